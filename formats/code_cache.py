@@ -1,0 +1,27 @@
+"""Where compiled machine code is kept between runs.
+
+numba's on-disk cache does not notice that a callee in another file was edited, so the cache folder is named by a
+hash of the package's sources: an edit anywhere gives a fresh folder, and a stale kernel can never be run.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_root() -> Path:
+    """``RAYPLAY_CACHE``, or ``rayplay`` in the user's cache folder."""
+    chosen = os.environ.get("RAYPLAY_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayplay"
+
+
+def use_numba_cache(package_folder: Path) -> None:
+    """Point numba at the cache of this exact source text. Must be called before numba is imported."""
+    digest = hashlib.sha256()
+    for source in sorted(package_folder.rglob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    folder = cache_root() / f"numba-{package_folder.name}-{digest.hexdigest()[:16]}"
+    os.environ["NUMBA_CACHE_DIR"] = str(folder)

@@ -1,0 +1,50 @@
+"""The vocabulary of a file format: a table is a value, and everything else follows from it."""
+
+from dataclasses import dataclass
+
+STRING = "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of one table.
+
+    name        the name in the file, of the numpy array and in the kernels: there is no other.
+    dtype       numpy dtype name, or ``string``.
+    unit        ``bytes``, ``cycles``, ...; ``id``, ``mask``, ``count``, ``name`` or ``1`` where there is none.
+    doc         what it means, in one sentence.
+    ragged      True: a list of ``dtype`` per row; in memory ``name`` holds the values of all rows and
+                ``name + "_offset"`` (uint64, rows + 1) where each row starts.
+    sorted      True: never decreases from row to row.
+    points_to   the table whose row number this is.
+    values      names of the codes 0, 1, ... (integer columns) or the permitted strings.
+    encoding    Parquet encoding, chosen by measurement; ``dictionary`` is Parquet's own choice.
+    """
+
+    name: str
+    dtype: str
+    unit: str
+    doc: str
+    ragged: bool = False
+    sorted: bool = False
+    points_to: str | None = None
+    values: tuple[str, ...] = ()
+    encoding: str = "dictionary"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a format; ``per_row`` says what a row is, ``row_number`` names the column that counts rows."""
+
+    name: str
+    per_row: str
+    columns: tuple[Column, ...]
+    row_number: str | None = None
+    optional: bool = False
+
+    def column(self, name: str) -> Column:
+        """The column called ``name``; ``KeyError`` when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"table {self.name} has no column {name}")

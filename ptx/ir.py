@@ -1,0 +1,172 @@
+"""The structure of a PTX module: what the parser builds and everything later reads.
+
+Every node keeps the line and column it came from. Names are resolved: a register, label or variable that shadows
+another one in a nested scope has been renamed (``%r1``, ``%r1#2``), so that names are unique in a function.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a node stands in its file; both count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A virtual or special register; ``component`` is the ``x`` of ``%v.x`` and ``%tid.x``, empty without one."""
+
+    name: str
+    component: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant. ``kind`` is ``int``, ``f32`` or ``f64``; ``bits`` are its bits (int: the value, may be negative)."""
+
+    bits: int
+    kind: str = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable, function or label, plus a byte offset."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``[base + offset]``."""
+
+    base: "Register | Symbol | Immediate"
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """``{a, b, ...}``; ``None`` elements are the sink ``_``."""
+
+    elements: tuple["Operand | None", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """``p|q``: two destinations of one instruction."""
+
+    first: "Register | None"
+    second: "Register | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``!p``: a negated source predicate."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """``[texture, {x, y}]``, or with a sampler between."""
+
+    name: "Symbol | Register"
+    sampler: "Symbol | Register | None"
+    coordinates: "Operand"
+
+
+Operand = Register | Immediate | Symbol | Address | Vector | Pair | Not | Texture
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """``@p`` or ``@!p``."""
+
+    register: Register
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The operands of a ``call``: results, callee, arguments, and the prototype or target list of an indirect call."""
+
+    results: tuple[Operand, ...]
+    target: Symbol | Register
+    arguments: tuple[Operand, ...]
+    prototype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction. ``opcode`` is the first word, ``modifiers`` the rest: ``ld`` and ``("global", "f32")``.
+
+    Operands stand as written, destinations first; a ``call`` has ``call`` and no operands.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    position: Position
+    text: str
+    call: Call | None = None
+
+    @property
+    def full_opcode(self) -> str:
+        """The opcode as written: ``ld.global.f32``."""
+        return ".".join((self.opcode, *self.modifiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable or parameter. ``initial`` are its first bytes, the rest is 0; ``relocations`` are (offset, symbol)."""
+
+    name: str
+    space: str
+    type: str
+    bytes: int
+    align: int
+    position: Position
+    linkage: str = ""
+    initial: bytes = b""
+    relocations: tuple[tuple[int, Symbol], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An ``.entry`` or ``.func``. ``labels`` maps a label to the index in ``body`` of the instruction it stands before.
+
+    ``registers`` maps every register name to its type (``b32``, ``f32``, ``pred``, ``v4.f32``, ...).
+    ``directives`` holds ``maxntid``, ``reqntid``, ... as tuples of int; ``branch_targets`` the label lists of ``brx.idx``.
+    """
+
+    name: str
+    is_entry: bool
+    linkage: str
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    registers: dict[str, str]
+    variables: dict[str, Variable]
+    body: tuple[Instruction, ...]
+    labels: dict[str, int]
+    position: Position
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, "Function"] = field(default_factory=dict)
+    is_declaration: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One ``.ptx`` file."""
+
+    source_name: str
+    source_lines: tuple[str, ...]
+    version: tuple[int, int]
+    target: tuple[str, ...]
+    address_size: int
+    variables: dict[str, Variable]
+    functions: dict[str, Function]
