@@ -1,0 +1,73 @@
+# The verbs of Rayplay. Every rule is file -> file; choose with SCENE= WORKLOAD= SIZE= SAMPLES= GPU= FRACTION=.
+
+SCENE ?= cornell
+WORKLOAD ?= path-tracing
+SIZE ?= 128x128
+SAMPLES ?= 1
+GPU ?= rtx2060
+FRACTION ?= 0.1
+PYTHON ?= python3
+
+BIN := .venv/bin
+SETUP := .venv/installed
+SETUP_TEST := .venv/installed-for-tests
+NAME := $(basename $(notdir $(SCENE)))-$(WORKLOAD)-$(SIZE)-$(SAMPLES)
+TRACE := traces/$(NAME).trace
+RESULT := results/$(NAME)-$(basename $(notdir $(GPU))).result
+PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU))).prediction
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup trace replay zatel report test check docs bench clean
+
+help: ## list the verbs
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 18
+	@echo "  choose with   SCENE=$(SCENE) WORKLOAD=$(WORKLOAD) SIZE=$(SIZE) SAMPLES=$(SAMPLES) GPU=$(GPU) FRACTION=$(FRACTION)"
+
+setup: $(SETUP) ## create the environment in .venv
+trace: $(TRACE)/manifest.json ## scene -> traces/NAME.trace and its picture
+replay: $(RESULT)/summary.json ## trace -> cycles: print the metrics of the trace on GPU
+	@$(BIN)/python -m formats show $(RESULT)
+zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the pixels, beside the full simulation
+report: ## everything at once: both GPUs, the prediction on each, one picture
+	@$(MAKE) --no-print-directory replay zatel GPU=mobile
+	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
+
+$(SETUP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Rayplay needs Python 3.11 or later: make PYTHON=/path/to/python3.11 setup")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(SETUP_TEST): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	@touch $@
+
+$(TRACE)/manifest.json: | $(SETUP)
+	$(BIN)/python -m tracer render $(SCENE) --workload $(WORKLOAD) --size $(SIZE) --samples $(SAMPLES) --out $(TRACE)
+
+$(RESULT)/summary.json: $(TRACE)/manifest.json | $(SETUP)
+	@mkdir -p results
+	$(BIN)/python -m replay $(TRACE) --gpu $(GPU) --out $(RESULT)
+
+$(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(SETUP)
+	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) --fraction $(FRACTION) --against $(RESULT) --out $(PREDICTION)
+
+test: $(SETUP_TEST) ## create the environment and pass the tests
+	$(BIN)/python -m pytest -n 2 -q
+
+check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+docs: $(SETUP) ## write the pages that the code knows
+	$(BIN)/python -m formats docs > docs/formats.md
+
+bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
+	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+clean: ## remove what the verbs made (not the environment)
+	rm -rf results build
+	find traces -mindepth 1 -maxdepth 1 ! -name README.md ! -name sample.trace -exec rm -rf {} +

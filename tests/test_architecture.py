@@ -1,0 +1,73 @@
+"""The import rules of the architecture, and the size of its rooms."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_IMPORT = {
+    "formats": set(),
+    "ptx": {"formats"},
+    "tracer": {"ptx", "formats"},
+    "replay": {"formats"},
+    "zatel": {"formats", "replay"},
+}
+SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Top-level names that the file imports, wherever the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_package_imports_only_what_stands_before_it(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    forbidden = (imported_modules(path) & MAY_IMPORT.keys()) - MAY_IMPORT[package] - {package}
+    assert not forbidden, f"{path.relative_to(ROOT)} may not import {sorted(forbidden)}"
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_files_stand_in_the_order_of_the_data_flow(package: str) -> None:
+    graph = {path.stem: own_imports(path, package) for path in sorted((ROOT / package).glob("*.py"))}
+    assert not cycle_in(graph)
+
+
+def own_imports(path: Path, package: str) -> set[str]:
+    """Modules of the same package that the file imports at its top level."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package:
+            parts = node.module.split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+    return found
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """One import cycle, or an empty list."""
+    finished: set[str] = set()
+
+    def visit(node: str, trail: list[str]) -> list[str]:
+        if node in trail:
+            return trail[trail.index(node) :]
+        if node in finished or node not in graph:
+            return []
+        for following in sorted(graph[node]):
+            if cycle := visit(following, [*trail, node]):
+                return cycle
+        finished.add(node)
+        return []
+
+    return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_is_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
