@@ -1,0 +1,55 @@
+// Primary rays: a jittered point of the pixel seen through a thin lens, and the pixel's store.
+#pragma once
+
+#include "random.h"
+#include "scene.h"
+
+namespace rayplay {
+
+constexpr float TMIN = 0.001f, TMAX = 1e4f;
+
+struct Ray {
+    float3 origin, direction;
+};
+
+RAYPLAY_DEVICE unsigned pixel_index() { return launch_index_y() * params.width + launch_index_x(); }
+
+RAYPLAY_DEVICE unsigned first_seed() {
+    return tea16(tea16(launch_index_x(), launch_index_y()), params.seed);
+}
+
+// `right` and `up` span the image plane at distance 1: the image reaches from -1 to 1 along both.
+RAYPLAY_DEVICE Ray camera_ray(unsigned& seed) {
+    const Camera& camera = params.camera;
+    const float x = launch_index_x() + uniform(seed), y = launch_index_y() + uniform(seed);
+    const float u = 2.0f * x * approximate_reciprocal(static_cast<float>(params.width)) - 1.0f;
+    const float v = 1.0f - 2.0f * y * approximate_reciprocal(static_cast<float>(params.height));
+    float3 direction = camera.forward + u * camera.right + v * camera.up;
+    float3 origin = camera.eye;
+    if (camera.lens_radius > 0.0f) {
+        const float2 lens = point_in_disk(seed);
+        const float3 offset = camera.lens_radius * (lens.x * normalised(camera.right) + lens.y * normalised(camera.up));
+        origin = origin + offset;
+        direction = camera.focus_distance * direction - offset;
+    }
+    return {origin, normalised(direction)};
+}
+
+RAYPLAY_DEVICE void trace_closest(const Ray& ray, Payload* payload) {
+    trace(params.scene, ray.origin, ray.direction, TMIN, TMAX, 255, RAY_FLAG_NONE, 0, 1, 0, payload);
+}
+
+// True when nothing lies between the ray's origin and tmax: any hit ends the search.
+RAYPLAY_DEVICE bool trace_visible(const Ray& ray, float tmax, Payload* payload) {
+    payload->distance = 0.0f;
+    const unsigned flags = RAY_FLAG_TERMINATE_ON_FIRST_HIT | RAY_FLAG_NO_CLOSEST_HIT;
+    trace(params.scene, ray.origin, ray.direction, TMIN, tmax, 255, flags, 0, 1, 1, payload);
+    return payload->distance < 0.0f;
+}
+
+RAYPLAY_DEVICE void store_pixel(float3 sum) {
+    const float scale = approximate_reciprocal(static_cast<float>(params.samples));
+    params.image[pixel_index()] = make_float4(scale * sum.x, scale * sum.y, scale * sum.z, 1.0f);
+}
+
+}  // namespace rayplay

@@ -1,0 +1,29 @@
+// Path tracing: every sample follows one ray through the scene until it meets a light or the sky, is absorbed, or has
+// bounced `bounces` times. A loop, no recursion: the closest-hit programs return the scattered ray in the payload.
+#include "camera.h"
+#include "surfaces.h"
+
+extern "C" __global__ void __raygen__path_tracing() {
+    using namespace rayplay;
+    Payload payload;
+    payload.seed = first_seed();
+    float3 sum = vector(0.0f, 0.0f, 0.0f);
+#pragma unroll 1
+    for (unsigned sample = 0; sample < params.samples; ++sample) {
+        Ray ray = camera_ray(payload.seed);
+        float3 throughput = vector(1.0f, 1.0f, 1.0f);
+#pragma unroll 1
+        for (unsigned bounce = 0;; ++bounce) {
+            if (bounce == params.bounces) {
+                throughput = vector(0.0f, 0.0f, 0.0f);
+                break;
+            }
+            trace_closest(ray, &payload);
+            throughput = throughput * payload.colour;
+            if (!payload.scatters) break;
+            ray = {ray.origin + payload.distance * ray.direction, payload.scatter};
+        }
+        sum = sum + throughput;
+    }
+    store_pixel(sum);
+}

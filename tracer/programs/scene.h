@@ -1,0 +1,75 @@
+// What the host lays out in device memory for the built-in programs; tracer/upload.py and the .toml files fill it.
+#pragma once
+
+#include "vector_math.h"
+
+namespace rayplay {
+
+enum MaterialModel : unsigned { LAMBERTIAN = 0, METALLIC = 1, DIELECTRIC = 2, DIFFUSE_LIGHT = 3 };
+
+// 64 bytes, read as vectors of four words.
+struct Material {
+    float4 albedo_fuzz;
+    float4 emission_ior;
+    unsigned model, alpha_width, alpha_height;
+    float alpha_cutoff;
+    const unsigned char* alpha_texels;
+    unsigned long long padding;
+};
+
+// One record per mesh part: positions, indices and texture coordinates of its triangles, and their material.
+struct TriangleRecord {
+    const float* positions;
+    const unsigned* indices;
+    const float2* uvs;
+    const Material* material;
+};
+
+// One record for all spheres of a geometry: centre and radius, and a material for each.
+struct SphereRecord {
+    const float4* spheres;
+    const Material* materials;
+};
+
+struct Camera {
+    float3 eye;
+    float lens_radius;
+    float3 right;
+    float focus_distance;
+    float3 up;
+    unsigned reserved;
+    float3 forward;
+    unsigned reserved_too;
+};
+
+struct Params {
+    float4* image;
+    unsigned long long scene;
+    const float4* world_to_object;
+    const float4* lights;
+    unsigned width, height;
+    unsigned samples, bounces;
+    unsigned seed, light_count;
+    unsigned secondary_rays, has_sky;
+    Camera camera;
+    float3 sky_bottom;
+    float secondary_tmax;
+    float3 sky_top;
+    float secondary_offset;
+};
+
+// What a ray brings back, in the local memory of the thread that traced it: 48 bytes.
+struct alignas(16) Payload {
+    float3 colour;
+    float distance;  // negative after a miss
+    float3 scatter;
+    unsigned scatters;
+    float3 normal;
+    unsigned seed;
+};
+
+}  // namespace rayplay
+
+extern "C" {
+__constant__ rayplay::Params params;
+}

@@ -1,0 +1,143 @@
+// What happens where a ray ends: closest-hit programs for triangles and spheres, alpha test, sphere test, sky.
+//
+// The closest-hit programs evaluate the material and leave colour, distance, normal and the scattered direction in
+// the caller's payload, as LumiBench's do; the loop over bounces stands in the ray generation programs.
+#pragma once
+
+#include "random.h"
+#include "scene.h"
+
+namespace rayplay {
+
+// World-space unit normal from one in object space: the transposed inverse of the instance's matrix.
+RAYPLAY_DEVICE float3 normal_to_world(float3 normal) {
+    const float4* rows = params.world_to_object + 3 * instance_index();
+    const float4 a = rows[0], b = rows[1], c = rows[2];
+    return normalised(vector(a.x * normal.x + b.x * normal.y + c.x * normal.z,
+                             a.y * normal.x + b.y * normal.y + c.y * normal.z,
+                             a.z * normal.x + b.z * normal.y + c.z * normal.z));
+}
+
+RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float ior, unsigned& seed) {
+    const float along = dot(direction, normal);
+    const bool leaving = along > 0.0f;
+    const float3 outward = leaving ? -normal : normal;
+    const float ratio = leaving ? ior : approximate_reciprocal(ior);
+    const float cosine = leaving ? along : -along;
+    const float squared = 1.0f - ratio * ratio * (1.0f - cosine * cosine);
+    const float base = (1.0f - ior) * approximate_reciprocal(1.0f + ior);
+    const float grazing = 1.0f - (leaving ? approximate_sqrt(fmaxf(squared, 0.0f)) : cosine);
+    const float grazing2 = grazing * grazing;
+    const float schlick = base * base + (1.0f - base * base) * grazing2 * grazing2 * grazing;
+    if (squared <= 0.0f || uniform(seed) < schlick) return reflected(direction, outward);
+    return ratio * direction + (ratio * cosine - approximate_sqrt(squared)) * outward;
+}
+
+RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal) {
+    const float4 albedo_fuzz = material->albedo_fuzz, emission_ior = material->emission_ior;
+    const unsigned model = material->model;
+    const float3 direction = normalised(world_ray_direction());
+    const float3 facing = dot(direction, normal) > 0.0f ? -normal : normal;
+    float3 colour = vector(albedo_fuzz.x, albedo_fuzz.y, albedo_fuzz.z);
+    float3 scatter = facing;
+    bool scatters = true;
+    unsigned seed = payload->seed;
+    if (model == LAMBERTIAN) {
+        scatter = facing + direction_on_sphere(seed);
+    } else if (model == METALLIC) {
+        scatter = reflected(direction, facing) + albedo_fuzz.w * point_in_sphere(seed);
+        scatters = dot(scatter, facing) > 0.0f;
+        if (!scatters) colour = vector(0.0f, 0.0f, 0.0f);
+    } else if (model == DIELECTRIC) {
+        scatter = scatter_dielectric(direction, normal, emission_ior.w, seed);
+    } else {
+        colour = vector(emission_ior.x, emission_ior.y, emission_ior.z);
+        scatters = false;
+    }
+    if (dot(scatter, scatter) < 1e-12f) scatter = facing;
+    payload->colour = colour;
+    payload->distance = ray_tmax();
+    payload->scatter = normalised(scatter);
+    payload->scatters = scatters;
+    payload->normal = facing;
+    payload->seed = seed;
+}
+
+}  // namespace rayplay
+
+extern "C" __global__ void __closesthit__triangle() {
+    using namespace rayplay;
+    const TriangleRecord* record = sbt_data<TriangleRecord>();
+    const unsigned* corner = record->indices + 3 * primitive_index();
+    const float* positions = record->positions;
+    const float *a = positions + 3 * corner[0], *b = positions + 3 * corner[1], *c = positions + 3 * corner[2];
+    const float3 origin = vector(a[0], a[1], a[2]);
+    const float3 normal = cross(vector(b[0], b[1], b[2]) - origin, vector(c[0], c[1], c[2]) - origin);
+    shade(payload_pointer<Payload>(), record->material, normal_to_world(normal));
+}
+
+extern "C" __global__ void __closesthit__sphere() {
+    using namespace rayplay;
+    const SphereRecord* record = sbt_data<SphereRecord>();
+    const float3 normal =
+        vector(__uint_as_float(attribute_0()), __uint_as_float(attribute_1()), __uint_as_float(attribute_2()));
+    shade(payload_pointer<Payload>(), record->materials + primitive_index(), normal_to_world(normal));
+}
+
+// Alpha test: texture coordinates wrap, (0, 0) is the top left texel, the nearest texel decides.
+extern "C" __global__ void __anyhit__alpha() {
+    using namespace rayplay;
+    const TriangleRecord* record = sbt_data<TriangleRecord>();
+    const Material* material = record->material;
+    const unsigned* corner = record->indices + 3 * primitive_index();
+    const float2 a = record->uvs[corner[0]], b = record->uvs[corner[1]], c = record->uvs[corner[2]];
+    const float2 weight = triangle_barycentrics();
+    const float first = 1.0f - weight.x - weight.y;
+    float u = first * a.x + weight.x * b.x + weight.y * c.x;
+    float v = first * a.y + weight.x * b.y + weight.y * c.y;
+    u -= floorf(u);
+    v -= floorf(v);
+    const unsigned width = material->alpha_width, height = material->alpha_height;
+    const unsigned column = min(static_cast<unsigned>(u * width), width - 1);
+    const unsigned row = min(static_cast<unsigned>(v * height), height - 1);
+    const unsigned char texel = material->alpha_texels[row * width + column];
+    if (texel < 255.0f * material->alpha_cutoff) ignore_intersection();
+}
+
+// The nearer of the two crossings that lies in the ray's interval; the attributes are the outward normal.
+extern "C" __global__ void __intersection__sphere() {
+    using namespace rayplay;
+    const SphereRecord* record = sbt_data<SphereRecord>();
+    const float4 sphere = record->spheres[primitive_index()];
+    const float3 centre = vector(sphere.x, sphere.y, sphere.z);
+    const float3 direction = object_ray_direction();
+    const float3 offset = object_ray_origin() - centre;
+    const float a = dot(direction, direction);
+    const float inverse = approximate_reciprocal(a);
+    const float half = -dot(offset, direction);
+    const float3 perpendicular = offset + half * inverse * direction;
+    const float discriminant = sphere.w * sphere.w - dot(perpendicular, perpendicular);
+    if (discriminant < 0.0f) return;
+    const float root = approximate_sqrt(discriminant * a);
+    const float q = half < 0.0f ? half - root : half + root;  // no cancellation: the other crossing is c / q
+    const float c = dot(offset, offset) - sphere.w * sphere.w;
+    const float first = q * inverse, second = q == 0.0f ? first : c * approximate_reciprocal(q);
+    const float near = fminf(first, second), far = fmaxf(first, second);
+    const float tmin = ray_tmin();
+    const float t = near > tmin ? near : far;
+    if (t <= tmin || t >= ray_tmax()) return;
+    const float3 normal = approximate_reciprocal(sphere.w) * (offset + t * direction);
+    report_intersection(t, 0, __float_as_uint(normal.x), __float_as_uint(normal.y), __float_as_uint(normal.z));
+}
+
+extern "C" __global__ void __miss__sky() {
+    using namespace rayplay;
+    const float share = 0.5f * (normalised(world_ray_direction()).y + 1.0f);
+    Payload* payload = payload_pointer<Payload>();
+    payload->colour = params.sky_bottom + share * (params.sky_top - params.sky_bottom);
+    payload->distance = -1.0f;
+    payload->scatters = 0;
+}
+
+// Shadow and occlusion rays run no closest-hit program: reaching this one means that nothing was in the way.
+extern "C" __global__ void __miss__visible() { rayplay::payload_pointer<rayplay::Payload>()->distance = -1.0f; }
