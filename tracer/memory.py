@@ -1,0 +1,71 @@
+"""Device memory: one flat arena of host memory, addressed as the programs see it."""
+
+import mmap
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from formats.errors import UserError
+
+FIRST_ADDRESS = 0x1000_0000
+RESERVED_BYTES = 1 << 38
+SMALLEST_RESERVATION_BYTES = 1 << 32
+
+
+class DeviceMemory:
+    """The memory of the simulated device.
+
+    Addresses start at ``FIRST_ADDRESS`` and only grow. The host range behind them is reserved once and its pages are
+    taken, zeroed, when first touched, so that views stay valid for the life of the object.
+    """
+
+    def __init__(self) -> None:
+        self._map = _reserve()
+        self._bytes = np.frombuffer(self._map, np.uint8)
+        self.used_bytes = 0
+
+    @property
+    def host_address(self) -> int:
+        """Where ``FIRST_ADDRESS`` lies in this process."""
+        return self._bytes.ctypes.data
+
+    def allocate(self, data: "int | bytes | np.ndarray", align: int = 256) -> int:
+        """Take memory for ``data`` (an array or bytes, copied) or for that many zero bytes; returns the address.
+
+        Raises ``UserError`` when the arena is full.
+        """
+        size = data if isinstance(data, int) else memoryview(data).nbytes
+        start = -(-self.used_bytes // align) * align
+        if start + size > self._bytes.size:
+            raise UserError(f"device memory: {size} bytes do not fit, {self._bytes.size - self.used_bytes} are left")
+        self.used_bytes = start + size
+        if not isinstance(data, int):
+            raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else _raw_bytes(data)
+            self._bytes[start : start + size] = raw
+        return FIRST_ADDRESS + start
+
+    def view(self, address: int, dtype: DTypeLike, shape: "int | tuple[int, ...]") -> np.ndarray:
+        """``shape`` values of ``dtype`` at ``address``, writable, without a copy; ``UserError`` when outside."""
+        dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        size = int(np.prod(dims, dtype=np.int64)) * np.dtype(dtype).itemsize
+        start = address - FIRST_ADDRESS
+        if start < 0 or start + size > self.used_bytes:
+            raise UserError(f"device memory: {size} bytes at {address:#x} are not allocated")
+        return self._bytes[start : start + size].view(dtype).reshape(dims)
+
+
+def _raw_bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _reserve() -> mmap.mmap:
+    """A private range without backing store; smaller where the system limits address space."""
+    size = RESERVED_BYTES
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
+    while True:
+        try:
+            return mmap.mmap(-1, size, flags=flags)
+        except OSError:
+            size //= 2
+            if size < SMALLEST_RESERVATION_BYTES:
+                raise
