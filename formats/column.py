@@ -19,6 +19,7 @@ class Column:
     points_to   the table whose row number this is.
     values      names of the codes 0, 1, ... (integer columns) or the permitted strings.
     encoding    Parquet encoding, chosen by measurement; ``dictionary`` is Parquet's own choice.
+    level       zstd level of the column, chosen by measurement.
     """
 
     name: str
@@ -30,17 +31,25 @@ class Column:
     points_to: str | None = None
     values: tuple[str, ...] = ()
     encoding: str = "dictionary"
+    level: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of a format; ``per_row`` says what a row is, ``row_number`` names the column that counts rows."""
+    """One table of a format.
+
+    per_row     what a row is.
+    row_number  the column that counts rows, if there is one.
+    optional    True: a file may lack the table, which then has no rows.
+    group_rows  rows of a Parquet row group, so that streaming needs bounded memory; chosen by measurement.
+    """
 
     name: str
     per_row: str
     columns: tuple[Column, ...]
     row_number: str | None = None
     optional: bool = False
+    group_rows: int = 1 << 16
 
     def column(self, name: str) -> Column:
         """The column called ``name``; ``KeyError`` when there is none."""
@@ -48,3 +57,19 @@ class Table:
             if column.name == name:
                 return column
         raise KeyError(f"table {self.name} has no column {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: its name, version (major, minor) and tables."""
+
+    name: str
+    version: tuple[int, int]
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table:
+        """The table called ``name``; ``KeyError`` when there is none."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise KeyError(f"{self.name} has no table {name}")

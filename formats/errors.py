@@ -12,9 +12,9 @@ class FormatError(UserError):
     """A trace, result or manifest that is missing, damaged, or breaks its schema."""
 
 
-class VersionTooNew(FormatError):
+class VersionTooNew(FormatError):  # noqa: N818
     """The file was written by a newer major version of the format than this one reads."""
 
 
-class VersionTooOld(FormatError):
+class VersionTooOld(FormatError):  # noqa: N818
     """The file was written by a major version of the format that is no longer read."""

@@ -4,7 +4,8 @@ Warps are numbered in launch order: CTAs x fastest, then y, then z, and the warp
 ``visits``, ``accesses`` and ``rays`` are sorted by warp, and inside a warp by time.
 """
 
-from formats.column import STRING, Column, Table
+# ruff: noqa: E501 - one column is one line
+from formats.column import STRING, Column, Format, Table
 
 VERSION = (1, 0)
 
@@ -158,3 +159,5 @@ CHARACTERISATION = Table(
 )  # fmt: skip
 
 TABLES = (KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, RAYS, NODES, IMAGE, CHARACTERISATION)
+
+TRACE = Format("rayplay trace", VERSION, TABLES)

@@ -1,0 +1,96 @@
+"""Nothing appears under a final name before it is complete, and what stood there before stays until then."""
+
+import ctypes
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from formats.errors import FormatError
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def make_partial_folder(final: Path) -> Path:
+    """An empty hidden folder beside ``final``, on the same file system."""
+    if not final.parent.is_dir():
+        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
+    folder = Path(tempfile.mkdtemp(prefix=f".{final.name}.", suffix=".partial", dir=final.parent))
+    folder.chmod(0o777 & ~_umask())
+    return folder
+
+
+def publish_folder(partial: Path, final: Path) -> None:
+    """Give the complete folder ``partial`` its name in one step, and remove what had that name."""
+    sync_folder(partial)
+    if not final.exists():
+        os.rename(partial, final)
+    elif _exchange(partial, final):
+        shutil.rmtree(partial, ignore_errors=True)
+    else:
+        _replace_in_two_steps(partial, final)
+    sync_folder(final.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in the folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def atomic_file(final: Path) -> Iterator[Path]:
+    """A temporary path beside ``final``; renamed to it when the block ends well, removed when it does not."""
+    if not final.parent.is_dir():
+        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
+    handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=".partial", dir=final.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        partial.chmod(0o666 & ~_umask())
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, final)
+        sync_folder(final.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two names in one step, where the system and the file system can (Linux 3.15)."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    code = renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
+    if code == 0:
+        return True
+    reason = ctypes.get_errno()
+    if reason in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(reason, os.strerror(reason), str(second))
+
+
+def _replace_in_two_steps(partial: Path, final: Path) -> None:
+    aside = partial.with_suffix(".old")
+    os.rename(final, aside)
+    try:
+        os.rename(partial, final)
+    except BaseException:
+        os.rename(aside, final)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,158 @@
+"""``manifest.json``: which format and version a folder holds, how it was made, and every file with its digest."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from formats.column import Format
+from formats.errors import FormatError, VersionTooNew, VersionTooOld
+
+MANIFEST = "manifest.json"
+MAX_MANIFEST_BYTES = 64 << 20
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of a table: its name in the folder, rows, length and SHA-256."""
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a folder says about itself.
+
+    format, version   name and (major, minor) of the format.
+    provenance        how it was made: command, tool version, seeds, input hashes; JSON values, nothing that changes
+                      from run to run.
+    image_size        (width, height) of an image launch, or None.
+    launches          name, stream, grid and block of each launch, in order.
+    tables            the files of each table, in the order of the rows.
+    """
+
+    format: str
+    version: tuple[int, int]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    image_size: tuple[int, int] | None = None
+    launches: tuple[dict[str, Any], ...] = ()
+    tables: dict[str, tuple[FileEntry, ...]] = field(default_factory=dict)
+
+    def rows(self, table: str) -> int:
+        """Rows of the table, 0 when it is absent."""
+        return sum(entry.rows for entry in self.tables.get(table, ()))
+
+    def bytes(self, table: str) -> int:
+        """Length of the table's files together."""
+        return sum(entry.bytes for entry in self.tables.get(table, ()))
+
+    def text(self) -> str:
+        """The manifest as JSON, the same text for the same content."""
+        document = {
+            "format": self.format,
+            "version": list(self.version),
+            "provenance": self.provenance,
+            "image_size": None if self.image_size is None else list(self.image_size),
+            "launches": list(self.launches),
+            "tables": {
+                name: [{"file": e.file, "rows": e.rows, "bytes": e.bytes, "sha256": e.sha256} for e in entries]
+                for name, entries in self.tables.items()
+            },
+        }
+        return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def read_manifest(folder: Path, expected: Format) -> Manifest:
+    """The manifest of a folder; ``FormatError`` (or one of its versions) when it is missing, damaged or foreign."""
+    path = folder / MANIFEST
+    try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise FormatError(f"{path}: must be at most {MAX_MANIFEST_BYTES} bytes, not {path.stat().st_size}")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        found = "it has no manifest.json" if folder.is_dir() else "there is no such folder"
+        raise FormatError(f"{folder}: must be a {expected.name}, but {found}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: cannot be read: {error}") from None
+    return parse_manifest(text, str(path), expected)
+
+
+def parse_manifest(text: str, place: str, expected: Format) -> Manifest:
+    """The manifest in ``text``; ``place`` names it in errors."""
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{place}: must be JSON: {error}") from None
+    _require(isinstance(raw, dict), place, "must be a JSON object")
+    version = _check_version(raw, place, expected)
+    provenance, launches = raw.get("provenance", {}), raw.get("launches", [])
+    _require(isinstance(provenance, dict), place, "provenance must be an object")
+    _require(isinstance(launches, list), place, "launches must be a list")
+    tables = _tables(raw.get("tables"), place, expected, version)
+    return Manifest(expected.name, version, provenance, _image_size(raw, place), tuple(launches), tables)
+
+
+def _check_version(raw: dict[str, Any], place: str, expected: Format) -> tuple[int, int]:
+    _require(raw.get("format") == expected.name, place, f"format must be {expected.name!r}, not {raw.get('format')!r}")
+    version = raw.get("version")
+    pair = isinstance(version, list) and len(version) == 2 and all(_is_count(v) for v in version)
+    _require(pair, place, f"version must be two numbers, not {version!r}")
+    major, minor = version  # type: ignore[misc]
+    known = expected.version[0]
+    if major > known:
+        raise VersionTooNew(f"{place}: version must be {known}.x, not {major}.{minor}: a newer Rayplay reads it")
+    if major < known:
+        raise VersionTooOld(f"{place}: version must be {known}.x, not {major}.{minor}: write it again")
+    return major, minor
+
+
+def _image_size(raw: dict[str, Any], place: str) -> tuple[int, int] | None:
+    size = raw.get("image_size")
+    if size is None:
+        return None
+    pair = isinstance(size, list) and len(size) == 2 and all(_is_count(v) and v > 0 for v in size)
+    _require(pair, place, f"image_size must be null or [width, height], not {size!r}")
+    return size[0], size[1]
+
+
+def _tables(raw: Any, place: str, expected: Format, version: tuple[int, int]) -> dict[str, tuple[FileEntry, ...]]:
+    _require(isinstance(raw, dict), place, "tables must be an object")
+    known = {table.name: table for table in expected.tables}
+    if version[1] <= expected.version[1]:
+        strange = sorted(set(raw) - set(known))
+        _require(not strange, place, f"tables must be of {', '.join(known)}, not {', '.join(strange)}")
+    missing = [name for name, table in known.items() if not table.optional and name not in raw]
+    _require(not missing, place, f"tables must hold {', '.join(missing)}")
+    return {name: _entries(raw[name], place, name) for name in known if name in raw}
+
+
+def _entries(raw: Any, place: str, table: str) -> tuple[FileEntry, ...]:
+    _require(isinstance(raw, list), place, f"files of table {table} must be a list")
+    return tuple(_entry(item, f"{place}: table {table}, file {number}") for number, item in enumerate(raw))
+
+
+def _entry(raw: Any, place: str) -> FileEntry:
+    _require(isinstance(raw, dict), place, "must be an object")
+    name, rows, length, digest = (raw.get(key) for key in ("file", "rows", "bytes", "sha256"))
+    confined = isinstance(name, str) and _FILE_NAME.fullmatch(name) is not None
+    _require(confined, place, f"file must be the plain name of a file in this folder, not {name!r}")
+    _require(_is_count(rows), place, f"rows must be a count, not {rows!r}")
+    _require(_is_count(length), place, f"bytes must be a count, not {length!r}")
+    known = isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
+    _require(known, place, f"sha256 must be 64 hexadecimal digits, not {digest!r}")
+    return FileEntry(name, rows, length, digest)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _require(condition: bool, place: str, message: str) -> None:
+    if not condition:
+        raise FormatError(f"{place}: {message}")

@@ -1,0 +1,42 @@
+"""A set of pixels as text: one ``x y`` per line, ``#`` starts a comment, (0, 0) is the top left."""
+
+from pathlib import Path
+
+import numpy as np
+
+from formats.atomic import atomic_file
+from formats.errors import FormatError
+
+
+def read_pixels(path: Path | str, image_size: tuple[int, int]) -> np.ndarray:
+    """The pixels named in ``path`` as bool[height, width]; naming one twice is the same as once.
+
+    image_size  (width, height). A pixel outside, or a line that is not two whole numbers, is a ``FormatError`` with
+    file and line.
+    """
+    width, height = image_size
+    selected = np.zeros((height, width), bool)
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    for number, line in enumerate(lines, start=1):
+        words = line.split("#", 1)[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+            raise FormatError(f"{path}:{number}: must be a pixel as two whole numbers 'x y', not {line.strip()!r}")
+        x, y = (int(word) for word in words)
+        if x >= width or y >= height:
+            raise FormatError(f"{path}:{number}: pixel must be inside the image of {width}x{height}, not at {x} {y}")
+        selected[y, x] = True
+    return selected
+
+
+def write_pixels(path: Path | str, selected: np.ndarray) -> None:
+    """Write the pixels that are True in bool[height, width], row after row, for ``read_pixels``."""
+    height, width = selected.shape
+    rows, columns = np.nonzero(selected)
+    text = "".join(f"{x} {y}\n" for x, y in zip(columns.tolist(), rows.tolist(), strict=True))
+    with atomic_file(Path(path)) as partial:
+        partial.write_text(f"# x y of {len(rows)} pixels of an image of {width}x{height}\n{text}", encoding="utf-8")

@@ -1,0 +1,169 @@
+"""Read a trace (or any ``Format``): whole tables, row groups one after the other, or batches of warps."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from formats.arrow import Columns, concatenate, empty, take_rows
+from formats.column import Column, Format, Table
+from formats.errors import FormatError
+from formats.manifest import Manifest
+from formats.parquet_source import ParquetSource
+from formats.trace import TRACE
+
+HDF5_SUFFIXES = (".h5", ".hdf5")
+
+
+class Source(Protocol):
+    """A container of tables."""
+
+    path: Path
+    manifest: Manifest
+
+    def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]: ...
+
+
+class Dataset:
+    """Tables of one format, opened for reading.
+
+    Arrays have the schema's dtypes; strings are object arrays; a ragged column is ``x`` and ``x_offset`` (uint64,
+    rows + 1, from 0). An optional table that is absent has no rows. Every method raises ``FormatError`` that names
+    file, table, column and reason when the data is damaged.
+    """
+
+    def __init__(self, source: Source, layout: Format) -> None:
+        self.source = source
+        self.layout = layout
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.source.path
+
+    @property
+    def manifest(self) -> Manifest:
+        """Version, provenance, launches, and rows and length of every table."""
+        return self.source.manifest
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that are present."""
+        return tuple(self.manifest.tables)
+
+    def rows(self, table: str) -> int:
+        """Rows of a table."""
+        return self.manifest.rows(self._table(table).name)
+
+    def read(self, table: str, columns: Sequence[str] | None = None) -> Columns:
+        """A whole table, or some of its columns. Use ``batches`` where it may be larger than memory."""
+        wanted = self._columns(table, columns)
+        return concatenate(wanted, list(self.source.groups(self._table(table), wanted)))
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Columns]:
+        """A table row group after row group, in bounded memory."""
+        return self.source.groups(self._table(table), self._columns(table, columns))
+
+    def _table(self, name: str) -> Table:
+        try:
+            return self.layout.table(name)
+        except KeyError:
+            names = ", ".join(table.name for table in self.layout.tables)
+            raise FormatError(f"{self.path}: table must be one of {names}, not {name}") from None
+
+    def _columns(self, table: str, names: Sequence[str] | None) -> list[Column]:
+        value = self._table(table)
+        if names is None:
+            return list(value.columns)
+        try:
+            return [value.column(name) for name in names]
+        except KeyError as error:
+            raise FormatError(f"{self.path}: {error.args[0]}") from None
+
+
+class Trace(Dataset):
+    """A trace, opened for reading; see ``Dataset``."""
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """(width, height) of an image launch, else None."""
+        return self.manifest.image_size
+
+    def warp_batches(
+        self, warps_per_batch: int, tables: Sequence[str] = ("visits", "accesses", "rays")
+    ) -> Iterator[tuple[int, int, dict[str, Columns]]]:
+        """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
+
+        Streams: memory holds one batch and at most one row group of each table. ``tables`` must have the column
+        ``warp_id``. Rows that are not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
+        """
+        streams = {name: _WarpStream(self, name) for name in tables}
+        count = self.rows("warps")
+        for first in range(0, count, warps_per_batch):
+            last = min(first + warps_per_batch, count)
+            yield first, last, {name: stream.take(first, last) for name, stream in streams.items()}
+        for stream in streams.values():
+            stream.expect_end(count)
+
+
+class _WarpStream:
+    """The rows of one table in the order of warps, taken up to a given warp at a time."""
+
+    def __init__(self, trace: Trace, name: str) -> None:
+        self.place = f"{trace.path}: table {name}"
+        self.columns = list(trace.layout.table(name).columns)
+        self.groups = trace.batches(name)
+        self.rest: Columns = empty(self.columns)
+        self.start = 0
+
+    def take(self, first: int, last: int) -> Columns:
+        """The rows of the warps ``first`` to ``last`` (exclusive)."""
+        parts = []
+        while True:
+            warps = self.rest["warp_id"]
+            end = int(np.searchsorted(warps, last, side="left"))
+            if end > self.start:
+                parts.append(take_rows(self.columns, self.rest, self.start, end))
+                self.start = end
+            if end < len(warps) or not self._advance():
+                break
+        rows = concatenate(self.columns, parts)
+        self._check(rows["warp_id"], first)
+        return rows
+
+    def _advance(self) -> bool:
+        group: Any = next(self.groups, None)
+        if group is None:
+            return False
+        self.rest, self.start = group, 0
+        if (group["warp_id"][1:] < group["warp_id"][:-1]).any():
+            raise FormatError(f"{self.place}, column warp_id: must never decrease from row to row")
+        return True
+
+    def _check(self, warps: np.ndarray, first: int) -> None:
+        if len(warps) and int(warps[0]) < first:
+            raise FormatError(f"{self.place}, column warp_id: must never decrease, but {warps[0]} follows {first - 1}")
+
+    def expect_end(self, count: int) -> None:
+        """No row may be left after the last warp."""
+        if self.start < len(self.rest["warp_id"]) or self._advance():
+            found = self.rest["warp_id"][self.start]
+            raise FormatError(f"{self.place}, column warp_id: must be below {count}, the number of warps, not {found}")
+
+
+def open_trace(path: Path | str) -> Trace:
+    """Open a trace: a ``NAME.trace`` folder or a ``NAME.trace.h5`` file.
+
+    Raises ``FormatError`` (``VersionTooNew``, ``VersionTooOld``) when it is missing, damaged or of another version.
+    """
+    return Trace(open_source(Path(path), TRACE), TRACE)
+
+
+def open_source(path: Path, layout: Format) -> Source:
+    """The container at ``path``, by its suffix."""
+    if path.suffix in HDF5_SUFFIXES:
+        from formats.hdf5 import Hdf5Source
+
+        return Hdf5Source(path, layout)
+    return ParquetSource(path, layout)

@@ -1,0 +1,72 @@
+"""The result of a replay: metrics, counters, timeline and per-pixel work, and the host's times apart from them.
+
+``NAME.result/`` holds ``summary.json`` (metric -> value, unit, kind, definition), the tables below as Parquet,
+``host.json`` (times of the machine that ran the replay, the one file that differs from run to run) and a manifest.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from formats.column import STRING, Column, Format, Table
+from formats.errors import FormatError
+
+COUNTERS = Table(
+    "counters", "counter of one unit instance", columns=(
+        Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
+        Column("instance", "uint32", "id", "Which of the units of this kind."),
+        Column("stream", "int32", "id", "Stream the events belong to, -1 where they are not told apart."),
+        Column("kernel_id", "int32", "id", "Launch the events belong to, -1 where they are not told apart."),
+        Column("counter", STRING, "name", "What is counted."),
+        Column("value", "int64", "see measure", "The count at the end of the run."),
+        Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),
+    ),
+)  # fmt: skip
+
+TIMELINE = Table(
+    "timeline", "interval, unit and counter", optional=True, columns=(
+        Column("start_cycle", "int64", "cycles", "First cycle of the interval.", sorted=True),
+        Column("unit", STRING, "name", "Kind of hardware unit, as in counters."),
+        Column("counter", STRING, "name", "What is counted, as in counters."),
+        Column("value", "int64", "see counters", "Events in this interval, over all instances of the unit."),
+    ),
+)  # fmt: skip
+
+PIXELS = Table(
+    "pixels", "pixel of an image launch", optional=True, columns=(
+        Column("pixel_x", "uint16", "count", "Column, 0 at the left."),
+        Column("pixel_y", "uint16", "count", "Row, 0 at the top."),
+        Column("cycles", "int64", "cycles", "Cycles from the first to the last instruction of the pixel's warp."),
+        Column("rays", "uint32", "count", "Rays the pixel traced, continuations not counted again."),
+        Column("node_visits", "uint32", "count", "BVH records its rays fetched."),
+    ),
+)  # fmt: skip
+
+RESULT = Format("rayplay result", (1, 0), (COUNTERS, TIMELINE, PIXELS))
+METRIC_KINDS = ("sum", "max", "mean", "ratio")
+SUMMARY, HOST = "summary.json", "host.json"
+
+
+def check_summary(summary: dict[str, Any], place: str) -> None:
+    """Every metric has a finite number (or null where it is not defined), a unit, a kind and a definition."""
+    for metric, entry in summary.items():
+        where = f"{place}: metric {metric}"
+        if not isinstance(entry, dict) or set(entry) != {"value", "unit", "kind", "definition"}:
+            raise FormatError(f"{where}: must have value, unit, kind and definition, not {entry!r}")
+        if entry["kind"] not in METRIC_KINDS:
+            raise FormatError(f"{where}: kind must be one of {', '.join(METRIC_KINDS)}, not {entry['kind']!r}")
+        value = entry["value"]
+        finite = isinstance(value, (int, float)) and abs(value) < float("inf")
+        if value is not None and (isinstance(value, bool) or not finite):
+            raise FormatError(f"{where}: value must be a finite number or null, not {value!r}")
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; ``FormatError`` when it is missing or none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: must be a JSON object: {error}") from None
+    if not isinstance(document, dict):
+        raise FormatError(f"{path}: must be a JSON object, not {type(document).__name__}")
+    return document
