@@ -1,0 +1,227 @@
+"""A scene as arrays: meshes, instances, spheres, materials, alpha textures, camera, sky and lights.
+
+Right-handed, y up; colours are linear RGB. Every reader and generator of this package returns a ``Scene``; the
+acceleration structure and the programs' buffers are made from it and from nothing else.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import UserError
+
+MODELS = ("lambertian", "metallic", "dielectric", "diffuse_light")
+
+Color = tuple[float, float, float]
+Vector = tuple[float, float, float]
+
+IDENTITY = np.eye(3, 4, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Material:
+    """How a surface scatters light, and which of its texels let a ray pass."""
+
+    name: str
+    model: str = "lambertian"
+    """One of ``MODELS``."""
+    albedo: Color = (0.7, 0.7, 0.7)
+    fuzz: float = 0.0
+    """Metallic: radius of the sphere that perturbs the mirrored direction, 0 to 1."""
+    ior: float = 1.5
+    """Dielectric: index of refraction."""
+    emission: Color = (0.0, 0.0, 0.0)
+    """Diffuse light: emitted radiance."""
+    alpha_texture: int = -1
+    """Index into ``Scene.textures``; -1 for a surface without holes."""
+    alpha_cutoff: float = 0.5
+    """A hit counts only where alpha / 255 >= this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """Alpha of a surface, wrapped by repetition; row 0 is v = 0, the top, as in glTF."""
+
+    name: str
+    alpha: NDArray[np.uint8]
+    """uint8[height, width], 255 is opaque."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles in object space; becomes one bottom-level structure."""
+
+    name: str
+    vertices: NDArray[np.float32]
+    """float32[n, 3]."""
+    triangles: NDArray[np.uint32]
+    """uint32[m, 3], vertex numbers."""
+    material: NDArray[np.uint16]
+    """uint16[m], index into ``Scene.materials``."""
+    uv: NDArray[np.float32] | None = None
+    """float32[n, 2] as in glTF, or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A mesh put into the world."""
+
+    mesh: int
+    object_to_world: NDArray[np.float32] = field(default_factory=IDENTITY.copy)
+    """float32[3, 4]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spheres:
+    """Procedural primitives: a bounding box each, and an intersection program."""
+
+    center: NDArray[np.float32]
+    """float32[n, 3]."""
+    radius: NDArray[np.float32]
+    """float32[n]."""
+    material: NDArray[np.uint16]
+    """uint16[n], index into ``Scene.materials``."""
+
+    @classmethod
+    def none(cls) -> "Spheres":
+        return cls(np.zeros((0, 3), np.float32), np.zeros(0, np.float32), np.zeros(0, np.uint16))
+
+    def __len__(self) -> int:
+        return len(self.radius)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A thin-lens camera."""
+
+    eye: Vector
+    look_at: Vector
+    up: Vector = (0.0, 1.0, 0.0)
+    vfov_deg: float = 40.0
+    """Vertical field of view, full angle."""
+    aperture: float = 0.0
+    """Diameter of the lens; 0 is a pinhole."""
+    focus_distance: float = 10.0
+
+
+@dataclass(frozen=True)
+class Sky:
+    """What a ray that leaves the scene sees: ``lerp(bottom, top, 0.5 * (direction.y + 1))``, or black."""
+
+    gradient: bool = True
+    bottom: Color = (1.0, 1.0, 1.0)
+    top: Color = (0.5, 0.7, 1.0)
+
+
+@dataclass(frozen=True)
+class Light:
+    """A sphere light that shadow rays aim at; it is not geometry and no ray can hit it."""
+
+    position: Vector
+    radius: float
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A run of primitives of one bottom-level structure that share a hit record: a mesh has up to two, first its
+    opaque triangles, then its alpha-tested ones; all spheres are one. A primitive number counts from the run's start.
+    """
+
+    mesh: int
+    """Index into ``Scene.meshes``; ``len(Scene.meshes)`` for the spheres."""
+    first_primitive: int
+    primitive_count: int
+    opaque: bool
+    procedural: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything that is rendered. ``validate`` has been called on what ``tracer.scenes.load`` returns."""
+
+    name: str
+    meshes: list[Mesh]
+    instances: list[Instance]
+    materials: list[Material]
+    camera: Camera
+    spheres: Spheres = field(default_factory=Spheres.none)
+    textures: list[Texture] = field(default_factory=list)
+    sky: Sky = field(default_factory=Sky)
+    lights: list[Light] = field(default_factory=list)
+
+    @property
+    def unique_triangles(self) -> int:
+        return sum(len(mesh.triangles) for mesh in self.meshes)
+
+    @property
+    def instanced_triangles(self) -> int:
+        return sum(len(self.meshes[instance.mesh].triangles) for instance in self.instances)
+
+    def geometries(self) -> list[Geometry]:
+        """The hit geometries in order: those of mesh 0, of mesh 1, ..., then the spheres. Their position in this
+        list is the number of their hit record (for one ray type)."""
+        tested = self.alpha_tested()
+        found = []
+        for index, mesh in enumerate(self.meshes):
+            count = len(mesh.triangles)
+            opaque = int(np.count_nonzero(~tested[mesh.material]))
+            if opaque:
+                found.append(Geometry(index, 0, opaque, opaque=True))
+            if opaque < count:
+                found.append(Geometry(index, opaque, count - opaque, opaque=False))
+        if len(self.spheres):
+            found.append(Geometry(len(self.meshes), 0, len(self.spheres), opaque=True, procedural=True))
+        return found
+
+    def alpha_tested(self) -> NDArray[np.bool_]:
+        """bool[materials]: which materials have an alpha texture."""
+        return np.array([material.alpha_texture >= 0 for material in self.materials], dtype=bool)
+
+    def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lowest and highest corner in world space, float32[3] each, from the vertices themselves."""
+        low, high = np.full(3, np.inf, np.float32), np.full(3, -np.inf, np.float32)
+        for instance in self.instances:
+            matrix = instance.object_to_world
+            corners = self.meshes[instance.mesh].vertices @ matrix[:, :3].T + matrix[:, 3]
+            low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+        if len(self.spheres):
+            center, radius = self.spheres.center, self.spheres.radius[:, None]
+            low, high = np.minimum(low, (center - radius).min(axis=0)), np.maximum(high, (center + radius).max(axis=0))
+        return low, high
+
+
+def sort_opaque_first(scene: Scene) -> Scene:
+    """The same scene with each mesh's opaque triangles before its alpha-tested ones, as ``geometries`` expects."""
+    tested = scene.alpha_tested()
+    meshes = []
+    for mesh in scene.meshes:
+        order = np.argsort(tested[mesh.material], kind="stable")
+        meshes.append(Mesh(mesh.name, mesh.vertices, mesh.triangles[order], mesh.material[order], mesh.uv))
+    return Scene(**{**vars(scene), "meshes": meshes})
+
+
+def validate(scene: Scene, place: str) -> None:
+    """Raise ``UserError`` naming ``place`` where the scene cannot be traced: no primitive, an index that points
+    nowhere, a coordinate that is not finite, an alpha texture on a mesh without UV."""
+    if not scene.instanced_triangles and not len(scene.spheres):
+        raise UserError(f"{place}: a scene needs at least one triangle or sphere, found none")
+    tested = scene.alpha_tested()
+    for mesh in scene.meshes:
+        where = f"{place}: mesh {mesh.name}"
+        if len(mesh.triangles) and int(mesh.triangles.max()) >= len(mesh.vertices):
+            raise UserError(
+                f"{where}: a vertex number must be below {len(mesh.vertices)}, found {int(mesh.triangles.max())}"
+            )
+        if not np.isfinite(mesh.vertices).all():
+            row = int(np.argwhere(~np.isfinite(mesh.vertices).all(axis=1))[0, 0])
+            raise UserError(f"{where}: vertex {row} must be finite, found {mesh.vertices[row].tolist()}")
+        if len(mesh.material) and int(mesh.material.max()) >= len(scene.materials):
+            raise UserError(
+                f"{where}: a material number must be below {len(scene.materials)}, found {int(mesh.material.max())}"
+            )
+        if mesh.uv is None and tested[mesh.material].any():
+            name = scene.materials[int(mesh.material[np.argmax(tested[mesh.material])])].name
+            raise UserError(f"{where}: material {name} has an alpha texture, which needs UV coordinates; found none")
+    if not np.isfinite(scene.spheres.center).all() or not np.isfinite(scene.spheres.radius).all():
+        raise UserError(f"{place}: centre and radius of a sphere must be finite")

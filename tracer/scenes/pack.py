@@ -1,0 +1,151 @@
+"""Scene packs: a JSON file with camera, sky, lights, materials and spheres, and a GLB file with the meshes beside it.
+
+The JSON is authoritative for materials; the GLB names them. Format: ``scenes/README.md``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.errors import UserError
+from tracer.scenes.description import (
+    MODELS,
+    Camera,
+    Color,
+    Instance,
+    Light,
+    Material,
+    Mesh,
+    Scene,
+    Sky,
+    Spheres,
+    Texture,
+)
+from tracer.scenes.glb import read_glb
+
+FORMAT = "scene-pack/1"
+
+
+def read_scene_pack(path: Path) -> Scene:
+    """The scene of ``path``. Raises ``UserError`` naming the file and the key that is missing or wrong."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise UserError(f"{path}: format must be {FORMAT}, found {found}")
+    try:
+        return _scene(path, document)
+    except KeyError as error:
+        raise UserError(f"{path}: key {error} is missing") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path}: a value has the wrong type: {error}") from error
+
+
+def _scene(path: Path, document: dict[str, Any]) -> Scene:
+    materials, textures = _materials(path, document["materials"])
+    spheres = _spheres(path, document["spheres"], materials)
+    meshes: list[Mesh] = []
+    instances: list[Instance] = []
+    if document["mesh"] is not None:
+        meshes, instances = read_glb(_beside(path, document["mesh"]), list(document["materials"]))
+    return Scene(
+        name=str(document["name"]),
+        meshes=meshes,
+        instances=instances,
+        materials=materials,
+        camera=_camera(document["camera"]),
+        spheres=spheres,
+        textures=textures,
+        sky=_sky(path, document["sky"]),
+        lights=[Light(_triple(light["position"]), float(light["radius"])) for light in document["lights"]],
+    )
+
+
+def _materials(path: Path, entries: dict[str, Any]) -> tuple[list[Material], list[Texture]]:
+    texture_names = sorted({entry["alpha_texture"] for entry in entries.values() if "alpha_texture" in entry})
+    textures = [_texture(path, name) for name in texture_names]
+    materials = []
+    for name, entry in entries.items():
+        texture = texture_names.index(entry["alpha_texture"]) if "alpha_texture" in entry else -1
+        materials.append(_material(path, name, entry, texture))
+    return materials, textures
+
+
+def _material(path: Path, name: str, entry: dict[str, Any], texture: int) -> Material:
+    if entry["model"] not in MODELS:
+        raise UserError(f"{path}: materials.{name}.model must be one of {', '.join(MODELS)}, found {entry['model']}")
+    return Material(
+        name,
+        entry["model"],
+        albedo=_triple(entry.get("albedo", (1.0, 1.0, 1.0))),
+        fuzz=float(entry.get("fuzz", 0.0)),
+        ior=float(entry.get("ior", 1.5)),
+        emission=_triple(entry.get("emission", (0.0, 0.0, 0.0))),
+        alpha_texture=texture,
+        alpha_cutoff=float(entry.get("alpha_cutoff", 0.5)),
+    )
+
+
+def _texture(path: Path, name: str) -> Texture:
+    from PIL import Image, UnidentifiedImageError  # only scenes with foliage pay for this import
+
+    file = _beside(path, name)
+    try:
+        with Image.open(file) as image:
+            alpha = np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3])
+    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UserError(f"{file}: alpha texture cannot be read: {error}") from error
+    return Texture(name, alpha)
+
+
+def _spheres(path: Path, entries: list[dict[str, Any]], materials: list[Material]) -> Spheres:
+    """The spheres; their inline materials are appended to ``materials``."""
+    if not entries:
+        return Spheres.none()
+    first = len(materials)
+    materials.extend(_material(path, f"sphere-{i}", entry["material"], -1) for i, entry in enumerate(entries))
+    return Spheres(
+        np.array([_triple(entry["center"]) for entry in entries], np.float32),
+        np.array([entry["radius"] for entry in entries], np.float32),
+        np.arange(first, first + len(entries), dtype=np.uint16),
+    )
+
+
+def _camera(entry: dict[str, Any]) -> Camera:
+    return Camera(
+        eye=_triple(entry["eye"]),
+        look_at=_triple(entry["look_at"]),
+        up=_triple(entry["up"]),
+        vfov_deg=float(entry["vfov_deg"]),
+        aperture=float(entry["aperture"]),
+        focus_distance=float(entry["focus_distance"]),
+    )
+
+
+def _sky(path: Path, entry: dict[str, Any]) -> Sky:
+    if entry["type"] == "none":
+        return Sky(gradient=False)
+    if entry["type"] != "gradient":
+        raise UserError(f"{path}: sky.type must be gradient or none, found {entry['type']}")
+    return Sky(True, _triple(entry["bottom"]), _triple(entry["top"]))
+
+
+def _beside(path: Path, name: str) -> Path:
+    """A file named in a scene, which must lie in the scene's folder."""
+    file = (path.parent / name).resolve()
+    if not file.is_relative_to(path.parent.resolve()):
+        raise UserError(f"{path}: a scene's files must lie in its own folder, found {name}")
+    if not file.is_file():
+        raise UserError(f"{file}: missing, but {path.name} names it")
+    return file
+
+
+def _triple(value: Any) -> Color:
+    x, y, z = (float(component) for component in value)
+    return x, y, z

@@ -1,0 +1,93 @@
+"""From what a user types to a scene: a procedural name, a file, or a scene of the data folder."""
+
+import difflib
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from formats.errors import UserError
+from tracer.scenes.cornell import cornell
+from tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
+from tracer.scenes.forest import forest
+from tracer.scenes.mesh_file import SUFFIXES, read_mesh_file
+from tracer.scenes.pack import read_scene_pack
+from tracer.scenes.terrain import terrain
+from tracer.scenes.wknd import wknd
+
+PROCEDURAL: dict[str, Callable[..., Scene]] = {
+    "cornell": cornell,
+    "wknd": wknd,
+    "forest": forest,
+    "terrain": terrain,
+}
+
+
+def load(name_or_path: str | Path, camera: Camera | None = None, **options: int) -> Scene:
+    """The scene of that name, ready to be traced.
+
+    Looked up in this order: a procedural scene (``cornell``, ``wknd``, ``forest``, ``terrain`` or
+    ``terrain:TRIANGLES``), a file (.json scene pack, .glb, .gltf, .obj, .ply, .stl), ``NAME.json`` in the data
+    folder's ``scenes/``. ``camera`` replaces the scene's own. ``options`` go to a procedural generator (``seed``,
+    ``triangles``, ``trees``). Raises ``UserError`` for an unknown name, an unreadable file, or nothing to trace.
+    """
+    name = str(name_or_path)
+    scene = _find(name, options)
+    if camera is not None:
+        scene = replace(scene, camera=camera)
+    validate(scene, name)
+    return sort_opaque_first(scene)
+
+
+def data_folder() -> Path:
+    """``RAYPLAY_DATA``, or ``../shared`` beside the repository."""
+    return Path(os.environ.get("RAYPLAY_DATA", Path(__file__).resolve().parents[3] / "shared"))
+
+
+def known_names() -> list[str]:
+    """Procedural names and the scene packs of the data folder."""
+    packs = {path.stem for path in (data_folder() / "scenes").glob("*.json")}
+    return sorted(packs | set(PROCEDURAL))
+
+
+def _find(name: str, options: dict[str, int]) -> Scene:
+    generator, _, argument = name.partition(":")
+    if generator in PROCEDURAL:
+        return _generate(generator, argument, options)
+    if options:
+        raise UserError(f"{name}: options belong to procedural scenes, found {', '.join(sorted(options))}")
+    path = Path(name)
+    if path.is_file():
+        return _read(path)
+    pack = data_folder() / "scenes" / f"{name}.json"
+    if "/" not in name and pack.is_file():
+        return read_scene_pack(pack)
+    if path.suffix.lower() in (*SUFFIXES, ".json") or "/" in name:
+        raise UserError(f"{name}: no such scene file")
+    near = difflib.get_close_matches(name, known_names(), n=1, cutoff=0.0)
+    raise UserError(f"no scene is called {name}; did you mean {near[0]}? Known: {', '.join(known_names())}")
+
+
+def _generate(generator: str, argument: str, options: dict[str, int]) -> Scene:
+    make = PROCEDURAL[generator]
+    accepted = list(inspect.signature(make).parameters)
+    if argument:
+        if "triangles" not in accepted:
+            raise UserError(f"{generator}:{argument}: {generator} takes no number of triangles")
+        if not argument.isdecimal():
+            raise UserError(f"{generator}:{argument}: the number of triangles must be a whole number, found {argument}")
+        options = {**options, "triangles": int(argument)}
+    for option in options:
+        if option not in accepted:
+            raise UserError(f"{generator}: no option {option}; it takes {', '.join(accepted) or 'none'}")
+    return make(**options)
+
+
+def _read(path: Path) -> Scene:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return read_scene_pack(path)
+    if suffix in SUFFIXES:
+        return read_mesh_file(path)
+    raise UserError(f"{path}: a scene file ends in .json, {', '.join(SUFFIXES)}; found {suffix or 'no suffix'}")
