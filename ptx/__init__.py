@@ -1,1 +1,20 @@
-"""Placeholder, replaced by the package's owner."""
+"""PTX text to structure: parse, control flow, liveness, latencies, injected filters."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ptx.parser import parse, parse_file
+    from ptx.verifier import verify
+
+__all__ = ["parse", "parse_file", "verify"]
+
+_HOME = {"parse": "ptx.parser", "parse_file": "ptx.parser", "verify": "ptx.verifier"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that ``import ptx`` costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'ptx' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value

@@ -1,0 +1,202 @@
+"""Text to reductions: runs the LALR(1) table that lark makes of ``grammar.lark``.
+
+lark's own driver costs about six times as much per instruction as the loop below, so lark only makes the table; the
+table is kept as JSON in the user's cache, and lark is not even imported when it is there. ``reduce_text`` calls one
+method of the builder per reduction, with the values of its children and the part of the text they cover.
+"""
+
+import bisect
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from formats.code_cache import cache_root
+from formats.errors import UserError
+from ptx.ir import Position
+
+GRAMMAR = Path(__file__).with_name("grammar.lark")
+
+# What a reader of an error message calls the terminals.
+SPELLING = {
+    "WORD": "a name or opcode", "REGISTER": "a register", "NUMBER": "a number", "STRING": "a string",
+    "COMMA": "','", "SEMICOLON": "';'", "COLON": "':'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'",
+    "LSQB": "'['", "RSQB": "']'", "PLUS": "'+'", "BANG": "'!'", "VBAR": "'|'", "AT": "'@'", "EQUAL": "'='",
+    "LESSTHAN": "'<'", "MORETHAN": "'>'", "TYPE": "a type such as .u32", "SPACE": "a state space such as .global",
+    "VERSION": ".version", "TARGET": ".target", "ADDRESS_SIZE": ".address_size", "LINKAGE": ".visible or .extern",
+    "DIRECTIVE": "a directive such as .maxntid", "ENTRY": ".entry", "FUNC": ".func", "REG": ".reg", "ALIGN": ".align",
+    "PTR": ".ptr", "PRAGMA": ".pragma", "ALIAS": ".alias", "VECTOR": ".v2 or .v4", "ATTRIBUTE": ".attribute(...)",
+    "BRANCH_TARGETS": ".branchtargets", "CALL_PROTOTYPE": ".callprototype", "$END": "the end of the file",
+}  # fmt: skip
+MOST_EXPECTATIONS = 6
+
+
+class Table(NamedTuple):
+    """An LALR(1) table. ``actions[state][terminal]`` >= 0 is the state after shifting, -1 - rule a reduction."""
+
+    start: int
+    end: int
+    actions: list[dict[str, int]]
+    gotos: list[dict[str, int]]
+    rules: list[tuple[str, str, int]]  # left side, method of the builder, number of children
+    scanner: str  # one regular expression: what is skipped, then one group per terminal
+
+
+class Source:
+    """The text being parsed, for positions and messages."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text, self.name = text, name
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def position(self, offset: int) -> Position:
+        """Line and column, from 1, of a character of the text."""
+        line = bisect.bisect_right(self.starts, offset)
+        return Position(line, offset - self.starts[line - 1] + 1)
+
+    def error(self, offset: int, message: str) -> UserError:
+        """``file:line:column: message``, and the source line it is about."""
+        place = self.position(offset)
+        start = self.starts[place.line - 1]
+        line = self.text[start : start + 200].split("\n", 1)[0].strip(" \t\r\0")
+        return UserError(f"{self.name}:{place.line}:{place.column}: {message}, in: {line}")
+
+
+def table() -> Table:
+    """The table of ``grammar.lark``, from the cache when the grammar and lark are the ones it was made with."""
+    grammar = GRAMMAR.read_text()
+    key = hashlib.sha256(f"{version('lark')}\n{grammar}\n{Path(__file__).read_text()}".encode()).hexdigest()[:16]
+    kept = cache_root() / f"ptx-grammar-{key}.json"
+    try:
+        return _from_json(kept.read_text())
+    except (OSError, ValueError, KeyError):
+        pass
+    text = json.dumps(_make_table(grammar)._asdict())
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        temporary = kept.with_suffix(f".{os.getpid()}")
+        temporary.write_text(text)
+        temporary.replace(kept)
+    except OSError:
+        pass  # a cache that cannot be written only costs time
+    return _from_json(text)
+
+
+def _from_json(text: str) -> Table:
+    raw = json.loads(text)
+    raw["rules"] = [tuple(rule) for rule in raw["rules"]]
+    return Table(**raw)
+
+
+def _make_table(grammar: str) -> Table:
+    """Ask lark for the table and renumber it."""
+    import lark
+
+    parser = lark.Lark(grammar, parser="lalr", lexer="basic", keep_all_tokens=True, maybe_placeholders=False)
+    made = parser.parse_interactive("").parser_state.parse_conf.parse_table
+    rules: dict[int, int] = {}
+    rows: list[tuple[str, str, int]] = []
+    terminals = {terminal.name for terminal in parser.terminals} | {"$END"}
+    actions: list[dict[str, int]] = [{} for _ in range(max(made.states) + 1)]
+    gotos: list[dict[str, int]] = [{} for _ in actions]
+    for state, entries in made.states.items():
+        for symbol, (action, argument) in entries.items():
+            if action.name == "Reduce":
+                if id(argument) not in rules:
+                    rules[id(argument)] = len(rows)
+                    rows.append((str(argument.origin.name), str(argument.alias or "start"), len(argument.expansion)))
+                actions[state][symbol] = -1 - rules[id(argument)]
+            else:
+                (actions if symbol in terminals else gotos)[state][symbol] = argument
+    return Table(made.start_states["start"], made.end_states["start"], actions, gotos, rows, _scanner(parser))
+
+
+def _scanner(parser: Any) -> str:
+    """Skipped text, then the terminals: the higher priority first, then the longer pattern, as lark's lexer does."""
+    skipped = [t.pattern.to_regexp() for t in parser.terminals if t.name in parser.ignore_tokens]
+    kept = [t for t in parser.terminals if t.name not in parser.ignore_tokens]
+    kept.sort(key=lambda t: (-t.priority, -len(t.pattern.value), t.name))
+    groups = "|".join(f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in kept)
+    return f"(?:{'|'.join(skipped)})*+(?:{groups}|(?P<END>\\Z))"
+
+
+def reduce_text(made: Table, source: Source, builder: Any) -> Any:
+    """Run the table over the text, in time linear in its length.
+
+    Each reduction calls ``builder.METHOD(children, start, end)``; children are terminals as text or what earlier
+    reductions returned, ``text[start:end]`` is what they cover. Returns the value of the last reduction.
+
+    Raises UserError at the first token that no PTX could have there, saying what was expected.
+    """
+    methods: list[Callable[[list[Any], int, int], Any]] = [getattr(builder, method) for _, method, _ in made.rules]
+    rules = [(methods[i], left, size) for i, (left, _, size) in enumerate(made.rules)]
+    actions, gotos = made.actions, made.gotos
+    states, values, starts = [made.start], [], []
+    scan = re.compile(made.scanner).scanner(source.text).match
+    end = 0
+    while True:
+        match = scan()
+        if match is None:
+            raise _unexpected_character(source, end, actions[states[-1]])
+        kind = match.lastgroup
+        if kind == "END":
+            kind = "$END"
+            begin = end
+        else:
+            begin = match.start(kind)
+        while True:
+            action = actions[states[-1]].get(kind)
+            if action is None:
+                raise _unexpected(source, begin, match.group(match.lastgroup), actions[states[-1]])
+            if action >= 0:
+                break
+            method, left, size = rules[-1 - action]
+            if size:
+                value = method(values[-size:], starts[-size], end)
+                del states[-size:], values[-size:], starts[len(starts) - size + 1 :]
+            else:
+                value = method([], begin, end)
+                starts.append(begin)
+            values.append(value)
+            states.append(gotos[states[-1]][left])
+            if kind == "$END" and states[-1] == made.end:
+                return value
+        states.append(action)
+        values.append(match.group(kind))
+        starts.append(begin)
+        end = match.end()
+
+
+def _unexpected(source: Source, offset: int, found: str, row: dict[str, int]) -> UserError:
+    if found == "":
+        return source.error(offset, f"expected {_expectations(row)}, found the end of the file")
+    shown = found if len(found) <= 40 else f"{found[:40]}..."
+    return source.error(offset, f"expected {_expectations(row)}, found '{shown}'")
+
+
+def _unexpected_character(source: Source, offset: int, row: dict[str, int]) -> UserError:
+    """Nothing in the language begins like this; skip what may be skipped, to point at the character itself."""
+    text = source.text
+    while True:
+        rest = re.compile(r"(?:\s|//[^\n]*)*").match(text, offset)
+        offset = rest.end() if rest else offset
+        comment = re.compile(r"/\*.*?\*/", re.DOTALL).match(text, offset)
+        if comment is None:
+            break
+        offset = comment.end()
+    if text.startswith("/*", offset):
+        return source.error(offset, "expected '*/' after this '/*', found the end of the file")
+    word = re.compile(r"\.?[\w$:]+|.").match(text, offset)
+    return source.error(offset, f"expected {_expectations(row)}, found '{word.group() if word else text[offset]}'")
+
+
+def _expectations(row: dict[str, int]) -> str:
+    names = sorted({SPELLING.get(name, name) for name in row}, key=lambda name: (name[0] != "'", name))
+    shown = names[:MOST_EXPECTATIONS]
+    if len(names) > len(shown):
+        shown.append("...")
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
