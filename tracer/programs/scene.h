@@ -17,29 +17,26 @@ struct Material {
     unsigned long long padding;
 };
 
-// One record per mesh part: positions, indices and texture coordinates of its triangles, and their material.
+// One record per geometry: positions, vertex numbers and texture coordinates of its triangles, and which of the
+// scene's materials each triangle has.
 struct TriangleRecord {
     const float* positions;
     const unsigned* indices;
     const float2* uvs;
-    const Material* material;
+    const unsigned short* material_numbers;
+    const Material* materials;
 };
 
-// One record for all spheres of a geometry: centre and radius, and a material for each.
+// Centre and radius of each sphere, and its material.
 struct SphereRecord {
     const float4* spheres;
+    const unsigned short* material_numbers;
     const Material* materials;
 };
 
 struct Camera {
-    float3 eye;
-    float lens_radius;
-    float3 right;
-    float focus_distance;
-    float3 up;
-    unsigned reserved;
-    float3 forward;
-    unsigned reserved_too;
+    float3 eye, right, up, forward;
+    float lens_radius, focus_distance;
 };
 
 struct Params {
@@ -52,10 +49,8 @@ struct Params {
     unsigned seed, light_count;
     unsigned secondary_rays, has_sky;
     Camera camera;
-    float3 sky_bottom;
-    float secondary_tmax;
-    float3 sky_top;
-    float secondary_offset;
+    float3 sky_bottom, sky_top;
+    float secondary_tmax, secondary_offset;
 };
 
 // What a ray brings back, in the local memory of the thread that traced it: 48 bytes.

@@ -73,7 +73,8 @@ extern "C" __global__ void __closesthit__triangle() {
     const float *a = positions + 3 * corner[0], *b = positions + 3 * corner[1], *c = positions + 3 * corner[2];
     const float3 origin = vector(a[0], a[1], a[2]);
     const float3 normal = cross(vector(b[0], b[1], b[2]) - origin, vector(c[0], c[1], c[2]) - origin);
-    shade(payload_pointer<Payload>(), record->material, normal_to_world(normal));
+    const Material* material = record->materials + record->material_numbers[primitive_index()];
+    shade(payload_pointer<Payload>(), material, normal_to_world(normal));
 }
 
 extern "C" __global__ void __closesthit__sphere() {
@@ -81,14 +82,15 @@ extern "C" __global__ void __closesthit__sphere() {
     const SphereRecord* record = sbt_data<SphereRecord>();
     const float3 normal =
         vector(__uint_as_float(attribute_0()), __uint_as_float(attribute_1()), __uint_as_float(attribute_2()));
-    shade(payload_pointer<Payload>(), record->materials + primitive_index(), normal_to_world(normal));
+    const Material* material = record->materials + record->material_numbers[primitive_index()];
+    shade(payload_pointer<Payload>(), material, normal_to_world(normal));
 }
 
 // Alpha test: texture coordinates wrap, (0, 0) is the top left texel, the nearest texel decides.
 extern "C" __global__ void __anyhit__alpha() {
     using namespace rayplay;
     const TriangleRecord* record = sbt_data<TriangleRecord>();
-    const Material* material = record->material;
+    const Material* material = record->materials + record->material_numbers[primitive_index()];
     const unsigned* corner = record->indices + 3 * primitive_index();
     const float2 a = record->uvs[corner[0]], b = record->uvs[corner[1]], c = record->uvs[corner[2]];
     const float2 weight = triangle_barycentrics();
