@@ -1,0 +1,74 @@
+"""Step 7: from the metrics of the groups to those of the whole GPU (paper III-G and III-H).
+
+How the paper's text is read here, metric by metric of its Table I:
+
+- Extrapolation (III-G) is linear and for absolute metrics "such as the simulation cycles". Cycles are the only absolute
+  metric of Table I, so only they are divided by the fraction of the group's pixels that was simulated. IPC, the miss
+  rates, RT efficiency, DRAM efficiency and bandwidth utilisation are rates and stay as they are. (III-G also says that
+  some of these are biased and "should be extrapolated", without a rule; the released code, too, divides only cycles.)
+- Combination (III-H): IPC is summed, because the parts of the GPU run at the same time; all others are averaged. That
+  includes the cycles: each group's cycles already estimate how long the whole GPU takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """What happens to one metric of Table I."""
+
+    title: str
+    absolute: bool = False  # divided by the fraction of pixels simulated
+    summed: bool = False  # over the groups; averaged otherwise
+
+
+RULES = {
+    "gpu_ipc": Rule("GPU instructions per cycle", summed=True),
+    "gpu_cycles": Rule("GPU simulation cycles", absolute=True),
+    "l1d_miss_rate": Rule("L1D total cache miss rate"),
+    "l2_miss_rate": Rule("L2 total cache miss rate"),
+    "rt_efficiency": Rule("RT unit average efficiency"),
+    "dram_efficiency": Rule("DRAM efficiency"),
+    "bandwidth_utilisation": Rule("Bandwidth utilisation"),
+}
+
+Metrics = Mapping[str, float | None]
+
+
+def extrapolate(metrics: Metrics, fraction: float) -> dict[str, float | None]:
+    """The metrics of one group as if all its pixels had been simulated: absolute ones divided by ``fraction`` (III-G).
+
+    100,000 cycles at 10 % of the pixels become 1,000,000.
+    """
+    return {
+        name: value / fraction if RULES[name].absolute and value is not None else value
+        for name, value in metrics.items()
+    }
+
+
+def combine(groups: Sequence[Metrics]) -> dict[str, float | None]:
+    """The metrics of the whole GPU from those of its groups: IPC summed, the others averaged (III-H).
+
+    A group that has no value for a metric (RT efficiency without a ray) does not take part; no group, no value.
+    """
+    combined: dict[str, float | None] = {}
+    for name in groups[0]:
+        values = [value for group in groups if (value := group[name]) is not None]
+        total = sum(values)
+        combined[name] = (total if RULES[name].summed else total / len(values)) if values else None
+    return combined
+
+
+def relative_error(predicted: float | None, full: float | None) -> float | None:
+    """|predicted - full| / full; ``None`` where either is missing, or the full value is 0 and the other is not."""
+    if predicted is None or full is None:
+        return None
+    if full == 0:
+        return 0.0 if predicted == 0 else None
+    return abs(predicted - full) / abs(full)
+
+
+def mean_absolute_error(errors: Sequence[float | None]) -> float | None:
+    """The paper's MAE: the mean of the metrics' relative errors that exist."""
+    known = [error for error in errors if error is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,121 @@
+"""Step 1: how much work each pixel is, and its temperature colour (paper III-B).
+
+The paper profiles the runtime of each pixel with the clock of a real GPU, or with the simulator's functional mode, and
+says that the hardware is mostly irrelevant. A trace already knows the work: the thread instructions that the pixel's
+lane executed and the BVH records that its rays fetched.
+"""
+
+import numpy as np
+from numba import njit
+
+from formats.errors import UserError
+from formats.reader import Trace
+
+# A thread instruction is the unit. A BVH record is one request of the lane to the RT unit and a box or triangle test:
+# Vulkan-Sim spends about ten instruction slots on it (reference/vulkan-sim.md 1.4). The picture, and which pixels are
+# hot, hardly depend on the number.
+INSTRUCTION_WORK = 1.0
+RECORD_WORK = 10.0
+
+WARP_LANES = 32
+NO_PIXEL = -1
+
+# NVIDIA's heat gradient, coldest first: "Profiling DXR shaders with timer instrumentation", the paper's [24].
+HEAT_COLOURS = (
+    np.array(
+        [
+            (0, 2, 91), (0, 108, 251), (0, 221, 221), (51, 221, 0), (255, 252, 0),
+            (255, 180, 0), (255, 104, 0), (226, 22, 0), (191, 0, 83), (145, 0, 65),
+        ],
+        dtype=np.float64,
+    )
+    / 255.0
+)  # fmt: skip
+HEAT_BLUR = 0.8
+
+
+def image_size(trace: Trace) -> tuple[int, int]:
+    """(width, height); ``UserError`` for a trace that is not of an image launch."""
+    if trace.image_size is None or "threads" not in trace.tables:
+        raise UserError(f"{trace.path}: must be the trace of an image launch, but says no pixel of any thread")
+    return trace.image_size
+
+
+def pixel_map(trace: Trace) -> np.ndarray:
+    """int32[warps, 32]: ``y * width + x`` of the pixel each lane computes, -1 for a lane without one.
+
+    Raises ``UserError`` for a trace without an image, and for a thread outside it.
+    """
+    width, height = image_size(trace)
+    threads = trace.read("threads")
+    outside = np.flatnonzero((threads["pixel_x"] >= width) | (threads["pixel_y"] >= height))
+    if outside.size:
+        row = int(outside[0])
+        place = f"{threads['pixel_x'][row]} {threads['pixel_y'][row]}"
+        raise UserError(f"{trace.path}: threads row {row}: pixels must lie inside {width}x{height}, found {place}")
+    pixels = np.full((trace.rows("warps"), WARP_LANES), NO_PIXEL, dtype=np.int32)
+    pixels[threads["warp_id"], threads["lane"]] = threads["pixel_y"].astype(np.int32) * width + threads["pixel_x"]
+    return pixels
+
+
+def pixel_work(trace: Trace) -> np.ndarray:
+    """float64[height, width]: the work of each pixel in thread instructions, in one pass over visits and rays.
+
+    ``INSTRUCTION_WORK`` per thread instruction plus ``RECORD_WORK`` per BVH record fetched; pixels that no thread
+    computed are 0. Paper III-B.
+    """
+    pixels = pixel_map(trace)
+    width, height = image_size(trace)
+    instructions = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
+    work = np.zeros(width * height, dtype=np.float64)
+    for batch in trace.batches("visits", ["warp_id", "block_id", "active_mask"]):
+        _add_visits(batch["warp_id"], instructions[batch["block_id"]], batch["active_mask"], pixels, work)
+    if "rays" in trace.tables:
+        for batch in trace.batches("rays", ["warp_id", "lane", "node"]):
+            records = np.diff(batch["node_offset"].astype(np.int64))
+            pixel = pixels[batch["warp_id"], batch["lane"]]
+            inside = pixel != NO_PIXEL
+            work += RECORD_WORK * np.bincount(pixel[inside], records[inside], minlength=work.size)
+    return work.reshape(height, width)
+
+
+@njit(cache=True)
+def _add_visits(
+    warps: np.ndarray, instructions: np.ndarray, masks: np.ndarray, pixels: np.ndarray, work: np.ndarray
+) -> None:
+    """Add the instructions of each visit to the pixels of its active lanes."""
+    for row in range(warps.size):
+        mask = masks[row]
+        for lane in range(WARP_LANES):
+            if (mask >> np.uint32(lane)) & np.uint32(1):
+                pixel = pixels[warps[row], lane]
+                if pixel >= 0:
+                    work[pixel] += INSTRUCTION_WORK * instructions[row]
+
+
+def normalise(work: np.ndarray) -> np.ndarray:
+    """The heat of each pixel in [0, 1]: its work divided by the longest (paper III-B); all 0 when nothing worked."""
+    longest = work.max(initial=0.0)
+    return work / longest if longest > 0 else np.zeros_like(work)
+
+
+def heat_colour(heat: np.ndarray) -> np.ndarray:
+    """float64[..., 3] in [0, 1]: NVIDIA's heat gradient of ``heat``, 0 dark blue and 1 dark magenta.
+
+    Ten colours, neighbours mixed by smoothstep with a blur of 0.8: the paper's [24], as the released heatmaps have it.
+    """
+    position = np.asarray(heat, dtype=np.float64) * len(HEAT_COLOURS)
+    current = np.clip(position.astype(np.int64), 0, len(HEAT_COLOURS) - 1)
+    below = np.maximum(current - 1, 0)
+    above = np.minimum(current + 1, len(HEAT_COLOURS) - 1)
+    into = _smoothstep(current - HEAT_BLUR, current + HEAT_BLUR, position)[..., None]
+    beyond = _smoothstep(current + 1 - HEAT_BLUR, current + 1 + HEAT_BLUR, position)[..., None]
+    mixed = into * (1 - beyond) * HEAT_COLOURS[current]
+    mixed += (1 - into) * HEAT_COLOURS[below]
+    mixed += beyond * HEAT_COLOURS[above]
+    return np.clip(mixed, 0.0, 1.0)
+
+
+def _smoothstep(low: np.ndarray, high: np.ndarray, value: np.ndarray) -> np.ndarray:
+    part = np.clip((value - low) / (high - low), 0.0, 1.0)
+    return part * part * (3 - 2 * part)
