@@ -23,12 +23,13 @@ OPCODES: dict[str, tuple[str, str, int, str, int, int, bool]] = {
     "atom.global.add.f32": ("atomic", "global", 4, "lsu", 1, 4, True),
     "call.uni.trace": ("trace", "none", 0, "rt", 1, 2, True),
     "bar.sync": ("barrier", "none", 0, "branch", 1, 2, False),
+    "filter_shader": ("runtime", "none", 0, "int", 4, 2, False),
     "bra": ("branch", "none", 0, "branch", 1, 2, False),
     "exit": ("exit", "none", 0, "branch", 1, 2, False),
 }
 # Block -> its opcodes before the arithmetic (`@` marks a predicated one), its last opcode, where its branches meet.
 IMAGE_BLOCKS: dict[str, tuple[tuple[str, ...], str, str | None]] = {
-    "entry": (("ld.param.u64",), "bra", "exit"),
+    "entry": (("ld.param.u64", "filter_shader"), "bra", "exit"),
     "head": (("setp.lt.s32",), "bra", "call"),
     "then": (("ld.global.f32", "ld.v1.f32"), "bra", "call"),
     "else": (("ld.local.f32",), "bra", "call"),
@@ -78,7 +79,7 @@ class Programs:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The columns of ``instructions``, ``blocks`` and ``characterisation``."""
-        columns = {name: [row[name] for row in self.instructions] for name in self.instructions[0]}
+        columns: dict[str, Any] = {name: [row[name] for row in self.instructions] for name in self.instructions[0]}
         for name in ("destination_registers", "source_registers"):
             cells = columns.pop(name)
             columns[name] = np.array([value for cell in cells for value in cell], np.uint32)
