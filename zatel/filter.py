@@ -102,7 +102,9 @@ def _selected_lanes(trace: Trace, pixels: np.ndarray, launched: np.ndarray, sele
 
 
 def _provenance(trace: Trace, selected: np.ndarray) -> dict[str, object]:
-    return {"command": "zatel filter", "input": trace.path.name, "pixels": int(selected.sum())}
+    """What was filtered, how that was made, and how many pixels stay."""
+    given = {"name": trace.path.name, "provenance": trace.manifest.provenance}
+    return {"command": "zatel filter", "input": given, "pixels": int(selected.sum())}
 
 
 def _copy_unchanged(trace: Trace, writers: Sequence[TraceWriter]) -> None:

@@ -63,7 +63,7 @@ def write_overview(folder: Path, path: Path) -> None:
     prediction = read_prediction(folder)
     panels = [(name, title) for name, title in PANELS if (folder / name).exists()]
     figure = pyplot.figure(figsize=(13, 7.2), layout="constrained")
-    upper, lower = np.ravel(figure.subfigures(2, 1))
+    upper, lower = np.asarray(figure.subfigures(2, 1))
     for axis, (name, title) in zip(np.atleast_1d(upper.subplots(1, len(panels))), panels, strict=True):
         axis.imshow(np.asarray(Image.open(folder / name)), interpolation="nearest")
         axis.set_title(title, fontsize=10)

@@ -66,10 +66,9 @@ def _block_colours(blocks: np.ndarray, labels: np.ndarray, colours: int) -> tupl
 
 
 def apportion(weights: np.ndarray, total: int) -> np.ndarray:
-    """int64[n]: ``total`` split in proportion to ``weights``, each within one of its share (largest remainders)."""
-    exact = weights * (total / weights.sum())
-    parts = np.floor(exact + 1e-9).astype(np.int64)
-    order = np.argsort(-(exact - parts), kind="stable")
+    """int64[n]: ``total`` split in proportion to ``weights``, int64[n], each within one of its share."""
+    parts, remainders = np.divmod(weights * total, weights.sum())
+    order = np.argsort(-remainders, kind="stable")
     parts[order[: total - parts.sum()]] += 1
     return parts
 
