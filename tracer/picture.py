@@ -1,11 +1,11 @@
 """Pictures: the output buffer as linear radiance, and as an sRGB PNG."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.atomic import atomic_file
 from tracer.memory import DeviceMemory
 
 
@@ -32,9 +32,5 @@ def write_png(path: Path, linear: NDArray[np.float32]) -> None:
     """Write float32[height, width, 3] as PNG; the file appears whole or not at all."""
     from PIL import Image
 
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with atomic_file(path) as partial:
         Image.fromarray(to_srgb(linear)).save(partial, format="PNG")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

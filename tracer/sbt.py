@@ -62,7 +62,11 @@ def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Fun
 
 
 def build_table(
-    config: ProgramConfig, geometries: Sequence[Geometry], values: Sequence[Values], missing: Values, memory: DeviceMemory
+    config: ProgramConfig,
+    geometries: Sequence[Geometry],
+    values: Sequence[Values],
+    missing: Values,
+    memory: DeviceMemory,
 ) -> ShaderTable:
     """Lay out all records: hit record ``geometry * ray_types + ray_type``, miss records as listed.
 
@@ -133,7 +137,9 @@ def params_symbol(config: ProgramConfig, module: Module, place: str) -> str:
     """Name of the launch parameters: the configured one, or the module's only ``.const`` object without contents."""
     objects = {name: v for name, v in module.variables.items() if v.space == "const" and not any(v.initial)}
     if config.params_symbol is None and len(objects) != 1:
-        raise UserError(f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}")
+        raise UserError(
+            f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}"
+        )
     name = config.params_symbol or next(iter(objects))
     if name not in objects:
         close = difflib.get_close_matches(name, objects, 1)

@@ -1,0 +1,138 @@
+"""``python -m tracer``: a scene and a program, or a compute kernel, become a trace."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from formats.command import run
+from formats.errors import UserError
+
+DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
+as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""
+
+EXAMPLES = """examples:
+  python -m tracer render cornell --workload path-tracing --size 256x256 --out traces/cornell.trace
+  python -m tracer render ../shared/scenes/bunny.json --workload shadows --out traces/bunny.trace
+  python -m tracer launch tracer/kernels/reduction.toml --out traces/reduction.trace
+  python -m tracer scenes"""
+
+WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
+BACKENDS = ("machine", "interpreter")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line and run the verb it names."""
+    options = _parser().parse_args(arguments)
+    if options.verb == "scenes":
+        return _scenes()
+    if options.verb == "launch":
+        return _launch(options)
+    return _render(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_render(verbs)
+    launch = verbs.add_parser("launch", help="a compute kernel to a trace", description="Run LAUNCH.toml into a trace.")
+    launch.add_argument(
+        "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
+    )
+    launch.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
+    verbs.add_parser("scenes", help="list the scenes and their triangle counts")
+    return parser
+
+
+def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    render = verbs.add_parser(
+        "render",
+        help="a scene to a trace and a picture",
+        description="Trace SCENE with a ray-tracing program; writes NAME.trace and NAME.png.",
+    )
+    add = render.add_argument
+    default = " (default: %(default)s)"
+    add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, or a file: scene pack "
+        "(.json), .glb, .obj, .ply")  # fmt: skip
+    add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
+    add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)
+    add("--samples", type=_positive, default=2, metavar="N", help="primary rays per pixel" + default)
+    add("--bounces", type=_positive, default=16, metavar="N", help="longest path of path tracing" + default)
+    add("--seed", type=_natural, default=1, metavar="N", help="seed of the random numbers" + default)
+    add("--camera", metavar="KEY=VALUE,...", help="change the scene's camera: eye=X,Y,Z at=X,Y,Z up=X,Y,Z vfov=DEGREES "
+        "aperture=DIAMETER focus=DISTANCE, joined by commas")  # fmt: skip
+    add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
+    add(
+        "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
+    )
+    add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
+        ".toml beside it)")  # fmt: skip
+    add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
+    add("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
+
+
+def _render(options: argparse.Namespace) -> int:
+    if options.program_config and not options.program:
+        raise UserError("--program-config needs --program")
+    from tracer.program import PROGRAM_FOLDER
+    from tracer.render import Request, render
+
+    program = options.program or PROGRAM_FOLDER / f"{options.workload}.ptx"
+    request = Request(
+        scene=options.scene,
+        program=program,
+        config=options.program_config or program.with_suffix(".toml"),
+        width=options.size[0],
+        height=options.size[1],
+        samples=options.samples,
+        bounces=options.bounces,
+        seed=options.seed,
+        camera=options.camera,
+        pixels=options.pixels,
+        backend=options.backend,
+        out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
+    )
+    print(render(request).text())
+    return 0
+
+
+def _launch(options: argparse.Namespace) -> int:
+    from tracer.launch import run_launch_file
+
+    run_launch_file(options.launch, options.out, backend=options.backend)
+    return 0
+
+
+def _scenes() -> int:
+    from tracer.catalogue import catalogue
+
+    print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
+    for row in catalogue():
+        print(f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}")
+    return 0
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal() and 0 < int(width) <= 65535 and 0 < int(height) <= 65535):
+        raise argparse.ArgumentTypeError(f"must be WIDTHxHEIGHT, such as 512x512, each 1 to 65535, not {text!r}")
+    return int(width), int(height)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, not {text!r}")
+    return int(text)
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 32:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 4294967295, not {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    run("tracer", lambda: main(sys.argv[1:]))
