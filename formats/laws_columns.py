@@ -1,0 +1,108 @@
+"""Laws that follow from the schema alone: they hold for every table of every format, row group by row group."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from formats.arrow import offset_name
+from formats.column import STRING, Column, Table
+from formats.parquet_source import ParquetSource
+from formats.problem import Problem, where
+from formats.reader import Dataset
+from formats.trace import NODE_HIT_BIT, RAYS
+
+
+def files_intact(dataset: Dataset) -> Iterator[Problem]:
+    """Every file has the SHA-256 that the manifest gives."""
+    if not isinstance(dataset.source, ParquetSource):
+        return
+    for table, entries in dataset.manifest.tables.items():
+        for entry in entries:
+            with open(dataset.path / entry.file, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != entry.sha256:
+                message = f"SHA-256 of {entry.file} must be {entry.sha256}"
+                yield Problem("files_intact", table, -1, digest, message)
+
+
+def ids_are_row_numbers(dataset: Dataset) -> Iterator[Problem]:
+    """A table's id column counts its rows from 0."""
+    for table in dataset.layout.tables:
+        if table.row_number is None:
+            continue
+        first = 0
+        for batch in dataset.batches(table.name, [table.row_number]):
+            ids = batch[table.row_number]
+            broken = ids != np.arange(first, first + len(ids), dtype=np.int64)
+            yield from where(
+                "ids_are_row_numbers", table.name, broken, ids, f"{table.row_number} must be the row number", first
+            )
+            first += len(ids)
+
+
+def columns_are_sorted(dataset: Dataset) -> Iterator[Problem]:
+    """A sorted column never decreases from row to row."""
+    for table, column in _columns(dataset, lambda column: column.sorted):
+        first, before = 0, None
+        for batch in dataset.batches(table.name, [column.name]):
+            values = batch[column.name]
+            if not len(values):
+                continue
+            previous = np.concatenate([values[:1] if before is None else before, values[:-1]])
+            message = f"{column.name} must not decrease"
+            yield from where("columns_are_sorted", table.name, values < previous, values, message, first)
+            first, before = first + len(values), values[-1:].copy()
+
+
+def references_exist(dataset: Dataset) -> Iterator[Problem]:
+    """A column that points to a table holds row numbers of that table."""
+    for table, column in _columns(dataset, lambda column: column.points_to is not None):
+        rows = dataset.rows(column.points_to or "")
+        message = f"{column.name} must be a row of {column.points_to}, below {rows}"
+        first = 0
+        for batch in dataset.batches(table.name, [column.name]):
+            values = batch[column.name]
+            targets = values & np.uint32(NODE_HIT_BIT - 1) if _has_hit_bit(table, column) else values
+            broken = targets >= rows
+            if column.ragged:
+                for problem in _ragged(column, batch, broken):
+                    yield Problem("references_exist", table.name, first + problem[0], problem[1], message)
+                first += len(batch[offset_name(column)]) - 1
+            else:
+                yield from where("references_exist", table.name, broken, values, message, first)
+                first += len(values)
+
+
+def codes_are_known(dataset: Dataset) -> Iterator[Problem]:
+    """A column of codes or names holds only those that the schema lists."""
+    for table, column in _columns(dataset, lambda column: bool(column.values)):
+        first = 0
+        for batch in dataset.batches(table.name, [column.name]):
+            values = batch[column.name]
+            if column.dtype == STRING:
+                broken = np.array([value not in column.values for value in values], bool)
+                message = f"{column.name} must be one of {', '.join(column.values)}"
+            else:
+                broken = values >= len(column.values)
+                message = f"{column.name} must be a code below {len(column.values)}"
+            yield from where("codes_are_known", table.name, broken, values, message, first)
+            first += len(values)
+
+
+def _columns(dataset: Dataset, chosen: Callable[[Column], bool]) -> Iterator[tuple[Table, Column]]:
+    for table in dataset.layout.tables:
+        for column in table.columns:
+            if chosen(column):
+                yield table, column
+
+
+def _has_hit_bit(table: Table, column: Column) -> bool:
+    return table is RAYS and column.name == "node"
+
+
+def _ragged(column: Column, batch: dict[str, np.ndarray], broken: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Row in the batch and value of each broken value of a ragged column, the first 20."""
+    for index in np.flatnonzero(broken)[:20]:
+        row = int(np.searchsorted(batch[offset_name(column)], index, side="right")) - 1
+        yield row, int(batch[column.name][index])
