@@ -6,6 +6,8 @@ from typing import Any
 from ptx.ir import Function, Instruction, Position, Symbol, Variable
 from ptx.scopes import Scopes
 
+_FINAL = frozenset(("ret", "exit", "trap", "bra", "brx"))
+
 
 class Body:
     """Collects what ``finish`` makes a ``Function`` of."""
@@ -79,13 +81,21 @@ class Body:
                 targets = self.branch_targets.get(name, ())
                 self.branch_targets[name] = tuple(renamed.get(target, target) for target in targets)
 
-    def finish(self, is_declaration: bool) -> Function:
-        """The function read so far."""
+    def finish(self, is_declaration: bool, end: Position | None = None) -> Function:
+        """The function read so far; a body that can run off its ``}`` gets the ``ret`` that PTX implies there."""
+        if end is not None and self._runs_off():
+            self.instructions.append(Instruction("ret", (), (), None, end, "ret;"))
         return Function(
             self.name, self.is_entry, self.linkage, self.returns, self.parameters, self.registers, self.variables,
             tuple(self.instructions), self.labels, self.position, self.directives, self.branch_targets,
             self.prototypes, is_declaration,
         )  # fmt: skip
+
+    def _runs_off(self) -> bool:
+        if not self.instructions or len(self.instructions) in self.labels.values():
+            return True
+        last = self.instructions[-1]
+        return last.guard is not None or last.opcode not in _FINAL
 
 
 def _renamed(operands: tuple[Any, ...], renamed: dict[str, str]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from ptx.body import Body
 from ptx.build import Arguments, Children, OperandBuilder
 from ptx.declarations import declared_variable, register_type
-from ptx.ir import Call, Function, Guard, Immediate, Instruction, Module, Operand, Register, Symbol, Variable
+from ptx.ir import Call, Function, Guard, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
 from ptx.numbers import as_f32
 from ptx.syntax import Source, reduce_text, table
 
@@ -152,13 +152,15 @@ class ModuleBuilder(OperandBuilder):
         self.body, self.scopes = body, body.scopes
 
     def function(self, children: Children, start: int, end: int) -> None:
-        self._close_function(False, start)
+        self._close_function(self.place(end - 1), start)
 
     def function_declaration(self, children: Children, start: int, end: int) -> None:
-        self._close_function(True, start)
+        self._close_function(None, start)
 
-    def _close_function(self, is_declaration: bool, start: int) -> None:
-        made = self._body().finish(is_declaration)
+    def _close_function(self, closing: Position | None, start: int) -> None:
+        """``closing`` is the place of the ``}``, None for a declaration without a body."""
+        is_declaration = closing is None
+        made = self._body().finish(is_declaration, closing)
         known = self.functions.get(made.name)
         if known is not None and not known.is_declaration and not is_declaration:
             raise self.source.error(start, f"function '{made.name}' is defined twice")

@@ -1,0 +1,106 @@
+"""Which registers hold a value that is still needed, and how many that are at most.
+
+Backward data flow over the blocks; sets of registers are the bits of one integer. A predicated write does not end the
+life of what was there before, because lanes that are predicated off keep it.
+"""
+
+from ptx.cfg import Cfg
+from ptx.ir import Function
+from ptx.opcodes import describe
+
+WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
+
+
+class Liveness:
+    """Registers as bits: ``index[name]`` is the bit; ``reads`` and ``writes`` per instruction; ``live_in`` and
+    ``live_out`` per block. ``writes_all`` has the writes that surely happen."""
+
+    def __init__(self, function: Function, cfg: Cfg) -> None:
+        self.index: dict[str, int] = {}
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self.writes_all: list[int] = []
+        for instruction in function.body:
+            description = describe(instruction, function)
+            reads, writes = self._bits(description.sources), self._bits(description.destinations)
+            self.reads.append(reads)
+            self.writes.append(writes)
+            self.writes_all.append(0 if instruction.guard else writes)
+        self.live_in, self.live_out = self._solve(cfg)
+
+    def _bits(self, names: tuple[str, ...]) -> int:
+        bits = 0
+        for name in names:
+            bits |= 1 << self.index.setdefault(name, len(self.index))
+        return bits
+
+    def _solve(self, cfg: Cfg) -> tuple[list[int], list[int]]:
+        size = len(cfg.blocks)
+        needs, kills = [0] * size, [0] * size
+        predecessors: list[list[int]] = [[] for _ in range(size)]
+        for number, block in enumerate(cfg.blocks):
+            for position in reversed(range(block.first, block.first + block.count)):
+                needs[number] = needs[number] & ~self.writes_all[position] | self.reads[position]
+                kills[number] |= self.writes_all[position]
+            for successor in block.successors:
+                predecessors[successor].append(number)
+        live_in, live_out = [0] * size, [0] * size
+        waiting = list(range(size))
+        queued = [True] * size
+        while waiting:
+            number = waiting.pop()
+            queued[number] = False
+            live_out[number] = 0
+            for successor in cfg.blocks[number].successors:
+                live_out[number] |= live_in[successor]
+            before = needs[number] | live_out[number] & ~kills[number]
+            if before != live_in[number]:
+                live_in[number] = before
+                for predecessor in predecessors[number]:
+                    if not queued[predecessor]:
+                        queued[predecessor] = True
+                        waiting.append(predecessor)
+        return live_in, live_out
+
+    def names(self, bits: int) -> frozenset[str]:
+        """The registers of a set of bits."""
+        return frozenset(name for name, bit in self.index.items() if bits >> bit & 1)
+
+
+def live_in(function: Function, cfg: Cfg) -> list[frozenset[str]]:
+    """Per block the names of the registers whose value at its top is needed later.
+
+    Components of vector registers are named ``%v.x``. Raises UserError for an opcode without a row in the table.
+    """
+    solved = Liveness(function, cfg)
+    return [solved.names(bits) for bits in solved.live_in]
+
+
+def register_count(function: Function, cfg: Cfg) -> int:
+    """32-bit registers a thread needs: the most that are live at once, 64-bit ones counted twice, predicates not.
+
+    Registers that are never written need none (unused payload words of a trace call), nor do results never read.
+    A lower bound of what an allocator takes: ``ptxas`` adds registers for addresses it builds and for its scheduling.
+    """
+    solved = Liveness(function, cfg)
+    masks: dict[int, int] = {}
+    for name, bit in solved.index.items():
+        declared = function.registers.get(name.partition(".")[0], "b32")
+        words = 0 if declared == "pred" else WORDS.get(declared.rpartition(".")[2], 1)
+        masks[words] = masks.get(words, 0) | 1 << bit
+    written = 0
+    for bits in solved.writes:
+        written |= bits
+    masks = {words: mask & written for words, mask in masks.items() if words}
+    most = 0
+    for number, block in enumerate(cfg.blocks):
+        live = solved.live_out[number]
+        for position in reversed(range(block.first, block.first + block.count)):
+            most = max(most, _words(live, masks))
+            live = live & ~solved.writes_all[position] | solved.reads[position]
+        most = max(most, _words(live, masks))
+    return most
+
+
+def _words(live: int, masks: dict[int, int]) -> int:
+    return sum(words * (live & mask).bit_count() for words, mask in masks.items())

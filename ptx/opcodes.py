@@ -1,0 +1,248 @@
+"""The one opcode table: what each PTX instruction reads, writes and is.
+
+``TABLE`` has one row per opcode; ``opcode.modifier`` rows (``bar.red``) come before the bare opcode's. Verification,
+liveness, characterisation and execution all read it. An opcode without a row parses and keeps its text; ``describe``
+raises UserError where its meaning is needed. Source: PTX ISA 9.0 chapter 9; the order of use is in
+``reference/ptx-sass.md`` 2.1.
+
+Roles of operands, in order; ``?`` marks those that may be left out:
+
+    d   destination of the instruction's first type        s   source of its last type
+    D   destination twice as wide as the type (mul.wide)   S   source twice as wide (mad.wide's addend)
+    r   32-bit destination (popc)                          u   32-bit integer source (shift amounts, masks)
+    P   predicate destination, or a pair of them           p   predicate source, may be negated
+    q   destination with an optional second, predicate one (shfl d|p)
+    X   destination of any type                            x   source of any type
+    a   address                                            t   texture or surface
+    l   label or branch target list
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from formats.errors import UserError
+from ptx.ir import Address, Function, Instruction, Not, Operand, Pair, Register, Texture, Vector
+from ptx.numbers import TYPE_BYTES
+from ptx.optix import INTRINSICS, RUNTIME_CLASS
+from ptx.scopes import SPECIAL
+
+DESTINATION_ROLES = frozenset("dDrPqX")
+SPACES = {
+    "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
+    "const": "const", "param": "param", "param::entry": "param", "param::func": "param",
+}  # fmt: skip
+ARITHMETIC = "arithmetic"  # int, fp32, fp64 or fp16, by the type
+
+TABLE: dict[str, tuple[str, str]] = {
+    # opcode: (roles, operation class)
+    "add": ("d s s", ARITHMETIC), "addc": ("d s s", "int"), "sub": ("d s s", ARITHMETIC), "subc": ("d s s", "int"),
+    "mul.wide": ("D s s", "int"), "mul": ("d s s", ARITHMETIC), "mul24": ("d s s", "int"),
+    "mad.wide": ("D s s S", "int"), "mad": ("d s s s", ARITHMETIC), "madc": ("d s s s", "int"),
+    "mad24": ("d s s s", "int"), "fma": ("d s s s", ARITHMETIC), "sad": ("d s s s", "int"),
+    "div": ("d s s", ARITHMETIC), "rem": ("d s s", "int"), "abs": ("d s", ARITHMETIC), "neg": ("d s", ARITHMETIC),
+    "min": ("d s s ?s", ARITHMETIC), "max": ("d s s ?s", ARITHMETIC), "copysign": ("d s s", ARITHMETIC),
+    "testp": ("P s", ARITHMETIC), "rcp": ("d s", "sfu"), "sqrt": ("d s", "sfu"), "rsqrt": ("d s", "sfu"),
+    "sin": ("d s", "sfu"), "cos": ("d s", "sfu"), "lg2": ("d s", "sfu"), "ex2": ("d s", "sfu"),
+    "tanh": ("d s", "sfu"),
+    "popc": ("r s", "int"), "clz": ("r s", "int"), "bfind": ("r s", "int"), "brev": ("d s", "int"),
+    "fns": ("X x x x", "int"), "bfe": ("d s u u", "int"), "bfi": ("d s s u u", "int"), "szext": ("d s u", "int"),
+    "bmsk": ("d u u", "int"), "dp4a": ("r x x x", "int"), "dp2a": ("r x x x", "int"),
+    "and": ("d s s", "int"), "or": ("d s s", "int"), "xor": ("d s s", "int"), "not": ("d s", "int"),
+    "cnot": ("d s", "int"), "lop3": ("q s s s x ?p", "int"), "shl": ("d s u", "int"), "shr": ("d s u", "int"),
+    "shf": ("d s s u", "int"), "prmt": ("d s s s", "int"),
+    "set": ("d s s ?p", "predicate"), "setp": ("P s s ?p", "predicate"), "selp": ("d s s p", "move"),
+    "slct": ("d x x x", "move"), "isspacep": ("P x", "predicate"), "istypep": ("P x", "predicate"),
+    "mov": ("d s", "move"), "cvta": ("d s", "move"), "cvt": ("d s ?s ?x", "convert"), "mapa": ("d s u", "move"),
+    "getctarank": ("r s", "move"),
+    "ld": ("d a ?x", "load"), "ldu": ("d a", "load"), "st": ("a s ?x", "store"), "prefetch": ("a", "other"),
+    "prefetchu": ("a", "other"), "discard": ("a x", "other"), "applypriority": ("a x", "other"),
+    "cp.async.commit_group": ("", "other"), "cp.async.wait_group": ("x", "fence"), "cp.async.wait_all": ("", "fence"),
+    "cp.async": ("a a x ?x ?x", "load"),
+    "atom": ("d a s ?s ?x", "atomic"), "red": ("a s ?x", "atomic"),
+    "tex": ("X t ?x ?x ?x", "texture"), "tld4": ("X t ?x ?x", "texture"), "txq": ("X t ?x", "texture"),
+    "suq": ("X t", "texture"), "suld": ("X t", "texture"), "sust": ("t x", "texture"), "sured": ("t x", "texture"),
+    "bra": ("l", "branch"), "brx": ("u l", "branch"), "call": ("", "branch"), "ret": ("", "exit"),
+    "exit": ("", "exit"), "trap": ("", "exit"), "brkpt": ("", "other"),
+    "bar.red": ("X x ?x ?p", "barrier"), "barrier.red": ("X x ?x ?p", "barrier"),
+    "barrier.cta.red": ("X x ?x ?p", "barrier"), "bar.warp": ("u", "barrier"),
+    "bar": ("x ?x", "barrier"), "barrier.cluster": ("", "barrier"), "barrier": ("x ?x", "barrier"),
+    "membar": ("", "fence"), "fence": ("?a ?x", "fence"), "griddepcontrol": ("", "other"),
+    "shfl": ("q s u u ?u", "shuffle"), "vote": ("X p ?u", "shuffle"), "match": ("q s ?u", "shuffle"),
+    "activemask": ("r", "shuffle"), "redux": ("d s u", "shuffle"), "elect": ("q u", "shuffle"),
+    "wmma.load": ("X a ?u", "matrix"), "wmma.store": ("a x ?u", "matrix"), "wmma.mma": ("X x x x", "matrix"),
+    "mma": ("X x x x", "matrix"), "ldmatrix": ("X a", "matrix"), "stmatrix": ("a x", "matrix"),
+    "movmatrix": ("X x", "matrix"), "nanosleep": ("u", "other"), "pmevent": ("x", "other"),
+    "setmaxnreg": ("x", "other"), "vabsdiff4": ("d x x x", "int"), "createpolicy": ("X ?x ?x ?x", "other"),
+    # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (paper, Listing 1)
+    "filter_shader": ("r", "runtime"),
+}  # fmt: skip
+_REQUIRED_TYPES = frozenset(TYPE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """A row of the table for one full opcode.
+
+    ``roles`` as above; ``types`` are the type modifiers in order and ``type`` the last; ``lanes`` is 2, 4 or 8 for
+    ``.v2``, ``.v4``, ``.v8``; ``access_bytes`` what a lane reads or writes in memory, 0 without an access.
+    """
+
+    roles: tuple[str, ...]
+    operation_class: str
+    memory_space: str
+    access_bytes: int
+    types: tuple[str, ...]
+    lanes: int
+
+    @property
+    def type(self) -> str:
+        """The last type modifier, ``""`` without one."""
+        return self.types[-1] if self.types else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What one instruction is. Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
+
+    ``sources`` has the guard's predicate, too. Each name appears once.
+    """
+
+    operation_class: str
+    memory_space: str
+    access_bytes: int
+    destinations: tuple[str, ...]
+    sources: tuple[str, ...]
+    type: str
+    opcode: Opcode
+
+
+@lru_cache(maxsize=4096)
+def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
+    """The row of a full opcode, ``None`` when the table has none."""
+    row = None
+    for count in (2, 1, 0):
+        row = row or TABLE.get(".".join((opcode, *modifiers[:count])))
+    if row is None:
+        return None
+    types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
+    lanes = next((int(m[1]) for m in modifiers if m in ("v2", "v4", "v8")), 1)
+    space, size = "none", 0
+    operation_class = _operation_class(opcode, row[1], types)
+    if operation_class in ("load", "store", "atomic"):
+        space = next((SPACES[m] for m in modifiers if m in SPACES), "generic")
+        size = lanes * TYPE_BYTES[types[-1]] if types else 0
+        if space in ("const", "param"):
+            # arguments of calls are registers on the hardware, constants come from their own cache
+            operation_class = "constant" if operation_class == "load" else "move"
+    elif operation_class == "texture":
+        space = "texture"
+        size = lanes * TYPE_BYTES[types[0]] if types else 0
+    return Opcode(tuple(row[0].split()), operation_class, space, size, types, lanes)
+
+
+def _operation_class(opcode: str, operation_class: str, types: tuple[str, ...]) -> str:
+    kind = types[-1] if types else ""
+    if operation_class == "sfu" and kind == "f64":
+        return "fp64"
+    if operation_class == "int" and kind == "pred":
+        return "predicate"
+    if operation_class != ARITHMETIC:
+        return operation_class
+    if kind == "f64":
+        return "fp64"
+    if "16" in kind and kind[0] in "fb":
+        return "fp16"
+    if kind == "f32":
+        return "sfu" if opcode == "div" else "fp32"
+    return "int"
+
+
+def known(instruction: Instruction, function: Function, source_name: str = "") -> Opcode:
+    """The row of an instruction's opcode. Raises UserError naming an opcode without one, and its line."""
+    found = lookup(instruction.opcode, instruction.modifiers)
+    if found is None:
+        place = f"{source_name}:{instruction.position.line}:{instruction.position.column}: "
+        raise UserError(
+            f"{place.lstrip(':')}opcode '{instruction.full_opcode}' of function '{function.name}' is not one that can "
+            f"be executed or analysed, in: {instruction.text}"
+        )
+    return found
+
+
+def describe(instruction: Instruction, function: Function) -> Description:
+    """Class, memory access and registers of one instruction of ``function``.
+
+    Raises UserError naming the opcode and its line when the table has no row for it.
+    """
+    opcode = known(instruction, function)
+    destinations: list[str] = []
+    sources: list[str] = []
+    if instruction.guard is not None:
+        sources.append(instruction.guard.register.name)
+    operation_class = opcode.operation_class
+    if instruction.call is not None:
+        operation_class = call_class(instruction)
+        for operand in instruction.call.results:
+            _collect(operand, function, destinations, sources)
+        for operand in (instruction.call.target, *instruction.call.arguments):
+            _collect(operand, function, sources, sources)
+    else:
+        for index, operand in enumerate(instruction.operands):
+            writes = index < len(opcode.roles) and opcode.roles[index].lstrip("?") in DESTINATION_ROLES
+            _collect(operand, function, destinations if writes else sources, sources)
+    return Description(
+        operation_class, opcode.memory_space, access_bytes(instruction, opcode),
+        tuple(dict.fromkeys(destinations)), tuple(dict.fromkeys(sources)), opcode.type, opcode,
+    )  # fmt: skip
+
+
+def access_bytes(instruction: Instruction, opcode: Opcode) -> int:
+    """Bytes a lane reads or writes; ``cp.async`` says it in an operand."""
+    if instruction.opcode == "cp" and len(instruction.operands) > 2:
+        return int(getattr(instruction.operands[2], "bits", 0))
+    return opcode.access_bytes
+
+
+def call_class(instruction: Instruction) -> str:
+    """Operation class of a ``call``: the runtime's services have their own, anything else is a branch."""
+    assert instruction.call is not None
+    name = getattr(instruction.call.target, "name", "")
+    if name in INTRINSICS:
+        return INTRINSICS[name].operation_class
+    return RUNTIME_CLASS if name.startswith("_optix_") else "branch"
+
+
+def _collect(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
+    """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
+    kind = type(operand)
+    if kind is Register:
+        _register(operand, function, into)  # type: ignore[arg-type]
+    elif kind is Address:
+        _collect(operand.base, function, read, read)  # type: ignore[union-attr]
+    elif kind is Vector:
+        for element in operand.elements:  # type: ignore[union-attr]
+            _collect(element, function, into, read)
+    elif kind is Pair:
+        _collect(operand.first, function, into, read)  # type: ignore[union-attr]
+        _collect(operand.second, function, into, read)  # type: ignore[union-attr]
+    elif kind is Not:
+        _collect(operand.register, function, read, read)  # type: ignore[union-attr]
+    elif kind is Texture:
+        for part in (operand.name, operand.sampler, operand.coordinates):  # type: ignore[union-attr]
+            _collect(part, function, read, read)
+
+
+def _register(register: Register, function: Function, into: list[str]) -> None:
+    name = register.name
+    if name in SPECIAL or name == "_":
+        return
+    declared = function.registers.get(name, "")
+    if not declared.startswith("v"):
+        into.append(name)
+    elif register.component:
+        into.append(f"{name}.{register.component.translate(_COLOURS)}")
+    else:
+        into.extend(f"{name}.{component}" for component in "xyzw"[: int(declared[1])])
+
+
+_COLOURS = str.maketrans("rgba", "xyzw")
