@@ -55,7 +55,7 @@ class FolderWriter:
         self._encoder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         for table in self.layout.tables:
             if not table.optional:
-                self._add(table.name)
+                self.declare(table.name)
         return self
 
     def put(self, table: str, columns: dict[str, Any]) -> None:
@@ -64,15 +64,17 @@ class FolderWriter:
         columns  one array per column, all with the same number of rows, in the schema's dtype or one whose values
                  fit it; a ragged column is ``x`` (the values) and ``x_offset`` (rows + 1, from 0 to ``len(x)``).
         """
-        if table not in self._buffers:
-            self._add(table)
+        self.declare(table)
         buffer = self._buffers[table]
         for group in buffer.put(columns):
             self._submit(table, group)
         if table == "kernels":
             self._launches.extend(_launches(columns))
 
-    def _add(self, table: str) -> None:
+    def declare(self, table: str) -> None:
+        """Have ``table`` in the folder even when no row follows; tables that are not optional always are."""
+        if table in self._buffers:
+            return
         try:
             value = self.layout.table(table)
         except KeyError:

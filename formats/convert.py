@@ -1,0 +1,36 @@
+"""A trace from one container to the other, without loss."""
+
+from pathlib import Path
+
+from tqdm import tqdm
+
+from formats.arrow import row_count
+from formats.errors import FormatError
+from formats.reader import HDF5_SUFFIXES, Trace
+from formats.writer import TraceWriter
+
+
+def convert(trace: Trace, path: Path | str) -> None:
+    """Write ``trace`` to ``path``: an HDF5 file when the name ends in .h5 or .hdf5, else a folder of Parquet files.
+
+    Table files written from the same rows have the same bytes. Raises ``FormatError`` when ``path`` is the trace's own.
+    """
+    final = Path(path)
+    if final.resolve() == trace.path.resolve():
+        raise FormatError(f"{final}: must be another path than the trace that is read")
+    if final.suffix in HDF5_SUFFIXES:
+        from formats.hdf5 import write_hdf5
+
+        write_hdf5(trace, final)
+        return
+    manifest = trace.manifest
+    rows = sum(trace.rows(name) for name in trace.tables)
+    with (
+        tqdm(total=rows, desc=final.name, unit="row", unit_scale=True, disable=None) as progress,
+        TraceWriter(final, manifest.provenance, manifest.image_size) as writer,
+    ):
+        for name in trace.tables:
+            writer.declare(name)
+            for batch in trace.batches(name):
+                writer.put(name, batch)
+                progress.update(row_count(trace.layout.table(name).columns, batch))
