@@ -103,7 +103,7 @@ ACCESSES = Table(
 )  # fmt: skip
 
 RAYS = Table(
-    "rays", "stretch of a ray traced by a lane: a trace call, or its continuation after any-hit or intersection code", optional=True, columns=(
+    "rays", "stretch of a ray traced by a lane: a trace call, or its continuation after any-hit or intersection code", optional=True, group_rows=1 << 17, columns=(
         Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
         Column("visit", "uint32", "count", "Visit of its warp after whose last instruction the stretch is traced.", encoding="DELTA_BINARY_PACKED"),
         Column("instruction_id", "uint32", "id", "The trace instruction that began the ray.", points_to="instructions"),
