@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from formats.atomic import atomic_file
 from formats.errors import UserError
 from zatel.combine import RULES
 
@@ -70,7 +71,8 @@ def write_overview(folder: Path, path: Path) -> None:
         axis.set_axis_off()
     _draw_bars(lower.subplots(1, len(RULES)), prediction["metrics"])
     figure.suptitle(_title(prediction), fontsize=11)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    with atomic_file(path) as partial:
+        figure.savefig(partial, dpi=110, format="png", metadata={"Software": None})
     pyplot.close(figure)
 
 

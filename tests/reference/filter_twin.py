@@ -31,8 +31,12 @@ def mask_of(lanes: list[int]) -> int:
 
 
 def filter_rows(
-    threads: list[Row], visits: list[Row], accesses: list[Row], rays: list[Row],
-    selected: set[tuple[int, int]], whole_blocks: set[int],
+    threads: list[Row],
+    visits: list[Row],
+    accesses: list[Row],
+    rays: list[Row],
+    selected: set[tuple[int, int]],
+    whole_blocks: set[int],
 ) -> tuple[list[Row], list[Row], list[Row]]:
     """The visits, accesses and rays that stay when only ``selected`` pixels, as (x, y), are traced."""  # fmt: skip
     dropped = {(t["warp_id"], t["lane"]) for t in threads if (t["pixel_x"], t["pixel_y"]) not in selected}

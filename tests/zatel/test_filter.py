@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.check import validate
+from formats.convert import convert
 from formats.errors import FormatError, UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
@@ -42,6 +44,20 @@ def test_filter_equals_the_slow_twin(trace: Path, tmp_path: Path, seed: int, sha
     for name, rows in zip(("visits", "accesses", "rays"), expected, strict=True):
         assert rows_of(after.read(name)) == rows, name
     assert 0 < len(expected[2]) < before.rows("rays")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_what_is_left_obeys_every_law_of_the_format(trace: Path, tmp_path: Path, share: float) -> None:
+    filter_trace(trace, some_pixels(13, share), tmp_path / "part.trace")
+    assert validate(open_trace(tmp_path / "part.trace")) == []
+
+
+def test_hdf5_is_filtered_as_parquet_is(trace: Path, tmp_path: Path) -> None:
+    selected = some_pixels(14, 0.3)
+    convert(open_trace(trace), tmp_path / "whole.trace.h5")
+    filter_trace(trace, selected, tmp_path / "parquet.trace")
+    filter_trace(tmp_path / "whole.trace.h5", selected, tmp_path / "hdf5.trace")
+    assert files(tmp_path / "parquet.trace") == files(tmp_path / "hdf5.trace")
 
 
 def test_keeping_every_pixel_changes_no_byte(trace: Path, tmp_path: Path) -> None:

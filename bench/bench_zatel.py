@@ -1,0 +1,87 @@
+"""Speed of zatel: filtering a trace, and predicting it beside replaying all of it.
+
+    python bench/bench_zatel.py [TRACE] [--gpu mobile] [--fraction 0.1]
+
+Without TRACE one of 8192 warps is generated. Prints one line per figure; filter rates are process CPU time, the least
+of three; predictions are wall time, because they use several processes.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from formats.generate import make_trace
+from formats.reader import open_trace
+from zatel.divide import divide
+from zatel.downscale import load_gpu
+from zatel.filter import filter_to_many
+from zatel.heatmap import image_size, pixel_work
+from zatel.predict import predict
+from zatel.simulate import simulate_groups
+
+RUNS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trace", nargs="?", type=Path)
+    parser.add_argument("--gpu", default="mobile")
+    parser.add_argument("--fraction", type=float, default=0.1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = arguments.trace or make_trace(folder / "generated.trace", 1, (512, 64), 0)
+        bench_filter(path, folder)
+        bench_predict(path, folder, arguments.gpu, arguments.fraction)
+
+
+def bench_filter(path: Path, folder: Path) -> None:
+    """Visits read per second of CPU while one tenth of the pixels is written, for one group and for six."""
+    trace = open_trace(path)
+    width, height = image_size(trace)
+    tenth = np.random.default_rng(1).random((height, width)) < 0.1
+    groups = divide(width, height, 6)
+    six = [tenth & (groups == group) for group in range(6)]
+    paths = [folder / f"{group}.trace" for group in range(6)]
+    visits = trace.rows("visits")
+    one = least_cpu(lambda: filter_to_many(trace, [tenth], paths[:1]))
+    print(f"filter, one selection: {visits / one / 1e6:.2f} M visits/s (target 1 M: 25 M in tens of seconds)")
+    print(
+        f"filter, six selections in one pass: {visits / least_cpu(lambda: filter_to_many(trace, six, paths)) / 1e6:.2f} M visits/s"
+    )  # noqa: E501
+    print(f"heatmap: {visits / least_cpu(lambda: pixel_work(trace)) / 1e6:.2f} M visits/s")
+
+
+def least_cpu(work: Callable[[], object]) -> float:
+    """CPU seconds of the fastest of a few runs, after one that compiles."""
+    work()
+    seconds = []
+    for _ in range(RUNS):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def bench_predict(path: Path, folder: Path, gpu_name: str, fraction: float) -> None:
+    """Wall time of the whole prediction and of the full replay, each the second time."""
+    gpu = load_gpu(gpu_name)
+    (folder / "groups").mkdir()
+    simulate_groups([path], gpu)
+    full = simulate_groups([path], gpu)[0].seconds
+    predict(open_trace(path), gpu, folder / "groups", fraction)
+    start = time.perf_counter()
+    prediction = predict(open_trace(path), gpu, folder / "groups", fraction)
+    wall = time.perf_counter() - start
+    longest = max(group.seconds for group in prediction.simulated)
+    print(f"full replay on {gpu_name}: {full:.2f} s")
+    print(f"prediction at {fraction:g} of the pixels: {wall:.2f} s, {full / wall:.1f} times faster")
+    print(f"longest group: {longest:.2f} s, {full / longest:.1f} times faster (target 9.2 on mobile: paper IV-B)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""``python -m zatel predict | filter | report``: predict the whole image from a part of its pixels."""
+
+import argparse
+import warnings
+from pathlib import Path
+
+from formats.command import run
+from formats.errors import UserError
+
+DESCRIPTION = """\
+Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
+the greatest common divisor of SMs and memory partitions; of each group a representative part is replayed on a GPU K
+times smaller, all groups at the same time; the seven metrics of the paper's Table I are extrapolated and combined.
+"""
+PREDICT_EXAMPLE = """\
+example:
+  python -m zatel predict traces/bunny.trace --gpu mobile --fraction 0.1 --against results/bunny-mobile.result
+
+NAME.prediction/ then holds prediction.json, overview.png, the heatmap, the quantised heatmap and the selected pixels
+as PNG, tables as Parquet, and the filter file of each group.
+"""
+FILTER_EXAMPLE = """\
+example:
+  printf '12 7\\n13 7\\n' > two.pixels
+  python -m zatel filter traces/bunny.trace --pixels two.pixels --out traces/two.trace
+
+The pixel file has one "x y" per line, 0 0 is the top left, # starts a comment.
+"""
+REPORT_EXAMPLE = """\
+example:
+  python -m zatel report results/bunny-mobile.prediction --out bunny.png
+"""
+
+
+def main() -> int:
+    """Run one of the verbs."""
+    arguments = parser().parse_args()
+    warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")  # type: ignore[assignment]
+    verbs = {"predict": predict_verb, "filter": filter_verb, "report": report_verb}
+    return verbs[arguments.verb](arguments)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | filter | report")
+    predict = _add_verb(verbs, "predict", "a trace and a GPU -> predicted metrics, NAME.prediction", PREDICT_EXAMPLE)
+    predict.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
+    predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    predict.add_argument("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1 (default: equation (1) of the paper, 0.3 to 0.6)")  # fmt: skip # noqa: E501
+    predict.add_argument("--against", type=Path, metavar="RESULT", help="result of the full replay, to compare with")
+    predict.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of clustering and selection (default: 1)"
+    )
+    predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    predict.add_argument("--out", type=Path, metavar="PREDICTION", help="folder to write (default: beside the trace)")
+    filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
+    filtering.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
+    filtering.add_argument(
+        "--pixels", type=Path, required=True, metavar="FILE", help='pixels that stay, "x y" per line'
+    )
+    filtering.add_argument("--out", type=Path, required=True, metavar="TRACE", help="trace to write")
+    report = _add_verb(verbs, "report", "a prediction -> its table, and one overview picture", REPORT_EXAMPLE)
+    report.add_argument("prediction", type=Path, metavar="PREDICTION", help="folder that predict wrote")
+    report.add_argument(
+        "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
+    )
+    return top
+
+
+def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, example: str) -> argparse.ArgumentParser:  # fmt: skip # noqa: E501
+    return verbs.add_parser(
+        name, help=what, description=what, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def predict_verb(arguments: argparse.Namespace) -> int:
+    """Predict, print the table, and write the folder."""
+    from zatel.publish import publish
+
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    if arguments.seed < 0:
+        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
+    out = arguments.out or _beside(arguments.trace)
+    print(publish(arguments.trace, arguments.gpu, out, arguments.against, arguments.fraction, arguments.seed, arguments.workers))  # fmt: skip # noqa: E501
+    return 0
+
+
+def _beside(trace: Path) -> Path:
+    """``NAME.prediction`` beside ``NAME.trace`` or ``NAME.trace.h5``."""
+    return trace.with_name(trace.name.removesuffix(".h5").removesuffix(".trace") + ".prediction")
+
+
+def filter_verb(arguments: argparse.Namespace) -> int:
+    """Write the trace of the pixels in a file."""
+    from formats.pixels import read_pixels
+    from formats.reader import open_trace
+    from zatel.filter import filter_trace
+    from zatel.heatmap import image_size
+
+    selected = read_pixels(arguments.pixels, image_size(open_trace(arguments.trace)))
+    filter_trace(arguments.trace, selected, arguments.out)
+    print(f"{arguments.out}: {selected.sum()} of {selected.size} pixels")
+    return 0
+
+
+def report_verb(arguments: argparse.Namespace) -> int:
+    """Print the table of a prediction and draw its overview."""
+    from zatel.report import read_prediction, table_text, write_overview
+
+    print(table_text(read_prediction(arguments.prediction)))
+    if arguments.out:
+        write_overview(arguments.prediction, arguments.out)
+        print(f"{arguments.out}: overview")
+    return 0
+
+
+if __name__ == "__main__":
+    run("zatel", main)

@@ -1,0 +1,167 @@
+"""From files to files: a trace, a GPU and perhaps a full result become ``NAME.prediction``."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.errors import UserError
+from formats.pixels import write_pixels
+from formats.prediction import PREDICTION
+from formats.reader import Trace, open_trace
+from formats.result import Result, open_result
+from formats.writer import FolderWriter
+from zatel.combine import RULES, extrapolate, mean_absolute_error, relative_error
+from zatel.downscale import load_gpu, parts
+from zatel.heatmap import normalise
+from zatel.pictures import write_heatmap, write_picture, write_quantised, write_selected
+from zatel.predict import Prediction, predict
+from zatel.report import table_text, write_overview
+
+
+def publish(
+    trace_path: Path,
+    gpu_name: str,
+    out: Path,
+    against: Path | None = None,
+    fraction: float | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+) -> str:
+    """Predict and write the folder ``out``; returns the table of metrics and a line of times.
+
+    gpu_name  ``rtx2060``, ``mobile`` or a TOML file. against  result of the full replay to compare with.
+    fraction, seed, workers  as in ``predict``. Nothing appears under ``out`` before it is complete; everything but
+    ``host.json`` is the same from run to run. Raises ``UserError`` for inputs that cannot be read or do not fit.
+    """
+    trace, gpu = open_trace(trace_path), load_gpu(gpu_name)
+    result = None if against is None else open_result(against)
+    full = None if result is None else full_metrics(result)
+    request = {"trace": trace.path.name, "gpu": Path(gpu_name).stem, "fraction": fraction, "seed": seed}
+    provenance = {"command": "zatel predict", **request, "input": trace.manifest.provenance}
+    with FolderWriter(out, PREDICTION, provenance) as writer:
+        groups = writer.folder / "groups"
+        groups.mkdir()
+        prediction = predict(trace, gpu, groups, fraction, seed, workers)
+        shutil.rmtree(groups)
+        summary = summarise(prediction, full, {**request, "scaled_gpu": parts(prediction.scaled_gpu)})
+        host = host_times(prediction, result)
+        write_files(writer, trace, prediction, summary)
+        (writer.folder / "host.json").write_text(json.dumps(host, indent=1) + "\n")
+    return f"{table_text(summary)}\n\n{describe(summary, host)}"
+
+
+def full_metrics(result: Result) -> dict[str, float | None]:
+    """The metrics of Table I of a full replay; ``UserError`` when one is absent."""
+    summary = result.summary
+    missing = sorted(RULES.keys() - summary.keys())
+    if missing:
+        raise UserError(f"{result.path}: summary.json must hold {', '.join(missing)}")
+    return {name: summary[name]["value"] for name in RULES}
+
+
+def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
+    """Wall times of this machine, in seconds, and how much shorter than the full replay it was.
+
+    ``speedup`` compares with what this prediction took here, filter and heatmap included; ``speedup_parallel`` with the
+    longest group alone, the paper's measure, for a machine with a core per group.
+    """
+    groups = [group.seconds for group in prediction.simulated]
+    host: dict[str, Any] = {"seconds": prediction.seconds, "group_seconds": groups}
+    full = None if result is None else result.host.get("wall_s")
+    if full:
+        host["full_replay_seconds"] = full
+        host["speedup"] = full / sum(prediction.seconds.values())
+        host["speedup_parallel"] = full / max(groups)
+    return host
+
+
+def describe(summary: dict[str, Any], host: dict[str, Any]) -> str:
+    """K, the fraction of each group, and the times, in a few lines."""
+    scaled = ", ".join(f"{count} {name}" for name, count in summary["scaled_gpu"].items())
+    fractions = " ".join(f"{100 * group['fraction']:.1f}" for group in summary["groups"])
+    lines = [
+        f"K = {len(summary['groups'])} groups, each on {scaled}",
+        f"pixels replayed of each group: {fractions} %",
+        "wall time: " + ", ".join(f"{step} {seconds:.1f} s" for step, seconds in host["seconds"].items()),
+    ]
+    if "speedup" in host:
+        lines.append(
+            f"full replay {host['full_replay_seconds']:.1f} s: {host['speedup']:.1f} times faster here, "
+            f"{host['speedup_parallel']:.1f} times with a core per group"
+        )
+    return "\n".join(lines)
+
+
+def summarise(
+    prediction: Prediction, full: dict[str, float | None] | None, provenance: dict[str, Any]
+) -> dict[str, Any]:
+    """The content of ``prediction.json``: metrics beside those of the full replay, groups, and how they were made."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for name, rule in RULES.items():
+        metrics[name] = {"title": rule.title, "predicted": prediction.metrics[name]}
+        if full is not None:
+            error = relative_error(prediction.metrics[name], full[name])
+            metrics[name] |= {"full": full[name], "error": error}
+    groups = [
+        {
+            "pixels": int((prediction.groups == group).sum()),
+            "selected": int(selection.pixels.sum()),
+            "fraction": selection.fraction,
+            "simulated": simulated.metrics,
+        }
+        for group, (selection, simulated) in enumerate(zip(prediction.selections, prediction.simulated, strict=True))
+    ]
+    errors = [metric.get("error") for metric in metrics.values()]
+    return {**provenance, "metrics": metrics, "mean_absolute_error": mean_absolute_error(errors), "groups": groups}
+
+
+def write_files(writer: FolderWriter, trace: Trace, prediction: Prediction, summary: dict[str, Any]) -> None:
+    """Put the tables and write all other files into the folder of ``writer``."""
+    _put_metrics(writer, summary)
+    _put_groups(writer, prediction, summary)
+    _put_pixels(writer, prediction)
+    folder = writer.folder
+    for group, selection in enumerate(prediction.selections):
+        write_pixels(folder / f"group-{group}.pixels", selection.pixels)
+    write_picture(trace, folder / "picture.png")
+    write_heatmap(normalise(prediction.work), folder / "heatmap.png")
+    write_quantised(prediction.heatmap, folder / "quantised.png")
+    selected = np.any([selection.pixels for selection in prediction.selections], axis=0)
+    write_selected(prediction.heatmap, selected, folder / "selected.png")
+    (folder / "prediction.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
+    write_overview(folder, folder / "overview.png")
+
+
+def _put_metrics(writer: FolderWriter, summary: dict[str, Any]) -> None:
+    metrics = summary["metrics"]
+    columns = {"metric": np.array(list(metrics), object)}
+    for name in ("predicted", "full", "error"):
+        columns[name] = np.array([_number(metric.get(name)) for metric in metrics.values()])
+    writer.put("metrics", columns)
+
+
+def _put_groups(writer: FolderWriter, prediction: Prediction, summary: dict[str, Any]) -> None:
+    for group, entry in enumerate(summary["groups"]):
+        simulated = prediction.simulated[group].metrics
+        extrapolated = extrapolate(simulated, entry["fraction"])
+        count = len(RULES)
+        columns = {"group": np.full(count, group), "metric": np.array(list(RULES), object)}
+        columns |= {name: np.full(count, entry[name]) for name in ("pixels", "selected", "fraction")}
+        columns["simulated"] = np.array([_number(simulated[name]) for name in RULES])
+        columns["extrapolated"] = np.array([_number(extrapolated[name]) for name in RULES])
+        writer.put("groups", columns)
+
+
+def _put_pixels(writer: FolderWriter, prediction: Prediction) -> None:
+    height, width = prediction.work.shape
+    y, x = np.divmod(np.arange(width * height), width)
+    selected = np.any([selection.pixels for selection in prediction.selections], axis=0)
+    columns = {"pixel_x": x, "pixel_y": y, "work": prediction.work.ravel(), "group": prediction.groups.ravel()}
+    writer.put("pixels", {**columns, "colour": prediction.heatmap.labels.ravel(), "selected": selected.ravel()})
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
