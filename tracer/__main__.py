@@ -55,7 +55,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     add = render.add_argument
     default = " (default: %(default)s)"
-    add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, or a file: scene pack "
+    add("scene", metavar="SCENE", help="a name from `python -m tracer scenes`, terrain:TRIANGLES, or a file: pack "
         "(.json), .glb, .obj, .ply")  # fmt: skip
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
     add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)

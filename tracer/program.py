@@ -160,7 +160,7 @@ def _read_field(raw: Any, sources: dict[str, str], end: int, place: str) -> Fiel
     _check_keys(raw, ("name", "type", "offset", "source", "value", "bytes_per_pixel"), ("name", "type"), place)
     name, kind = _text(raw, "name", place) or "", _text(raw, "type", place) or ""
     _check_choice(kind, TYPES, f"{place}.type")
-    size, align = _size_and_align(kind)
+    align = _size_and_align(kind)[1]
     offset = raw.get("offset", -(-end // align) * align)
     if not isinstance(offset, int) or offset < end or offset % align:
         raise UserError(f"{place}.offset: must be a multiple of {align} and at least {end}, found {offset!r}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer.memory import DeviceMemory
-from tracer.scenes.description import MODELS, Camera, Material, Mesh, Scene
+from tracer.scenes.description import IDENTITY, MODELS, Camera, Material, Mesh, Scene
 
 MATERIAL = np.dtype(
     [
@@ -34,21 +34,18 @@ class SceneBuffers:
     missing: Mapping[str, Any]
 
 
-def upload_scene(scene: Scene, world_to_object: NDArray[np.float32], memory: DeviceMemory) -> SceneBuffers:
-    """Copy all that programs may read into device memory.
-
-    world_to_object   float32[instances, 3, 4], in the order of the instance numbers that programs see.
-    """
-    object_to_world = _inverse(world_to_object)
+def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
+    """Copy all that programs may read into device memory; instances are numbered as in the acceleration structure."""
+    object_to_world = instance_matrices(scene)
     materials = upload_materials(scene, memory)
     lights = np.array([(*light.position, light.radius) for light in scene.lights], np.float32).reshape(-1, 4)
     launch = {
         "materials": materials,
         "lights": memory.allocate(lights),
         "light_count": len(lights),
-        "world_to_object": memory.allocate(np.ascontiguousarray(world_to_object, np.float32)),
+        "world_to_object": memory.allocate(_inverse(object_to_world)),
         "object_to_world": memory.allocate(object_to_world),
-        "instance_count": len(world_to_object),
+        "instance_count": len(object_to_world),
         "has_sky": int(scene.sky.gradient),
         "sky_bottom": scene.sky.bottom if scene.sky.gradient else (0.0, 0.0, 0.0),
         "sky_top": scene.sky.top if scene.sky.gradient else (0.0, 0.0, 0.0),
@@ -56,6 +53,12 @@ def upload_scene(scene: Scene, world_to_object: NDArray[np.float32], memory: Dev
     common = {"materials": materials}
     meshes = [_upload_mesh(mesh, memory) for mesh in scene.meshes]
     return SceneBuffers(launch, _geometry_values(scene, meshes, common, memory), common)
+
+
+def instance_matrices(scene: Scene) -> NDArray[np.float32]:
+    """Object to world, float32[instances, 3, 4]; the spheres are the last instance, with the identity."""
+    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * (len(scene.spheres) > 0)
+    return np.array(matrices, np.float32).reshape(-1, 3, 4)
 
 
 def _geometry_values(

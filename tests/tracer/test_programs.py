@@ -32,7 +32,7 @@ def refused(folder: Path, text: str) -> str:
 def test_a_built_in_program_is_bound_like_any_other(name: str) -> None:
     config = read_config(PROGRAM_FOLDER / f"{name}.toml")
     module = ptx.parse_file(PROGRAM_FOLDER / f"{name}.ptx")
-    assert [function.name for function in find_programs(config, module, name)][0] == config.raygen.program
+    assert find_programs(config, module, name)[0].name == config.raygen.program
     assert params_symbol(config, module, name) == "params"
     last = config.params[-1]
     assert last.offset + last.bytes == module.variables["params"].bytes, "the .toml and struct Params differ"
@@ -88,7 +88,7 @@ def test_an_unknown_program_is_named_with_the_nearest(tmp_path: Path) -> None:
 def test_the_launch_parameters_must_be_found_and_must_fit(tmp_path: Path) -> None:
     module = ptx.parse_file(DATA / "normals.ptx")
     assert params_symbol(config_of(tmp_path, NORMALS), module, "m") == "optixLaunchParams"
-    with pytest.raises(UserError, match="has no .const object 'launch'"):
+    with pytest.raises(UserError, match=r"has no \.const object 'launch'"):
         params_symbol(config_of(tmp_path, 'params_symbol = "launch"\n' + NORMALS), module, "m")
     more = NORMALS.replace("bytes_per_pixel = 4 },", 'bytes_per_pixel = 4 }, { name = "x", type = "u8", value = 1 },')
     with pytest.raises(UserError, match="81 bytes do not fit optixLaunchParams, which has 80"):

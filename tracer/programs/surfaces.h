@@ -49,6 +49,7 @@ RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 nor
         scatters = dot(scatter, facing) > 0.0f;
         if (!scatters) colour = vector(0.0f, 0.0f, 0.0f);
     } else if (model == DIELECTRIC) {
+        colour = vector(1.0f, 1.0f, 1.0f);
         scatter = scatter_dielectric(direction, normal, emission_ior.w, seed);
     } else {
         colour = vector(emission_ior.x, emission_ior.y, emission_ior.z);

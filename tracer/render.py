@@ -1,0 +1,151 @@
+"""From what was asked for to a trace and a picture: the verb ``render``."""
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ptx
+from formats.pixels import read_pixels
+from formats.writer import TraceWriter
+from tracer.camera_option import change_camera, check_camera
+from tracer.picture import read_image, write_png
+from tracer.prepare import Prepared, Sampling, prepare_image
+from tracer.program import read_config
+from tracer.run import run_image_launch
+from tracer.scenes import load
+from tracer.scenes.description import Scene
+from tracer.scenes.resolve import PROCEDURAL, data_folder
+
+TOOL_VERSION = "0.1.0"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One rendering, as the command line describes it."""
+
+    scene: str
+    program: Path
+    config: Path
+    out: Path
+    width: int = 512
+    height: int = 512
+    samples: int = 2
+    bounces: int = 16
+    seed: int = 1
+    camera: str | None = None
+    pixels: Path | None = None
+    backend: str = "machine"
+
+
+@dataclass
+class Summary:
+    """What a rendering did, for the terminal. Seconds are wall time by phase; they are in no file."""
+
+    rays: int = 0
+    thread_instructions: int = 0
+    bytes_on_disk: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """A short table."""
+        run = max(self.seconds.get("run", 0.0), 1e-9)
+        rows = [
+            ("rays traced", f"{self.rays:,}", f"{self.rays / run / 1e6:.3f} M rays/s"),
+            ("thread instructions", f"{self.thread_instructions:,}", f"{self.thread_instructions / run / 1e6:.1f} M/s"),
+            ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
+        ]
+        lines = [f"{name:<22}{value:>18}  {rate}" for name, value, rate in rows]
+        return "\n".join([*lines, "  ".join(f"{name} {value:.2f} s" for name, value in self.seconds.items())])
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the wall time of a block under ``name``."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def render(request: Request) -> Summary:
+    """Load the scene, run the program on it, and write the trace and the picture beside it.
+
+    Raises ``UserError`` for whatever the user can mend; a ray that hits nothing anywhere is a warning.
+    """
+    summary = Summary()
+    with summary.phase("load"):
+        scene = load(request.scene)
+    return render_scene(scene, request, summary)
+
+
+def render_scene(scene: Scene, request: Request, summary: Summary | None = None) -> Summary:
+    """``render`` of a scene that is already there."""
+    summary = summary or Summary()
+    if request.camera:
+        scene = replace(scene, camera=change_camera(scene.camera, request.camera))
+    check_camera(scene.camera, request.scene)
+    selected = read_pixels(request.pixels, (request.width, request.height)) if request.pixels else None
+    with summary.phase("prepare"):
+        module = ptx.parse_file(request.program)
+        sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
+        prepared = prepare_image(scene, module, read_config(request.config), sampling, selected, str(request.config))
+    size = (request.width, request.height)
+    request.out.parent.mkdir(parents=True, exist_ok=True)
+    with summary.phase("run"), TraceWriter(request.out, _provenance(request, selected), size) as writer:
+        counts = run_image_launch(prepared.launch, writer, backend=request.backend)
+        writer.put("nodes", prepared.acceleration.node_table())
+        picture = _picture(prepared, *size)
+        writer.put("image", _image_table(picture))
+    write_png(request.out.with_suffix(".png"), picture)
+    summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
+    summary.bytes_on_disk = sum(file.stat().st_size for file in request.out.iterdir())
+    if not counts.hits:
+        print(f"warning: no ray hit anything: does the camera see the scene {request.scene}?", file=sys.stderr)
+    return summary
+
+
+def _picture(prepared: Prepared, width: int, height: int) -> NDArray[np.float32]:
+    memory = prepared.launch.memory
+    return read_image(memory, prepared.image_address, width, height, prepared.image_format)
+
+
+def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]:
+    """Columns of the image table, row by row from the top."""
+    rows, columns = np.indices(picture.shape[:2], dtype=np.uint16).reshape(2, -1)
+    colours = np.ascontiguousarray(picture.reshape(-1, 3).T)
+    return {"pixel_x": columns, "pixel_y": rows, "red": colours[0], "green": colours[1], "blue": colours[2]}
+
+
+def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """How the trace was made; nothing in it depends on the machine or on where files lie."""
+    inputs = [request.program, request.config, *_scene_files(request.scene)]
+    return {
+        "command": "tracer render",
+        "tool_version": TOOL_VERSION,
+        "scene": Path(request.scene).name,
+        "program": request.program.stem,
+        "size": [request.width, request.height],
+        "samples": request.samples,
+        "bounces": request.bounces,
+        "seed": request.seed,
+        "camera": request.camera,
+        "pixels": None if selected is None else int(selected.sum()),
+        "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},
+    }
+
+
+def _scene_files(scene: str) -> list[Path]:
+    """The files a scene is read from: none for a procedural one; a pack brings its mesh."""
+    pack = data_folder() / "scenes" / f"{scene}.json"
+    if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
+        return []
+    path = Path(scene) if Path(scene).is_file() else pack
+    mesh = json.loads(path.read_text()).get("mesh") if path.suffix == ".json" else None
+    return [path, path.parent / mesh] if mesh else [path]
