@@ -1,0 +1,139 @@
+"""``docs/formats.md`` from the schema and the laws: a person can write a trace from this page alone."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from formats.check import COLUMN_LAWS, EXECUTION_LAWS, STATIC_LAWS
+from formats.column import Column, Format, Table
+from formats.prediction import PREDICTION
+from formats.result import RESULT
+from formats.shards import GROUPS_PER_SHARD
+from formats.show import notes, type_name
+from formats.trace import TRACE
+
+HEAD = """\
+# File formats
+
+This page is made from the schema by `python -m formats docs`; `make docs` writes it, and a test fails when it differs.
+`python -m formats show PATH` prints the same about a file at hand, `python -m formats check PATH` verifies it.
+
+## Containers
+
+A trace is a folder `NAME.trace/`, a result `NAME.result/`, a prediction `NAME.prediction/`: Parquet files and
+`manifest.json`. A trace may also be one HDF5 file `NAME.trace.h5` with the same tables; `python -m formats convert`
+turns one into the other without loss.
+
+### Parquet
+
+- A table is one or more files `TABLE-00000.parquet`, `TABLE-00001.parquet`, ... whose rows follow each other.
+- Column names, order and types are those below; nothing is nullable. Strings are UTF-8 without NUL characters. A
+  ragged column (`uint32[]`) is a list column.
+- Rayplay writes zstd, checksums on every page, row groups of a fixed number of rows (given with each table) and
+  {groups} row groups per file, so that the bytes depend on the rows alone. It reads any compression, encoding and
+  division into row groups and files, with at most 16,777,216 rows in a row group.
+- Written in a hidden folder beside the final name, which it takes in one step when the manifest is complete.
+
+### manifest.json
+
+```json
+{{
+ "format": "rayplay trace",
+ "version": [{major}, {minor}],
+ "provenance": {{"command": "python -m tracer render cornell", "seed": 1}},
+ "image_size": [128, 128],
+ "launches": [{{"name": "__raygen__", "stream": 0, "grid": [4, 128, 1], "block": [32, 1, 1]}}],
+ "tables": {{"visits": [{{"file": "visits-00000.parquet", "rows": 1000, "bytes": 1900, "sha256": "64 digits"}}]}}
+}}
+```
+
+- `version`: a reader refuses another first number; a higher second number may bring more tables and columns.
+- `provenance`: any JSON object: command, tool version, seeds, input hashes; no clock times, so that the same inputs
+  give the same bytes. `image_size`: width and height of an image launch, else null. `launches`: a summary of `kernels`.
+- `tables`: for each table its files in order, each with its rows, length and SHA-256. A file's name is a plain name in
+  this folder. Tables marked optional may be absent, which is the same as having no rows.
+
+### HDF5
+
+- A group per table, a dataset with one dimension per column, attributes `units` and `description` on each.
+- A ragged column `x` is the dataset `x` with the values of all rows and `x_offset` (uint64, rows + 1): row r has the
+  values from `x_offset[r]` up to `x_offset[r + 1]`. The arrays in memory are the same.
+- Strings have a fixed length and are UTF-8. The dataset `manifest` (uint8) holds the JSON text of the manifest, its
+  tables with empty lists of files.
+- Rayplay writes the newest file layout (`libver="latest"`), gzip, shuffle and Fletcher-32. It refuses links, external
+  storage, virtual datasets, other filters and other types.
+
+### Writing a trace from Python
+
+```python
+from formats import TraceWriter
+
+with TraceWriter("mine.trace", provenance={{"command": "my tool 1.0"}}, image_size=None) as writer:
+    writer.put("kernels", {{"kernel_id": [0], "name": ["copy"], ...}})  # one array or list per column
+    writer.put("accesses", {{..., "address": values, "address_offset": offsets}})  # ragged: values and offsets
+```
+
+`put` may be called any number of times per table; the rows add up. Without Rayplay, any Parquet writer and a JSON
+writer will do.
+
+### Pixel lists
+
+Text, one `x y` per line, `#` starts a comment, `0 0` is the top left: `formats.read_pixels`, `formats.write_pixels`.
+"""
+
+LAWS_HEAD = """\
+## Laws
+
+`python -m formats check` calls each by its name and prints table, row and value of what breaks it.
+"""
+EXECUTION_NOTE = """\
+Recorded memory instructions are those of class load, store or atomic in global, shared, local or generic memory. A
+predicate is a text that starts with `@`.
+"""
+
+
+def page() -> str:
+    """The text of docs/formats.md."""
+    major, minor = TRACE.version
+    parts = [HEAD.format(groups=GROUPS_PER_SHARD, major=major, minor=minor)]
+    parts += _format_section(TRACE, "Trace", "What the warps of one or more launches did, in order, never when.")
+    parts.append(LAWS_HEAD)
+    parts.append(_laws("Of every table", COLUMN_LAWS))
+    parts.append(_laws("Of the small tables of a trace", STATIC_LAWS))
+    parts.append(_laws("Of what the warps did", EXECUTION_LAWS) + "\n" + EXECUTION_NOTE)
+    result = (
+        "What a replay counted. Beside the tables: `summary.json` (metric to value, unit, kind and definition) and "
+    )
+    result += "`host.json` (times of the machine that ran the replay, the one file that differs from run to run)."
+    parts += _format_section(RESULT, "Result", result)
+    parts += _format_section(PREDICTION, "Prediction", "What Zatel predicts from a part of the pixels.")
+    return "\n".join(parts)
+
+
+def _format_section(layout: Format, title: str, sentence: str) -> Iterator[str]:
+    yield f'## {title}: `"{layout.name}"`, version {layout.version[0]}.{layout.version[1]}\n\n{sentence}\n'
+    for table in layout.tables:
+        yield _table_section(table)
+
+
+def _table_section(table: Table) -> str:
+    optional = " Optional." if table.optional else ""
+    lines = [
+        f"### {table.name}",
+        "",
+        f"One row per {table.per_row}.{optional} {table.group_rows:,} rows per row group.",
+        "",
+        "| column | type | unit | meaning | Parquet encoding |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *(_column_line(column) for column in table.columns)]) + "\n"
+
+
+def _column_line(column: Column) -> str:
+    encoding = f"{column.encoding}, zstd {column.level}"
+    meaning = f"{column.doc}{notes(column)}".replace("|", "\\|")
+    return f"| `{column.name}` | {type_name(column)} | {column.unit} | {meaning} | {encoding} |"
+
+
+def _laws(title: str, laws: tuple[Callable[..., Any], ...]) -> str:
+    lines = [f"- `{law.__name__}`: {(law.__doc__ or '').strip()}" for law in laws]
+    return "\n".join([f"### {title}", "", *lines]) + "\n"
