@@ -1,0 +1,297 @@
+"""The acceleration structure of a scene: two levels of 6-wide trees, as the bytes that lie in device memory.
+
+One bottom level per mesh, one for all spheres, and a top level over the instances; the spheres are one more instance,
+the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracer.bvh_layout import (
+    BLOCK_BYTES,
+    BLOCK_WORDS,
+    DESCRIPTOR,
+    INSTANCE,
+    INSTANCE_CHILD,
+    INSTANCE_INDEX,
+    INSTANCE_MASK,
+    INSTANCE_OBJECT_TO_WORLD,
+    INSTANCE_RECORD,
+    INSTANCE_WORLD_TO_OBJECT,
+    KIND_BYTES,
+    PROCEDURAL,
+    TRIANGLE,
+)
+from tracer.bvh_pack import block_kinds, collapse, pack, write_procedural, write_triangles
+from tracer.bvh_split import boxes, split_boxes
+from tracer.scenes.description import IDENTITY, Geometry, Scene
+
+NO_RECORD = 255
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was built, for the user and for tests."""
+
+    bottom_levels: int
+    instances: int
+    triangles: int
+    """Unique, without instancing."""
+    procedural: int
+    internal_nodes: int
+    image_bytes: int
+    top_depth: int
+    bottom_depth: int
+    """Internal nodes on the longest way down, of the deepest bottom level."""
+    stack_entries: int
+    """The most that a traversal can have on its stack."""
+
+
+@dataclass(frozen=True, eq=False)
+class Acceleration:
+    """The structure and what a traversal needs beside it."""
+
+    base_address: int
+    words: NDArray[np.uint32]
+    """uint32[blocks, 16]: the image; word 0 lies at ``base_address``."""
+    top_block: int
+    """Block of the top level's header."""
+    top_row: NDArray[np.uint32]
+    """uint32[blocks - top_block]: row in the nodes table of the record at each block of the top level. Below
+    ``top_block`` the row is the block's number."""
+    node_address: NDArray[np.uint64]
+    node_bytes: NDArray[np.uint16]
+    node_kind: NDArray[np.uint8]
+    """Columns of the nodes table: all records by address, then all descriptors by primitive."""
+    geometries: list[Geometry]
+    instance_geometry: NDArray[np.uint32]
+    """uint32[instances]: number in ``geometries`` of the first geometry of each instance."""
+    statistics: Statistics
+
+    @property
+    def image(self) -> NDArray[np.uint8]:
+        """uint8[bytes], to be laid at ``base_address``."""
+        return self.words.reshape(-1).view(np.uint8)
+
+    @property
+    def top_address(self) -> int:
+        """Address of the top level's header: the handle that programs pass to a trace call."""
+        return self.base_address + BLOCK_BYTES * self.top_block
+
+    def node_table(self) -> dict[str, NDArray[np.generic]]:
+        """Columns of the nodes table of a trace."""
+        rows = np.arange(len(self.node_kind), dtype=np.uint32)
+        return {"node_id": rows, "address": self.node_address, "bytes": self.node_bytes, "kind": self.node_kind}
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """One level before it has bytes."""
+
+    node_box: NDArray[np.float32]
+    node_child: NDArray[np.int32]
+    wide: NDArray[np.int32]
+    depth: int
+    stack_entries: int
+
+    @property
+    def primitives(self) -> int:
+        return (len(self.node_child) + 1) // 2
+
+    @property
+    def low(self) -> NDArray[np.float32]:
+        return self.node_box[0, :3]
+
+    @property
+    def high(self) -> NDArray[np.float32]:
+        return -self.node_box[0, 4:7]
+
+    def blocks(self, leaf_blocks: int = 1) -> int:
+        """Header, internal nodes and leaves."""
+        return 1 + len(self.wide) + leaf_blocks * self.primitives
+
+
+def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
+    """Build the structure of ``scene`` for an image that will lie at ``base_address``, a multiple of 64.
+
+    Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
+    """
+    if base_address % BLOCK_BYTES:
+        raise ValueError(f"the image must lie at a multiple of {BLOCK_BYTES} bytes, not at {base_address:#x}")
+    bottoms = _bottom_trees(scene)
+    placed = _placements(scene, bottoms)
+    top = _tree(*_world_boxes(placed, bottoms))
+    first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
+    top_block = int(first_block[-1])
+    words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
+    geometry_count = _count_geometries(scene, bottoms)
+    first_geometry = np.concatenate([[0], np.cumsum(geometry_count)]).astype(np.uint32)
+    bottom_rows = top_block + 1 + len(top.wide) + top.primitives
+    row = bottom_rows
+    leaf_blocks = []
+    for index, tree in enumerate(bottoms):
+        if tree:
+            leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row))
+            row += tree.primitives
+    top_leaf = pack(top.wide, top.node_box, top.node_child, INSTANCE, words, top_block)
+    _write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
+    top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
+    return Acceleration(
+        base_address,
+        words,
+        top_block,
+        top_row,
+        address,
+        np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)[kind],
+        kind,
+        scene.geometries(),
+        np.array([first_geometry[bottom] for bottom, _, _ in _all_instances(scene, len(bottoms))], np.uint32),
+        _statistics(scene, bottoms, top, words),
+    )
+
+
+def _tree(low: NDArray[np.float32], high: NDArray[np.float32]) -> _Tree:
+    count = len(low)
+    node_box = np.empty((2 * count - 1, 8), np.float32)
+    node_child = np.empty(2 * count - 1, np.int32)
+    split_boxes(boxes(low, high), node_box, node_child)
+    wide = np.empty((max(count - 1, 1), 6), np.int32)
+    rows, depth, entries = collapse(node_box, node_child, wide)
+    return _Tree(node_box, node_child, wide[:rows], depth, entries)
+
+
+def _bottom_trees(scene: Scene) -> list[_Tree | None]:
+    """One tree per mesh, None where it has no triangle, and one for the spheres when there are any."""
+    trees: list[_Tree | None] = []
+    for mesh in scene.meshes:
+        corners = [mesh.vertices[mesh.triangles[:, corner]] for corner in range(3)]
+        low = np.minimum(np.minimum(corners[0], corners[1]), corners[2])
+        high = np.maximum(np.maximum(corners[0], corners[1]), corners[2])
+        trees.append(_tree(low, high) if len(low) else None)
+    if len(scene.spheres):
+        trees.append(_tree(*_sphere_boxes(scene)))
+    return trees
+
+
+def _sphere_boxes(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes rounded outwards, so that the sphere's exact surface lies inside."""
+    center, radius = scene.spheres.center, np.abs(scene.spheres.radius)[:, None]
+    return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
+
+
+_Placement = tuple[int, int, NDArray[np.float32]]
+"""Bottom level, instance number, object-to-world float32[3, 4]."""
+
+
+def _all_instances(scene: Scene, bottoms: int) -> list[_Placement]:
+    placed = [(item.mesh, number, item.object_to_world) for number, item in enumerate(scene.instances)]
+    if len(scene.spheres):
+        placed.append((bottoms - 1, len(placed), IDENTITY))
+    return placed
+
+
+def _placements(scene: Scene, bottoms: list[_Tree | None]) -> list[_Placement]:
+    """The instances that have something to hit."""
+    return [item for item in _all_instances(scene, len(bottoms)) if bottoms[item[0]] is not None]
+
+
+def _world_boxes(
+    placed: list[_Placement], bottoms: list[_Tree | None]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes of the instances, from the eight corners of their bottom level, widened by a few roundings because a ray
+    is transformed with the inverse matrix and not with this one."""
+    low, high = np.empty((len(placed), 3)), np.empty((len(placed), 3))
+    for row, (bottom, _, matrix) in enumerate(placed):
+        tree = bottoms[bottom]
+        assert tree is not None
+        ends = np.stack([tree.low, tree.high]).astype(np.float64)
+        corners = np.stack(np.meshgrid(*ends.T), axis=-1).reshape(-1, 3)
+        world = corners @ matrix[:, :3].T.astype(np.float64) + matrix[:, 3]
+        slack = 1e-6 * np.abs(world).max()
+        low[row], high[row] = world.min(axis=0) - slack, world.max(axis=0) + slack
+    return low.astype(np.float32), high.astype(np.float32)
+
+
+def _count_geometries(scene: Scene, bottoms: list[_Tree | None]) -> NDArray[np.int64]:
+    counts = np.zeros(len(bottoms), np.int64)
+    for geometry in scene.geometries():
+        counts[geometry.mesh] += 1
+    return counts
+
+
+def _write_bottom(
+    scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int
+) -> NDArray[np.int64]:
+    """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
+    if index == len(scene.meshes):
+        leaf = pack(tree.wide, tree.node_box, tree.node_child, PROCEDURAL, words, first)
+        write_procedural(words, leaf, *_sphere_boxes(scene), row)
+        return leaf
+    mesh = scene.meshes[index]
+    opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))
+    leaf = pack(tree.wide, tree.node_box, tree.node_child, TRIANGLE, words, first)
+    write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
+    return leaf
+
+
+def _write_instances(
+    words: NDArray[np.uint32],
+    leaf: NDArray[np.int64],
+    placed: list[_Placement],
+    bottom_address: NDArray[np.int64],
+    first_geometry: NDArray[np.uint32],
+) -> None:
+    records = words.reshape(-1)
+    for (bottom, number, matrix), block in zip(placed, leaf, strict=True):
+        record = records[block * BLOCK_WORDS : (block + 2) * BLOCK_WORDS]
+        floats = record.view(np.float32)
+        floats[INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = matrix.reshape(-1)
+        floats[INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(matrix).reshape(-1)
+        record[INSTANCE_CHILD : INSTANCE_CHILD + 2] = np.array([bottom_address[bottom]], np.uint64).view(np.uint32)
+        record[INSTANCE_INDEX] = number
+        record[INSTANCE_RECORD] = first_geometry[bottom]
+        record[INSTANCE_MASK] = 0xFF
+
+
+def _inverse(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    linear = np.linalg.inv(matrix[:, :3].astype(np.float64))
+    return np.column_stack([linear, -linear @ matrix[:, 3]])
+
+
+def _node_columns(
+    words: NDArray[np.uint32],
+    bottoms: list[_Tree | None],
+    top_block: int,
+    first_block: NDArray[np.int64],
+    leaf_blocks: list[NDArray[np.int64]],
+    base_address: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint8]]:
+    """Rows of the top level's blocks, and address and kind of every row of the nodes table."""
+    kinds = np.full(len(words), NO_RECORD, np.uint8)
+    for index, tree in enumerate(bottoms):
+        if tree:
+            block_kinds(words, int(first_block[index]), kinds[: first_block[index + 1]])
+    block_kinds(words, top_block, kinds)
+    has_record = kinds != NO_RECORD
+    top_row = (top_block - 1 + np.cumsum(has_record[top_block:])).astype(np.uint32)
+    blocks = np.concatenate([np.flatnonzero(has_record), *leaf_blocks]).astype(np.uint64)
+    descriptors = sum(len(leaf) for leaf in leaf_blocks)
+    kind = np.concatenate([kinds[has_record], np.full(descriptors, DESCRIPTOR, np.uint8)])
+    return top_row, base_address + BLOCK_BYTES * blocks, kind
+
+
+def _statistics(scene: Scene, bottoms: list[_Tree | None], top: _Tree, words: NDArray[np.uint32]) -> Statistics:
+    built = [tree for tree in bottoms if tree]
+    return Statistics(
+        bottom_levels=len(built),
+        instances=top.primitives,
+        triangles=scene.unique_triangles,
+        procedural=len(scene.spheres),
+        internal_nodes=len(top.wide) + sum(len(tree.wide) for tree in built),
+        image_bytes=words.nbytes,
+        top_depth=top.depth,
+        bottom_depth=max(tree.depth for tree in built),
+        stack_entries=top.stack_entries + max(tree.stack_entries for tree in built),
+    )
