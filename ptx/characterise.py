@@ -121,15 +121,18 @@ class _Waits:
         """Wait mask per instruction."""
         entry = [[0] * SLOTS for _ in self.cfg.blocks]
         waiting = list(reversed(range(len(entry))))
+        queued = [True] * len(entry)
         while waiting:
             number = waiting.pop()
+            queued[number] = False
             leaving = self._through(self.cfg.blocks[number], list(entry[number]))
             for successor in self.cfg.blocks[number].successors:
                 before = entry[successor]
                 after = [old | new for old, new in zip(before, leaving, strict=True)]
                 if after != before:
                     entry[successor] = after
-                    if successor not in waiting:
+                    if not queued[successor]:
+                        queued[successor] = True
                         waiting.append(successor)
         return self.waits
 

@@ -67,7 +67,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "barrier.cta.red": ("X x ?x ?p", "barrier"), "bar.warp": ("u", "barrier"),
     "bar": ("x ?x", "barrier"), "barrier.cluster": ("", "barrier"), "barrier": ("x ?x", "barrier"),
     "membar": ("", "fence"), "fence": ("?a ?x", "fence"), "griddepcontrol": ("", "other"),
-    "shfl": ("q s u u ?u", "shuffle"), "vote": ("X p ?u", "shuffle"), "match": ("q s ?u", "shuffle"),
+    "shfl": ("q s u u ?u", "shuffle"), "vote": ("X p ?u", "shuffle"), "match": ("X s ?u", "shuffle"),
     "activemask": ("r", "shuffle"), "redux": ("d s u", "shuffle"), "elect": ("q u", "shuffle"),
     "wmma.load": ("X a ?u", "matrix"), "wmma.store": ("a x ?u", "matrix"), "wmma.mma": ("X x x x", "matrix"),
     "mma": ("X x x x", "matrix"), "ldmatrix": ("X a", "matrix"), "stmatrix": ("a x", "matrix"),
@@ -76,7 +76,6 @@ TABLE: dict[str, tuple[str, str]] = {
     # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (paper, Listing 1)
     "filter_shader": ("r", "runtime"),
 }  # fmt: skip
-_REQUIRED_TYPES = frozenset(TYPE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
     row = None
     for count in (2, 1, 0):
         row = row or TABLE.get(".".join((opcode, *modifiers[:count])))
-    if row is None:
+    if row is None or "bulk" in modifiers:
         return None
     types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
     lanes = next((int(m[1]) for m in modifiers if m in ("v2", "v4", "v8")), 1)
