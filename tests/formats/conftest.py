@@ -1,0 +1,22 @@
+"""Traces that the tests of the formats share."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from formats.column import Format
+from formats.generate import make_trace
+from formats.trace import TRACE
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A valid trace with every table; never to be changed."""
+    return make_trace(tmp_path_factory.mktemp("sample") / "sample.trace", seed=5)
+
+
+@pytest.fixture(scope="session")
+def small_groups() -> Format:
+    """The trace format with row groups of five rows, so that few rows make many groups."""
+    return dataclasses.replace(TRACE, tables=tuple(dataclasses.replace(t, group_rows=5) for t in TRACE.tables))
