@@ -51,8 +51,9 @@ class Statistics:
 
 @dataclass(frozen=True, eq=False)
 class Acceleration:
-    """The structure and what a traversal needs beside it."""
+    """The structure of ``scene`` and what a traversal needs beside it."""
 
+    scene: Scene
     base_address: int
     words: NDArray[np.uint32]
     """uint32[blocks, 16]: the image; word 0 lies at ``base_address``."""
@@ -139,6 +140,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     _write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
+        scene,
         base_address,
         words,
         top_block,

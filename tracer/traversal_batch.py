@@ -1,0 +1,246 @@
+"""Many rays at once, without programs in PTX: the suspended protocol with the alpha and sphere tests in numba.
+
+For tests, measurements and questions about a scene; a launch drives ``traverse_lane`` itself.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tracer.bvh import Acceleration
+from tracer.frame import (
+    FIELD,
+    FIELD_COUNT,
+    LANES,
+    STATUS_ANY_HIT,
+    STATUS_HIT,
+    STATUS_INTERSECTION,
+    STATUS_MISS,
+    STATUS_START,
+    VERDICT_ACCEPTED,
+    VERDICT_IGNORED,
+    VERDICT_NONE,
+)
+from tracer.traversal import ERRORS, traverse_lane
+from tracer.traversal_lane import CANDIDATE, COMMITTED, HIT_FIELDS, HIT_RECORD, HIT_T, T_MIN
+from tracer.traversal_lane import HIT_PRIMITIVE as PRIMITIVE
+from tracer.traversal_state import LOG_WORDS, STATE_WORDS, make_context
+
+ALPHA_PROGRAM, SPHERE_PROGRAM = 1, 2
+BUFFER_WORDS = 1 << 20
+
+_RAY, _FLAGS, _MASK, _STRIDE = FIELD["origin_x"], FIELD["flags"], FIELD["visibility_mask"], FIELD["sbt_stride"]
+_SBT_OFFSET, _MISS_INDEX = FIELD["sbt_offset"], FIELD["miss_index"]
+_STATUS, _PROGRAM, _VERDICT = FIELD["status"], FIELD["program"], FIELD["verdict"]
+_U, _V, _KIND = CANDIDATE + 3, CANDIDATE + 4, CANDIDATE + 5
+_OBJECT = FIELD["object_origin_x"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """What rays met, one row per ray; -1 and infinity where they met nothing."""
+
+    t: NDArray[np.float32]
+    instance: NDArray[np.int32]
+    primitive: NDArray[np.int32]
+    geometry: NDArray[np.int32]
+    u: NDArray[np.float32]
+    v: NDArray[np.float32]
+    kind: NDArray[np.int32]
+    segments: NDArray[np.int32]
+    """Stretches the ray was traced in: 1 and one more per suspension."""
+    node: NDArray[np.uint32]
+    node_offset: NDArray[np.int64]
+    """Records of ray i, over all its stretches: ``node[node_offset[i]:node_offset[i + 1]]``."""
+
+
+class _Surfaces(NamedTuple):
+    """What the alpha and sphere tests look at, by hit record."""
+
+    first_row: np.ndarray  # int64[records], into uv and texture; -1 for opaque and procedural ones
+    uv: np.ndarray  # float32[rows, 3, 2]
+    material: np.ndarray  # int64[rows]
+    texture: np.ndarray  # int64[materials, 3]: first texel, width, height; -1 where there is none
+    cutoff: np.ndarray  # float32[materials], in texel units 0..255
+    texels: np.ndarray  # uint8[texels]
+    sphere: np.ndarray  # float64[spheres, 4]
+
+
+def trace_rays(
+    acceleration: Acceleration,
+    origins: NDArray[np.float32],
+    directions: NDArray[np.float32],
+    t_min: float = 0.0,
+    t_max: float = np.inf,
+    flags: int = 0,
+    order: str = "vulkan-sim",
+) -> Hits:
+    """Closest hits (or first ones, with flag 4) of rays through a scene, alpha textures and spheres included.
+
+    origins, directions: float32[n, 3] in world space; flags as in OptiX. Raises ``RuntimeError`` where a traversal
+    fails (``tracer.traversal.ERRORS``).
+    """
+    surfaces = _surfaces(acceleration)
+    context = make_context(acceleration, _hit_records(acceleration), [-1], order=order)
+    rays = np.empty((len(origins), 8), np.float32)
+    rays[:, :3], rays[:, 3:6], rays[:, 6], rays[:, 7] = origins, directions, t_min, t_max
+    hit = np.zeros((len(rays), HIT_FIELDS), np.uint32)
+    segments = np.zeros(len(rays), np.int32)
+    node_count = np.zeros(len(rays), np.int64)
+    buffer = np.empty(BUFFER_WORDS, np.uint32)
+    done, chunks = 0, []
+    while done < len(rays):
+        done, written = _trace(context.words, surfaces, rays, flags, hit, segments, node_count, buffer, done)
+        if written < 0:
+            raise RuntimeError(f"ray {done}: {ERRORS[written]}")
+        chunks.append(buffer[:written].copy())
+    floats = hit.view(np.float32)
+    missed = hit[:, 1] == 0xFFFFFFFF
+    whole = [np.where(missed, -1, hit[:, field].astype(np.int64)).astype(np.int32) for field in (1, 2, 6, 5)]
+    return Hits(
+        np.where(missed, np.float32(np.inf), floats[:, 0]),
+        *whole[:3],
+        np.where(missed, np.float32(0), floats[:, 3]),
+        np.where(missed, np.float32(0), floats[:, 4]),
+        whole[3],
+        segments,
+        np.concatenate(chunks) if chunks else np.zeros(0, np.uint32),
+        np.concatenate([[0], np.cumsum(node_count)]),
+    )
+
+
+def _hit_records(acceleration: Acceleration) -> NDArray[np.int32]:
+    records = np.full((len(acceleration.geometries), 3), -1, np.int32)
+    for row, geometry in enumerate(acceleration.geometries):
+        records[row, 1] = -1 if geometry.opaque else ALPHA_PROGRAM
+        records[row, 2] = SPHERE_PROGRAM if geometry.procedural else -1
+    return records
+
+
+def _surfaces(acceleration: Acceleration) -> _Surfaces:
+    scene = acceleration.scene
+    first, uv, material, rows = [], [np.zeros((0, 3, 2), np.float32)], [np.zeros(0, np.int64)], 0
+    for geometry in acceleration.geometries:
+        first.append(-1 if geometry.opaque else rows)
+        if not geometry.opaque:
+            mesh = scene.meshes[geometry.mesh]
+            chosen = slice(geometry.first_primitive, geometry.first_primitive + geometry.primitive_count)
+            assert mesh.uv is not None
+            uv.append(mesh.uv[mesh.triangles[chosen]])
+            material.append(mesh.material[chosen].astype(np.int64))
+            rows += geometry.primitive_count
+    start = np.cumsum([0] + [texture.alpha.size for texture in scene.textures])
+    texture = np.full((len(scene.materials), 3), -1, np.int64)
+    for row, entry in enumerate(scene.materials):
+        if entry.alpha_texture >= 0:
+            height, width = scene.textures[entry.alpha_texture].alpha.shape
+            texture[row] = start[entry.alpha_texture], width, height
+    texels = [np.zeros(0, np.uint8), *(item.alpha.reshape(-1) for item in scene.textures)]
+    return _Surfaces(
+        np.array(first, np.int64),
+        np.concatenate(uv),
+        np.concatenate(material),
+        texture,
+        np.array([255 * entry.alpha_cutoff for entry in scene.materials], np.float32),
+        np.concatenate(texels),
+        np.column_stack([scene.spheres.center, scene.spheres.radius]).astype(np.float64),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def _trace(
+    context: np.ndarray,
+    surfaces: _Surfaces,
+    rays: np.ndarray,
+    flags: int,
+    hit: np.ndarray,
+    segments: np.ndarray,
+    node_count: np.ndarray,
+    buffer: np.ndarray,
+    first: int,
+) -> tuple[int, int]:
+    """Trace rays from ``first`` on while the buffer has room; returns the next ray, and the words written or an
+    error."""
+    frame = np.zeros((FIELD_COUNT, LANES), np.uint32)
+    floats = frame.view(np.float32)
+    state = np.zeros((LANES, STATE_WORDS), np.uint32)
+    used = 0
+    for row in range(first, rays.shape[0]):
+        lane = row % LANES
+        _start(frame, floats, lane, rays[row], flags)
+        begin = used
+        while True:
+            if used + LOG_WORDS > buffer.shape[0]:
+                if begin == 0:
+                    return row, -1
+                return row, begin
+            segments[row] += 1
+            written = traverse_lane(context, frame, state[lane], lane, buffer[used : used + LOG_WORDS])
+            if written < 0:
+                return row, written
+            used += written
+            status = frame[_STATUS, lane]
+            if status in (STATUS_HIT, STATUS_MISS):
+                break
+            if status == STATUS_ANY_HIT:
+                frame[_VERDICT, lane] = VERDICT_ACCEPTED if _opaque_here(surfaces, frame, lane) else VERDICT_IGNORED
+            elif status == STATUS_INTERSECTION:
+                frame[_VERDICT, lane] = VERDICT_NONE
+                _intersect_sphere(surfaces, frame, floats, lane)
+        node_count[row] = used - begin
+        for field in range(HIT_FIELDS):
+            hit[row, field] = frame[COMMITTED + field, lane]
+    return rays.shape[0], used
+
+
+@njit(cache=True)
+def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, flags: int) -> None:
+    for word in range(8):
+        floats[_RAY + word, lane] = ray[word]
+    frame[_FLAGS, lane], frame[_MASK, lane] = flags, 0xFF
+    frame[_SBT_OFFSET, lane], frame[_STRIDE, lane], frame[_MISS_INDEX, lane] = 0, 1, 0
+    frame[_STATUS, lane] = STATUS_START
+    floats[COMMITTED + HIT_T, lane] = ray[7]
+
+
+@njit(cache=True)
+def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
+    """The candidate's texel against its cutoff; nearest texel, wrapped by repetition."""
+    floats = frame.view(np.float32)
+    row = surfaces.first_row[frame[CANDIDATE + HIT_RECORD, lane]] + np.int64(frame[CANDIDATE + PRIMITIVE, lane])
+    uv, material = surfaces.uv[row], surfaces.material[row]
+    u, v = floats[_U, lane], floats[_V, lane]
+    w = np.float32(1.0) - u - v
+    across = uv[0, 0] * w + uv[1, 0] * u + uv[2, 0] * v
+    down = uv[0, 1] * w + uv[1, 1] * u + uv[2, 1] * v
+    first, width, height = surfaces.texture[material]
+    x = min(int((across - np.floor(across)) * width), width - 1)
+    y = min(int((down - np.floor(down)) * height), height - 1)
+    return surfaces.texels[first + y * width + x] >= surfaces.cutoff[material]
+
+
+@njit(cache=True, error_model="numpy")
+def _intersect_sphere(surfaces: _Surfaces, frame: np.ndarray, floats: np.ndarray, lane: int) -> None:
+    """Commit the nearer meeting within the ray's interval, in double precision."""
+    sphere = surfaces.sphere[frame[CANDIDATE + PRIMITIVE, lane]]
+    a = b = c = 0.0
+    for axis in range(3):
+        offset = np.float64(floats[_OBJECT + axis, lane]) - sphere[axis]
+        direction = np.float64(floats[_OBJECT + 3 + axis, lane])
+        a += direction * direction
+        b += offset * direction
+        c += offset * offset
+    c -= sphere[3] * sphere[3]
+    discriminant = b * b - a * c
+    if discriminant < 0.0:
+        return
+    for sign in (-1.0, 1.0):
+        t = np.float32((-b + sign * np.sqrt(discriminant)) / a)
+        if floats[T_MIN, lane] <= t <= floats[COMMITTED + HIT_T, lane]:
+            for field in range(HIT_FIELDS):
+                frame[COMMITTED + field, lane] = frame[CANDIDATE + field, lane]
+            floats[COMMITTED + HIT_T, lane] = t
+            return
