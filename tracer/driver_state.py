@@ -1,0 +1,64 @@
+"""The memory that machine code, interpreter and driver share while warps run.
+
+``machine`` is one ``int64[MACHINE_WORDS]`` for a launch: what the running warp needs to know. An activation is a
+function in flight for one warp: a header of ``int64`` words, then its reconvergence stack, parameters and registers
+(``tracer.lower_layout``). A view tells a program which trace call, and which hit of it, its getters speak of.
+"""
+
+from tracer.frame import FIELD
+
+LANES = 32
+
+
+def _numbered(names: str) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names.split())}
+
+
+MACHINE = _numbered(
+    # device memory: host address of device address 0, first device address, bytes in use
+    "host_offset arena_first arena_bytes shared_base shared_bytes local_base local_bytes local_total_bytes "
+    "param_base symbols "
+    # the launch and the CTA
+    "ntid_x ntid_y ntid_z nctaid_x nctaid_y nctaid_z ctaid_x ctaid_y ctaid_z dynamic_shared_bytes "
+    # the running warp: pointer to uint32[3][32] thread indices, index of its first thread in the launch
+    "tid first_thread warp_in_cta warps_per_cta "
+    # record buffers: next free place and limit, host pointers; visit_origin is where the warp's visit 0 would lie
+    "visit_next visit_limit visit_origin access_next access_limit address_next address_limit "
+    # why machine code returned
+    "suspend_instruction suspend_mask suspend_function suspend_barrier suspend_count error_lane error_address "
+    # image launches: pointers to bool[height][width], instance tables, the view of the program, the next trace frame
+    "width height selected instance_ids instance_handles geometry_first geometry_vertices geometry_triangles "
+    "view next_frame report"
+)
+MACHINE_WORDS = len(MACHINE)
+
+ACTIVATION = _numbered("pc reconvergence mask depth live local_offset call_mask")
+ACTIVATION_HEADER_BYTES = 64
+STACK_ENTRY_BYTES = 16
+
+VIEW = _numbered("frame hit_rows t_row kind")
+VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
+
+# Why machine code returned; RETURNED: no lane of the activation is left.
+(
+    RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
+    LONG_STRETCH,
+) = range(12)  # fmt: skip
+
+KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
+
+ROW_BYTES = LANES * 4
+COMMITTED_ROW = FIELD["committed_t"] * ROW_BYTES
+CANDIDATE_ROW = FIELD["candidate_t"] * ROW_BYTES
+
+# One report_intersection in flight: uint32 rows of 32 lanes: t, hit kind, attributes, and the answer.
+REPORT_T, REPORT_KIND, REPORT_ATTRIBUTE = 0, 1, 2
+REPORT_ANSWER = 10
+REPORT_ROWS = 11
+
+# Records written by machine code
+VISIT_BYTES = 8  # block id, active mask: uint32
+ACCESS_BYTES = 16  # instruction id, visit, lane mask, 0: uint32
+ADDRESS_BYTES = 8
+
+MOST_BLOCK_ACCESSES = 16384  # memory instructions of one basic block that the record buffers always have room for

@@ -1,0 +1,315 @@
+"""ld, st, atom and red as LLVM IR: checked addresses, recorded accesses, gathers and scatters in lane order."""
+
+from collections.abc import Callable
+
+from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS
+from tracer.lower_emit import FLOAT, INT, TYPES, Emitter, type_names
+from tracer.lower_float import flush, to_bits, to_float
+
+SPACES = ("global", "shared", "local", "const", "param")
+VECTOR_LENGTH = {"v2": 2, "v4": 4, "v8": 8}
+LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
+
+
+def space_of(instruction: Instruction) -> str:
+    """The memory space named by the modifiers, ``generic`` without one."""
+    return next((m.split("::")[0] for m in instruction.modifiers if m.split("::")[0] in SPACES), "generic")
+
+
+def effective_address(e: Emitter, operand: Operand | None, space: str) -> str:
+    """The address of every lane, i64; shared addresses are offsets in the CTA's shared memory."""
+    if not isinstance(operand, Address):
+        raise e.unknown()
+    base = operand.base
+    if isinstance(base, Symbol):
+        return e.symbol_address(Symbol(base.name, base.offset + operand.offset))
+    if isinstance(base, Immediate):
+        return f"splat (i64 {base.bits + operand.offset})"
+    width = e.width_of(base) if isinstance(base, Register) and base.name in e.function.registers else 64
+    value = e.read(base, f"u{width}")
+    if operand.offset:
+        value = e.op(f"add {INT[width]} {value}, splat (i{width} {operand.offset})")
+    return e.resize(value, width, 64)
+
+
+def arena_offset(e: Emitter, address: str, space: str, size: int, lanes: str) -> str:
+    """Offsets in the arena's host memory of checked addresses; leaves the function at an illegal one."""
+    first, limit = ("", "shared_bytes") if space == "shared" else ("arena_first", "arena_bytes")
+    offset = address
+    if first:
+        offset = e.op(f"sub <32 x i64> {address}, {e.splat(e.machine(first), 'i64')}")
+    bound = e.machine(limit)
+    shift = size.bit_length() - 1
+    rotated = offset
+    if shift:  # a misaligned address becomes a huge one
+        rotated = e.op(
+            f"call <32 x i64> @llvm.fshr.v32i64(<32 x i64> {offset}, <32 x i64> {offset}, "
+            f"<32 x i64> splat (i64 {shift}))"
+        )
+        bound = e.op(f"lshr i64 {bound}, {shift}")
+    outside = e.op(f"icmp uge <32 x i64> {rotated}, {e.splat(bound, 'i64')}")
+    check(e, e.op(f"and <32 x i1> {outside}, {lanes}"), address)
+    if space == "shared":
+        start = e.op(f"sub i64 {e.machine('shared_base')}, {e.machine('arena_first')}")
+        offset = e.op(f"add <32 x i64> {offset}, {e.splat(start, 'i64')}")
+    return offset
+
+
+def check(e: Emitter, bad: str, address: str) -> None:
+    """Leave the function with an illegal address when a lane of ``bad`` is set."""
+    bits = e.op(f"bitcast <32 x i1> {bad} to i32")
+    good, wrong = e.label(), e.label()
+    test = e.op(f"icmp eq i32 {bits}, 0")
+    e.put(f"br i1 {test}, label %{good}, label %{wrong}, !prof !0")
+    e.put(f"{wrong}:")
+    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {bits}, i1 true)")
+    e.put_machine("error_lane", e.op(f"zext i32 {lane} to i64"))
+    e.put_machine("error_address", e.op(f"extractelement <32 x i64> {address}, i32 {lane}"))
+    e.put_machine("suspend_instruction", str(e.instruction_id))
+    e.put(f"store i64 {ILLEGAL_ADDRESS}, ptr %reason")
+    e.put("br label %leave")
+    e.put(f"{good}:")
+
+
+def record(e: Emitter, address: str, lanes: str) -> None:
+    """Append an access: instruction, visit, lane mask, and the addresses of the set lanes."""
+    bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
+    next_access, next_address = e.op("load ptr, ptr %access.next"), e.op("load ptr, ptr %address.next")
+    visits = e.op(f"sub i64 {e.op('load i64, ptr %visit.next')}, %visit.origin")
+    visits = e.op(f"lshr i64 {visits}, 3")
+    visit = e.op(f"trunc i64 {e.op(f'sub i64 {visits}, 1')} to i32")
+    row = e.op(f"insertelement <4 x i32> <i32 {e.instruction_id}, i32 0, i32 0, i32 0>, i32 {visit}, i64 1")
+    row = e.op(f"insertelement <4 x i32> {row}, i32 {bits}, i64 2")
+    e.put(f"store <4 x i32> {row}, ptr {next_access}, align 4")
+    for part in range(4):
+        select = ", ".join(f"i32 {8 * part + k}" for k in range(8))
+        some = e.op(f"shufflevector <32 x i64> {address}, <32 x i64> poison, <8 x i32> <{select}>")
+        mask = e.op(f"shufflevector <32 x i1> {lanes}, <32 x i1> poison, <8 x i32> <{select}>")
+        packed = e.op(
+            "call <8 x i64> @llvm.experimental.vector.compress.v8i64("
+            f"<8 x i64> {some}, <8 x i1> {mask}, <8 x i64> poison)"
+        )
+        e.put(f"store <8 x i64> {packed}, ptr {next_address}, align 8")
+        byte = e.op(f"trunc i32 {e.op(f'lshr i32 {bits}, {8 * part}')} to i8")
+        count = e.op(f"zext i8 {e.op(f'call i8 @llvm.ctpop.i8(i8 {byte})')} to i64")
+        next_address = e.op(f"getelementptr i64, ptr {next_address}, i64 {count}")
+    # an instruction without lanes leaves no row: the next one overwrites it
+    some = e.op(f"zext i1 {e.op(f'icmp ne i32 {bits}, 0')} to i64")
+    step = e.op(f"mul i64 {some}, {ACCESS_BYTES}")
+    e.put(f"store ptr {e.op(f'getelementptr i8, ptr {next_access}, i64 {step}')}, ptr %access.next")
+    e.put(f"store ptr {next_address}, ptr %address.next")
+
+
+ACCESS_ROOM_BYTES = (ACCESS_BYTES, 32 * ADDRESS_BYTES)
+
+
+def uniform_symbol(e: Emitter, operand: Operand | None) -> str | None:
+    """The arena address of a ``const`` or entry parameter named directly, the same in all lanes; None otherwise."""
+    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        name = operand.base.name
+        if name in e.layout.entry_params or (name in e.symbols and name not in e.layout.locals):
+            return e.symbol_scalar(Symbol(name, operand.base.offset + operand.offset))
+    return None
+
+
+def elements(operand: Operand | None) -> tuple["Operand | None", ...]:
+    """The registers of a scalar or vector operand."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def lower_ld(e: Emitter, i: Instruction) -> None:
+    """ld, ldu: gathers; const and parameters are not recorded."""
+    name, space = type_names(i)[-1], space_of(i)
+    if lane_variable(e, i.operands[1]):
+        return _load_lane_variable(e, i, name)
+    width = TYPES[name]
+    targets = elements(i.operands[0])
+    uniform = uniform_symbol(e, i.operands[1]) if space in ("const", "param") else None
+    if uniform is not None:
+        return _load_uniform(e, targets, uniform, name)
+    address, lanes = effective_address(e, i.operands[1], space), e.lanes()
+    offset = arena_offset(e, address, space, width // 8 * len(targets), lanes)
+    if space not in ("const", "param"):
+        record(e, address, lanes)
+    pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
+    values = []
+    for index in range(len(targets)):
+        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
+        values.append(gather(e, at, lanes, width))
+    for target, value in zip(targets, values, strict=True):
+        e.write(target, value, width, name[0] == "s")
+    return None
+
+
+def gather(e: Emitter, pointers: str, lanes: str, width: int) -> str:
+    """Read ``width`` bits per set lane, 0 elsewhere."""
+    return e.op(
+        f"call {INT[width]} @llvm.masked.gather.v32i{width}.v32p0("
+        f"<32 x ptr> align {width // 8} {pointers}, <32 x i1> {lanes}, {INT[width]} zeroinitializer)"
+    )
+
+
+def scatter(e: Emitter, value: str, pointers: str, lanes: str, width: int) -> None:
+    """Write ``width`` bits per set lane, lanes in order."""
+    e.put(
+        f"call void @llvm.masked.scatter.v32i{width}.v32p0("
+        f"{INT[width]} {value}, <32 x ptr> align {width // 8} {pointers}, <32 x i1> {lanes})"
+    )
+
+
+def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: str, name: str) -> None:
+    width = TYPES[name]
+    offset = e.op(f"sub i64 {address}, {e.machine('arena_first')}")
+    for index, target in enumerate(targets):
+        at = e.op(f"getelementptr i8, ptr %arena, i64 {e.op(f'add i64 {offset}, {index * width // 8}')}")
+        value = e.op(f"load i{width}, ptr {at}, align 1")
+        e.write(target, e.splat(value, f"i{width}"), width, name[0] == "s")
+
+
+def lower_st(e: Emitter, i: Instruction) -> None:
+    name, space = type_names(i)[-1], space_of(i)
+    width, sources = TYPES[name], elements(i.operands[1])
+    if lane_variable(e, i.operands[0]):
+        pointers = lane_variable_pointers(e, i.operands[0])
+        lanes = e.lanes()
+    elif space in ("const", "param"):
+        raise e.unknown()
+    else:
+        address, lanes = effective_address(e, i.operands[0], space), e.lanes()
+        offset = arena_offset(e, address, space, width // 8 * len(sources), lanes)
+        record(e, address, lanes)
+        pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
+    for index, source in enumerate(sources):
+        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
+        scatter(e, e.read(source, name), at, lanes, width)
+
+
+def lane_variable(e: Emitter, operand: Operand | None) -> bool:
+    """Whether an address names a ``.param`` variable of a function: part of the activation, not of device memory."""
+    return (
+        isinstance(operand, Address)
+        and isinstance(operand.base, Symbol)
+        and operand.base.name in e.layout.lane_variables
+    )
+
+
+def lane_variable_pointers(e: Emitter, operand: Operand | None) -> str:
+    """Pointer to every lane's copy of a ``.param`` variable."""
+    assert isinstance(operand, Address)
+    assert isinstance(operand.base, Symbol)
+    start, size = e.layout.lane_variables[operand.base.name]
+    start += operand.base.offset + operand.offset
+    offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
+    return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+
+
+def _load_lane_variable(e: Emitter, i: Instruction, name: str) -> None:
+    width = TYPES[name]
+    pointers = lane_variable_pointers(e, i.operands[1])
+    for index, target in enumerate(elements(i.operands[0])):
+        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
+        e.write(target, gather(e, at, "splat (i1 true)", width), width, name[0] == "s")
+
+
+def lower_atom(e: Emitter, i: Instruction) -> None:
+    """atom, red: one lane after the other, lowest first."""
+    name, space = type_names(i)[-1], space_of(i)
+    width = TYPES[name]
+    returns = i.opcode == "atom"
+    source = i.operands[int(returns) :]
+    address, lanes = effective_address(e, source[0], space), e.lanes()
+    offset = arena_offset(e, address, space, width // 8, lanes)
+    record(e, address, lanes)
+    values = [e.read(operand, name) for operand in source[1:]]
+    result = lane_loop(e, i, (offset, *values), lanes, width, name)
+    if returns:
+        e.write(i.operands[0], result, width)
+
+
+def lane_loop(e: Emitter, i: Instruction, inputs: tuple[str, ...], lanes: str, width: int, name: str) -> str:
+    """The loop over set lanes of an atomic; returns what memory held before."""
+    slots = []
+    for index, value in enumerate(inputs):
+        slot = f"%lanes.{64 if index == 0 else width}.{index}"
+        e.put(f"store {INT[64 if index == 0 else width]} {value}, ptr {slot}")
+        slots.append(slot)
+    out = f"%lanes.{width}.result"
+    e.put(f"store {INT[width]} zeroinitializer, ptr {out}")
+    bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
+    head, body, done = e.label(), e.label(), e.label()
+    e.put(f"store i32 {bits}, ptr %lanes.left")
+    e.put(f"br label %{head}")
+    e.put(f"{head}:")
+    left = e.op("load i32, ptr %lanes.left")
+    e.put(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{done}, label %{body}")
+    e.put(f"{body}:")
+    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    below = e.op(f"sub i32 {left}, 1")
+    e.put(f"store i32 {e.op(f'and i32 {left}, {below}')}, ptr %lanes.left")
+    offset = e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {slots[0]}, i32 {lane}')}")
+    operands = [e.op(f"load i{width}, ptr {e.op(f'getelementptr i{width}, ptr {s}, i32 {lane}')}") for s in slots[1:]]
+    place = e.op(f"getelementptr i8, ptr %arena, i64 {offset}")
+    old = e.op(f"load i{width}, ptr {place}")
+    e.put(f"store i{width} {_combine(e, i, old, operands, name)}, ptr {place}")
+    e.put(f"store i{width} {old}, ptr {e.op(f'getelementptr i{width}, ptr {out}, i32 {lane}')}")
+    e.put(f"br label %{head}")
+    e.put(f"{done}:")
+    return e.op(f"load {INT[width]}, ptr {out}")
+
+
+def _combine(e: Emitter, i: Instruction, old: str, operands: list[str], name: str) -> str:
+    """The value an atomic leaves in memory, scalar."""
+    width = TYPES[name]
+    kind = f"i{width}"
+    new = operands[0]
+    operation = next((m for m in i.modifiers if m in ATOMICS), None)
+    if operation is None or (name[0] == "f" and operation not in ("add", "exch", "cas")):
+        raise e.unknown()
+    if operation == "exch":
+        return new
+    if operation == "cas":
+        return e.op(f"select i1 {e.op(f'icmp eq {kind} {old}, {new}')}, {kind} {operands[1]}, {kind} {old}")
+    if name[0] == "f":
+        return _add_float(e, i, old, new, width)
+    if operation in ("min", "max"):
+        word = f"llvm.{'s' if name[0] == 's' else 'u'}{operation}.{kind}"
+        return e.op(f"call {kind} @{word}({kind} {old}, {kind} {new})")
+    if operation == "inc":
+        reset = e.op(f"icmp uge {kind} {old}, {new}")
+        return e.op(f"select i1 {reset}, {kind} 0, {kind} {e.op(f'add {kind} {old}, 1')}")
+    if operation == "dec":
+        low = e.op(f"or i1 {e.op(f'icmp eq {kind} {old}, 0')}, {e.op(f'icmp ugt {kind} {old}, {new}')}")
+        return e.op(f"select i1 {low}, {kind} {new}, {kind} {e.op(f'sub {kind} {old}, 1')}")
+    return e.op(f"{operation} {kind} {old}, {new}")
+
+
+ATOMICS = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch", "cas")
+
+
+def _add_float(e: Emitter, i: Instruction, old: str, new: str, width: int) -> str:
+    """A lane's float addition, through the 32-lane helpers so that NaN is treated alike."""
+    a, b = e.splat(old, f"i{width}"), e.splat(new, f"i{width}")
+    if "ftz" in i.modifiers:
+        a, b = flush(e, a), flush(e, b)
+    total = e.op(f"fadd {FLOAT[width]} {to_float(e, a, width)}, {to_float(e, b, width)}")
+    bits = to_bits(e, total, width)
+    if "ftz" in i.modifiers:
+        bits = flush(e, bits)
+    return e.op(f"extractelement {INT[width]} {bits}, i64 0")
+
+
+HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+    "ld": lower_ld, "ldu": lower_ld, "st": lower_st, "atom": lower_atom, "red": lower_atom,
+}  # fmt: skip
+
+
+def lower_filter(e: Emitter, i: Instruction) -> None:
+    """filter_shader: 1 where the thread's pixel is selected, 0 elsewhere."""
+    lanes = e.lanes()
+    first = e.op(f"mul i64 {e.machine('ctaid_y')}, {e.machine('width')}")
+    column, selected = e.machine("ctaid_x"), e.machine("selected")
+    first = e.op(f"add i64 {first}, {e.op(f'shl i64 {column}, 5')}")
+    table = e.op(f"inttoptr i64 {e.op(f'add i64 {selected}, {first}')} to ptr")
+    pointers = e.op(f"getelementptr i8, ptr {table}, <32 x i64> <{', '.join(LANE_OFFSETS)}>")
+    e.write(i.operands[0], gather(e, pointers, lanes, 8), 8)
