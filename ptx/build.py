@@ -1,11 +1,11 @@
-"""Reductions to structure: the methods that ``syntax.reduce_text`` calls, named by the alternatives of ``grammar.lark``.
+"""Reductions to structure: methods that ``syntax.reduce_text`` calls, named by the alternatives of ``grammar.lark``.
 
 This file has lists, words and operands; ``parser.py`` adds declarations, functions and instructions.
 """
 
 from typing import Any
 
-from ptx.ir import Address, Immediate, Not, Pair, Position, Register, Symbol, Texture, Vector
+from ptx.ir import Address, Immediate, Not, Operand, Pair, Position, Register, Symbol, Texture, Vector
 from ptx.numbers import immediate
 from ptx.scopes import Scopes
 from ptx.syntax import Source
@@ -15,7 +15,7 @@ WARP_SIZE = Immediate(32)
 Children = list[Any]
 
 
-class Arguments(tuple):  # type: ignore[type-arg]
+class Arguments(tuple[Operand, ...]):
     """A parenthesised list of operands: what only a ``call`` has."""
 
 

@@ -46,7 +46,9 @@ def inject_filter(function: Function) -> Function:
             "setp", ("eq", "u32"), (Register(filtered), Register(passes), Immediate(0)), None, _NOWHERE,
             f"setp.eq.u32 {filtered}, {passes}, 0;",
         ),
-        Instruction("bra", (), (Symbol(label),), Guard(Register(filtered), False), _NOWHERE, f"@{filtered} bra {label};"),
+        Instruction(
+            "bra", (), (Symbol(label),), Guard(Register(filtered), False), _NOWHERE, f"@{filtered} bra {label};",
+        ),
     )  # fmt: skip
     body = (*prologue, *(_branch_out(instruction, label) for instruction in function.body))
     return replace(

@@ -4,6 +4,7 @@ Every node keeps the line and column it came from. Names are resolved: a registe
 another one in a nested scope has been renamed (``%r1``, ``%r1#2``), so that names are unique in a function.
 """
 
+import builtins
 from dataclasses import dataclass, field
 
 
@@ -131,7 +132,7 @@ class Variable:
     align: int
     position: Position
     linkage: str = ""
-    initial: bytes = b""
+    initial: builtins.bytes = b""
     relocations: tuple[tuple[int, Symbol], ...] = ()
 
 
@@ -140,7 +141,8 @@ class Function:
     """An ``.entry`` or ``.func``. ``labels`` maps a label to the index in ``body`` of the instruction it stands before.
 
     ``registers`` maps every register name to its type (``b32``, ``f32``, ``pred``, ``v4.f32``, ...).
-    ``directives`` holds ``maxntid``, ``reqntid``, ... as tuples of int; ``branch_targets`` the label lists of ``brx.idx``.
+    ``directives`` holds ``maxntid``, ``reqntid``, ... as tuples of int; ``branch_targets`` the label lists of
+    ``brx.idx``.
     """
 
     name: str

@@ -213,21 +213,20 @@ def call_class(instruction: Instruction) -> str:
 
 def _collect(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
     """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
-    kind = type(operand)
-    if kind is Register:
-        _register(operand, function, into)  # type: ignore[arg-type]
-    elif kind is Address:
-        _collect(operand.base, function, read, read)  # type: ignore[union-attr]
-    elif kind is Vector:
-        for element in operand.elements:  # type: ignore[union-attr]
+    if isinstance(operand, Register):
+        _register(operand, function, into)
+    elif isinstance(operand, Address):
+        _collect(operand.base, function, read, read)
+    elif isinstance(operand, Vector):
+        for element in operand.elements:
             _collect(element, function, into, read)
-    elif kind is Pair:
-        _collect(operand.first, function, into, read)  # type: ignore[union-attr]
-        _collect(operand.second, function, into, read)  # type: ignore[union-attr]
-    elif kind is Not:
-        _collect(operand.register, function, read, read)  # type: ignore[union-attr]
-    elif kind is Texture:
-        for part in (operand.name, operand.sampler, operand.coordinates):  # type: ignore[union-attr]
+    elif isinstance(operand, Pair):
+        _collect(operand.first, function, into, read)
+        _collect(operand.second, function, into, read)
+    elif isinstance(operand, Not):
+        _register(operand.register, function, read)
+    elif isinstance(operand, Texture):
+        for part in (operand.name, operand.sampler, operand.coordinates):
             _collect(part, function, read, read)
 
 

@@ -85,7 +85,9 @@ def _transforms_and_callables(made: dict[str, Intrinsic]) -> None:
     _add(made, 3, "u", "", "get_transform_list_size")
     _add(made, 3, "l", "u", "get_transform_list_handle")
     _add(made, 3, "u", "l", "get_transform_type_from_handle", "get_instance_id_from_handle")
-    _add(made, 3, "l", "l", *(f"get_{kind}_transform_from_handle" for kind in ("static", "matrix_motion", "srt_motion")))
+    _add(
+        made, 3, "l", "l", *(f"get_{kind}_transform_from_handle" for kind in ("static", "matrix_motion", "srt_motion"))
+    )
     _add(made, 3, "l", "l", "get_instance_transform_from_handle", "get_instance_inverse_transform_from_handle")
     _add(made, 3, "l", "l", "get_instance_child_from_handle", "get_gas_ptr_from_handle")
     _add(made, 3, "l", "lu", "get_instance_traversable_from_ias")

@@ -51,9 +51,7 @@ class ModuleBuilder(OperandBuilder):
             if name in self.functions:
                 self.functions[alias] = replace(self.functions[name], name=alias)
         lines = tuple(self.source.text.split("\n"))
-        return Module(
-            self.source.name, lines, (int(major), int(minor)), target, size, self.variables, self.functions
-        )
+        return Module(self.source.name, lines, (int(major), int(minor)), target, size, self.variables, self.functions)
 
     def alias(self, children: Children, start: int, end: int) -> None:
         self.aliases.append((children[1], children[3]))
@@ -209,8 +207,8 @@ class ModuleBuilder(OperandBuilder):
     def _instruction(self, guard: Guard | None, word: str, operands: Children, start: int, end: int) -> None:
         split = self._opcodes.get(word)
         if split is None:
-            opcode, *modifiers = word.split(".")
-            split = self._opcodes[word] = (opcode, tuple(modifiers))
+            first, *rest = word.split(".")
+            split = self._opcodes[word] = (first, tuple(rest))
         opcode, modifiers = split
         text = self.source.text[start:end]
         if "//" in text or "/*" in text:
@@ -224,9 +222,7 @@ class ModuleBuilder(OperandBuilder):
             if modifiers and modifiers[-1] == "f32":
                 operands = [as_f32(o) if type(o) is Immediate else o for o in operands]
         place = self.source.position(start)
-        self._body().instructions.append(
-            Instruction(opcode, modifiers, tuple(operands), guard, place, text, call)
-        )
+        self._body().instructions.append(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call))
 
     def _call(self, operands: Children, start: int) -> Call:
         """``(results), target, (arguments), prototype``, of which only the target must be there."""

@@ -50,7 +50,7 @@ class Pipeline:
 #     int 4,13,4,5,145,32   initiation 2,2,2,2,8,4          fp 4,13,4,5,39   initiation 2,2,2,2,4
 #     sfu 100, initiation 8; all divisions on the SFU       tensor 64, initiation 64
 # Differences, each with its reason:
-# - initiation is at least 2 on int and sp: a unit has 16 lanes (accel-sim.md B.2); Vulkan-Sim's unlisted opcodes have 1.
+# - initiation is at least 2 on int and sp: a unit has 16 lanes (accel-sim.md B.2); Vulkan-Sim has 1 where unlisted.
 # - fma takes MAD's 5 cycles, rem takes DIV's: Vulkan-Sim's own shaders have neither, so its table leaves them at 1.
 # - fp64 is Accel-Sim's 64,64 (accel-sim.md B.1, tuned to the card); Vulkan-Sim's configuration has no fp64 unit.
 # - depth 5: "dependent latency seen by a program = lat + 5", measured (accel-sim.md B.2 and B.3: 7.0 for latency 2).

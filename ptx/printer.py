@@ -118,7 +118,8 @@ def _variable(variable: Variable, name: Naming, symbols: frozenset[str]) -> str:
     count = variable.bytes // (TYPE_BYTES[element] * lanes)
     shape = "" if count == 1 else f"[{count}]" if count else "[]"
     initial = f" = {_initial(variable, element, symbols)}" if variable.initial else ""
-    return f"{linkage}.{variable.space} .align {variable.align} {_type(variable.type)} {name(variable.name)}{shape}{initial};"
+    kind = f"{linkage}.{variable.space} .align {variable.align} {_type(variable.type)}"
+    return f"{kind} {name(variable.name)}{shape}{initial};"
 
 
 def _initial(variable: Variable, element: str, symbols: frozenset[str]) -> str:

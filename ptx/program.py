@@ -39,6 +39,11 @@ class Program:
         """32-bit registers a thread holds: the most that any one of the functions needs."""
         return max(register_count(f, c) for f, c in zip(self.functions, self.cfgs, strict=True))
 
+    @property
+    def entered_by_trace(self) -> list[bool]:
+        """Per function whether a trace call can run it."""
+        return [f.is_entry and f.name.startswith(TRACE_PROGRAM_PREFIXES) for f in self.functions]
+
     def tables(self, pipeline: str = "rtx2060") -> dict[str, Columns]:
         """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/trace.py``).
 
@@ -46,12 +51,9 @@ class Program:
         opcode without a row in the opcode table.
         """
         chosen = pipeline_named(pipeline)
-        traces = [
-            any(describe(i, f).operation_class == "trace" for i in f.body if i.call is not None) for f in self.functions
-        ]
         characterised = [
-            characterise(f, c, chosen, any(traces) and f.name.startswith(TRACE_PROGRAM_PREFIXES))
-            for f, c in zip(self.functions, self.cfgs, strict=True)
+            characterise(function, cfg, chosen, entered)
+            for function, cfg, entered in zip(self.functions, self.cfgs, self.entered_by_trace, strict=True)
         ]
         return {
             "instructions": self._instructions(),

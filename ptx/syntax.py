@@ -135,8 +135,11 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
     methods: list[Callable[[list[Any], int, int], Any]] = [getattr(builder, method) for _, method, _ in made.rules]
     rules = [(methods[i], left, size) for i, (left, _, size) in enumerate(made.rules)]
     actions, gotos = made.actions, made.gotos
-    states, values, starts = [made.start], [], []
-    scan = re.compile(made.scanner).scanner(source.text).match
+    states = [made.start]
+    values: list[Any] = []
+    starts: list[int] = []
+    pattern: Any = re.compile(made.scanner)  # typeshed does not know Pattern.scanner
+    scan = pattern.scanner(source.text).match
     end = 0
     while True:
         match = scan()

@@ -175,7 +175,8 @@ class _Verifier:
             variable = self.function.variables.get(base.name) or self.parameters.get(base.name)
             variable = variable or self.module.variables.get(base.name)
             if variable is not None and variable.space != opcode.memory_space:
-                yield f"'{base.name}' is in .{variable.space}, but {instruction.full_opcode} reads .{opcode.memory_space}"
+                space = opcode.memory_space
+                yield f"'{base.name}' is in .{variable.space}, but {instruction.full_opcode} accesses .{space}"
         if isinstance(base, Register) and (self._bits(base) or 64) < 32:
             yield f"'{base.name}' is too small to hold an address"
 
@@ -244,7 +245,10 @@ class _Verifier:
                 f" (did you mean '{near[0]}'?)" if near else ""
             )
             return
-        for what, given, wanted in (("results", results, intrinsic.outputs), ("arguments", arguments, intrinsic.inputs)):
+        for what, given, wanted in (
+            ("results", results, intrinsic.outputs),
+            ("arguments", arguments, intrinsic.inputs),
+        ):
             if len(given) != len(wanted):
                 yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
                 continue

@@ -1,0 +1,124 @@
+"""``python -m ptx parse|print|cfg|characterise|inject FILE``: look into a PTX file."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from formats.command import run
+from formats.errors import UserError
+from ptx.ir import Function, Module
+
+DESCRIPTION = """\
+Reads PTX (the text that nvcc -ptx, clang or an OptiX program compiler writes) and shows its structure:
+
+  parse         what the module declares; checks it and names every problem with its line and column
+  print         the structure as PTX text again
+  cfg           basic blocks, where each can go, and where diverged lanes meet again (--dot for Graphviz)
+  characterise  when a warp may issue: unit, stalls, scoreboard slots; --out writes the table as Parquet
+  inject        the text with Zatel's filter_shader in front of the ray generation program
+"""
+EXAMPLE = "example: python -m ptx cfg tracer/programs/path-tracing.ptx --entry __raygen__path_tracing"
+
+
+def main() -> int:
+    """Run the verb the command line asks for; 0, or 2 when ``parse`` finds problems."""
+    options = _options()
+    if options.verb == "inject":
+        return _inject(options)
+    from ptx.parser import parse_file
+
+    module = parse_file(options.file)
+    functions = [f for f in module.functions.values() if not f.is_declaration]
+    if options.entry is not None:
+        functions = [f for f in functions if f.name == options.entry]
+        if not functions:
+            there = ", ".join(f.name for f in module.functions.values() if not f.is_declaration) or "none"
+            raise UserError(f"{options.file}: there is no function '{options.entry}'; there are: {there}")
+    if options.verb == "parse":
+        return _parse(module)
+    if options.verb == "print":
+        from ptx.printer import print_module
+
+        sys.stdout.write(print_module(module))
+    elif options.verb == "cfg":
+        from ptx.show import cfg_dot, cfg_lines
+
+        for function in functions:
+            print("\n".join(cfg_dot(function) if options.dot else cfg_lines(function)))
+    else:
+        _characterise(options, module, functions)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "python -m ptx", description=DESCRIPTION, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="parse|print|cfg|characterise|inject")
+    for verb in ("parse", "print", "cfg", "characterise", "inject"):
+        made = verbs.add_parser(verb, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        made.add_argument("file", type=Path, metavar="FILE.ptx", help="PTX text")
+        made.add_argument("--entry", metavar="NAME", help="only this function")
+        if verb == "cfg":
+            made.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
+        if verb == "characterise":
+            made.add_argument("--pipeline", default="rtx2060", metavar="NAME", help="whose latencies")
+            made.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the table instead of printing it")
+        if verb == "inject":
+            made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
+    return parser.parse_args()
+
+
+def _parse(module: Module) -> int:
+    from ptx.show import module_lines
+    from ptx.verifier import verify
+
+    print("\n".join(module_lines(module)))
+    problems = verify(module)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise UserError(f"{module.source_name}: {len(problems)} problems, the first: {problems[0]}")
+    return 0
+
+
+def _characterise(options: argparse.Namespace, module: Module, functions: list[Function]) -> None:
+    from ptx.pipelines import pipeline
+    from ptx.program import link
+
+    program = link([(module, function) for function in functions])
+    if options.out is None:
+        from ptx.show import characterisation_lines
+
+        chosen = pipeline(options.pipeline)
+        for function, entered in zip(functions, program.entered_by_trace, strict=True):
+            print("\n".join(characterisation_lines(function, chosen, entered)))
+        return
+    columns = program.tables(options.pipeline)["characterisation"]
+    import pyarrow.parquet as pq
+
+    from formats.arrow import parquet_options, to_arrow
+    from formats.atomic import atomic_file
+    from formats.trace import CHARACTERISATION
+
+    with atomic_file(options.out) as partial:
+        pq.write_table(to_arrow(CHARACTERISATION, columns), partial, **parquet_options(CHARACTERISATION))
+    print(f"{options.out}: {len(columns['unit'])} instructions")
+
+
+def _inject(options: argparse.Namespace) -> int:
+    from ptx.inject import inject_text
+
+    text = inject_text(options.file.read_bytes().decode(errors="replace"), str(options.file), options.entry)
+    if options.out is None:
+        sys.stdout.write(text)
+        return 0
+    from formats.atomic import atomic_file
+
+    with atomic_file(options.out) as partial:
+        partial.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    run("ptx", main)

@@ -1,0 +1,85 @@
+"""What ``python -m ptx`` prints: modules, control-flow graphs and latencies as text a person reads."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ptx.cfg import END, Cfg, build
+from ptx.characterise import NO_SLOT, SLOTS, characterise
+from ptx.ir import Function, Module
+from ptx.liveness import register_count
+from ptx.opcodes import lookup
+from ptx.pipelines import Pipeline
+
+
+def module_lines(module: Module) -> Iterator[str]:
+    """The parts of a module, one line each."""
+    version, target = ".".join(map(str, module.version)), ", ".join(module.target)
+    yield f"PTX {version}  {target}  {module.address_size}-bit addresses"
+    for v in module.variables.values():
+        yield f"  .{v.space:<6} {v.name}: {v.bytes} bytes, align {v.align}, .{v.type}"
+    for function in module.functions.values():
+        kind = "entry" if function.is_entry else "func"
+        if function.is_declaration:
+            yield f"  .{kind:<6} {function.name}: declared only"
+            continue
+        registers = Counter(function.registers.values())
+        shown = ", ".join(f"{count} .{name}" for name, count in sorted(registers.items()))
+        yield (
+            f"  .{kind:<6} {function.name}: {len(function.body)} instructions from line {function.position.line}, "
+            f"{len(function.parameters)} parameters; registers: {shown or 'none'}"
+        )
+
+
+def cfg_lines(function: Function) -> Iterator[str]:
+    """The basic blocks of a function: extent, labels, successors, and where diverged lanes meet again."""
+    cfg = build(function)
+    head = f"{function.name}: {len(cfg.blocks)} blocks, {len(function.body)} instructions"
+    if all(i.call is not None or lookup(i.opcode, i.modifiers) for i in function.body):
+        head += f", {register_count(function, cfg)} registers live at most"
+    yield head
+    labels: dict[int, list[str]] = {}
+    for label, index in function.labels.items():
+        labels.setdefault(index, []).append(label)
+    for number, block in enumerate(cfg.blocks):
+        last = function.body[block.first + block.count - 1]
+        targets = [str(successor) for successor in block.successors] + ["end"] * block.leaves
+        meets = cfg.reconvergence[number]
+        yield (
+            f"  block {number}: instructions {block.first}-{block.first + block.count - 1}, line "
+            f"{function.body[block.first].position.line}, -> {', '.join(targets)}; lanes meet at "
+            f"{'the end' if meets == END else meets}  [{last.text[:60]}]"
+            + "".join(f"  {label}:" for label in labels.get(block.first, ()))
+        )
+
+
+def cfg_dot(function: Function) -> Iterator[str]:
+    """The graph in Graphviz's language: edges solid, reconvergence dashed."""
+    cfg: Cfg = build(function)
+    yield f'digraph "{function.name}" {{'
+    yield "  node [shape=box, fontname=monospace];"
+    yield "  end [shape=oval];"
+    for number, block in enumerate(cfg.blocks):
+        yield f'  {number} [label="{number}: {block.count} instructions"];'
+        for successor in [*map(str, block.successors), *["end"] * block.leaves]:
+            yield f"  {number} -> {successor};"
+        meets = cfg.reconvergence[number]
+        yield f"  {number} -> {'end' if meets == END else meets} [style=dashed, constraint=false];"
+    yield "}"
+
+
+def characterisation_lines(function: Function, pipeline: Pipeline, entered_by_trace: bool) -> Iterator[str]:
+    """Per instruction its unit, stall, initiation, slot set and slots waited for, as control codes are written."""
+    cfg = build(function)
+    made = characterise(function, cfg, pipeline, entered_by_trace)
+    yield f"{function.name} on {pipeline.name}: unit, stall and initiation cycles, slot set, slots waited for"
+    starts = {block.first: number for number, block in enumerate(cfg.blocks)}
+    for index, instruction in enumerate(function.body):
+        if index in starts:
+            yield f"block {starts[index]}:"
+        slot, mask = made.scoreboard_slot[index], made.wait_mask[index]
+        waits = "".join(str(s) if mask >> s & 1 else "-" for s in range(SLOTS))
+        sets = "-" if slot == NO_SLOT else slot
+        yield (
+            f"  {index:4d}  {made.unit[index]:<7} stall {made.stall_cycles[index]:3d}  busy "
+            f"{made.initiation_cycles[index]:3d}  set {sets}  wait {waits}  {instruction.text}"
+        )
