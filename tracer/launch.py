@@ -1,0 +1,175 @@
+"""From a launch file to a trace: the verb ``launch``."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ptx
+from formats.errors import UserError
+from formats.writer import TraceWriter
+from ptx.ir import Function, Module
+from tracer.driver import ComputeLaunch
+from tracer.launch_buffers import Array, check_expectations, confined, place_buffers
+from tracer.launch_build import check_choice
+from tracer.launch_file import Launch, LaunchFile, read_launch_file
+from tracer.memory import FIRST_ADDRESS, DeviceMemory
+from tracer.run import run_compute_launches
+
+TOOL_VERSION = "0.1.0"
+POINTER_BYTES = 8
+
+
+@dataclass
+class Summary:
+    """What the launches of a file did. ``buffers`` are their contents at the end; seconds are in no file."""
+
+    out: Path
+    kernels: int = 0
+    warps: int = 0
+    thread_instructions: int = 0
+    bytes_on_disk: int = 0
+    seconds: float = 0.0
+    expectations: int = 0
+    buffers: dict[str, Array] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """A short table for the terminal."""
+        rate = self.thread_instructions / max(self.seconds, 1e-9) / 1e6
+        rows = [
+            ("launches", f"{self.kernels:,}", ""),
+            ("warps", f"{self.warps:,}", ""),
+            ("thread instructions", f"{self.thread_instructions:,}", f"{rate:.1f} M/s"),
+            ("bytes on disk", f"{self.bytes_on_disk:,}", str(self.out)),
+            ("expectations met", f"{self.expectations:,}", "" if self.expectations else "the file has none"),
+        ]
+        return "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
+
+
+def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: bool = True) -> Summary:
+    """Run the launches of the launch file ``path`` in order and write their trace to ``out``.
+
+    The trace appears under its name only when every launch ended and every expectation held. Raises ``UserError`` for
+    whatever is wrong with the file, its program or its buffers, and for the first value that is not as expected.
+    """
+    plan = read_launch_file(path)
+    program = confined(path, plan.program, "program")
+    module = ptx.parse_file(program)
+    _check_launches(plan, module, path)
+    memory = DeviceMemory()
+    summary = Summary(out, buffers=place_buffers(plan, path, memory), expectations=len(plan.expect))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    with TraceWriter(out, _provenance(plan, path)) as writer:
+        launches = _schedule(plan, module, memory, summary.buffers, path)
+        counts = run_compute_launches(launches, writer, backend=backend, progress=progress)
+        check_expectations(plan, path, summary.buffers)
+    summary.seconds = time.perf_counter() - start
+    summary.kernels, summary.warps = counts.kernels, counts.warps
+    summary.thread_instructions = counts.thread_instructions
+    summary.bytes_on_disk = sum(file.stat().st_size for file in out.iterdir())
+    return summary
+
+
+def _schedule(
+    plan: LaunchFile, module: Module, memory: DeviceMemory, buffers: dict[str, Array], path: Path
+) -> Iterator[ComputeLaunch]:
+    """The launches in the order they run; a repeat looks at its flag when its last launch has been executed."""
+    for name, group in groupby(plan.launch, lambda launch: launch.repeat):
+        launches = list(group)
+        repeat = plan.repeat[name] if name is not None else None
+        rounds = 0
+        while True:
+            for launch in launches:
+                yield _bind(launch, plan, module, memory, buffers, rounds)
+            rounds += 1
+            if repeat is None or rounds == repeat.times:
+                break
+            if repeat.while_nonzero is not None and not buffers[repeat.while_nonzero].any():
+                break
+            if rounds == repeat.limit:
+                raise UserError(
+                    f"{path}: repeat.{name}: {repeat.while_nonzero} must be 0 after {rounds} rounds and is not"
+                )
+
+
+def _bind(
+    launch: Launch, plan: LaunchFile, module: Module, memory: DeviceMemory, buffers: dict[str, Array], rounds: int
+) -> ComputeLaunch:
+    def address(name: str | None) -> int:
+        if name is None:
+            return 0
+        return FIRST_ADDRESS + buffers[name].ctypes.data - memory.host_address
+
+    return ComputeLaunch(
+        module=module,
+        entry=launch.entry,
+        grid=_three(launch.grid),
+        block=_three(launch.block),
+        params=tuple(each.encode(address(each.buffer), rounds) for each in launch.parameters),
+        memory=memory,
+        dynamic_shared_bytes=launch.dynamic_shared_bytes,
+        stream=launch.stream,
+        constants={name: value.encode() for name, value in plan.constants.items()},
+    )
+
+
+def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:
+    """Every launch names an entry of the program, gives it parameters as wide as it wants, and a block it allows."""
+    entries = {name: function for name, function in module.functions.items() if function.is_entry}
+    for number, launch in enumerate(plan.launch):
+        place = f"{path}: launch[{number}]"
+        check_choice(launch.entry, entries, f"{place}.entry")
+        function = entries[launch.entry]
+        _check_parameters(launch, function, f"{place}.parameters")
+        _check_block(launch, function, f"{place}.block")
+    constants = {name: each for name, each in module.variables.items() if each.space == "const"}
+    for name, value in plan.constants.items():
+        place = f"{path}: constants.{name}"
+        check_choice(name, constants, place)
+        if len(value.encode()) != constants[name].bytes:
+            raise UserError(f"{place}: must be {constants[name].bytes} bytes, found {len(value.encode())}")
+
+
+def _check_parameters(launch: Launch, function: Function, place: str) -> None:
+    declared = function.parameters
+    if len(launch.parameters) != len(declared):
+        types = ", ".join(f".{each.type}" for each in declared)
+        raise UserError(f"{place}: {launch.entry} takes {len(declared)} ({types}), found {len(launch.parameters)}")
+    for index, (given, wanted) in enumerate(zip(launch.parameters, declared, strict=True)):
+        size = len(given.encode(0, 0))
+        if size != wanted.bytes:
+            kind = f"the address of {given.buffer}" if given.buffer else f"values of type {given.type}"
+            raise UserError(f"{place}[{index}]: must be {wanted.bytes} bytes (.{wanted.type}), found {size}: {kind}")
+
+
+def _check_block(launch: Launch, function: Function, place: str) -> None:
+    required = function.directives.get("reqntid")
+    if required and _three(launch.block) != _three(required):
+        raise UserError(f"{place}: {launch.entry} requires {list(required)} (.reqntid), found {list(launch.block)}")
+    most = function.directives.get("maxntid")
+    if most and int(np.prod(launch.block)) > int(np.prod(most)):
+        raise UserError(
+            f"{place}: {launch.entry} allows {int(np.prod(most))} threads (.maxntid), found {list(launch.block)}"
+        )
+
+
+def _three(lengths: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = (*lengths, 1, 1)[:3]
+    return x, y, z
+
+
+def _provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
+    """How the trace was made; nothing in it depends on the machine or on where files lie."""
+    files = [plan.program, *(each.file for each in plan.buffers.values() if each.file)]
+    hashes = {name: _hash(path.parent / name) for name in dict.fromkeys(files)}
+    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": {path.name: _hash(path), **hashes}}
+
+
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
