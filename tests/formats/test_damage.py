@@ -1,0 +1,269 @@
+"""Damage of any kind is one ``FormatError`` that names the place, never a traceback and never wrong numbers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from formats.arrow import arrow_schema, parquet_path
+from formats.column import STRING
+from formats.errors import FormatError, VersionTooNew, VersionTooOld
+from formats.manifest import MANIFEST
+from formats.reader import open_trace
+from formats.trace import TABLES
+
+COLUMNS = [(table, column) for table in TABLES for column in table.columns]
+COLUMN_IDS = [f"{table.name}-{column.name}" for table, column in COLUMNS]
+
+
+@pytest.fixture
+def copy(sample: Path, tmp_path: Path) -> Path:
+    """A trace that a test may damage."""
+    return Path(shutil.copytree(sample, tmp_path / "copy.trace"))
+
+
+def read_everything(path: Path) -> dict[str, dict[str, np.ndarray]]:
+    trace = open_trace(path)
+    return {name: trace.read(name) for name in trace.tables}
+
+
+def change_manifest(path: Path, **changes: object) -> None:
+    document = json.loads((path / MANIFEST).read_text()) | changes
+    (path / MANIFEST).write_text(json.dumps(document))
+
+
+def rewrite(path: Path, table: str, change) -> None:
+    """Change a table's Arrow data and make the manifest fit the new file."""
+    file = path / f"{table}-00000.parquet"
+    pq.write_table(change(pq.read_table(file)), file)
+    document = json.loads((path / MANIFEST).read_text())
+    document["tables"][table][0] |= {"bytes": file.stat().st_size}
+    (path / MANIFEST).write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=COLUMN_IDS)
+def test_a_flipped_byte_in_a_column_is_found(copy: Path, table, column) -> None:
+    file = copy / f"{table.name}-00000.parquet"
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    paths = [group.column(k).path_in_schema for k in range(group.num_columns)]
+    chunk = group.column(paths.index(parquet_path(column)))
+    data = bytearray(file.read_bytes())
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    data[start + chunk.total_compressed_size - 1] ^= 0x10
+    file.write_bytes(data)
+    with pytest.raises(FormatError, match=rf"{table.name}-00000\.parquet.*row group 0.*{column.name}"):
+        open_trace(copy).read(table.name)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=COLUMN_IDS)
+def test_a_missing_column_is_named(copy: Path, table, column) -> None:
+    rewrite(copy, table.name, lambda data: data.drop_columns(column.name))
+    with pytest.raises(FormatError, match=rf"table {table.name}: columns must be .*{column.name}"):
+        open_trace(copy).read(table.name)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=COLUMN_IDS)
+def test_a_column_of_another_type_is_named(copy: Path, table, column) -> None:
+    other = pa.int64() if column.dtype == STRING else pa.float16()
+    if column.ragged:
+        other = pa.list_(other)
+
+    def change(data: pa.Table) -> pa.Table:
+        index = data.column_names.index(column.name)
+        return data.set_column(index, column.name, pa.nulls(len(data), other).fill_null(_zero(other)))
+
+    rewrite(copy, table.name, change)
+    with pytest.raises(FormatError, match=rf"table {table.name}.*column {column.name}.*type must be"):
+        open_trace(copy).read(table.name)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=COLUMN_IDS)
+def test_a_missing_value_is_named(copy: Path, table, column) -> None:
+    def change(data: pa.Table) -> pa.Table:
+        index = data.column_names.index(column.name)
+        kind = arrow_schema(table).field(column.name).type
+        return data.set_column(index, pa.field(column.name, kind), pa.nulls(len(data), kind))
+
+    rewrite(copy, table.name, change)
+    with pytest.raises(FormatError, match=rf"column {column.name}: \d+ values are missing"):
+        open_trace(copy).read(table.name)
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar([], kind) if pa.types.is_list(kind) else pa.scalar(0, kind)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_missing_or_truncated_file_is_named(copy: Path, table) -> None:
+    file = copy / f"{table.name}-00000.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    with pytest.raises(FormatError, match=rf"{file.name}: must be {len(whole)} bytes long.*not {len(whole) - 1}"):
+        open_trace(copy)
+    file.unlink()
+    with pytest.raises(FormatError, match=rf"{file.name}: must be a file"):
+        open_trace(copy)
+
+
+def test_every_truncation_of_a_file_whose_manifest_agrees_is_an_error(copy: Path) -> None:
+    file = copy / "visits-00000.parquet"
+    whole = file.read_bytes()
+    document = json.loads((copy / MANIFEST).read_text())
+    for length in range(0, len(whole), 7):
+        file.write_bytes(whole[:length])
+        document["tables"]["visits"][0]["bytes"] = length
+        (copy / MANIFEST).write_text(json.dumps(document))
+        with pytest.raises(FormatError, match="visits"):
+            open_trace(copy).read("visits")
+
+
+def test_random_mutations_are_errors_or_change_nothing(copy: Path) -> None:
+    rng = np.random.default_rng(1)
+    wanted = open_trace(copy).read("rays")
+    file = copy / "rays-00000.parquet"
+    whole = file.read_bytes()
+    errors = 0
+    for _ in range(300):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), rng.integers(1, 9)):
+            data[place] ^= int(rng.integers(1, 256))
+        file.write_bytes(data)
+        try:
+            found = open_trace(copy).read("rays")
+        except FormatError:
+            errors += 1
+        else:
+            for name, values in wanted.items():
+                np.testing.assert_array_equal(found[name], values)
+    assert errors > 250
+
+
+def test_every_truncation_of_the_manifest_is_an_error(copy: Path) -> None:
+    whole = (copy / MANIFEST).read_bytes().rstrip()
+    for length in range(len(whole)):
+        (copy / MANIFEST).write_bytes(whole[:length])
+        with pytest.raises(FormatError, match=r"manifest\.json"):
+            open_trace(copy)
+
+
+def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="there is no such folder"):
+        open_trace(tmp_path / "absent.trace")
+    with pytest.raises(FormatError, match=r"it has no manifest\.json"):
+        open_trace(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [([2, 0], VersionTooNew), ([0, 9], VersionTooOld), ("1", FormatError), ([1], FormatError)]
+)
+def test_another_version_is_refused(copy: Path, version, error) -> None:
+    change_manifest(copy, version=version)
+    with pytest.raises(error, match="version must be"):
+        open_trace(copy)
+
+
+def test_a_newer_minor_version_may_have_more_tables_and_columns(copy: Path) -> None:
+    rewrite(copy, "warps", lambda data: data.append_column("colour", pa.array([1] * len(data))))
+    tables = json.loads((copy / MANIFEST).read_text())["tables"]
+    with pytest.raises(FormatError, match="columns must be"):
+        open_trace(copy).read("warps")
+    change_manifest(copy, version=[1, 1], tables=tables | {"wishes": []})
+    assert "colour" not in open_trace(copy).read("warps")
+    change_manifest(copy, version=[1, 0])
+    with pytest.raises(FormatError, match=r"tables must be of .* not wishes"):
+        open_trace(copy)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "a/b.parquet", "..", ".", "", "a\0b", "a\\..\\b", "x" * 4096, "file:///x", 7]
+)
+def test_no_file_name_leaves_the_folder(copy: Path, name) -> None:
+    tables = json.loads((copy / MANIFEST).read_text())["tables"]
+    tables["visits"][0]["file"] = name
+    change_manifest(copy, tables=tables)
+    with pytest.raises(FormatError, match="file must be the plain name"):
+        open_trace(copy)
+
+
+def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path) -> None:
+    file = copy / "visits-00000.parquet"
+    outside = tmp_path / "outside.parquet"
+    file.rename(outside)
+    file.symlink_to(outside)
+    with pytest.raises(FormatError, match="must be a file"):
+        open_trace(copy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "rayplay result"}, "format must be 'rayplay trace'"),
+        ({"image_size": [0, 4]}, "image_size must be"),
+        ({"image_size": [3, True]}, "image_size must be"),
+        ({"tables": []}, "tables must be an object"),
+        ({"tables": {}}, "tables must hold kernels"),
+        ({"provenance": 3}, "provenance must be an object"),
+        ({"launches": {}}, "launches must be a list"),
+    ],
+)
+def test_a_manifest_that_breaks_its_schema_is_refused(copy: Path, changes, message) -> None:
+    change_manifest(copy, **changes)
+    with pytest.raises(FormatError, match=message):
+        open_trace(copy)
+
+
+@pytest.mark.parametrize(("key", "value"), [("rows", -1), ("rows", "many"), ("bytes", 1.5), ("sha256", "00")])
+def test_a_file_entry_that_breaks_its_schema_is_refused(copy: Path, key, value) -> None:
+    tables = json.loads((copy / MANIFEST).read_text())["tables"]
+    tables["visits"][0][key] = value
+    change_manifest(copy, tables=tables)
+    with pytest.raises(FormatError, match=f"table visits, file 0: {key} must be"):
+        open_trace(copy)
+
+
+def test_rows_must_be_those_of_the_manifest(copy: Path) -> None:
+    tables = json.loads((copy / MANIFEST).read_text())["tables"]
+    tables["visits"][0]["rows"] = 1 << 60
+    change_manifest(copy, tables=tables)
+    with pytest.raises(FormatError, match=f"must have {1 << 60} rows, as the manifest says"):
+        open_trace(copy).read("visits")
+
+
+def test_a_row_group_that_is_too_long_is_refused(copy: Path, monkeypatch) -> None:
+    monkeypatch.setattr("formats.parquet_source.MAX_GROUP_ROWS", 10)
+    with pytest.raises(FormatError, match="row group 0: must have at most 10 rows"):
+        open_trace(copy).read("visits")
+
+
+def test_warps_out_of_order_stop_the_stream(copy: Path) -> None:
+    def swap(data: pa.Table) -> pa.Table:
+        order = [len(data) - 1, *range(1, len(data) - 1), 0]
+        return data.take(order)
+
+    rewrite(copy, "visits", swap)
+    with pytest.raises(FormatError, match="table visits, column warp_id: must never decrease"):
+        list(open_trace(copy).warp_batches(2))
+
+
+def test_rows_of_a_warp_that_does_not_exist_stop_the_stream(copy: Path) -> None:
+    def beyond(data: pa.Table) -> pa.Table:
+        warps = data["warp_id"].to_numpy().copy()
+        warps[-1] = 4000
+        return data.set_column(0, "warp_id", pa.array(warps))
+
+    rewrite(copy, "visits", beyond)
+    with pytest.raises(FormatError, match=r"warp_id: must be below 20, the number of warps, not 4000"):
+        list(open_trace(copy).warp_batches(7))
+
+
+def test_parquet_of_another_writer_is_read(copy: Path) -> None:
+    wanted = read_everything(copy)
+    for table in TABLES:
+        rewrite(copy, table.name, lambda data: data.select(sorted(data.column_names)))
+    for name, columns in read_everything(copy).items():
+        for column, values in columns.items():
+            np.testing.assert_array_equal(values, wanted[name][column])
