@@ -6,6 +6,7 @@ hash of the package's sources: an edit anywhere gives a fresh folder, and a stal
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 
@@ -18,10 +19,17 @@ def cache_root() -> Path:
 
 
 def use_numba_cache(package_folder: Path) -> None:
-    """Point numba at the cache of this exact source text. Must be called before numba is imported."""
-    digest = hashlib.sha256()
+    """Point numba at the cache of this exact source text; call it before the package's own modules are imported.
+
+    With several packages in one process each folder's name covers all packages that were announced before it, and a
+    numba that is already imported is told: functions take the folder that is set when they are decorated.
+    """
+    digest = hashlib.sha256(os.environ.get("NUMBA_CACHE_DIR", "").encode())
     for source in sorted(package_folder.rglob("*.py")):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
     folder = cache_root() / f"numba-{package_folder.name}-{digest.hexdigest()[:16]}"
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        numba.core.config.reload_config()
