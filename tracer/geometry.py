@@ -1,7 +1,7 @@
 """The arithmetic of a ray: transform, box test, triangle test; float32 throughout, without contraction.
 
-Sources: Moeller and Trumbore, "Fast, minimum storage ray-triangle intersection", 1997; Ize, "Robust BVH ray
-traversal", 2013 (the factor that keeps the box test conservative).
+Sources: Davidovic et al., "3D rasterization: a bridge between rasterization and ray casting", 2012 (edge functions in
+three dimensions); Ize, "Robust BVH ray traversal", 2013 (the factor that keeps the box test conservative).
 """
 
 import math
@@ -55,22 +55,42 @@ def intersect_triangle(
     origin: tuple[np.float32, np.float32, np.float32],
     direction: tuple[np.float32, np.float32, np.float32],
 ) -> tuple[int, np.float32, np.float32, np.float32]:
-    """Where a ray's line meets a triangle's plane inside it.
+    """Where a ray's line meets a triangle, edges included.
 
     corners: float32[9], three vertices. Returns (NO_HIT, HIT_FRONT or HIT_BACK, t, u, v): u weighs vertex 1, v vertex
-    2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit.
+    2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit. Watertight: the two
+    triangles of an edge compute exactly opposite values for it, so a ray cannot slip between them.
     """
-    e1x, e1y, e1z = corners[3] - corners[0], corners[4] - corners[1], corners[5] - corners[2]
-    e2x, e2y, e2z = corners[6] - corners[0], corners[7] - corners[1], corners[8] - corners[2]
-    dx, dy, dz = direction
-    px, py, pz = dy * e2z - dz * e2y, dz * e2x - dx * e2z, dx * e2y - dy * e2x
-    determinant = e1x * px + e1y * py + e1z * pz
-    inverse = ONE / determinant
-    sx, sy, sz = origin[0] - corners[0], origin[1] - corners[1], origin[2] - corners[2]
-    u = (sx * px + sy * py + sz * pz) * inverse
-    qx, qy, qz = sy * e1z - sz * e1y, sz * e1x - sx * e1z, sx * e1y - sy * e1x
-    v = (dx * qx + dy * qy + dz * qz) * inverse
-    t = (e2x * qx + e2y * qy + e2z * qz) * inverse
-    if not (determinant != ZERO and u >= ZERO and v >= ZERO and u + v <= ONE):
-        return NO_HIT, t, u, v
-    return (HIT_FRONT if determinant > ZERO else HIT_BACK), t, u, v
+    ax, ay, az = corners[0] - origin[0], corners[1] - origin[1], corners[2] - origin[2]
+    bx, by, bz = corners[3] - origin[0], corners[4] - origin[1], corners[5] - origin[2]
+    cx, cy, cz = corners[6] - origin[0], corners[7] - origin[1], corners[8] - origin[2]
+    u = _edge(cx, cy, cz, ax, ay, az, direction)
+    v = _edge(ax, ay, az, bx, by, bz, direction)
+    w = _edge(bx, by, bz, cx, cy, cz, direction)
+    inside = (u >= ZERO and v >= ZERO and w >= ZERO) or (u <= ZERO and v <= ZERO and w <= ZERO)
+    total = u + v + w
+    e1x, e1y, e1z = bx - ax, by - ay, bz - az
+    e2x, e2y, e2z = cx - ax, cy - ay, cz - az
+    nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
+    facing = nx * direction[0] + ny * direction[1] + nz * direction[2]
+    if not (inside and total != ZERO and facing != ZERO):
+        return NO_HIT, ZERO, ZERO, ZERO
+    t = (nx * ax + ny * ay + nz * az) / facing
+    weight = ONE / total
+    return (HIT_FRONT if facing < ZERO else HIT_BACK), t, u * weight, v * weight
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _edge(
+    px: np.float32,
+    py: np.float32,
+    pz: np.float32,
+    qx: np.float32,
+    qy: np.float32,
+    qz: np.float32,
+    direction: tuple[np.float32, np.float32, np.float32],
+) -> np.float32:
+    """On which side of the edge from p to q a ray from the origin passes; swapping p and q negates it exactly."""
+    ex, ey, ez = px - qx, py - qy, pz - qz
+    sx, sy, sz = px + qx, py + qy, pz + qz
+    return (sy * ez - sz * ey) * direction[0] + (sz * ex - sx * ez) * direction[1] + (sx * ey - sy * ex) * direction[2]
