@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 
+_announced = hashlib.sha256()
+
+
 def cache_root() -> Path:
     """``RAYPLAY_CACHE``, or ``rayplay`` in the user's cache folder."""
     chosen = os.environ.get("RAYPLAY_CACHE")
@@ -24,11 +27,10 @@ def use_numba_cache(package_folder: Path) -> None:
     With several packages in one process each folder's name covers all packages that were announced before it, and a
     numba that is already imported is told: functions take the folder that is set when they are decorated.
     """
-    digest = hashlib.sha256(os.environ.get("NUMBA_CACHE_DIR", "").encode())
     for source in sorted(package_folder.rglob("*.py")):
-        digest.update(source.name.encode())
-        digest.update(source.read_bytes())
-    folder = cache_root() / f"numba-{package_folder.name}-{digest.hexdigest()[:16]}"
+        _announced.update(source.name.encode())
+        _announced.update(source.read_bytes())
+    folder = cache_root() / f"numba-{package_folder.name}-{_announced.hexdigest()[:16]}"
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     numba = sys.modules.get("numba")
     if numba is not None:
