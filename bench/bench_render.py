@@ -1,7 +1,7 @@
 """From a scene to a trace: seconds, memory and bytes on disk of whole renderings, one process each.
 
-    .venv/bin/python bench/bench_render.py                 # bunny and park at 512x512, as the targets say
-    .venv/bin/python bench/bench_render.py --size 128x128  # quicker, for comparisons
+    python -m bench.bench_render                 # bunny and park at 512x512, as the targets say
+    python -m bench.bench_render --size 128x128  # quicker, for comparisons
 
 The scenes are those of the data folder (``RAYPLAY_DATA``). Seconds are CPU time of the process and its threads.
 """

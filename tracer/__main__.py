@@ -102,7 +102,7 @@ def _render(options: argparse.Namespace) -> int:
 def _launch(options: argparse.Namespace) -> int:
     from tracer.launch import run_launch_file
 
-    run_launch_file(options.launch, options.out, backend=options.backend)
+    print(run_launch_file(options.launch, options.out, backend=options.backend).text())
     return 0
 
 

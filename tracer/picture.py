@@ -12,7 +12,8 @@ from tracer.memory import DeviceMemory
 def read_image(memory: DeviceMemory, address: int, width: int, height: int, image_format: str) -> NDArray[np.float32]:
     """float32[height, width, 3], linear. ``rgba8`` buffers hold sRGB bytes, ``rgba32f`` linear floats."""
     if image_format == "rgba8":
-        return to_linear(memory.view(address, np.uint8, (height, width, 4))[..., :3] / np.float32(255))
+        encoded = memory.view(address, np.uint8, (height, width, 4))[..., :3]
+        return to_linear(encoded.astype(np.float32) / np.float32(255))
     return memory.view(address, np.float32, (height, width, 4))[..., :3].copy()
 
 
