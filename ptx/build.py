@@ -11,6 +11,7 @@ from ptx.scopes import Scopes
 from ptx.syntax import Source
 
 WARP_SIZE = Immediate(32)
+MOST_DIGITS = 400  # of a constant; a double written out in full has 309
 
 Children = list[Any]
 
@@ -71,9 +72,16 @@ class OperandBuilder:
             made = self._numbers[text] = immediate(text)
         return made
 
+    def checked(self, text: str, offset: int) -> Immediate:
+        """The constant of a NUMBER where it is used: an integer must fit 64 bits."""
+        made = self.constant(text) if len(text) <= MOST_DIGITS else None
+        if made is None or (made.kind == "int" and not -(1 << 63) <= made.bits < 1 << 64):
+            raise self.source.error(offset, f"expected a constant of at most 64 bits, found '{text[:40]}'")
+        return made
+
     def integer(self, text: str, offset: int) -> int:
         """A NUMBER that must be an integer."""
-        made = self.constant(text)
+        made = self.checked(text, offset)
         if made.kind != "int":
             raise self.source.error(offset, f"expected an integer, found '{text}'")
         return made.bits
@@ -93,7 +101,7 @@ class OperandBuilder:
         return made
 
     def number(self, children: Children, start: int, end: int) -> Immediate:
-        return self.constant(children[0])
+        return self.checked(children[0], start)
 
     def symbol_sum(self, children: Children, start: int, end: int) -> Symbol:
         return self._symbol(children[0], self.integer(children[2], start), start)
@@ -120,7 +128,8 @@ class OperandBuilder:
         return Pair(first, second)
 
     def vector(self, children: Children, start: int, end: int) -> Vector:
-        self._no_arguments(children[1], start)
+        if not all(isinstance(element, Register | Immediate | Symbol) for element in children[1]):
+            raise self.source.error(start, "expected registers or constants in {..}")
         return Vector(tuple(None if type(e) is Register and e.name == "_" else e for e in children[1]))
 
     def address(self, children: Children, start: int, end: int) -> Address:
@@ -130,7 +139,8 @@ class OperandBuilder:
         name, rest = children[1], children[3]
         self._no_arguments(rest, start)
         sampler = rest[0] if len(rest) == 2 else None
-        if name.offset or len(rest) > 2 or not isinstance(sampler, Register | Symbol | None):
+        named = isinstance(name.base, Register | Symbol) and isinstance(sampler, Register | Symbol | None)
+        if name.offset or len(rest) > 2 or not named:
             raise self.source.error(start, "expected [texture, coordinates] or [texture, sampler, coordinates]")
         return Texture(name.base, sampler, rest[-1])
 

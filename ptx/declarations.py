@@ -7,6 +7,9 @@ from ptx.ir import Immediate, Symbol, Variable
 from ptx.numbers import TYPE_BYTES, encode
 from ptx.syntax import Source
 
+MOST_DIMENSIONS = 16
+MOST_ALIGN = 1 << 20
+
 
 def register_type(attributes: list[Any], type_name: str) -> str:
     """``f32`` or ``v4.f32``."""
@@ -20,7 +23,7 @@ def declared_variable(
 ) -> Variable:  # fmt: skip
     """The variable of one declarator. An unsized array takes the size of its initialiser, or 0 without one.
 
-    Raises UserError when an initialiser has more elements than the variable.
+    Raises UserError for a size or alignment that cannot be, and for an initialiser with more elements than the variable.
     """
     full_type = register_type(attributes, type_name)
     element = type_name[1:]
@@ -31,6 +34,11 @@ def declared_variable(
     shape = [len(elements) if d is None and i == 0 else d or 0 for i, d in enumerate(dimensions)]
     if lanes > 1:
         shape.append(lanes)
+    align = given[0] if given else TYPE_BYTES[element] * lanes
+    if align <= 0 or align & (align - 1) or align > MOST_ALIGN:
+        raise source.error(offset, f"the alignment of '{name}' must be a power of two up to {MOST_ALIGN}, not {align}")
+    if any(d < 0 for d in shape) or len(shape) > MOST_DIMENSIONS:
+        raise source.error(offset, f"'{name}' must have at most {MOST_DIMENSIONS} dimensions, none negative")
     bytes_in_all = prod(shape) * TYPE_BYTES[element]
     if bytes_in_all > 1 << 40:
         raise source.error(offset, f"'{name}' is larger than 1 TiB")
@@ -39,8 +47,7 @@ def declared_variable(
         raise source.error(offset, f"the initialiser of '{name}' must fit its {prod(shape)} elements, it has more")
     data, relocations = _encode(flat, element)
     return Variable(
-        name, space[1:].split("::")[0], full_type, bytes_in_all, given[0] if given else TYPE_BYTES[element] * lanes,
-        place, linkage[0][1:] if linkage else "", data, relocations,
+        name, space[1:].split("::")[0], full_type, bytes_in_all, align, place, linkage[0][1:] if linkage else "", data, relocations,
     )  # fmt: skip
 
 
@@ -48,7 +55,7 @@ def _flatten(values: list[Any], shape: list[int]) -> list[Immediate | Symbol] | 
     """Nested initialiser lists in memory order, missing elements 0; None when there are too many."""
     if len(shape) == 1 or not any(isinstance(value, list) for value in values):
         flat = [v for value in values for v in (value if isinstance(value, list) else [value])]
-        return flat if len(flat) <= prod(shape) else None
+        return flat if len(flat) <= prod(shape) and not any(isinstance(v, list) for v in flat) else None
     if len(values) > shape[0]:
         return None
     made: list[Immediate | Symbol] = []

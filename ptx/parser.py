@@ -70,7 +70,7 @@ class ModuleBuilder(OperandBuilder):
         return children[0]
 
     def initial_number(self, children: Children, start: int, end: int) -> Immediate:
-        return self.constant(children[0])
+        return self.checked(children[0], start)
 
     def initial_symbol(self, children: Children, start: int, end: int) -> Symbol:
         return Symbol(children[0], self.integer(children[2], start) if len(children) > 1 else 0)
