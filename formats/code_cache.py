@@ -9,7 +9,6 @@ import os
 import sys
 from pathlib import Path
 
-
 _announced = hashlib.sha256()
 
 
