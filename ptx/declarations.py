@@ -23,7 +23,7 @@ def declared_variable(
 ) -> Variable:  # fmt: skip
     """The variable of one declarator. An unsized array takes the size of its initialiser, or 0 without one.
 
-    Raises UserError for a size or alignment that cannot be, and for an initialiser with more elements than the variable.
+    Raises UserError for a size or alignment that cannot be, and for an initialiser with too many elements.
     """
     full_type = register_type(attributes, type_name)
     element = type_name[1:]
@@ -47,7 +47,8 @@ def declared_variable(
         raise source.error(offset, f"the initialiser of '{name}' must fit its {prod(shape)} elements, it has more")
     data, relocations = _encode(flat, element)
     return Variable(
-        name, space[1:].split("::")[0], full_type, bytes_in_all, align, place, linkage[0][1:] if linkage else "", data, relocations,
+        name, space[1:].split("::")[0], full_type, bytes_in_all, align, place,
+        linkage[0][1:] if linkage else "", data, relocations,
     )  # fmt: skip
 
 

@@ -198,7 +198,8 @@ def describe(instruction: Instruction, function: Function) -> Description:
 def access_bytes(instruction: Instruction, opcode: Opcode) -> int:
     """Bytes a lane reads or writes; ``cp.async`` says it in an operand."""
     if instruction.opcode == "cp" and len(instruction.operands) > 2:
-        return int(getattr(instruction.operands[2], "bits", 0))
+        size = getattr(instruction.operands[2], "bits", 0)
+        return size if size in (4, 8, 16) else 0
     return opcode.access_bytes
 
 

@@ -112,7 +112,7 @@ class _Verifier:
             return
         else:
             wanted = opcode.types[0] if role in "dDq" else opcode.types[-1]
-        if role in "DS":
+        if role in "DS" and wanted[1:].isdigit():
             wanted = f"{wanted[0]}{min(2 * int(wanted[1:]), 128)}"
         if isinstance(operand, Vector):
             yield from self._vector(operand, wanted, instruction, opcode)
