@@ -1,8 +1,8 @@
 """The prediction of Zatel: metrics of the whole image from a part of its pixels, and which pixels these were.
 
 ``NAME.prediction/`` holds the tables below as Parquet, ``prediction.json`` (metrics, groups and how they were made),
-the pictures of the steps as PNG, ``group-N.pixels`` (the filter file of each group), ``host.json`` (times of the machine
-that predicted, the one file that differs from run to run) and a manifest.
+the pictures of the steps as PNG, ``group-N.pixels`` (the filter file of each group), ``host.json`` (times of the
+machine that predicted, the one file that differs from run to run) and a manifest.
 """
 
 from formats.column import STRING, Column, Format, Table

@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats.arrow import Columns, arrow_schema, parquet_options, to_arrow
@@ -104,9 +106,13 @@ class ShardWriter:
 
     def abort(self) -> None:
         """Let go of the file, which is going to be removed."""
-        if self._file is not None and self._parquet is not None:
-            self._file.discard()
-            self._close()
+        if self._file is None or self._file.closed:
+            return
+        self._file.discard()
+        if self._parquet is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._parquet.close()
+        self._file.close()
 
     def _open(self) -> pq.ParquetWriter:
         self._file = HashingFile(self._folder / shard_name(self.table, len(self.entries)))
@@ -117,7 +123,7 @@ class ShardWriter:
     def _close(self) -> None:
         assert self._file is not None
         assert self._parquet is not None
-        parquet, self._parquet = self._parquet, None
-        parquet.close()
+        self._parquet.close()
+        self._parquet = None
         self._file.close()
         self.entries.append(self._file.entry(self._rows))
