@@ -35,7 +35,7 @@ example:
 def main() -> int:
     """Run one of the verbs."""
     arguments = parser().parse_args()
-    warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")  # type: ignore[assignment]
+    warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")
     verbs = {"predict": predict_verb, "filter": filter_verb, "report": report_verb}
     return verbs[arguments.verb](arguments)
 

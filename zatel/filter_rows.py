@@ -5,7 +5,8 @@ stay; ``whole`` is bool[blocks], the blocks whose visits keep all their lanes.
 """
 
 import numpy as np
-from numba import njit
+
+from zatel.kernels import compress, mask_visits, take_lists
 
 Columns = dict[str, np.ndarray]
 
@@ -15,30 +16,10 @@ def filter_visits(visits: Columns, selected: np.ndarray, whole: np.ndarray) -> t
 
     The ordinals are int64[visits], -1 before the first kept visit of a warp.
     """
-    masks, ordinals = _mask_visits(visits["warp_id"], visits["block_id"], visits["active_mask"], selected, whole)
+    masks, ordinals = mask_visits(visits["warp_id"], visits["block_id"], visits["active_mask"], selected, whole)
     stays = masks != 0
     kept = {"warp_id": visits["warp_id"][stays], "block_id": visits["block_id"][stays], "active_mask": masks[stays]}
     return kept, ordinals
-
-
-@njit(cache=True)
-def _mask_visits(
-    warp: np.ndarray, block: np.ndarray, active_mask: np.ndarray, selected: np.ndarray, whole: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    masks = np.empty(warp.size, np.uint32)
-    ordinals = np.empty(warp.size, np.int64)
-    kept = -1
-    for row in range(warp.size):
-        if row == 0 or warp[row] != warp[row - 1]:
-            kept = -1
-        mask = active_mask[row]
-        if not whole[block[row]]:
-            mask &= selected[warp[row]]
-        if mask != 0:
-            kept += 1
-        masks[row] = mask
-        ordinals[row] = kept
-    return masks, ordinals
 
 
 def visit_rows(rows: Columns, visits: Columns) -> np.ndarray:
@@ -82,28 +63,9 @@ def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) 
         "visit": ordinals[stays].astype(np.uint32),
         "instruction_id": accesses["instruction_id"][stays],
         "lane_mask": new[stays],
-        "address": _compress(old, new, accesses["address"], int(np.bitwise_count(new).sum(dtype=np.int64))),
+        "address": compress(old, new, accesses["address"], int(np.bitwise_count(new).sum(dtype=np.int64))),
     }
     kept["address_offset"] = _offsets(np.bitwise_count(kept["lane_mask"]))
-    return kept
-
-
-@njit(cache=True)
-def _compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, total: int) -> np.ndarray:
-    """Of the values, one per set bit of ``old``, those whose bit is set in ``new``."""
-    kept = np.empty(total, values.dtype)
-    read = 0
-    written = 0
-    for row in range(old.size):
-        before = old[row]
-        after = new[row]
-        while before != 0:
-            lowest = before & (~before + np.uint32(1))
-            if after & lowest:
-                kept[written] = values[read]
-                written += 1
-            read += 1
-            before ^= lowest
     return kept
 
 
@@ -116,20 +78,8 @@ def filter_rays(rays: Columns, selected: np.ndarray, ordinals: np.ndarray) -> Co
     kept["visit"] = ordinals[stays].astype(np.uint32)
     offset = rays["node_offset"].astype(np.int64)
     kept["node_offset"] = _offsets(np.diff(offset)[stays])
-    kept["node"] = _take_lists(rays["node"], offset, np.flatnonzero(stays), int(kept["node_offset"][-1]))
+    kept["node"] = take_lists(rays["node"], offset, np.flatnonzero(stays), int(kept["node_offset"][-1]))
     return kept
-
-
-@njit(cache=True)
-def _take_lists(values: np.ndarray, offset: np.ndarray, rows: np.ndarray, total: int) -> np.ndarray:
-    """The lists of the given rows, one after the other."""
-    taken = np.empty(total, values.dtype)
-    written = 0
-    for row in rows:
-        for place in range(offset[row], offset[row + 1]):
-            taken[written] = values[place]
-            written += 1
-    return taken
 
 
 def _offsets(counts: np.ndarray) -> np.ndarray:

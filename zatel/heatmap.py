@@ -6,10 +6,10 @@ lane executed and the BVH records that its rays fetched.
 """
 
 import numpy as np
-from numba import njit
 
 from formats.errors import UserError
 from formats.reader import Trace
+from zatel.kernels import add_visits
 
 # A thread instruction is the unit. A BVH record is one request of the lane to the RT unit and a box or triangle test:
 # Vulkan-Sim spends about ten instruction slots on it (reference/vulkan-sim.md 1.4). The picture, and which pixels are
@@ -66,10 +66,10 @@ def pixel_work(trace: Trace) -> np.ndarray:
     """
     pixels = pixel_map(trace)
     width, height = image_size(trace)
-    instructions = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
+    instructions = INSTRUCTION_WORK * trace.read("blocks", ["instruction_count"])["instruction_count"]
     work = np.zeros(width * height, dtype=np.float64)
     for batch in trace.batches("visits", ["warp_id", "block_id", "active_mask"]):
-        _add_visits(batch["warp_id"], instructions[batch["block_id"]], batch["active_mask"], pixels, work)
+        add_visits(batch["warp_id"], instructions[batch["block_id"]], batch["active_mask"], pixels, work)
     if "rays" in trace.tables:
         for batch in trace.batches("rays", ["warp_id", "lane", "node"]):
             records = np.diff(batch["node_offset"].astype(np.int64))
@@ -77,20 +77,6 @@ def pixel_work(trace: Trace) -> np.ndarray:
             inside = pixel != NO_PIXEL
             work += RECORD_WORK * np.bincount(pixel[inside], records[inside], minlength=work.size)
     return work.reshape(height, width)
-
-
-@njit(cache=True)
-def _add_visits(
-    warps: np.ndarray, instructions: np.ndarray, masks: np.ndarray, pixels: np.ndarray, work: np.ndarray
-) -> None:
-    """Add the instructions of each visit to the pixels of its active lanes."""
-    for row in range(warps.size):
-        mask = masks[row]
-        for lane in range(WARP_LANES):
-            if (mask >> np.uint32(lane)) & np.uint32(1):
-                pixel = pixels[warps[row], lane]
-                if pixel >= 0:
-                    work[pixel] += INSTRUCTION_WORK * instructions[row]
 
 
 def normalise(work: np.ndarray) -> np.ndarray:

@@ -4,15 +4,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
+from replay.gpu_description import Gpu
 from zatel.combine import combine, extrapolate
 from zatel.divide import divide
-from zatel.downscale import downscale, scale_factor
+from zatel.downscale import scale_factor
 from zatel.filter import filter_to_many
 from zatel.heatmap import heat_colour, image_size, normalise, pixel_work
 from zatel.quantise import QuantisedHeatmap, quantise
@@ -35,7 +36,7 @@ class Prediction(NamedTuple):
 
     work: np.ndarray
     heatmap: QuantisedHeatmap
-    scaled_gpu: Any
+    scaled_gpu: Gpu
     groups: np.ndarray
     selections: list[Selection]
     simulated: list[Simulated]
@@ -44,7 +45,7 @@ class Prediction(NamedTuple):
 
 
 def predict(
-    trace: Trace, gpu: Any, folder: Path, fraction: float | None = None, seed: int = 1, workers: int | None = None
+    trace: Trace, gpu: Gpu, folder: Path, fraction: float | None = None, seed: int = 1, workers: int | None = None
 ) -> Prediction:
     """Predict the metrics of replaying ``trace`` on ``gpu`` with the paper's defaults.
 
@@ -72,7 +73,7 @@ def predict(
     paths = [folder / f"group-{group}.trace" for group in range(factor)]
     with _timed(seconds, "filter"):
         filter_to_many(trace, [selection.pixels for selection in selections], paths)
-    scaled_gpu = downscale(gpu, factor)
+    scaled_gpu = gpu.scaled(factor)
     with _timed(seconds, "replay"):
         simulated = simulate_groups(paths, scaled_gpu, workers)
     whole = [extrapolate(group.metrics, chosen.fraction) for group, chosen in zip(simulated, selections, strict=True)]

@@ -1,0 +1,47 @@
+"""Step 3: the scale factor and the smaller GPU."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from formats.errors import UserError
+from zatel.downscale import load_gpu, parts, scale_factor
+
+
+@pytest.mark.parametrize(("name", "factor", "scaled"), [("rtx2060", 6, (5, 2)), ("mobile", 4, (2, 1))])
+def test_the_papers_gpus_are_scaled_by_6_and_4(name: str, factor: int, scaled: tuple[int, int]) -> None:
+    gpu = load_gpu(name)
+    assert scale_factor(gpu) == factor
+    assert tuple(parts(gpu.scaled(factor)).values()) == scaled
+
+
+def test_80_sms_and_10_controllers_give_10() -> None:  # paper III-C
+    gpu = load_gpu("rtx2060")
+    l2 = dataclasses.replace(gpu.l2, bytes=10 * gpu.l2.bytes)
+    sm = dataclasses.replace(gpu.sm, count=80)
+    large = dataclasses.replace(gpu, sm=sm, memory=dataclasses.replace(gpu.memory, count=10), l2=l2)
+    assert scale_factor(large) == 10
+    assert parts(large.scaled(10)) == {"SMs": 8, "memory partitions": 1}
+
+
+def test_only_sms_partitions_and_their_share_of_the_l2_are_scaled() -> None:
+    gpu = load_gpu("mobile")
+    scaled = gpu.scaled(4)
+    back = dataclasses.replace(
+        scaled,
+        name=gpu.name,
+        sm=dataclasses.replace(scaled.sm, count=8),
+        memory=dataclasses.replace(scaled.memory, count=4),
+        l2=dataclasses.replace(scaled.l2, bytes=gpu.l2.bytes),
+    )
+    assert back == gpu
+    assert scaled.l2_sets_per_slice == gpu.l2_sets_per_slice
+    assert 4 * scaled.dram_bytes_per_second == gpu.dram_bytes_per_second
+
+
+def test_a_gpu_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="must be a .toml file or one of mobile, rtx2060"):
+        load_gpu("voodoo")
+    with pytest.raises(UserError, match="no such GPU description"):
+        load_gpu(str(tmp_path / "none.toml"))
