@@ -63,6 +63,8 @@ class HashingFile:
             try:
                 if not self._discard:
                     os.fsync(self._file.fileno())
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
             finally:
                 self._file.close()
 

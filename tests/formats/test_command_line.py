@@ -1,0 +1,134 @@
+"""``python -m formats``: what it prints, and one line with exit code 2 for what the user can mend."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formats.__main__ import main
+from formats.command import run
+from formats.generate import make_trace
+from formats.manifest import MANIFEST
+from formats.reader import open_trace
+from formats.result import ResultWriter
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def formats(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    """Run the command line in this process; returns its exit code."""
+    monkeypatch.setattr(sys, "argv", ["formats", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        run("formats", main)
+    return end.value.code
+
+
+def test_show_prints_every_column_and_the_first_rows(monkeypatch, capsys, sample: Path) -> None:
+    assert formats(monkeypatch, "show", sample, "--rows", 2) == 0
+    text = capsys.readouterr().out
+    trace = open_trace(sample)
+    for table in trace.layout.tables:
+        assert f"{table.name}: {trace.rows(table.name):,} rows" in text
+        for column in table.columns:
+            assert column.doc in text
+    assert "bytes per row on disk" in text
+    assert '"formats.generate"' in text
+    assert "image: 40 x 6 pixels" in text
+
+
+def test_show_prints_metrics_of_a_result(monkeypatch, capsys, tmp_path: Path) -> None:
+    with ResultWriter(tmp_path / "a.result") as writer:
+        entry = {"value": 12345, "unit": "cycles", "kind": "max", "definition": "Last cycle of the launch."}
+        writer.summary({"gpu_cycles": entry, "gpu_ipc": entry | {"value": None}})
+    assert formats(monkeypatch, "show", tmp_path / "a.result") == 0
+    text = capsys.readouterr().out
+    assert "12,345 cycles" in text
+    assert "not defined" in text
+
+
+def test_check_says_that_all_laws_hold(monkeypatch, capsys, sample: Path) -> None:
+    assert formats(monkeypatch, "check", sample) == 0
+    assert "all laws hold" in capsys.readouterr().out
+
+
+def test_check_prints_the_problem(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    text = (path / MANIFEST).read_text()
+    first_digest = text.split('"sha256": "')[1][:64]
+    (path / MANIFEST).write_text(text.replace(first_digest, "0" * 64))
+    assert formats(monkeypatch, "check", path) == 1
+    out = capsys.readouterr().out
+    assert "files_intact: table accesses" in out
+    assert "1 problems" in out
+
+
+def test_convert_there_and_back(monkeypatch, sample: Path, tmp_path: Path) -> None:
+    assert formats(monkeypatch, "convert", sample, tmp_path / "a.h5") == 0
+    assert formats(monkeypatch, "convert", tmp_path / "a.h5", tmp_path / "a.trace") == 0
+    assert open_trace(tmp_path / "a.trace").manifest == open_trace(sample).manifest
+    assert formats(monkeypatch, "check", tmp_path / "a.h5") == 0
+
+
+def test_docs_prints_the_page(monkeypatch, capsys) -> None:
+    assert formats(monkeypatch, "docs") == 0
+    assert capsys.readouterr().out == (ROOT / "docs" / "formats.md").read_text()
+
+
+@pytest.mark.parametrize("verb", ["show", "check"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: (path / MANIFEST).unlink(), "must be a rayplay trace, but it has no manifest.json"),
+        (lambda path: (path / MANIFEST).write_text("{"), "manifest.json: must be"),
+        (lambda path: (path / "rays-00000.parquet").unlink(), "rays-00000.parquet: must be a file"),
+        (lambda path: (path / "rays-00000.parquet").write_bytes(b""), "bytes long, as the manifest says, not 0"),
+    ],
+)
+def test_a_damaged_trace_is_one_line(monkeypatch, capsys, tmp_path: Path, verb, damage, message) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    damage(path)
+    assert formats(monkeypatch, verb, path) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("formats: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_convert_onto_itself_is_refused(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    assert formats(monkeypatch, "convert", path, path) == 2
+    assert "must be another path" in capsys.readouterr().err
+    assert open_trace(path).rows("warps") == 20
+
+
+def test_a_full_disk_is_one_line(monkeypatch, capsys, sample: Path, tmp_path: Path) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert formats(monkeypatch, "convert", sample, tmp_path / "b.trace") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"formats: error: {tmp_path}")
+    assert error.endswith("kernels-00000.parquet: No space left on device\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("formats.check.validate", interrupted)
+    assert formats(monkeypatch, "check", sample) == 2
+    assert capsys.readouterr().err == "formats: error: interrupted; nothing was written under a final name\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["show", "--help"], ["check", "--help"], ["convert", "--help"]])
+def test_help_teaches_and_imports_no_library(arguments: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "formats", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "numpy" not in done.stderr
+    assert "pyarrow" not in done.stderr
+    if arguments != ["--help"]:
+        assert "python -m formats" in done.stdout.split("example:")[1]
