@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument(
         "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
     )
-    launch.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    launch.add_argument(
+        "--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/LAUNCH.trace)"
+    )
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     return parser
@@ -102,7 +104,8 @@ def _render(options: argparse.Namespace) -> int:
 def _launch(options: argparse.Namespace) -> int:
     from tracer.launch import run_launch_file
 
-    print(run_launch_file(options.launch, options.out, backend=options.backend).text())
+    out = options.out or Path("traces") / f"{options.launch.stem}.trace"
+    print(run_launch_file(options.launch, out, backend=options.backend).text())
     return 0
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from formats.errors import UserError
 from tracer.launch_buffers import check_expectations, place_buffers
-from tracer.launch_file import read_launch_file
+from tracer.launch_file import GENERATORS, read_launch_file
 from tracer.memory import FIRST_ADDRESS, DeviceMemory
 
 GOOD = """
@@ -212,3 +212,11 @@ def test_expectation_tolerances(tmp_path: Path) -> None:
     check(tmp_path, large + 1, large, "absolute = 1")
     with pytest.raises(UserError, match="1 of 1 values differ"):
         check(tmp_path, large + 2, large, "absolute = 1")
+
+
+def test_documented_file_is_valid(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text()
+    example, generators = text.partition("```toml\n")[2].split("```\n")
+    plan = read_launch_file(write(tmp_path, example))
+    assert [len(each.encode(0, 2)) for each in plan.launch[0].parameters] == [8, 8, 8, 4, 4, 8]
+    assert all(f"`{name}`" in generators for name in GENERATORS)
