@@ -41,9 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument(
         "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
     )
-    launch.add_argument(
-        "--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/LAUNCH.trace)"
-    )
+    launch.add_argument("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/LAUNCH.trace)")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     return parser
