@@ -1,0 +1,63 @@
+"""Plain mesh files: geometry comes through, anything unreadable is one line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.errors import UserError
+from tracer.scenes import load
+from tracer.scenes.description import Camera
+
+OBJ = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
+PLY = (
+    "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
+)
+
+
+def test_obj_and_ply(tmp_path: Path) -> None:
+    (tmp_path / "quad.obj").write_text(OBJ)
+    (tmp_path / "one.ply").write_text(PLY)
+    quad, one = load(tmp_path / "quad.obj"), load(str(tmp_path / "one.ply"))
+    assert (quad.unique_triangles, one.unique_triangles) == (2, 1)
+    low, high = quad.bounds()
+    np.testing.assert_array_equal([low, high], [[0, 0, 0], [2, 1, 0]])
+    assert [material.model for material in quad.materials] == ["lambertian"]
+
+
+def test_plain_glb_keeps_instances(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain.glb").write_bytes((data / "scenes" / "spnza.glb").read_bytes())
+    plain, pack = load(tmp_path / "plain.glb"), load(data / "scenes" / "spnza.json")
+    assert plain.unique_triangles == pack.unique_triangles
+    assert plain.instanced_triangles == pack.instanced_triangles
+    np.testing.assert_allclose(np.array(plain.bounds()), np.array(pack.bounds()), rtol=1e-6)
+
+
+def test_camera_is_fitted_or_given(tmp_path: Path) -> None:
+    (tmp_path / "quad.obj").write_text(OBJ)
+    fitted = load(tmp_path / "quad.obj").camera
+    assert fitted.look_at == pytest.approx((1.0, 0.5, 0.0))
+    distance = np.linalg.norm(np.subtract(fitted.eye, fitted.look_at))
+    assert distance * np.sin(np.deg2rad(fitted.vfov_deg / 2)) == pytest.approx(np.sqrt(5) / 2)
+    given = Camera((0.0, 0.0, 9.0), (0.0, 0.0, 0.0))
+    assert load(tmp_path / "quad.obj", camera=given).camera == given
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("empty.obj", "", "empty.obj"),
+        ("points.obj", "v 0 0 0\nv 1 1 1\n", "points.obj"),
+        ("bad.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "bad.obj"),
+        ("bad.ply", "ply\nformat ascii 1.0\nelement vertex many\nend_header\n", "bad.ply"),
+        ("bad.glb", "not a glb", "bad.glb"),
+        ("nan.obj", "v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "nan.obj"),
+        ("scene.xyz", "0 0 0", "a scene file ends in"),
+    ],
+)
+def test_an_unreadable_file_is_one_clear_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message) as caught:
+        load(tmp_path / name)
+    assert "\n" not in str(caught.value)
