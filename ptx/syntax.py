@@ -144,7 +144,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
     while True:
         match = scan()
         if match is None:
-            raise _unexpected_character(source, end, actions[states[-1]])
+            raise _unexpected_character(source, end, _accepted(made, states))
         kind = match.lastgroup
         if kind == "END":
             kind = "$END"
@@ -154,7 +154,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
         while True:
             action = actions[states[-1]].get(kind)
             if action is None:
-                raise _unexpected(source, begin, match.group(match.lastgroup), actions[states[-1]])
+                raise _unexpected(source, begin, match.group(match.lastgroup), _accepted(made, states))
             if action >= 0:
                 break
             method, left, size = rules[-1 - action]
@@ -174,14 +174,34 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
         end = match.end()
 
 
-def _unexpected(source: Source, offset: int, found: str, row: dict[str, int]) -> UserError:
+def _accepted(made: Table, states: list[int]) -> list[str]:
+    """The terminals that could have come: those that some reductions lead to a shift of."""
+    accepted = []
+    for terminal in made.actions[states[-1]]:
+        stack = list(states)
+        while True:
+            action = made.actions[stack[-1]].get(terminal)
+            if action is None or action >= 0:
+                break
+            left, _, size = made.rules[-1 - action]
+            del stack[len(stack) - size :]
+            stack.append(made.gotos[stack[-1]][left])
+            if stack[-1] == made.end:
+                action = 0
+                break
+        if action is not None:
+            accepted.append(terminal)
+    return accepted
+
+
+def _unexpected(source: Source, offset: int, found: str, accepted: list[str]) -> UserError:
     if found == "":
-        return source.error(offset, f"expected {_expectations(row)}, found the end of the file")
+        return source.error(offset, f"expected {_expectations(accepted)}, found the end of the file")
     shown = found if len(found) <= 40 else f"{found[:40]}..."
-    return source.error(offset, f"expected {_expectations(row)}, found '{shown}'")
+    return source.error(offset, f"expected {_expectations(accepted)}, found '{shown}'")
 
 
-def _unexpected_character(source: Source, offset: int, row: dict[str, int]) -> UserError:
+def _unexpected_character(source: Source, offset: int, accepted: list[str]) -> UserError:
     """Nothing in the language begins like this; skip what may be skipped, to point at the character itself."""
     text = source.text
     while True:
@@ -194,11 +214,12 @@ def _unexpected_character(source: Source, offset: int, row: dict[str, int]) -> U
     if text.startswith("/*", offset):
         return source.error(offset, "expected '*/' after this '/*', found the end of the file")
     word = re.compile(r"\.?[\w$:]+|.").match(text, offset)
-    return source.error(offset, f"expected {_expectations(row)}, found '{word.group() if word else text[offset]}'")
+    found = word.group() if word else text[offset]
+    return source.error(offset, f"expected {_expectations(accepted)}, found '{found[:40]}'")
 
 
-def _expectations(row: dict[str, int]) -> str:
-    names = sorted({SPELLING.get(name, name) for name in row}, key=lambda name: (name[0] != "'", name))
+def _expectations(accepted: list[str]) -> str:
+    names = sorted({SPELLING.get(name, name) for name in accepted}, key=lambda name: (name[0] != "'", name))
     shown = names[:MOST_EXPECTATIONS]
     if len(names) > len(shown):
         shown.append("...")
