@@ -1,6 +1,6 @@
 """Read a trace (or any ``Format``): whole tables, row groups one after the other, or batches of warps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -91,14 +91,17 @@ class Trace(Dataset):
         return self.manifest.image_size
 
     def warp_batches(
-        self, warps_per_batch: int, tables: Sequence[str] = ("visits", "accesses", "rays")
+        self,
+        warps_per_batch: int,
+        tables: Sequence[str] | Mapping[str, Sequence[str]] = ("visits", "accesses", "rays"),
     ) -> Iterator[tuple[int, int, dict[str, Columns]]]:
         """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
 
         Streams: memory holds one batch and at most one row group of each table. ``tables`` must have the column
-        ``warp_id``. Rows that are not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
+        ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
         """
-        streams = {name: _WarpStream(self, name) for name in tables}
+        chosen = tables if isinstance(tables, Mapping) else dict.fromkeys(tables)
+        streams = {name: _WarpStream(self, name, columns) for name, columns in chosen.items()}
         count = self.rows("warps")
         for first in range(0, count, warps_per_batch):
             last = min(first + warps_per_batch, count)
@@ -110,10 +113,10 @@ class Trace(Dataset):
 class _WarpStream:
     """The rows of one table in the order of warps, taken up to a given warp at a time."""
 
-    def __init__(self, trace: Trace, name: str) -> None:
+    def __init__(self, trace: Trace, name: str, columns: Sequence[str] | None = None) -> None:
         self.place = f"{trace.path}: table {name}"
-        self.columns = list(trace.layout.table(name).columns)
-        self.groups = trace.batches(name)
+        self.columns = trace._columns(name, columns)
+        self.groups = trace.batches(name, columns)
         self.rest: Columns = empty(self.columns)
         self.start = 0
 
