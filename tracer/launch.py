@@ -19,7 +19,7 @@ from tracer.launch_buffers import Array, check_expectations, confined, place_buf
 from tracer.launch_build import check_choice
 from tracer.launch_file import Launch, LaunchFile, read_launch_file
 from tracer.memory import FIRST_ADDRESS, DeviceMemory
-from tracer.run import run_compute_launches
+from tracer.run import Numbering, run_compute_launch
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8
@@ -65,13 +65,14 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     summary = Summary(out, buffers=place_buffers(plan, path, memory), expectations=len(plan.expect))
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
+    numbering = Numbering()
     with TraceWriter(out, _provenance(plan, path)) as writer:
-        launches = _schedule(plan, module, memory, summary.buffers, path)
-        counts = run_compute_launches(launches, writer, backend=backend, progress=progress)
+        for launch in _schedule(plan, module, memory, summary.buffers, path):
+            counts = run_compute_launch(launch, writer, backend, progress, numbering)
+            summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
     summary.seconds = time.perf_counter() - start
-    summary.kernels, summary.warps = counts.kernels, counts.warps
-    summary.thread_instructions = counts.thread_instructions
+    summary.kernels, summary.warps = numbering.kernels, numbering.warps
     summary.bytes_on_disk = sum(file.stat().st_size for file in out.iterdir())
     return summary
 
