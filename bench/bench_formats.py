@@ -1,10 +1,10 @@
 """Speed and size of a trace on disk, one figure per line. Rates are per second of process CPU time, the best of three.
 
-Command: ``python -m bench.bench_formats`` (all figures) or ``python -m bench.bench_formats NAME.trace`` (bytes per row
+Command: ``python bench/bench_formats.py`` (all figures) or ``python bench/bench_formats.py NAME.trace`` (bytes per row
 of a real trace, and the time to read it and to check it). The data are synthetic: visits with loops and shrinking
 masks; addresses half unit stride, a quarter stride 64, a quarter random, as in
-``reference/prototype-measurements.md`` D; rays from random walks on a 6-wide tree with directions and hits that do not
-repeat, which is the worst case for secondary rays.
+``reference/prototype-measurements.md`` D. Rays are real: paths of five stretches through ``bunny`` and ``bath`` where
+the data folder has them (``RAYPLAY_DATA``), else through ``terrain``.
 """
 
 import shutil
@@ -19,12 +19,15 @@ import numpy as np
 
 from formats import TraceWriter, open_trace, validate
 from formats.generate import make_tables
+from tracer.bvh import build_acceleration
+from tracer.scenes.resolve import known_names, load
+from tracer.traversal_batch import trace_rays
 
 WARPS = 8192
 VISITS_PER_WARP = 300
 ACCESSES_PER_WARP = 96
-RAYS = 200_000
-RECORDS_PER_RAY = 15
+IMAGE = 256
+BOUNCES = 5
 REPEATS = 3
 LANES = 32
 
@@ -61,35 +64,61 @@ def make_accesses(rng: np.random.Generator) -> Columns:
     }
 
 
-def make_rays(rng: np.random.Generator) -> Columns:
-    """Secondary rays: every float differs; the records are paths through a 6-wide tree that warps share in part."""
-    warp = np.arange(RAYS, dtype=np.uint32) // LANES // 4
-    direction = rng.standard_normal((RAYS, 3))
-    direction /= np.linalg.norm(direction, axis=1)[:, None]
-    origin = rng.uniform(-2, 2, (RAYS, 3))
-    hit = rng.random(RAYS) < 0.7
-    counts = rng.integers(RECORDS_PER_RAY - 10, RECORDS_PER_RAY + 11, RAYS)
-    place = np.repeat(rng.integers(0, 6**8, RAYS // LANES + 1)[np.arange(RAYS) // LANES], counts)
-    place = place + rng.integers(0, 6**5, counts.sum())
-    level = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    node = np.minimum(6 ** np.minimum(level, 8), 6**8) // 5 + place // 6 ** np.maximum(8 - level, 0) % 60_000
-    floats = {f"origin_{a}": origin[:, k].astype(np.float32) for k, a in enumerate("xyz")}
-    floats |= {f"direction_{a}": direction[:, k].astype(np.float32) for k, a in enumerate("xyz")}
-    return {
-        "warp_id": warp,
-        "visit": (np.arange(RAYS) // LANES % 4 * 9).astype(np.uint32),
-        "instruction_id": np.full(RAYS, 40, np.uint32),
-        "lane": (np.arange(RAYS) % LANES).astype(np.uint8),
-        "segment": np.zeros(RAYS, np.uint16),
-        "kind": np.zeros(RAYS, np.uint8),
-        **floats,
-        "t_min": np.full(RAYS, 1e-3, np.float32),
-        "t_max": np.full(RAYS, 1e16, np.float32),
-        "hit_t": np.where(hit, rng.exponential(1, RAYS), np.inf).astype(np.float32),
-        "instance": np.where(hit, 0, -1).astype(np.int32),
-        "primitive": np.where(hit, rng.integers(0, 69_000, RAYS), -1).astype(np.int32),
-        "node": node.astype(np.uint32),
-        "node_offset": np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64),
+def make_rays(name: str) -> Columns:
+    """Paths of five stretches through a scene, warp after warp: primary rays, then ever less coherent ones."""
+    rng = np.random.default_rng(1)
+    acceleration = build_acceleration(load(name), 0x1000_0000)
+    origin, direction = primary_rays(acceleration.scene.camera, rng)
+    pixel = np.arange(len(origin))
+    parts: list[Columns] = []
+    for bounce in range(BOUNCES):
+        hits = trace_rays(acceleration, origin.astype(np.float32), direction.astype(np.float32))
+        row = {"warp_id": pixel // LANES, "visit": np.full(len(pixel), 3 + 9 * bounce), "lane": pixel % LANES}
+        row |= {f"origin_{a}": origin[:, k].astype(np.float32) for k, a in enumerate("xyz")}
+        row |= {f"direction_{a}": direction[:, k].astype(np.float32) for k, a in enumerate("xyz")}
+        row |= {"hit_t": hits.t, "instance": hits.instance, "primitive": hits.primitive}
+        parts.append(row | {"node": np.split(hits.node, hits.node_offset[1:-1])})
+        goes_on = np.isfinite(hits.t) & (rng.random(len(pixel)) < 0.9)
+        scattered = rng.standard_normal((len(pixel), 3))
+        scattered /= np.linalg.norm(scattered, axis=1)[:, None]
+        scattered *= np.where((scattered * direction).sum(1) > 0, -1, 1)[:, None]
+        pixel, direction = pixel[goes_on], scattered[goes_on]
+        origin = (origin + parts[-1]["hit_t"][:, None] * row_directions(row))[goes_on] + 1e-3 * direction
+    return as_rays(parts)
+
+
+def primary_rays(camera: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Jittered rays of a square image, in the order of warps of 32x1 pixels."""
+    eye, look_at, up = (np.array(v, float) for v in (camera.eye, camera.look_at, camera.up))
+    forward = (look_at - eye) / np.linalg.norm(look_at - eye)
+    right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
+    y, x = np.divmod(np.arange(IMAGE * IMAGE), IMAGE) + rng.random((2, IMAGE * IMAGE))
+    half = np.tan(np.deg2rad(camera.vfov_deg) / 2)
+    across, down = (2 * x / IMAGE - 1) * half, (2 * y / IMAGE - 1) * half
+    direction = forward + across[:, None] * right - down[:, None] * np.cross(right, forward)
+    return np.tile(eye, (len(x), 1)), direction / np.linalg.norm(direction, axis=1)[:, None]
+
+
+def row_directions(row: Columns) -> np.ndarray:
+    """The directions of some rays as one array."""
+    return np.column_stack([row[f"direction_{a}"] for a in "xyz"])
+
+
+def as_rays(parts: list[Columns]) -> Columns:
+    """The parts as rows of the rays table, sorted by warp, visit and lane."""
+    order = np.lexsort([np.concatenate([part[name] for part in parts]) for name in ("lane", "visit", "warp_id")])
+    rays = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0] if name != "node"}
+    lists = [records for part in parts for records in part["node"]]
+    lists = [lists[row] for row in order]
+    rows = len(lists)
+    return rays | {
+        "instruction_id": np.full(rows, 40),
+        "segment": np.zeros(rows, np.uint16),
+        "kind": np.zeros(rows, np.uint8),
+        "t_min": np.full(rows, 1e-3, np.float32),
+        "t_max": np.full(rows, 1e16, np.float32),
+        "node": np.concatenate(lists),
+        "node_offset": np.cumsum([0, *map(len, lists)]),
     }
 
 
@@ -118,8 +147,8 @@ def bench_table(folder: Path, table: str, columns: Columns, unit: str, count: in
 
     seconds = cpu_seconds(write)
     trace = open_trace(path)
-    report(f"write {table}", count / seconds / 1e6, f"M {unit}s/s", targets[0])
-    report(f"read {table}", count / cpu_seconds(lambda: list(trace.batches(table))) / 1e6, f"M {unit}s/s", "2x writing")
+    report(f"write {table}", count / seconds / 1e6, f"M {unit}/s", targets[0])
+    report(f"read {table}", count / cpu_seconds(lambda: list(trace.batches(table))) / 1e6, f"M {unit}/s", "2x writing")
     report(f"{table} on disk", trace.manifest.bytes(table) / count, f"B/{unit}", targets[1])
 
 
@@ -148,10 +177,14 @@ def main() -> None:
     rng = np.random.default_rng(1)
     folder = Path(tempfile.mkdtemp(prefix="rayplay-bench-"))
     try:
-        visits, accesses, rays = make_visits(rng), make_accesses(rng), make_rays(rng)
+        visits, accesses = make_visits(rng), make_accesses(rng)
         bench_table(folder, "visits", visits, "visit", len(visits["warp_id"]), (">= 10", "<= 2"))
         bench_table(folder, "accesses", accesses, "lane address", len(accesses["address"]), (">= 40", "<= 2.5"))
-        bench_table(folder, "rays", rays, "ray", RAYS, ("-", "<= 40"))
+        for name in [n for n in ("bunny", "bath") if n in known_names()] or ["terrain"]:
+            rays = make_rays(name)
+            count = len(rays["lane"])
+            report(f"records per ray of {name}", len(rays["node"]) / count, "records", "-")
+            bench_table(folder, "rays", rays, "ray", count, (">= 0.5", "<= 40"))
         tables = make_tables(1, (640, 200), 64)
         with TraceWriter(folder / "small.trace", image_size=(640, 200)) as writer:
             for name, columns in tables.items():
