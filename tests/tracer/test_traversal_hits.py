@@ -46,7 +46,7 @@ def random_scene(seed: int) -> Scene:
 
 
 def random_rays(seed: int, count: int, spread: float = 6.0) -> tuple[np.ndarray, np.ndarray]:
-    """Origins in and around the scene, mostly towards its middle; directions of different lengths, some along an axis."""
+    """Origins around the scene, mostly towards its middle; directions of different lengths, some along an axis."""
     random = np.random.default_rng(seed)
     origins = random.uniform(-spread, spread, (count, 3)).astype(np.float32)
     directions = (random.normal(size=(count, 3)) - 0.3 * origins) * random.uniform(0.1, 3, (count, 1))
