@@ -70,7 +70,7 @@ def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
     """
     groups = [group.seconds for group in prediction.simulated]
     host: dict[str, Any] = {"seconds": prediction.seconds, "group_seconds": groups}
-    full = None if result is None else result.host.get("wall_s")
+    full = None if result is None else result.host.get("replay_wall_seconds")
     if full:
         host["full_replay_seconds"] = full
         host["speedup"] = full / sum(prediction.seconds.values())

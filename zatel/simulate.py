@@ -66,5 +66,5 @@ def simulate_group(path: Path, gpu: Any) -> Simulated:
     from replay import simulate
 
     start = time.perf_counter()
-    summary = simulate(path, gpu).summary
-    return Simulated({name: summary[name]["value"] for name in RULES}, time.perf_counter() - start)
+    result = simulate(path, gpu)
+    return Simulated({name: result.summary[name]["value"] for name in RULES}, time.perf_counter() - start)
