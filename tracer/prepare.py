@@ -1,6 +1,6 @@
 """A scene and a program become one launch: device memory filled, programs found and filtered, records bound."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from tracer.bvh import Acceleration, build_acceleration
 from tracer.bvh_layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
 from tracer.driver import ImageLaunch, TriangleGeometry
 from tracer.memory import DeviceMemory
-from tracer.program import IMAGE_FORMATS, ProgramConfig
-from tracer.sbt import build_table, find_programs, pack_fields, params_symbol
+from tracer.program import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
+from tracer.sbt import build_table, find_programs, geometry_kind, pack_fields, params_symbol
 from tracer.scenes.description import Scene
 from tracer.traversal import make_context
 from tracer.upload import SceneBuffers, camera_values, upload_scene
@@ -60,7 +60,7 @@ def prepare_image(
     memory = DeviceMemory()
     acceleration = place_acceleration(scene, config, memory)
     buffers = upload_scene(scene, memory)
-    table = build_table(config, acceleration.geometries, buffers.geometry, buffers.missing, memory)
+    table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
     image_address = memory.allocate(pixels * IMAGE_FORMATS[config.image_format])
     values = _launch_values(scene, sampling, buffers, acceleration, image_address)
@@ -87,14 +87,16 @@ def prepare_image(
 def place_acceleration(scene: Scene, config: ProgramConfig, memory: DeviceMemory) -> Acceleration:
     """Build the acceleration structure and copy it into device memory.
 
-    Primitives whose hit groups name an any-hit program lose their opaque mark, so that it runs.
+    Geometries whose hit groups name an any-hit program lose their opaque mark, so that it runs.
     """
     acceleration = build_acceleration(scene, memory.allocate(0))
+    tested = {g for g in GEOMETRIES if any(group.any_hit for group in config.groups_of(g))}
     for geometry, kind in (("triangles", TRIANGLE), ("spheres", PROCEDURAL)):
-        if any(group.any_hit for group in config.groups_of(geometry)):
+        if geometry in tested:
             acceleration.words[_blocks_of(acceleration, kind), LEAF_GEOMETRY] &= ~np.uint32(LEAF_OPAQUE_BIT)
     memory.allocate(acceleration.image)
-    return acceleration
+    marked = [replace(g, opaque=g.opaque and geometry_kind(g) not in tested) for g in acceleration.geometries]
+    return replace(acceleration, geometries=marked)
 
 
 def _blocks_of(acceleration: Acceleration, kind: int) -> NDArray[np.int64]:
