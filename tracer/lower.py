@@ -95,7 +95,8 @@ class _FunctionLowering:
             for part in ("0", "1", "2", "result"):
                 e.put(f"%lanes.{width}.{part} = alloca <32 x i{width}>, align 64")
         e.put("%lanes.left = alloca i32")
-        e.put("br label %dispatch")
+        nobody = e.op(f"icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
+        e.put(f"br i1 {nobody}, label %pop, label %dispatch")
         self._dispatch()
         self._leave()
 

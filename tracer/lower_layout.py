@@ -71,7 +71,7 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
         tuple(sorted(set().union(*(live[successor] for successor in block.successors)))) for block in cfg.blocks
     )
     entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
-    end = ACTIVATION_HEADER_BYTES + entries * STACK_ENTRY_BYTES
+    end = align_up(ACTIVATION_HEADER_BYTES + entries * STACK_ENTRY_BYTES, 64)
     lane_variables: dict[str, tuple[int, int]] = {}
     inside = [variable for variable in function.variables.values() if variable.space == "param"]
     end = _place_lanes(lane_variables, () if function.is_entry else function.parameters, end)

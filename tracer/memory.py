@@ -23,6 +23,7 @@ class DeviceMemory:
         self._map = _reserve()
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.used_bytes = 0
+        self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
 
     @property
     def host_address(self) -> int:
@@ -40,7 +41,7 @@ class DeviceMemory:
             raise UserError(f"device memory: {size} bytes do not fit, {self._bytes.size - self.used_bytes} are left")
         self.used_bytes = start + size
         if not isinstance(data, int):
-            raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else _raw_bytes(data)
+            raw = _raw_bytes(np.array(bytearray(data), np.uint8) if isinstance(data, bytes) else data)
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
 

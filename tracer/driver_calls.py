@@ -1,0 +1,33 @@
+"""Calling code by its address from numba: machine code of programs, and the traversal."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+I64 = ir.IntType(64)
+
+
+@intrinsic
+def call_program(typing_context: Any, address: Any, machine: Any, activation: Any) -> Any:
+    """``int64 f(int64* machine, int64* activation)`` at ``address``; all three are addresses."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        kind = ir.FunctionType(I64, [I64, I64])
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.call(function, [arguments[1], arguments[2]])
+
+    return types.int64(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def call_traversal(typing_context: Any, address: Any, scene: Any, frame: Any, state: Any, lane: Any, log: Any) -> Any:
+    """``int64 f(int64 context, int64 frame, int64 state, int64 lane, int64 log)`` at ``address``."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        kind = ir.FunctionType(I64, [I64] * 5)
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.call(function, list(arguments[1:]))
+
+    return types.int64(*[types.int64] * 6), generate

@@ -1,0 +1,314 @@
+"""A trace call: stretches of traversal, the programs between them, and the programs at the end; in one fixed order.
+
+All lanes traverse, lane after lane, each leaving a row in ``rays``. Lanes that met any-hit or intersection code run it, in
+the order of program ids; those lanes traverse again, until none is suspended. Then closest-hit and miss programs run in
+the order of program ids, and the call returns.
+"""
+
+import numpy as np
+from numba import njit
+
+from tracer.driver_calls import call_traversal
+from tracer.driver_state import (
+    FULL,
+    KIND_ANY_HIT,
+    KIND_CLOSEST_HIT,
+    KIND_INTERSECTION,
+    KIND_MISS,
+    LONG_STRETCH,
+    MACHINE,
+    REPORT_ANSWER,
+    REPORT_ATTRIBUTE,
+    REPORT_KIND,
+    REPORT_T,
+)  # fmt: skip
+from tracer.driver_warp import (
+    CALL_MASK,
+    ITEM_ACTIVATION,
+    ITEM_FRAME,
+    ITEM_GROUP,
+    ITEM_INSTRUCTION,
+    ITEM_LANES,
+    ITEM_PHASE,
+    ITEM_ROUND,
+    ITEM_SEGMENT,
+    ITEM_START,
+    ITEM_TODO,
+    ITEM_TRACE,
+    LIVE,
+    MASK,
+    RUN,
+    WARP_DONE,
+    Warps,
+    push_program,
+)  # fmt: skip
+from tracer.frame import (
+    ATTRIBUTE_COUNT,
+    FIELD,
+    LANES,
+    NO_PROGRAM,
+    STATUS_ANY_HIT,
+    STATUS_HIT,
+    STATUS_INTERSECTION,
+    VERDICT_ACCEPTED,
+    VERDICT_IGNORED,
+    VERDICT_NONE,
+    VERDICT_TERMINATED,
+)  # fmt: skip
+
+PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
+REPORT_BEGIN, REPORT_RUNNING = 0, 1
+
+STATUS, PROGRAM, VERDICT, FLAGS = FIELD["status"], FIELD["program"], FIELD["verdict"], FIELD["flags"]
+ORIGIN, T_MIN, T_MAX = FIELD["origin_x"], FIELD["t_min"], FIELD["t_max"]
+COMMITTED_T, CANDIDATE_T = FIELD["committed_t"], FIELD["candidate_t"]
+COMMITTED_INSTANCE, COMMITTED_PRIMITIVE = FIELD["committed_instance"], FIELD["committed_primitive"]
+CANDIDATE_INSTANCE, CANDIDATE_KIND = FIELD["candidate_instance"], FIELD["candidate_kind"]
+CANDIDATE_ATTRIBUTE = FIELD["candidate_attribute_0"]
+COMMITTED_RECORD, CANDIDATE_RECORD = FIELD["committed_record"], FIELD["candidate_record"]
+HIT_ROWS = CANDIDATE_T - COMMITTED_T
+FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT = 1, 2, 4
+NOBODY = np.uint32(0xFFFFFFFF)
+INFINITY_BITS = np.uint32(0x7F800000)
+
+# uint32 words of a ray row
+(
+    RAY_VISIT, RAY_INSTRUCTION, RAY_LANE, RAY_SEGMENT, RAY_KIND, RAY_ORIGIN, RAY_T_MIN, RAY_T_MAX, RAY_HIT_T,
+    RAY_INSTANCE, RAY_PRIMITIVE, RAY_NODES,
+) = 0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16  # fmt: skip
+RAY_WORDS = 17
+COUNT_RAYS, COUNT_NODES, COUNT_RUNS = 0, 1, 2
+STRETCH_WORDS = 65_536  # room in the node log that a stretch may fill
+M_ERROR_LANE = MACHINE["error_lane"]
+F_MISS_INDEX = FIELD["miss_index"]
+M_ERROR_ADDRESS = MACHINE["error_address"]
+M_VISIT_NEXT = MACHINE["visit_next"]
+M_VISIT_ORIGIN = MACHINE["visit_origin"]
+F_CANDIDATE_GEOMETRY = FIELD["candidate_geometry"]
+
+
+@njit(cache=True)
+def advance(w: Warps, warp: int) -> int:
+    """Work on the control stack until a function is innermost: RUN; WARP_DONE when the stack is empty."""
+    while w.depth[warp] > 0:
+        item = w.items[warp, w.depth[warp] - 1]
+        if item[0] == ITEM_ACTIVATION:
+            return RUN
+        code = _advance_trace(w, warp, item) if item[0] == ITEM_TRACE else _advance_report(w, warp, item)
+        if code != RUN:
+            return code
+    return WARP_DONE
+
+
+@njit(cache=True)
+def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
+    """One step of a trace call: a traversal of all its waiting lanes, or the start of one program."""
+    frame = item[ITEM_FRAME]
+    if item[ITEM_PHASE] == PHASE_TRAVERSE:
+        if w.counts[COUNT_RAYS] + LANES > w.rays.shape[0]:
+            return FULL
+        if w.counts[COUNT_NODES] + LANES * STRETCH_WORDS > w.nodes.shape[0]:
+            return FULL
+        for lane in range(LANES):
+            if item[ITEM_TODO] >> lane & 1 and not _traverse(w, item, lane):
+                w.machine[M_ERROR_LANE] = lane
+                return LONG_STRETCH
+        waiting = _suspended_lanes(w, frame, item[ITEM_TODO])
+        item[ITEM_TODO], item[ITEM_ROUND] = waiting, waiting
+        item[ITEM_SEGMENT] += 1
+        item[ITEM_PHASE] = PHASE_PROGRAMS if waiting else PHASE_END
+        if not waiting:
+            item[ITEM_ROUND] = item[ITEM_LANES]
+        return RUN
+    group, program = _next_group(w, frame, item[ITEM_ROUND])
+    if group == 0:
+        if item[ITEM_PHASE] == PHASE_PROGRAMS:
+            item[ITEM_PHASE] = PHASE_TRAVERSE
+        else:
+            w.depth[warp] -= 1
+        return RUN
+    item[ITEM_ROUND] &= ~group
+    return _start_group(w, warp, frame, group, program)
+
+
+@njit(cache=True)
+def _start_group(w: Warps, warp: int, frame: int, group: int, program: int) -> int:
+    """Run ``program`` for the lanes of ``group``, which share it."""
+    lane = 0
+    while not group >> lane & 1:
+        lane += 1
+    status = w.frames[frame, STATUS, lane]
+    verdict = VERDICT_ACCEPTED if status == STATUS_ANY_HIT else VERDICT_NONE
+    for each in range(LANES):
+        if group >> each & 1:
+            w.frames[frame, VERDICT, each] = verdict
+    if status == STATUS_ANY_HIT:
+        return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
+    if status == STATUS_INTERSECTION:
+        return push_program(w, warp, program, group, KIND_INTERSECTION, frame, CANDIDATE_RECORD)
+    if status == STATUS_HIT:
+        return push_program(w, warp, program, group, KIND_CLOSEST_HIT, frame, COMMITTED_RECORD)
+    return push_program(w, warp, program, group, KIND_MISS, frame, F_MISS_INDEX)
+
+
+@njit(cache=True)
+def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
+    """One stretch of one lane, and its row in ``rays``; False when the traversal cannot go on."""
+    frame = item[ITEM_FRAME]
+    used = w.counts[COUNT_NODES]
+    log = w.nodes.ctypes.data + 4 * used
+    written = call_traversal(
+        w.scene[0], w.scene[1], w.frames[frame].ctypes.data, w.states[frame, lane].ctypes.data, lane, log
+    )
+    if written < 0:
+        w.machine[M_ERROR_ADDRESS] = written
+        return False
+    row = w.rays[w.counts[COUNT_RAYS]]
+    fields = w.frames[frame]
+    visits = (w.machine[M_VISIT_NEXT] - w.machine[M_VISIT_ORIGIN]) >> 3
+    row[RAY_VISIT], row[RAY_INSTRUCTION] = visits - 1, item[ITEM_INSTRUCTION]
+    row[RAY_LANE], row[RAY_SEGMENT] = lane, item[ITEM_SEGMENT]
+    row[RAY_KIND] = 1 if fields[FLAGS, lane] & FLAG_FIRST_HIT else 0
+    for axis in range(6):
+        row[RAY_ORIGIN + axis] = fields[ORIGIN + axis, lane]
+    row[RAY_T_MIN], row[RAY_T_MAX] = fields[T_MIN, lane], fields[T_MAX, lane]
+    hit = fields[COMMITTED_INSTANCE, lane] != NOBODY
+    row[RAY_HIT_T] = fields[COMMITTED_T, lane] if hit else INFINITY_BITS
+    row[RAY_INSTANCE] = fields[COMMITTED_INSTANCE, lane] if hit else NOBODY
+    row[RAY_PRIMITIVE] = fields[COMMITTED_PRIMITIVE, lane] if hit else NOBODY
+    row[RAY_NODES] = written
+    w.counts[COUNT_RAYS] += 1
+    w.counts[COUNT_NODES] = used + written
+    return True
+
+
+@njit(cache=True)
+def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
+    waiting = 0
+    for lane in range(LANES):
+        if lanes >> lane & 1:
+            status = w.frames[frame, STATUS, lane]
+            if status == STATUS_ANY_HIT or status == STATUS_INTERSECTION:
+                waiting |= 1 << lane
+    return waiting
+
+
+@njit(cache=True)
+def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, int]:
+    """The lanes with the lowest program id among ``lanes``, and that id; no lanes when none has a program."""
+    lowest = np.int64(NO_PROGRAM)
+    group = 0
+    for lane in range(LANES):
+        if lanes >> lane & 1:
+            program = np.int64(w.frames[frame, PROGRAM, lane])
+            if program < lowest:
+                lowest, group = program, 0
+            if program == lowest and program != NO_PROGRAM:
+                group |= 1 << lane
+    return group, lowest
+
+
+@njit(cache=True)
+def _advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
+    """One step of a reported intersection: its candidates, then their any-hit programs, group by group."""
+    frame = item[ITEM_FRAME]
+    if item[ITEM_PHASE] == REPORT_BEGIN:
+        item[ITEM_PHASE] = REPORT_RUNNING
+        for lane in range(LANES):
+            if item[ITEM_TODO] >> lane & 1:
+                _offer(w, frame, lane, item)
+        return RUN
+    _judge(w, frame, item)
+    group, program = _next_any_hit(w, frame, item[ITEM_ROUND])
+    if group == 0:
+        _end_terminated(w, warp, frame, item[ITEM_TODO])
+        w.depth[warp] -= 1
+        return RUN
+    item[ITEM_ROUND] &= ~group
+    item[ITEM_GROUP] = group
+    for lane in range(LANES):
+        if group >> lane & 1:
+            w.frames[frame, VERDICT, lane] = VERDICT_ACCEPTED
+    return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
+
+
+@njit(cache=True)
+def _offer(w: Warps, frame: int, lane: int, item: np.ndarray) -> None:
+    """Test a lane's intersection against the ray's interval; commit it, or leave it to its any-hit program."""
+    fields, report = w.frames[frame], w.report
+    report[REPORT_ANSWER, lane] = 0
+    t = report.view(np.float32)[REPORT_T, lane]
+    floats = fields.view(np.float32)
+    if not (floats[T_MIN, lane] <= t and t <= floats[COMMITTED_T, lane]):
+        return
+    fields[CANDIDATE_T, lane], fields[CANDIDATE_KIND, lane] = report[REPORT_T, lane], report[REPORT_KIND, lane]
+    for index in range(ATTRIBUTE_COUNT):
+        fields[CANDIDATE_ATTRIBUTE + index, lane] = report[REPORT_ATTRIBUTE + index, lane]
+    if _any_hit_program(w, frame, lane) < 0:
+        _commit(w, frame, lane)
+    else:
+        item[ITEM_ROUND] |= 1 << lane
+
+
+@njit(cache=True)
+def _any_hit_program(w: Warps, frame: int, lane: int) -> int:
+    """The any-hit program of a lane's candidate, -1 when it has none or the candidate is opaque."""
+    flags = w.frames[frame, FLAGS, lane]
+    first = w.first_geometry[w.frames[frame, CANDIDATE_INSTANCE, lane]]
+    opaque = w.opaque[first + w.frames[frame, F_CANDIDATE_GEOMETRY, lane]] != 0 or flags & FLAG_NO_ANY_HIT != 0
+    if opaque and flags & FLAG_FORCE_ANY_HIT == 0:
+        return -1
+    return w.hit_programs[w.frames[frame, CANDIDATE_RECORD, lane], 1]
+
+
+@njit(cache=True)
+def _next_any_hit(w: Warps, frame: int, lanes: int) -> tuple[int, int]:
+    lowest = np.int64(NO_PROGRAM)
+    group = 0
+    for lane in range(LANES):
+        if lanes >> lane & 1:
+            program = np.int64(_any_hit_program(w, frame, lane))
+            if program < lowest:
+                lowest, group = program, 0
+            if program == lowest:
+                group |= 1 << lane
+    return group, lowest
+
+
+@njit(cache=True)
+def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
+    """Act on the verdicts of the any-hit program that has just run."""
+    for lane in range(LANES):
+        if item[ITEM_GROUP] >> lane & 1:
+            verdict = w.frames[frame, VERDICT, lane]
+            w.frames[frame, VERDICT, lane] = VERDICT_NONE
+            if verdict != VERDICT_IGNORED:
+                _commit(w, frame, lane)
+                if verdict == VERDICT_TERMINATED:
+                    w.frames[frame, VERDICT, lane] = VERDICT_TERMINATED
+    item[ITEM_GROUP] = 0
+
+
+@njit(cache=True)
+def _commit(w: Warps, frame: int, lane: int) -> None:
+    fields = w.frames[frame]
+    for row in range(HIT_ROWS):
+        fields[COMMITTED_T + row, lane] = fields[CANDIDATE_T + row, lane]
+    w.report[REPORT_ANSWER, lane] = 1
+    if fields[FLAGS, lane] & FLAG_FIRST_HIT:
+        fields[VERDICT, lane] = VERDICT_TERMINATED
+
+
+@njit(cache=True)
+def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
+    """Lanes whose ray has ended leave the intersection program, and the functions it is in."""
+    ended = 0
+    for lane in range(LANES):
+        if lanes >> lane & 1 and w.frames[frame, VERDICT, lane] == VERDICT_TERMINATED:
+            ended |= 1 << lane
+    for index in range(w.depth[warp] - 2, -1, -1):
+        item = w.items[warp, index]
+        if item[0] != ITEM_ACTIVATION:
+            return
+        for word in (MASK, LIVE, CALL_MASK):
+            w.stacks[warp, item[ITEM_START] + word] &= ~ended

@@ -1,0 +1,205 @@
+"""Run a launch: every warp executed by machine code or by the interpreter, and its trace sent to a sink."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from formats.errors import UserError
+from ptx.ir import Function, Module
+from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from tracer.driver_cta import (
+    ENTRY,
+    FIRST_WARP,
+    IN_CTA,
+    IS_IMAGE,
+    LAST_CTA,
+    LAUNCH_DONE,
+    NEXT_CTA,
+    PROGRESS_WORDS,
+    SBT_DATA,
+    THREADS,
+    WARP_WORDS,
+    WIDTH,
+    run_ctas,
+)  # fmt: skip
+from tracer.driver_link import LinkedLaunch, check_opcodes, image_chain, link_launch
+from tracer.driver_memory import Shape, make_warps, thread_indices
+from tracer.driver_state import (
+    DEADLOCK,
+    FULL,
+    ILLEGAL_ADDRESS,
+    LONG_STRETCH,
+    MACHINE,
+    STACK_OVERFLOW,
+    TRACE_DEPTH,
+    TRAPPED,
+)  # fmt: skip
+from tracer.interpreter import interpret_ctas
+from tracer.jit import compile_program
+from tracer.record import Buffers, Counts, Recorder, Sink
+
+CTAS_PER_STEP = 256
+BACKENDS = ("machine", "interpreter")
+
+
+@dataclass
+class Numbering:
+    """Where the ids of the next launch of a trace begin."""
+
+    kernels: int = 0
+    blocks: int = 0
+    instructions: int = 0
+    warps: int = 0
+
+
+def run_image_launch(
+    launch: ImageLaunch,
+    sink: Sink,
+    backend: str = "machine",
+    progress: bool = True,
+    numbering: Numbering | None = None,
+) -> Counts:
+    """Run ray generation over all pixels, a warp per 32x1 pixels, and send the trace's tables to ``sink``.
+
+    The tables are kernels, instructions, blocks, characterisation, warps, threads, visits, accesses and rays.
+    Raises ``UserError`` for an opcode the executor lacks, an illegal address, or trace calls nested too deep.
+    """
+    numbering = numbering or Numbering()
+    linked = link_launch(
+        launch.programs, launch.memory, launch.constants, numbering.kernels, numbering.blocks, numbering.instructions
+    )
+    name = launch.name or launch.programs[launch.raygen_index][1].name
+    shape = Shape(
+        name, (-(-launch.width // 32), launch.height, 1), (32, 1, 1), launch.raygen_index, b"", 0, 0,
+        image_chain(linked, launch, lambda f: f.layout.local_bytes), image_chain(linked, launch, lambda f: f.layout.bytes),
+    )  # fmt: skip
+    return _run(linked, shape, launch, sink, backend, progress, numbering)
+
+
+def run_compute_launch(
+    launch: ComputeLaunch,
+    sink: Sink,
+    backend: str = "machine",
+    progress: bool = True,
+    numbering: Numbering | None = None,
+) -> Counts:
+    """Run a compute kernel over its grid and send the trace's tables to ``sink``; see ``run_image_launch``."""
+    numbering = numbering or Numbering()
+    entry = _entry(launch.module, launch.entry)
+    programs = ((launch.module, entry),)
+    linked = link_launch(
+        programs, launch.memory, launch.constants, numbering.kernels, numbering.blocks, numbering.instructions
+    )
+    shape = Shape(
+        launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, entry), launch.dynamic_shared_bytes,
+        launch.stream, linked.chain(lambda f: f.layout.local_bytes, 0), linked.chain(lambda f: f.layout.bytes, 0),
+    )  # fmt: skip
+    return _run(linked, shape, launch, sink, backend, progress, numbering)
+
+
+def _entry(module: Module, name: str) -> Function:
+    function = module.functions.get(name)
+    if function is None or not function.is_entry:
+        entries = ", ".join(f.name for f in module.functions.values() if f.is_entry) or "none"
+        raise UserError(f"{module.source_name}: no entry is called {name}; there are: {entries}")
+    return function
+
+
+def _parameter_bytes(launch: ComputeLaunch, entry: Function) -> bytes:
+    """The parameter buffer, each value where its ``.param`` lies."""
+    place = f"{launch.module.source_name}: {entry.name}"
+    if len(launch.params) != len(entry.parameters):
+        raise UserError(f"{place}: needs {len(entry.parameters)} parameters, {len(launch.params)} are given")
+    buffer = b""
+    for variable, value in zip(entry.parameters, launch.params, strict=True):
+        if len(value) != variable.bytes:
+            raise UserError(f"{place}: {variable.name} has {variable.bytes} bytes, {len(value)} are given")
+        buffer += b"\0" * (-len(buffer) % variable.align) + value
+    return buffer
+
+
+def _run(
+    linked: LinkedLaunch,
+    shape: Shape,
+    launch: ImageLaunch | ComputeLaunch,
+    sink: Sink,
+    backend: str,
+    progress: bool,
+    numbering: Numbering,
+) -> Counts:
+    if backend not in BACKENDS:
+        raise UserError(f"backend must be one of {', '.join(BACKENDS)}, not {backend}")
+    check_opcodes(linked) if backend == "interpreter" else None
+    code = compile_program(linked.functions, linked.symbols) if backend == "machine" else None
+    image = launch if isinstance(launch, ImageLaunch) else None
+    buffers = Buffers(image is not None)
+    state = make_warps(linked, shape, launch, buffers, code)
+    table_kernels = state.kernel_row(numbering.kernels, linked.program.registers_per_thread)
+    for table, columns in (("kernels", table_kernels), *linked.program.tables().items()):
+        sink.put(table, columns)
+    for table, columns in shape.warp_tables(numbering.kernels, numbering.warps, image).items():
+        sink.put(table, columns)
+    counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
+    recorder = Recorder(sink, buffers, counts, numbering.blocks)
+    steps = np.zeros(PROGRESS_WORDS, np.int64)
+    steps[ENTRY], steps[FIRST_WARP], steps[THREADS] = shape.entry, numbering.warps, shape.threads
+    if image is not None:
+        steps[IS_IMAGE], steps[WIDTH] = 1, image.width
+        steps[SBT_DATA] = image.raygen_record_address + SBT_HEADER_BYTES
+    _loop(linked, shape, state, buffers, recorder, steps, backend, progress)
+    numbering.kernels += 1
+    numbering.blocks += len(counts)
+    numbering.instructions += int(counts.sum())
+    numbering.warps += shape.ctas * shape.warps
+    return recorder.counts
+
+
+def _loop(
+    linked: LinkedLaunch,
+    shape: Shape,
+    state: Any,
+    buffers: Buffers,
+    recorder: Recorder,
+    steps: np.ndarray,
+    backend: str,
+    progress: bool,
+) -> None:
+    """Run CTAs until all are done, emptying the buffers whenever they are full."""
+    warps = np.zeros((shape.warps, WARP_WORDS), np.int64)
+    tids = thread_indices(shape)
+    machine = state.warps.machine
+    buffers.reset(machine)
+    interpret = interpret_ctas(linked, state, buffers) if backend == "interpreter" else None
+    with tqdm(total=shape.ctas, desc=shape.name, unit=" CTA", disable=None if progress else True, delay=2) as bar:
+        while steps[NEXT_CTA] < shape.ctas:
+            before = int(steps[NEXT_CTA])
+            steps[LAST_CTA] = min(before + CTAS_PER_STEP, shape.ctas)
+            arguments = (state.warps, steps, warps, tids, state.shared, buffers.starts)
+            code = interpret(*arguments) if interpret else run_ctas(*arguments)
+            bar.update(int(steps[NEXT_CTA]) - before)
+            if code == FULL:
+                first = int(steps[FIRST_WARP] + steps[NEXT_CTA] * shape.warps)
+                is_open = shape.warps > 1 and steps[IN_CTA]
+                recorder.drain(machine, first if is_open else np.iinfo(np.int64).max)
+            elif code != LAUNCH_DONE:
+                raise _failure(linked, shape, machine, code)
+    recorder.drain(machine, np.iinfo(np.int64).max)
+
+
+def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int) -> UserError:
+    """The error for a code that ends a launch."""
+    owner, index = linked.at(int(machine[MACHINE["suspend_instruction"]]))
+    instruction = owner.function.body[index]
+    place = f"{shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
+    lane, address = int(machine[MACHINE["error_lane"]]), int(machine[MACHINE["error_address"]])
+    what = {
+        ILLEGAL_ADDRESS: f"lane {lane} accesses {address % 2**64:#x}, which is not allocated or not aligned",
+        TRAPPED: f"lane {lane} stops the program",
+        STACK_OVERFLOW: "calls are nested too deep",
+        TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
+        DEADLOCK: "no warp of the CTA can go on: the barriers they wait at never open",
+        LONG_STRETCH: f"lane {lane}: the traversal cannot go on (error {address})",
+    }[code]
+    return UserError(f"{place}: {what}")
