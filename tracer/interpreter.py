@@ -1,0 +1,2 @@
+"""placeholder"""
+def interpret_ctas(*a): raise NotImplementedError
