@@ -24,8 +24,8 @@ class MachineCode:
     engine: llvm.ExecutionEngine
 
 
-@cache
 def _target() -> llvm.TargetMachine:
+    """A new one each time: an execution engine takes its target machine with it when it goes."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
@@ -64,13 +64,12 @@ def compile_program(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[s
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
     path = cache_root() / "machine-code" / f"{content_key(functions, symbols)}.o"
-    target = _target()
     try:
         data = path.read_bytes()
     except OSError:
         data = _translate(lower_program(functions, symbols))
         _keep(path, data)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     addresses = [engine.get_function_address(f"f{f.number}") for f in functions]
