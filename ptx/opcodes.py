@@ -156,24 +156,17 @@ def _operation_class(opcode: str, operation_class: str, types: tuple[str, ...]) 
     return "int"
 
 
-def known(instruction: Instruction, function: Function, source_name: str = "") -> Opcode:
-    """The row of an instruction's opcode. Raises UserError naming an opcode without one, and its line."""
-    found = lookup(instruction.opcode, instruction.modifiers)
-    if found is None:
-        place = f"{source_name}:{instruction.position.line}:{instruction.position.column}: "
-        raise UserError(
-            f"{place.lstrip(':')}opcode '{instruction.full_opcode}' of function '{function.name}' is not one that can "
-            f"be executed or analysed, in: {instruction.text}"
-        )
-    return found
-
-
 def describe(instruction: Instruction, function: Function) -> Description:
     """Class, memory access and registers of one instruction of ``function``.
 
     Raises UserError naming the opcode and its line when the table has no row for it.
     """
-    opcode = known(instruction, function)
+    opcode = lookup(instruction.opcode, instruction.modifiers)
+    if opcode is None:
+        raise UserError(
+            f"line {instruction.position.line}: opcode '{instruction.full_opcode}' of function '{function.name}' "
+            f"is not one that can be executed or analysed, in: {instruction.text}"
+        )
     destinations: list[str] = []
     sources: list[str] = []
     if instruction.guard is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from formats.errors import UserError
 from formats.trace import UNITS
 from ptx.cfg import END, Cfg, build
 from ptx.characterise import Characterisation, characterise
@@ -47,8 +48,7 @@ class Program:
     def tables(self, pipeline: str = "rtx2060") -> dict[str, Columns]:
         """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/trace.py``).
 
-        Ragged columns are ``x`` with ``x_offset`` (uint64, rows + 1). Raises UserError for an unknown pipeline or an
-        opcode without a row in the opcode table.
+        Ragged columns are ``x`` with ``x_offset`` (uint64, rows + 1). Raises UserError for an unknown pipeline.
         """
         chosen = pipeline_named(pipeline)
         characterised = [
@@ -136,12 +136,17 @@ def link(
 ) -> Program:
     """Number the blocks and instructions of the functions that one launch can run.
 
-    ``first_block`` and ``first_instruction`` are where a launch after others starts to count. Raises UserError for a
-    branch to a label that does not exist.
+    ``first_block`` and ``first_instruction`` are where a launch after others starts to count. Raises UserError, with
+    file and line, for a branch to a label that does not exist and for an opcode without a row in the opcode table.
     """
     block_base, instruction_base, cfgs = [], [], []
-    for _, function in functions:
-        cfg = build(function)
+    for module, function in functions:
+        try:
+            cfg = build(function)
+            for instruction in function.body:
+                describe(instruction, function)
+        except UserError as error:
+            raise UserError(f"{module.source_name}: {error}") from None
         cfgs.append(cfg)
         block_base.append(first_block)
         instruction_base.append(first_instruction)

@@ -68,8 +68,9 @@ def random_body(seed: int) -> str:
     for index in range(random_.randrange(4, 40)):
         a, b, c = (random_.randrange(5) for _ in range(3))
         lines.append(f"L{index}: " + random_.choice([
-            f"add.s32 %r{a}, %r{b}, %r{c};", f"fma.rn.f32 %f{a}, %f{b}, %f{c}, %f{a};", f"ld.global.f32 %f{a}, [%rd{b}];",
-            f"rcp.approx.f32 %f{a}, %f{b};", f"@%p{a} ld.shared.u32 %r{b}, [%r{c}];", f"setp.lt.s32 %p{a}, %r{b}, 3;",
+            f"add.s32 %r{a}, %r{b}, %r{c};", f"fma.rn.f32 %f{a}, %f{b}, %f{c}, %f{a};",
+            f"ld.global.f32 %f{a}, [%rd{b}];", f"rcp.approx.f32 %f{a}, %f{b};",
+            f"@%p{a} ld.shared.u32 %r{b}, [%r{c}];", f"setp.lt.s32 %p{a}, %r{b}, 3;",
             f"@%p{a} bra L{random_.randrange(index + 1)};", f"atom.global.add.u32 %r{a}, [%rd{b}], %r{c};",
             f"st.global.f32 [%rd{a}], %f{b};", f"div.rn.f64 %fd{a}, %fd{b}, %fd{c};", f"@%p{a} ret;",
             f"call (%r{a}), _optix_trace_1, (%r{b});", f"call (%r{a}), _optix_get_payload, (%r{b});",

@@ -74,7 +74,7 @@ def test_liveness_is_its_definition(kernel, seed) -> None:
     ("mov.u32 %r1, 0; mov.u32 %r2, 1; st.global.u32 [0], %r1; st.global.u32 [0], %r2; ret;", 2),
     ("mov.u64 %rd1, 0; mov.f64 %fd1, %fd2; st.global.f64 [%rd1], %fd1; ret;", 4),
     ("setp.eq.s32 %p1, 0, 0; @%p1 mov.u32 %r1, 0; st.global.u32 [0], %r1; ret;", 1),
-    (".reg .v4 .f32 %v; mov.f32 %v.x, 0f00000000; mov.f32 %v.w, 0f00000000; st.global.v2.f32 [0], {%v.r, %v.a}; ret;", 2),
+    (".reg .v4 .f32 %v; mov.f32 %v.x, %f1; mov.f32 %v.w, %f1; st.global.v2.f32 [0], {%v.r, %v.a}; ret;", 2),
     ("st.global.u32 [0], %r5; ret;", 0),
 ])  # fmt: skip
 def test_register_counts(kernel, body, count) -> None:
