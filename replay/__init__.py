@@ -1,1 +1,15 @@
-"""Placeholder, replaced by the package's owner."""
+"""Trace and GPU description to cycles: ``simulate`` replays a trace, ``python -m replay`` writes the result."""
+
+from pathlib import Path
+from typing import Any
+
+from formats.code_cache import use_numba_cache
+
+use_numba_cache(Path(__file__).parent)
+
+
+def simulate(*arguments: Any, **options: Any) -> Any:
+    """``replay.simulate.simulate``, imported when it is called: it brings numba with it."""
+    from replay.driver import simulate as run
+
+    return run(*arguments, **options)

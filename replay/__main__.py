@@ -1,0 +1,86 @@
+"""``python -m replay``: a trace and a GPU description in, cycles, metrics and a result folder out."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from formats.command import run
+from formats.errors import UserError
+
+EXAMPLE = """example:
+  python -m replay traces/cornell.trace --gpu mobile --set l1.bytes=32768 --out results/cornell.result
+  python -m replay --explain rtx2060"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m replay",
+        description="Replay a trace on a GPU description: reads NAME.trace (or NAME.trace.h5) and gpu.toml, prints the "
+        "metrics, and writes NAME.result with metrics, counters, timeline and per-pixel work.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("trace", nargs="?", type=Path, help="trace to replay")
+    made.add_argument("--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)")
+    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
+                      help="change one value of the description, such as scheduler.policy=lrr; may be repeated")  # fmt: skip
+    made.add_argument("--scale", type=int, default=1, metavar="K", help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")
+    made.add_argument("--quantum", type=int, metavar="CYCLES", help="cycles between two barriers; changes no result (default: the longest that is exact)")
+    made.add_argument("--threads", type=int, default=1, help="threads that share the SMs; changes no result (default: 1)")
+    made.add_argument("--characterisation", type=Path, metavar="FILE", help="Parquet file of instruction latencies to use instead of the trace's own")
+    made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
+    made.add_argument("--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave")
+    return made
+
+
+def main() -> None:
+    """Parse, replay, print, write."""
+    arguments = parser().parse_args()
+    if arguments.explain:
+        from replay.gpu_description import explain
+
+        print("\n".join(explain(arguments.explain, arguments.assignments)))
+        return
+    if arguments.trace is None:
+        raise UserError("a trace is needed, such as traces/cornell.trace; --help shows an example")
+    if arguments.out is not None and arguments.out.suffix != ".result":
+        raise UserError(f"--out {arguments.out}: must end in .result")
+    replay_trace(arguments)
+
+
+def replay_trace(arguments: argparse.Namespace) -> None:
+    """Replay one trace, with a progress bar of retired warps."""
+    from tqdm import tqdm
+
+    from formats.reader import open_trace
+    from replay.driver import simulate
+    from replay.gpu_description import load
+    from replay.metrics import table
+
+    trace = open_trace(arguments.trace)
+    gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
+    with tqdm(total=trace.rows("warps"), unit="warp", desc="replay", disable=None, delay=2) as bar:
+        result = simulate(
+            trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation,
+            lambda retired, total: bar.update(retired - bar.n),
+        )  # fmt: skip
+    print(f"{arguments.trace.name} on {gpu.name}")
+    print(table(result))
+    if arguments.out is not None:
+        result.write(arguments.out, provenance(arguments))
+        print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+def provenance(arguments: argparse.Namespace) -> dict[str, object]:
+    """How the result was made; nothing that changes no result, so that equal replays are equal files."""
+    from dataclasses import asdict
+
+    from replay.gpu_description import load
+
+    gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
+    return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)}
+
+
+if __name__ == "__main__":
+    run("replay", main)

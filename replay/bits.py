@@ -1,0 +1,46 @@
+"""Bit masks as 64-bit integers, and sets kept in chained hash tables: what every unit is built from."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+FAR = 1 << 62  # a time that never comes
+HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, mask: Any) -> Any:
+    """Number of the lowest set bit of an int64 (64 for 0)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def count_bits(typing_context: Any, mask: Any) -> Any:
+    """Set bits of an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
+    """Logical shift of an int64: zeros come in at the top."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.lshr(arguments[0], arguments[1])
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@njit(cache=True)
+def bucket(key: int, buckets: int) -> int:
+    """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly."""
+    return ((key * HASH_FACTOR) >> 40) & (buckets - 1)

@@ -1,0 +1,148 @@
+"""TOML to frozen dataclasses, strictly: every key known, every key given, every value of its type and in its range.
+
+A description is a tree of dataclasses. Each field says its unit and meaning with ``value``; where a number comes from
+stands in the file, as the comment on its line, so that it can be read beside the number and printed by ``explain``.
+"""
+
+import dataclasses
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from formats.errors import UserError
+
+SECTION = re.compile(r"^\s*\[([\w.]+)\]")
+ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)(?:#\s*(.*))?$")
+
+
+class LawError(ValueError):
+    """A cross-field law of a description does not hold."""
+
+
+def value(unit: str, doc: str, minimum: int | None = None, choices: tuple[str, ...] = ()) -> Any:
+    """A field of a description: unit, meaning, least permitted number, permitted words."""
+    return dataclasses.field(metadata={"unit": unit, "doc": doc, "minimum": minimum, "choices": choices})
+
+
+def law(holds: bool, sentence: str) -> None:
+    """A cross-field law; ``LawError`` with the sentence when it does not hold."""
+    if not holds:
+        raise LawError(sentence)
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A TOML file with the place and the comment of every key, by dotted path."""
+
+    name: str
+    values: dict[str, Any]
+    lines: dict[str, int]
+    comments: dict[str, str]
+
+    def place(self, path: str) -> str:
+        """``file:line`` of a key, or of the nearest section above it."""
+        while path and path not in self.lines:
+            path = path.rpartition(".")[0]
+        return f"{self.name}:{self.lines[path]}" if path else self.name
+
+
+def read_text(path: Path) -> Text:
+    """Read and scan a TOML file; ``UserError`` with the line when it is missing or no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such GPU description") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: must be TOML: {error}") from None
+    lines, comments = scan(text)
+    return Text(str(path), values, lines, comments)
+
+
+def scan(text: str) -> tuple[dict[str, int], dict[str, str]]:
+    """Line number and comment of every key of a TOML text whose assignments take one line each."""
+    lines: dict[str, int] = {}
+    comments: dict[str, str] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := SECTION.match(line):
+            section = match[1] + "."
+            lines[match[1]] = number
+        elif match := ASSIGNMENT.match(line):
+            lines[section + match[1]] = number
+            comments[section + match[1]] = (match[2] or "").strip()
+    return lines, comments
+
+
+def override(text: Text, assignments: list[str]) -> Text:
+    """The same text with ``key=value`` assignments (``--set``) applied; values are TOML, bare words are strings."""
+    values = {key: dict(entry) if isinstance(entry, dict) else entry for key, entry in text.values.items()}
+    comments, lines = dict(text.comments), dict(text.lines)
+    for assignment in assignments:
+        path, equals, literal = assignment.partition("=")
+        path = path.strip()
+        if not equals or not path:
+            raise UserError(f"--set {assignment}: must be key=value, such as l1.lines=256")
+        section, _, key = path.rpartition(".")
+        holder = values
+        for step in filter(None, section.split(".")):
+            holder = holder.setdefault(step, {})
+            if not isinstance(holder, dict):
+                raise UserError(f"--set {assignment}: {section} is a value, not a section")
+        holder[key] = parse_literal(literal.strip())
+        comments[path] = "set on the command line"
+        lines.pop(path, None)
+    return Text(text.name, values, lines, comments)
+
+
+def parse_literal(literal: str) -> Any:
+    """A TOML value, or the word itself."""
+    try:
+        return tomllib.loads(f"value = {literal}")["value"]
+    except tomllib.TOMLDecodeError:
+        return literal
+
+
+def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
+    """Make ``cls`` from a TOML table, or raise one ``UserError`` that names file, line, dotted path and what must hold."""
+    if not isinstance(raw, dict):
+        raise UserError(f"{text.place(path)}: {path} must be a section, not {raw!r}")
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    hints = get_type_hints(cls)
+    prefix = f"{path}." if path else ""
+    for key in raw:
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, 1, 0.0)
+            raise UserError(f"{text.place(prefix + key)}: unknown key {prefix}{key}; did you mean {prefix}{near[0]}?")
+    given = {}
+    for name, field in fields.items():
+        if name not in raw:
+            raise UserError(f"{text.place(path)}: missing key {prefix}{name} ({field.metadata.get('doc', 'section')})")
+        if dataclasses.is_dataclass(hints[name]):
+            given[name] = build(hints[name], text, raw[name], prefix + name)  # type: ignore[arg-type]
+        else:
+            given[name] = check_value(hints[name], field, text, prefix + name, raw[name])
+    try:
+        return cls(**given)
+    except LawError as error:
+        raise UserError(f"{text.place(path)}: {path + ': ' if path else ''}{error}") from None
+
+
+def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any:
+    """One value of its type, at least its minimum and among its choices."""
+    where = text.place(path)
+    if kind == tuple[int, ...]:
+        if not isinstance(found, list) or not all(type(item) is int and item >= 0 for item in found):
+            raise UserError(f"{where}: {path} must be a list of integers that are not negative, not {found!r}")
+        return tuple(found)
+    if type(found) is not kind:
+        raise UserError(f"{where}: {path} must be {kind.__name__} ({field.metadata['unit']}), not {found!r}")
+    minimum, choices = field.metadata["minimum"], field.metadata["choices"]
+    if minimum is not None and found < minimum:
+        raise UserError(f"{where}: {path} must be at least {minimum}, not {found}")
+    if choices and found not in choices:
+        near = difflib.get_close_matches(str(found), choices, 1, 0.0)[0]
+        raise UserError(f"{where}: {path} must be one of {', '.join(choices)}, not {found!r}; did you mean {near}?")
+    return found

@@ -1,0 +1,367 @@
+"""DRAM channel: banks with row buffers, first-ready first-come-first-served, JEDEC gaps between commands.
+
+Peak rate: one column command per ``burst_ticks`` = burst_length / data_ratio, moving ``bus_bytes`` x burst_length:
+with 2 B, 16, ratio 4 and 3500 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
+A bank serves one request at a time: the oldest that hits its open row, else the oldest. Time inside a channel counts
+ticks of the DRAM's command clock. Sources: ``reference/accel-sim.md`` C and D, ``reference/vulkan-sim.md`` 1.9-1.10.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from replay.bits import FAR
+from replay.config import law, value
+
+# columns of bank: open row (or -1), request in service (or -1), oldest and youngest waiting request, and the first tick
+# at which its next activate, read, write and precharge may be issued
+ROW, SERVING, OLDEST, YOUNGEST, ACTIVATE_AT, READ_AT, WRITE_AT, PRECHARGE_AT = range(8)
+# columns of request: bank, row, column commands left, is a write, L2 entry to fill, next request of the bank, slice
+BANK, REQUEST_ROW, LEFT, IS_WRITE, ENTRY, NEXT, SLICE = range(7)
+# columns of channel: tick of the next activate of any bank, read, write (bus gaps), row command bus,
+# the next command (cached): its tick and bank; requests in the scheduler, incoming head and tail, returned head and
+# tail, requests under way, tick up to which the channel counts as active, first free request
+ACTIVATE_GAP, READ_GAP, WRITE_GAP, ROW_BUS, NEXT_TICK, NEXT_BANK, SCHEDULED, IN_HEAD, IN_TAIL, OUT_HEAD, OUT_TAIL, \
+    UNDER_WAY, ACTIVE_UNTIL, FREE, BUSY_FROM = range(15)  # fmt: skip
+READS, WRITES, ACTIVATES, PRECHARGES, BUSY_TICKS, ACTIVE_TICKS = range(6)
+COUNTERS = ("reads", "writes", "activates", "precharges", "data_ticks", "active_ticks")
+(T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS, GROUPS,
+ COMMANDS_PER_SECTOR, QUEUE, IN_FLIGHT, NUMERATOR, DENOMINATOR, LATENCY) = range(22)  # fmt: skip
+EXTRA = 16  # room for the write-backs of one more miss
+
+
+@dataclass(frozen=True)
+class Spec:
+    """DRAM behind one memory controller."""
+
+    clock_khz: int = value("kHz", "Command clock", 1)
+    bus_bytes: int = value("bytes", "Width of the data bus", 1)
+    burst_length: int = value("count", "Transfers of a column command", 1)
+    data_ratio: int = value("count", "Transfers per tick of the command clock", 1)
+    banks: int = value("count", "Banks of a channel", 1)
+    bank_groups: int = value("count", "Bank groups of a channel", 1)
+    queue_entries: int = value("requests", "Requests the scheduler chooses among", 1)
+    in_flight_entries: int = value("requests", "Requests of a channel between the L2 and their data", 8)
+    latency_cycles: int = value("cycles", "Fixed latency from the L2 to the scheduler, in core cycles", 0)
+    row_bytes: int = value("bytes", "Bytes of a row of a bank", 128)
+    ccd: int = value("ticks", "Column to column command (tCCD)", 1)
+    ccd_long: int = value("ticks", "Column to column command in one bank group (tCCDL)", 1)
+    rrd: int = value("ticks", "Activate to activate of another bank (tRRD)", 1)
+    rcd: int = value("ticks", "Activate to read (tRCD)", 1)
+    ras: int = value("ticks", "Activate to precharge (tRAS)", 1)
+    rp: int = value("ticks", "Precharge to activate (tRP)", 1)
+    rc: int = value("ticks", "Activate to activate of one bank (tRC)", 1)
+    cl: int = value("ticks", "Read to its first data (CL)", 1)
+    wl: int = value("ticks", "Write to its first data (WL)", 1)
+    cdlr: int = value("ticks", "Last written data to a read (tCDLR)", 0)
+    wr: int = value("ticks", "Last written data to a precharge (tWR)", 0)
+    rtpl: int = value("ticks", "Read to precharge in one bank group (tRTPL)", 0)
+
+    def __post_init__(self) -> None:
+        law(self.burst_length % self.data_ratio == 0, "burst_length must be a multiple of data_ratio")
+        law(self.banks % self.bank_groups == 0, "banks must be a multiple of bank_groups")
+        law(32 % self.atom_bytes == 0, f"bus_bytes x burst_length ({self.atom_bytes}) must divide a sector, 32 bytes")
+        law(self.row_bytes % 128 == 0, "row_bytes must be a multiple of 128")
+        law(self.rc >= self.ras, f"rc ({self.rc}) must be at least ras ({self.ras})")
+
+    @property
+    def atom_bytes(self) -> int:
+        """Bytes of a column command: bus_bytes x burst_length."""
+        return self.bus_bytes * self.burst_length
+
+    @property
+    def burst_ticks(self) -> int:
+        """Ticks the data bus is taken by a column command: burst_length / data_ratio."""
+        return self.burst_length // self.data_ratio
+
+    @property
+    def bytes_per_second(self) -> int:
+        """Peak rate of a channel: atom_bytes / burst_ticks x clock."""
+        return self.atom_bytes * self.clock_khz * 1000 // self.burst_ticks
+
+    @property
+    def write_to_read_ticks(self) -> int:
+        """Write to read command: WL + burst + tCDLR."""
+        return self.wl + self.burst_ticks + self.cdlr
+
+    @property
+    def read_to_write_ticks(self) -> int:
+        """Read to write command: CL + burst + 2 - WL."""
+        return self.cl + self.burst_ticks + 2 - self.wl
+
+
+class State(NamedTuple):
+    """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
+
+    channel: np.ndarray  # int64[channels, 15]
+    bank: np.ndarray  # int64[channels * banks, 8]
+    group: np.ndarray  # int64[channels * groups, 3]: first tick of a column command, of a precharge, unused
+    request: np.ndarray  # int64[channels * capacity, 7]
+    incoming: np.ndarray  # int64[channels * capacity, 2]: tick it reaches the scheduler, request
+    returned: np.ndarray  # int64[channels * capacity, 3]: core cycle, L2 entry, slice
+    gap: np.ndarray  # int64[22]: the T_ constants and sizes
+    stats: np.ndarray  # int64[channels, 6]
+    capacity: int
+
+
+def make_state(spec: Spec, channels: int, core_khz: int) -> State:
+    """Idle channels with closed rows."""
+    capacity = 1 << (spec.in_flight_entries + EXTRA - 1).bit_length()
+    bank = np.zeros((channels * spec.banks, 8), np.int64)
+    bank[:, (ROW, SERVING, OLDEST, YOUNGEST)] = -1
+    channel = np.zeros((channels, 15), np.int64)
+    channel[:, NEXT_TICK] = FAR
+    request = np.zeros((channels * capacity, 7), np.int64)
+    request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
+    return State(
+        channel,
+        bank,
+        np.zeros((channels * spec.bank_groups, 3), np.int64),
+        request,
+        np.zeros((channels * capacity, 2), np.int64),
+        np.zeros((channels * capacity, 3), np.int64),
+        gaps(spec, core_khz),
+        np.zeros((channels, len(COUNTERS)), np.int64),
+        capacity,
+    )
+
+
+def gaps(spec: Spec, core_khz: int) -> np.ndarray:
+    """The command gaps in ticks, in the order of the T_ constants; the only place they are computed."""
+    burst = spec.burst_ticks
+    return np.array([
+        spec.ccd, spec.ccd_long, spec.rrd, spec.rcd, max(spec.rcd - (spec.wl + 1), 0), spec.ras, spec.rp, spec.rc,
+        spec.cl, burst, spec.read_to_write_ticks, spec.write_to_read_ticks, spec.wl + burst + spec.wr, spec.rtpl,
+        spec.banks, spec.bank_groups, 32 // spec.atom_bytes, spec.queue_entries, spec.in_flight_entries,
+        spec.clock_khz, core_khz, spec.latency_cycles,
+    ], np.int64)  # fmt: skip
+
+
+@njit(cache=True)
+def to_tick(state: State, cycle: int) -> int:
+    """The first tick that is not before a core cycle."""
+    return -((-cycle * state.gap[NUMERATOR]) // state.gap[DENOMINATOR])
+
+
+@njit(cache=True)
+def to_cycle(state: State, tick: int) -> int:
+    """The first core cycle that is not before a tick."""
+    return -((-tick * state.gap[DENOMINATOR]) // state.gap[NUMERATOR])
+
+
+@njit(cache=True)
+def has_room(state: State, channel: int, requests: int) -> bool:
+    """Whether that many requests more may be under way."""
+    return state.channel[channel, UNDER_WAY] + requests <= state.gap[IN_FLIGHT]
+
+
+@njit(cache=True)
+def push(state: State, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
+    """Send a sector's request down to the scheduler; a read calls back with ``entry`` of slice ``part``."""
+    ch, base = state.channel, channel * state.capacity
+    at = ch[channel, FREE]
+    request = state.request
+    ch[channel, FREE] = request[base + at, NEXT]
+    request[base + at, BANK] = bank
+    request[base + at, REQUEST_ROW] = row
+    request[base + at, LEFT] = state.gap[COMMANDS_PER_SECTOR]
+    request[base + at, IS_WRITE] = is_write
+    request[base + at, ENTRY] = entry
+    request[base + at, NEXT] = -1
+    request[base + at, SLICE] = part
+    tail = base + (ch[channel, IN_TAIL] & (state.capacity - 1))
+    state.incoming[tail, 0] = to_tick(state, cycle + state.gap[LATENCY])
+    state.incoming[tail, 1] = at
+    ch[channel, IN_TAIL] += 1
+    ch[channel, UNDER_WAY] += 1
+
+
+@njit(cache=True)
+def next_tick(state: State, channel: int) -> int:
+    """Tick of the channel's next event: a request that reaches the scheduler, or a command."""
+    ch = state.channel
+    soonest = ch[channel, NEXT_TICK]
+    if ch[channel, IN_HEAD] != ch[channel, IN_TAIL] and ch[channel, SCHEDULED] < state.gap[QUEUE]:
+        head = channel * state.capacity + (ch[channel, IN_HEAD] & (state.capacity - 1))
+        soonest = min(soonest, max(state.incoming[head, 0], ch[channel, BUSY_FROM]))
+    return soonest
+
+
+@njit(cache=True)
+def advance(state: State, channel: int) -> None:
+    """Do the channel's next event. ``next_tick`` must be a tick, not FAR."""
+    ch = state.channel
+    if ch[channel, NEXT_TICK] > next_tick(state, channel):
+        take_in(state, channel)
+    else:
+        issue(state, channel, ch[channel, NEXT_BANK], ch[channel, NEXT_TICK])
+    choose_command(state, channel)
+
+
+@njit(cache=True)
+def take_in(state: State, channel: int) -> None:
+    """The request that has waited longest reaches the scheduler and joins its bank's list."""
+    ch, base = state.channel, channel * state.capacity
+    head = base + (ch[channel, IN_HEAD] & (state.capacity - 1))
+    tick = max(state.incoming[head, 0], ch[channel, BUSY_FROM])
+    at = state.incoming[head, 1]
+    ch[channel, IN_HEAD] += 1
+    if ch[channel, SCHEDULED] == 0:
+        mark_active(state, channel, tick, tick)
+    ch[channel, BUSY_FROM] = tick
+    ch[channel, SCHEDULED] += 1
+    bank = channel * state.gap[BANKS] + state.request[base + at, BANK]
+    youngest = state.bank[bank, YOUNGEST]
+    if youngest >= 0:
+        state.request[base + youngest, NEXT] = at
+    else:
+        state.bank[bank, OLDEST] = at
+    state.bank[bank, YOUNGEST] = at
+    if state.bank[bank, SERVING] < 0:
+        pick(state, channel, bank)
+
+
+@njit(cache=True)
+def pick(state: State, channel: int, bank: int) -> None:
+    """Give a free bank its next request: the oldest that hits the open row, else the oldest."""
+    base, request = channel * state.capacity, state.request
+    row = state.bank[bank, ROW]
+    at, before = state.bank[bank, OLDEST], -1
+    while at >= 0 and request[base + at, REQUEST_ROW] != row:
+        at, before = request[base + at, NEXT], at
+    if at < 0:
+        at, before = state.bank[bank, OLDEST], -1
+    state.bank[bank, SERVING] = at
+    if at < 0:
+        return
+    after = request[base + at, NEXT]
+    if before < 0:
+        state.bank[bank, OLDEST] = after
+    else:
+        request[base + before, NEXT] = after
+    if after < 0:
+        state.bank[bank, YOUNGEST] = before
+
+
+@njit(cache=True)
+def choose_command(state: State, channel: int) -> None:
+    """Find the command that may be issued first; column commands go before row commands, then the lower bank."""
+    ch, gap = state.channel, state.gap
+    banks = gap[BANKS]
+    best, best_bank = FAR, -1
+    for index in range(banks):
+        bank = channel * banks + index
+        if state.bank[bank, SERVING] >= 0:
+            tick = 2 * earliest(state, channel, bank)
+            if state.bank[bank, ROW] != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]:
+                tick += 1
+            if tick < best:
+                best, best_bank = tick, bank
+    ch[channel, NEXT_TICK] = best >> 1 if best_bank >= 0 else FAR
+    ch[channel, NEXT_BANK] = best_bank
+
+
+@njit(cache=True)
+def earliest(state: State, channel: int, bank: int) -> int:
+    """First tick at which the next command of the bank's request may be issued."""
+    ch, request = state.channel, channel * state.capacity + state.bank[bank, SERVING]
+    now = ch[channel, BUSY_FROM]
+    row = state.bank[bank, ROW]
+    group = channel * state.gap[GROUPS] + bank % state.gap[GROUPS]
+    if row < 0:
+        return max(now, state.bank[bank, ACTIVATE_AT], ch[channel, ACTIVATE_GAP], ch[channel, ROW_BUS])
+    if row != state.request[request, REQUEST_ROW]:
+        return max(now, state.bank[bank, PRECHARGE_AT], state.group[group, 1], ch[channel, ROW_BUS])
+    if state.request[request, IS_WRITE]:
+        return max(now, state.bank[bank, WRITE_AT], ch[channel, WRITE_GAP], state.group[group, 0])
+    return max(now, state.bank[bank, READ_AT], ch[channel, READ_GAP], state.group[group, 0])
+
+
+@njit(cache=True)
+def issue(state: State, channel: int, bank: int, tick: int) -> None:
+    """Issue the next command of a bank's request at ``tick`` and set the gaps that follow from it."""
+    ch, gap, rows = state.channel, state.gap, state.bank
+    ch[channel, BUSY_FROM] = tick
+    request = channel * state.capacity + rows[bank, SERVING]
+    if rows[bank, ROW] < 0:
+        rows[bank, ROW] = state.request[request, REQUEST_ROW]
+        rows[bank, READ_AT] = tick + gap[T_RCD]
+        rows[bank, WRITE_AT] = tick + gap[T_RCDW]
+        rows[bank, PRECHARGE_AT] = tick + gap[T_RAS]
+        rows[bank, ACTIVATE_AT] = tick + gap[T_RC]
+        ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
+        ch[channel, ROW_BUS] = tick + 1
+        state.stats[channel, ACTIVATES] += 1
+        mark_active(state, channel, tick, tick + gap[T_RC])
+    elif rows[bank, ROW] != state.request[request, REQUEST_ROW]:
+        rows[bank, ROW] = -1
+        rows[bank, ACTIVATE_AT] = max(rows[bank, ACTIVATE_AT], tick + gap[T_RP])
+        ch[channel, ROW_BUS] = tick + 1
+        state.stats[channel, PRECHARGES] += 1
+        mark_active(state, channel, tick, tick + gap[T_RP])
+    else:
+        issue_column(state, channel, bank, tick)
+
+
+@njit(cache=True)
+def issue_column(state: State, channel: int, bank: int, tick: int) -> None:
+    """A read or write command moves one atom; the last one of a request ends it and frees its bank."""
+    ch, gap, rows = state.channel, state.gap, state.bank
+    request = channel * state.capacity + rows[bank, SERVING]
+    group = channel * gap[GROUPS] + bank % gap[GROUPS]
+    state.group[group, 0] = tick + gap[T_CCDL]
+    if state.request[request, IS_WRITE]:
+        ch[channel, WRITE_GAP] = max(ch[channel, WRITE_GAP], tick + gap[T_CCD])
+        ch[channel, READ_GAP] = max(ch[channel, READ_GAP], tick + max(gap[T_CCD], gap[T_WTR]))
+        hold = gap[T_WTP]
+        state.stats[channel, WRITES] += 1
+    else:
+        ch[channel, READ_GAP] = max(ch[channel, READ_GAP], tick + gap[T_CCD])
+        ch[channel, WRITE_GAP] = max(ch[channel, WRITE_GAP], tick + max(gap[T_CCD], gap[T_RTW]))
+        state.group[group, 1] = tick + gap[T_RTPL]
+        hold = gap[T_BURST]
+        state.stats[channel, READS] += 1
+    rows[bank, PRECHARGE_AT] = max(rows[bank, PRECHARGE_AT], tick + hold)
+    state.stats[channel, BUSY_TICKS] += gap[T_BURST]
+    mark_active(state, channel, tick, tick + hold)
+    state.request[request, LEFT] -= 1
+    if state.request[request, LEFT] == 0:
+        finish(state, channel, bank, tick)
+
+
+@njit(cache=True)
+def finish(state: State, channel: int, bank: int, tick: int) -> None:
+    """End a bank's request: a read's data returns after CL and its burst; the bank takes its next request."""
+    ch, base = state.channel, channel * state.capacity
+    at = state.bank[bank, SERVING]
+    if state.request[base + at, IS_WRITE]:
+        ch[channel, UNDER_WAY] -= 1
+    else:
+        tail = base + (ch[channel, OUT_TAIL] & (state.capacity - 1))
+        state.returned[tail, 0] = to_cycle(state, tick + state.gap[T_CL] + state.gap[T_BURST])
+        state.returned[tail, 1] = state.request[base + at, ENTRY]
+        state.returned[tail, 2] = state.request[base + at, SLICE]
+        ch[channel, OUT_TAIL] += 1
+    state.request[base + at, NEXT] = ch[channel, FREE]
+    ch[channel, FREE] = at
+    ch[channel, SCHEDULED] -= 1
+    pick(state, channel, bank)
+
+
+@njit(cache=True)
+def mark_active(state: State, channel: int, since: int, until: int) -> None:
+    """Count the ticks in which a request waits or a bank's timer runs; the channel was active while it had requests."""
+    ch = state.channel
+    if ch[channel, SCHEDULED] == 0:
+        since = max(since, ch[channel, ACTIVE_UNTIL])
+        ch[channel, ACTIVE_UNTIL] = since
+    if until > ch[channel, ACTIVE_UNTIL]:
+        state.stats[channel, ACTIVE_TICKS] += until - ch[channel, ACTIVE_UNTIL]
+        ch[channel, ACTIVE_UNTIL] = until
+
+
+def stats(state: State) -> dict[str, np.ndarray]:
+    """Every counter per channel."""
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

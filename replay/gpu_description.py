@@ -1,0 +1,151 @@
+"""The GPU as a tree of unit descriptions, read from ``gpu.toml``; derived values and the laws between units."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from formats.errors import UserError
+from replay import config, dispatch, dram, l1, l2, lsu, port, rt_unit, scheduler
+from replay.config import law, value
+
+FOLDER = Path(__file__).parent / "gpu"
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryControllers:
+    """Memory partitions of the GPU."""
+
+    count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
+    l2_clock_khz: int = value("kHz", "Clock of the L2; must be the core clock", 1)
+    interconnect_clock_khz: int = value("kHz", "Clock of the interconnect; must be the core clock", 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpu:
+    """A whole GPU. Raises ``LawError`` (a ``UserError`` when read from a file) where units do not fit together."""
+
+    name: str = value("name", "Name of the GPU")
+    sm: dispatch.Spec
+    scheduler: scheduler.Spec
+    lsu: lsu.Spec
+    l1: l1.Spec
+    rt: rt_unit.Spec
+    interconnect: port.Spec
+    memory: MemoryControllers
+    l2: l2.Spec
+    dram: dram.Spec
+
+    def __post_init__(self) -> None:
+        for name in ("l2_clock_khz", "interconnect_clock_khz"):
+            clock = getattr(self.memory, name)
+            law(clock == self.sm.clock_khz, f"memory.{name} ({clock}) must be sm.clock_khz ({self.sm.clock_khz})")
+        per_set = self.l2_slices * self.l2.line_bytes * self.l2.ways
+        law(
+            self.l2.bytes % per_set == 0,
+            f"l2.bytes ({self.l2.bytes}) must be a multiple of slices x line_bytes x ways ({per_set})",
+        )
+        law(
+            self.dram.in_flight_entries >= 8,
+            f"dram.in_flight_entries must be at least 8, not {self.dram.in_flight_entries}",
+        )
+
+    @property
+    def l2_slices(self) -> int:
+        """memory.count x l2.slices_per_controller."""
+        return self.memory.count * self.l2.slices_per_controller
+
+    @property
+    def l2_sets_per_slice(self) -> int:
+        """l2.bytes / (slices x line_bytes x ways)."""
+        return self.l2.bytes // (self.l2_slices * self.l2.line_bytes * self.l2.ways)
+
+    @property
+    def dram_bytes_per_second(self) -> int:
+        """Peak DRAM bandwidth of all channels: count x atom_bytes / burst_ticks x clock."""
+        return self.memory.count * self.dram.bytes_per_second
+
+    @property
+    def l1_miss_cycles(self) -> int:
+        """Shortest way of an L1 miss to an L2 hit and back: request + L2 latency + reply."""
+        return self.request_cycles + self.interconnect.reply_cycles
+
+    @property
+    def request_cycles(self) -> int:
+        """From an SM's port to an L2 tag check: interconnect.request_cycles + l2.latency_cycles."""
+        return self.interconnect.request_cycles + self.l2.latency_cycles
+
+    @property
+    def longest_quantum(self) -> int:
+        """Longest quantum that is exact: min(l1_miss_cycles, sm.cta_launch_cycles)."""
+        return min(self.l1_miss_cycles, self.sm.cta_launch_cycles)
+
+    @property
+    def issue_per_cycle(self) -> int:
+        """Peak warp-instructions per cycle: sm.count x scheduler.count."""
+        return self.sm.count * self.scheduler.count
+
+    def scaled(self, factor: int) -> "Gpu":
+        """The same GPU with 1/``factor`` of the SMs, memory controllers and L2 capacity (Zatel, step 2).
+
+        Raises ``UserError`` when the factor does not divide both counts.
+        """
+        for what, count in (("sm.count", self.sm.count), ("memory.count", self.memory.count)):
+            if factor < 1 or count % factor:
+                raise UserError(f"GPU {self.name}: scaling factor {factor} must divide {what} ({count})")
+        return dataclasses.replace(
+            self,
+            name=f"{self.name}/{factor}" if factor > 1 else self.name,
+            sm=dataclasses.replace(self.sm, count=self.sm.count // factor),
+            memory=dataclasses.replace(self.memory, count=self.memory.count // factor),
+            l2=dataclasses.replace(self.l2, bytes=self.l2.bytes // factor),
+        )
+
+    def with_values(self, assignments: Sequence[str]) -> "Gpu":
+        """The same GPU with ``key=value`` assignments applied, checked as a file's values are."""
+        text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
+        changed = config.override(text, list(assignments))
+        return config.build(Gpu, changed, changed.values)
+
+
+def find(name: str) -> Path:
+    """The file of a GPU: a path, or the name of one that comes with the package."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
+    if name not in shipped:
+        raise UserError(f"--gpu {name}: must be a .toml file or one of {', '.join(shipped)}")
+    return FOLDER / f"{name}.toml"
+
+
+def load(name: str, assignments: Sequence[str] = ()) -> Gpu:
+    """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule."""
+    text = config.override(config.read_text(find(name)), list(assignments))
+    return config.build(Gpu, text, text.values)
+
+
+def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
+    """Every value with unit, meaning and source (its comment in the file), then every derived value."""
+    text = config.override(config.read_text(find(name)), list(assignments))
+    gpu = config.build(Gpu, text, text.values)
+    yield from explain_values(gpu, text, "")
+    yield "derived:"
+    for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
+        for key, member in vars(type(part)).items():
+            if isinstance(member, property):
+                meaning = (member.__doc__ or "").strip()
+                yield f"  {path + key:34} = {getattr(part, key)!s:<24} {meaning}"
+
+
+def explain_values(part: Any, text: config.Text, path: str) -> Iterator[str]:
+    """Lines for the values of one section and those inside it."""
+    for field in dataclasses.fields(part):
+        found, key = getattr(part, field.name), path + field.name
+        if dataclasses.is_dataclass(found):
+            yield f"[{key}]  {(type(found).__doc__ or '').strip()}"
+            yield from explain_values(found, text, key + ".")
+        else:
+            unit = field.metadata["unit"]
+            source = text.comments.get(key) or "no source given"
+            yield f"  {key:34} = {found!s:<10} {unit:<12} {field.metadata['doc']} [{source}]"

@@ -1,0 +1,303 @@
+"""L2 slice: sectored, LRU, write-back; a miss reserves its line; writes allocate without fetching (lazy fetch on read).
+
+Peak rate: one sector looked up and one response sent per cycle and slice (24 slices x 32 B x 1365 MHz = 1,048 GB/s).
+A read of a sector that was only partly written fetches it first. A miss needs an MSHR entry, a line that waits for
+nothing, and room for its write-backs in the DRAM channel; while it finds none, its slice waits, as do all behind it.
+Sets are chosen by a multiplicative hash of the line address, which spreads power-of-two strides as IPOLY does but
+works for any number of sets. Sources: ``reference/vulkan-sim.md`` 1.10, ``reference/accel-sim.md`` C.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from replay import dram
+from replay.bits import HASH_FACTOR
+from replay.config import law, value
+from replay.dram import State as Dram
+from replay.port import READ, WRITE
+
+SECTORS = 4
+FULL = 0xFFFFFFFF
+# columns of line: tag, cycle of its last use, then masks over its sectors: readable, dirty, waiting for data
+TAG, USED_AT, VALID, DIRTY, PENDING = range(5)
+# columns of slice: input head and tail, first cycle it may look up, first cycle it may respond, output head and tail,
+# free MSHR entries, waits for a fill
+HEAD, TAIL, LOOKUP_AT, RESPOND_AT, OUT_HEAD, OUT_TAIL, MSHR_FREE, BLOCKED = range(8)
+READ_HITS, READ_MISSES, SECTOR_MISSES, PENDING_HITS, WRITE_HITS, WRITE_MISSES, WRITE_BACKS, BLOCKED_TIMES = range(8)
+COUNTERS = ("read_hits", "read_line_misses", "read_sector_misses", "read_pending_hits", "write_hits", "write_misses",
+            "write_backs", "blocked_times")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spec:
+    """L2 cache of the whole GPU, in slices; each memory controller has some of them."""
+
+    bytes: int = value("bytes", "Capacity of all slices together", 4096)
+    line_bytes: int = value("bytes", "Length of a line, four sectors", 128)
+    ways: int = value("lines", "Lines of a set", 1)
+    slices_per_controller: int = value("count", "Slices of a memory controller, a power of two", 1)
+    latency_cycles: int = value("cycles", "From a slice's input to its tag check", 1)
+    mshr_entries: int = value("count", "Sectors of a slice that may be missing at a time", 1)
+    mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
+
+    def __post_init__(self) -> None:
+        law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
+        slices = self.slices_per_controller
+        law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
+
+
+class State(NamedTuple):
+    """All slices; set k of slice s holds rows (s * sets + k) * ways and on of ``line``."""
+
+    line: np.ndarray  # int64[slices * sets * ways, 5]
+    written: np.ndarray  # uint32[slices * sets * ways, 4]: bytes written since the sector was last readable
+    entry_of: np.ndarray  # int32[slices * sets * ways, 4]: MSHR entry a pending sector waits in
+    slice: np.ndarray  # int64[slices, 8]
+    input: np.ndarray  # int64[slices * ring, 5]: cycle, sector, kind + 4 x byte mask, tag, SM
+    output: np.ndarray  # int64[slices * ring, 3]: cycle, SM, tag
+    mshr: np.ndarray  # int64[slices * entries, 3]: line row, sector of the line, waiting requests
+    mshr_free: np.ndarray  # int32[slices, entries]
+    waiter: np.ndarray  # int64[slices * entries * merges, 2]: SM, tag
+    stats: np.ndarray  # int64[slices, 8]
+    sets: int
+    ways: int
+    ring: int
+    entries: int
+    merges: int
+    slices_per_controller: int
+    controllers: int
+    sector_row_shift: int  # log2 of sectors in a DRAM row of one bank
+    banks: int
+
+
+def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spec) -> State:
+    """Empty, cold slices. ``in_flight`` is the most requests that all SMs may have under way."""
+    slices = controllers * spec.slices_per_controller
+    sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
+    lines = slices * sets * spec.ways
+    ring = 1 << (in_flight - 1).bit_length()
+    line = np.zeros((lines, 5), np.int64)
+    line[:, TAG] = -1
+    state = State(
+        line,
+        np.zeros((lines, SECTORS), np.uint32),
+        np.zeros((lines, SECTORS), np.int32),
+        np.zeros((slices, 8), np.int64),
+        np.zeros((slices * ring, 5), np.int64),
+        np.zeros((slices * ring, 3), np.int64),
+        np.zeros((slices * spec.mshr_entries, 3), np.int64),
+        np.tile(np.arange(spec.mshr_entries, dtype=np.int32), (slices, 1)),
+        np.zeros((slices * spec.mshr_entries * spec.mshr_merges, 2), np.int64),
+        np.zeros((slices, len(COUNTERS)), np.int64),
+        sets,
+        spec.ways,
+        ring,
+        spec.mshr_entries,
+        spec.mshr_merges,
+        spec.slices_per_controller,
+        controllers,
+        (dram_spec.row_bytes // 32).bit_length() - 1,
+        dram_spec.banks,
+    )
+    state.slice[:, MSHR_FREE] = spec.mshr_entries
+    return state
+
+
+@njit(cache=True)
+def slice_of(state: State, sector: int) -> int:
+    """The slice of a sector: 256 B blocks go around the controllers, 128 B lines around a controller's slices."""
+    controller = (sector >> 3) % state.controllers
+    return controller * state.slices_per_controller + ((sector >> 2) & (state.slices_per_controller - 1))
+
+
+@njit(cache=True)
+def push_dram(state: State, memory: Dram, part: int, now: int, sector: int, is_write: int, entry: int) -> None:
+    """Send a sector to the slice's DRAM channel; the low bank bit tells neighbouring lines apart."""
+    block = (sector >> 3) // state.controllers
+    local = (block << 3) | (sector & 7)
+    column_bits = state.sector_row_shift
+    above = local >> 3 >> (column_bits - 2)
+    bank = ((above << 1) | ((local >> 2) & 1)) % state.banks
+    row = (above << 1) // state.banks
+    dram.push(memory, part // state.slices_per_controller, now, bank, row, is_write, entry, part)
+
+
+@njit(cache=True)
+def find(state: State, part: int, line: int) -> int:
+    """Row of the line address in its set, or -1."""
+    first = set_of(state, part, line)
+    for row in range(first, first + state.ways):
+        if state.line[row, TAG] == line:
+            return row
+    return -1
+
+
+@njit(cache=True)
+def set_of(state: State, part: int, line: int) -> int:
+    """First row of the set of a line address."""
+    spread = ((line * HASH_FACTOR) >> 32) & FULL
+    return (part * state.sets + ((spread * state.sets) >> 32)) * state.ways
+
+
+@njit(cache=True)
+def victim(state: State, part: int, line: int) -> int:
+    """The row to replace: an empty one, else the least recently used that waits for nothing, else -1."""
+    first = set_of(state, part, line)
+    best, best_at = -1, 1 << 62
+    for row in range(first, first + state.ways):
+        if state.line[row, TAG] < 0:
+            return row
+        if state.line[row, PENDING] == 0 and state.line[row, USED_AT] < best_at:
+            best, best_at = row, state.line[row, USED_AT]
+    return best
+
+
+@njit(cache=True)
+def allocate(state: State, memory: Dram, part: int, row: int, now: int, line: int) -> None:
+    """Give a row to a line address and write the dirty sectors of its old line back."""
+    dirty = state.line[row, DIRTY]
+    for sector in range(SECTORS):
+        if (dirty >> sector) & 1:
+            push_dram(state, memory, part, now, state.line[row, TAG] * SECTORS + sector, 1, 0)
+            state.stats[part, WRITE_BACKS] += 1
+        state.written[row, sector] = 0
+    state.line[row, TAG] = line
+    state.line[row, VALID] = 0
+    state.line[row, DIRTY] = 0
+    state.line[row, PENDING] = 0
+
+
+@njit(cache=True)
+def respond(state: State, part: int, now: int, sm: int, tag: int) -> None:
+    """Send a response, one per cycle and slice."""
+    at = max(now, state.slice[part, RESPOND_AT])
+    state.slice[part, RESPOND_AT] = at + 1
+    row = part * state.ring + (state.slice[part, OUT_TAIL] & (state.ring - 1))
+    state.slice[part, OUT_TAIL] += 1
+    state.output[row, 0] = at
+    state.output[row, 1] = sm
+    state.output[row, 2] = tag
+
+
+@njit(cache=True)
+def look_up(state: State, memory: Dram, part: int, now: int) -> bool:
+    """Serve the request at the slice's head; False when it has to wait for a fill."""
+    head = part * state.ring + (state.slice[part, HEAD] & (state.ring - 1))
+    sector, kind_and_mask = state.input[head, 1], state.input[head, 2]
+    kind, byte_mask = kind_and_mask & 3, kind_and_mask >> 2
+    tag, sm = state.input[head, 3], state.input[head, 4]
+    line, offset = sector >> 2, sector & 3
+    row = find(state, part, line)
+    bit = 1 << offset
+    if kind == WRITE:
+        return write(state, memory, part, now, line, row, offset, byte_mask, sm, tag)
+    if row >= 0 and state.line[row, VALID] & bit:
+        state.stats[part, READ_HITS] += 1
+        if kind != READ:
+            state.line[row, DIRTY] |= bit
+        state.line[row, USED_AT] = now
+        respond(state, part, now, sm, tag)
+        return True
+    if row >= 0 and state.line[row, PENDING] & bit:
+        return merge(state, part, now, row, offset, sm, tag, kind)
+    return miss(state, memory, part, now, line, row, offset, sm, tag, kind)
+
+
+@njit(cache=True)
+def merge(state: State, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
+    """Wait for a sector that is already being fetched."""
+    entry = part * state.entries + state.entry_of[row, offset]
+    waiting = state.mshr[entry, 2]
+    if waiting == state.merges:
+        return False
+    state.waiter[entry * state.merges + waiting, 0] = sm
+    state.waiter[entry * state.merges + waiting, 1] = tag
+    state.mshr[entry, 2] = waiting + 1
+    if kind != READ:
+        state.line[row, DIRTY] |= 1 << offset
+    state.line[row, USED_AT] = now
+    state.stats[part, PENDING_HITS] += 1
+    return True
+
+
+@njit(cache=True)
+def miss(
+    state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
+) -> bool:
+    """Fetch a sector; False when there is no MSHR entry, no line or no room in the channel."""
+    if state.slice[part, MSHR_FREE] == 0 or not dram.has_room(memory, part // state.slices_per_controller, 5):
+        return False
+    if row < 0:
+        row = victim(state, part, line)
+        if row < 0:
+            return False
+        allocate(state, memory, part, row, now, line)
+        state.stats[part, READ_MISSES] += 1
+    else:
+        state.stats[part, SECTOR_MISSES] += 1
+    state.slice[part, MSHR_FREE] -= 1
+    free = state.mshr_free[part, state.slice[part, MSHR_FREE]]
+    entry = part * state.entries + free
+    state.mshr[entry, 0] = row
+    state.mshr[entry, 1] = offset
+    state.mshr[entry, 2] = 1
+    state.waiter[entry * state.merges, 0] = sm
+    state.waiter[entry * state.merges, 1] = tag
+    state.entry_of[row, offset] = free
+    state.line[row, PENDING] |= 1 << offset
+    if kind != READ:
+        state.line[row, DIRTY] |= 1 << offset
+    state.line[row, USED_AT] = now
+    push_dram(state, memory, part, now, line * SECTORS + offset, 0, free)
+    return True
+
+
+@njit(cache=True)
+def write(
+    state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
+) -> bool:
+    """Write some bytes of a sector and acknowledge; a sector written in full becomes readable without a fetch."""
+    bit = 1 << offset
+    if row >= 0 and (state.line[row, VALID] | state.line[row, DIRTY] | state.line[row, PENDING]) & bit:
+        state.stats[part, WRITE_HITS] += 1
+    elif row >= 0:
+        state.stats[part, WRITE_MISSES] += 1
+    else:
+        if not dram.has_room(memory, part // state.slices_per_controller, 5):
+            return False
+        row = victim(state, part, line)
+        if row < 0:
+            return False
+        allocate(state, memory, part, row, now, line)
+        state.stats[part, WRITE_MISSES] += 1
+    written = np.int64(state.written[row, offset]) | byte_mask
+    state.written[row, offset] = written
+    state.line[row, DIRTY] |= bit
+    if written == FULL:
+        state.line[row, VALID] |= bit
+    state.line[row, USED_AT] = now
+    respond(state, part, now, sm, tag)
+    return True
+
+
+@njit(cache=True)
+def fill(state: State, part: int, now: int, free: int) -> None:
+    """A fetched sector arrived: it is readable, and all that waited for it are answered."""
+    entry = part * state.entries + free
+    row, offset = state.mshr[entry, 0], state.mshr[entry, 1]
+    state.line[row, VALID] |= 1 << offset
+    state.line[row, PENDING] &= ~(1 << offset)
+    state.written[row, offset] = 0
+    for waiting in range(state.mshr[entry, 2]):
+        at = entry * state.merges + waiting
+        respond(state, part, now, state.waiter[at, 0], state.waiter[at, 1])
+    state.mshr_free[part, state.slice[part, MSHR_FREE]] = free
+    state.slice[part, MSHR_FREE] += 1
+
+
+def stats(state: State) -> dict[str, np.ndarray]:
+    """Every counter per slice; accesses = hits + misses + pending hits."""
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -1,0 +1,79 @@
+"""Static tables of a trace to the integers the schedulers issue from."""
+
+from typing import Any
+
+import numpy as np
+
+from formats.errors import FormatError
+from formats.trace import RECORDED_SPACES, UNITS
+from replay.scheduler import STORES_SLOT
+from replay.work import ATOMIC, BARRIER, LOAD, PLAIN, STORE, Program, pack
+
+# Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
+# for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).
+DEFAULTS = {
+    "int": ("int", 4, 2), "fp32": ("sp", 4, 2), "fp64": ("dp", 39, 39), "fp16": ("sp", 4, 2), "sfu": ("sfu", 21, 8),
+    "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("texture", 200, 4),
+    "branch": ("branch", 4, 4), "barrier": ("branch", 1, 1), "fence": ("lsu", 1, 1), "trace": ("rt", 1, 1),
+    "matrix": ("tensor", 16, 16), "exit": ("branch", 1, 1),
+}  # fmt: skip
+OTHER = ("int", 1, 1)
+
+
+def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str) -> Program:
+    """Join instructions, blocks and characterisation; ``FormatError`` when they do not describe the same program.
+
+    tables            columns of ``instructions`` and ``blocks``.
+    characterisation  columns of ``characterisation``; None or empty: the defaults of each operation class.
+    """
+    instructions, blocks = tables["instructions"], tables["blocks"]
+    count = len(instructions["instruction_id"])
+    if characterisation is None or not len(characterisation["unit"]):
+        characterisation = default_characterisation(instructions)
+    if len(characterisation["unit"]) != count:
+        raise FormatError(
+            f"{place}: table characterisation must have a row per instruction ({count}),"
+            f" not {len(characterisation['unit'])}"
+        )
+    ends = blocks["first_instruction"].astype(np.int64) + blocks["instruction_count"]
+    if len(ends) and (ends.max() > count or blocks["instruction_count"].min() < 1):
+        row = int(np.argmax((ends > count) | (blocks["instruction_count"] < 1)))
+        raise FormatError(f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}")
+    kind, fences = kinds(instructions)
+    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
+    code = pack(
+        characterisation["unit"], kind, wait, characterisation["scoreboard_slot"],
+        characterisation["stall_cycles"], characterisation["initiation_cycles"],
+    )  # fmt: skip
+    return Program(code, blocks["first_instruction"].astype(np.int64), blocks["instruction_count"].astype(np.int64))
+
+
+def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """What the engine does with each instruction, and which are memory fences."""
+    classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
+    recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
+    kind = np.full(len(classes), PLAIN, np.int64)
+    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC)):
+        kind[(classes == name) & recorded] = code
+    of_a_cta = (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
+    kind[of_a_cta] = BARRIER
+    return kind, classes == "fence"
+
+
+def default_characterisation(instructions: dict[str, Any]) -> dict[str, np.ndarray]:
+    """A characterisation from the operation classes alone: every load is waited for by the next instruction."""
+    classes = instructions["operation_class"].astype(str)
+    rows = [DEFAULTS.get(name, OTHER) for name in classes]
+    loads = np.isin(classes, ("load", "atomic"))
+    wait = np.zeros(len(rows), np.int64)
+    wait[1:] = loads[:-1]
+    after = np.asarray(instructions["block_id"])
+    starts = np.ones(len(rows), bool)
+    starts[1:] = after[1:] != after[:-1]
+    return {
+        "unit": np.array([UNITS.index(row[0]) for row in rows], np.int64),
+        "stall_cycles": np.array([row[1] for row in rows], np.int64),
+        "initiation_cycles": np.array([row[2] for row in rows], np.int64),
+        "scoreboard_slot": np.where(loads, 0, -1),
+        "wait_mask": (wait.astype(bool) | starts | loads).astype(np.int64),
+    }

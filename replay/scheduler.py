@@ -1,0 +1,187 @@
+"""Warp schedulers of an SM: which warps are ready, and which of them issues next.
+
+Peak rate: one warp-instruction per cycle and scheduler, 4 per cycle and SM. Warp w belongs to scheduler w mod 4.
+A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. Each scheduler
+keeps its ready warps as a bit mask in order of age, so that the oldest is the lowest bit, and the warps that stall
+sit in a wheel of 64 cycles. ``gto`` issues from the last warp while it can, else from the oldest; ``lrr`` from the
+next warp after the last. Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from replay.bits import FAR, lowest_bit, shift_right
+from replay.config import law, value
+
+POLICIES = ("gto", "lrr")
+UNITS = 9  # formats.trace.UNITS
+WHEEL = 64
+SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
+STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
+HELD_BIT = 1 << HELD_SLOT
+ALL_SLOTS = (1 << SLOTS) - 1
+# columns of warp: visit now, end of visits, first visit, next instruction (-1: finished), end of its block, active
+# lanes, access and trace cursors, cycle its stall ends, pending slots, slots it waits for, is it parked (stall passed,
+# slots pending), its number, its CTA's place, cycle of its last accounting, lanes of its trace operation, code of its
+# next instruction, its age rank, instructions issued, threads active, end of its accesses
+(VISIT, VISIT_END, FIRST_VISIT, INSTRUCTION, BLOCK_END, MASK, ACCESS, TRACE, TRACE_END, READY_AT, PENDING, WAIT, PARKED,
+ NUMBER, CTA, SINCE, TRACE_MASK, CODE, RANK, ISSUED, THREADS, ACCESS_END) = range(22)  # fmt: skip
+WARP_COLUMNS = 22
+(WARP_INSTRUCTIONS, THREAD_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
+ UNIT_ISSUES) = range(8)  # fmt: skip
+COUNTERS = ("warp_instructions", "thread_instructions", "issue_cycles", "retired_instructions", "retired_warps",
+            "retired_ctas", "barrier_releases")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Warp schedulers of an SM."""
+
+    count: int = value("count", "Schedulers of an SM; each issues one warp-instruction per cycle", 1)
+    policy: str = value("name", "Which ready warp issues: greedy then oldest, or loose round robin", choices=POLICIES)
+
+    def __post_init__(self) -> None:
+        law(self.count <= 8, f"count must be at most 8, not {self.count}")
+
+
+class State(NamedTuple):
+    """Warps and schedulers of all SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q."""
+
+    warp: np.ndarray  # int64[sms * warps, WARP_COLUMNS]
+    pending: np.ndarray  # int32[sms * warps, SLOTS]: results still to come, per slot
+    ready: np.ndarray  # int64[sms * schedulers]: bit = rank
+    wants: np.ndarray  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
+    free_at: np.ndarray  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
+    last: np.ndarray  # int64[sms * schedulers]: warp that issued last, or -1
+    member: np.ndarray  # int64[sms * schedulers, warps]: warp of a rank
+    members: np.ndarray  # int64[sms * schedulers]
+    wheel: np.ndarray  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
+    occupied: np.ndarray  # int64[sms]: wheel places in use
+    stats: np.ndarray  # int64[sms, 7 + UNITS]
+    warps: int
+    schedulers: int
+    greedy: bool
+
+
+def make_state(spec: Spec, sms: int, warps: int) -> State:
+    """SMs without warps."""
+    rows = sms * spec.count
+    last = np.full(rows, -1, np.int64)
+    return State(
+        np.zeros((sms * warps, WARP_COLUMNS), np.int64),
+        np.zeros((sms * warps, SLOTS), np.int32),
+        np.zeros(rows, np.int64),
+        np.zeros((rows, UNITS), np.int64),
+        np.zeros((rows, UNITS), np.int64),
+        last,
+        np.zeros((rows, warps), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros((sms, WHEEL), np.int64),
+        np.zeros(sms, np.int64),
+        np.zeros((sms, len(COUNTERS) + UNITS), np.int64),
+        warps,
+        spec.count,
+        spec.policy == "gto",
+    )
+
+
+@njit(cache=True)
+def join(state: State, sm: int, warp: int) -> None:
+    """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
+    row = sm * state.schedulers + warp % state.schedulers
+    rank = state.members[row]
+    state.members[row] = rank + 1
+    state.member[row, rank] = warp
+    here = sm * state.warps + warp
+    state.warp[here, RANK] = rank
+    state.wants[row, state.warp[here, CODE] & 15] |= 1 << rank
+
+
+@njit(cache=True)
+def leave(state: State, sm: int, warp: int) -> None:
+    """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
+    row = sm * state.schedulers + warp % state.schedulers
+    rank = state.warp[sm * state.warps + warp, RANK]
+    below = (1 << rank) - 1
+    state.ready[row] = (state.ready[row] & below) | ((state.ready[row] >> 1) & ~below)
+    for unit in range(UNITS):
+        state.wants[row, unit] = (state.wants[row, unit] & below) | ((state.wants[row, unit] >> 1) & ~below)
+    state.members[row] -= 1
+    for index in range(rank, state.members[row]):
+        moved = state.member[row, index + 1]
+        state.member[row, index] = moved
+        state.warp[sm * state.warps + moved, RANK] = index
+    if state.last[row] == warp:
+        state.last[row] = -1
+
+
+@njit(cache=True)
+def stall_until(state: State, sm: int, warp: int, now: int, cycle: int) -> None:
+    """Look at the warp again at ``cycle``, or at the wheel's end when that is farther away."""
+    place = min(cycle, now + WHEEL - 1) & (WHEEL - 1)
+    state.wheel[sm, place] |= 1 << warp
+    state.occupied[sm] |= 1 << place
+
+
+@njit(cache=True)
+def next_stall_end(state: State, sm: int, now: int) -> int:
+    """The next cycle at which the wheel holds a warp, FAR without one. ``now``'s own place is empty."""
+    occupied = state.occupied[sm]
+    if occupied == 0:
+        return FAR
+    start = (now + 1) & (WHEEL - 1)
+    turned = shift_right(occupied, start)
+    if start:
+        turned |= occupied << (WHEEL - start)
+    return now + 1 + lowest_bit(turned)
+
+
+@njit(cache=True)
+def set_ready(state: State, sm: int, warp: int) -> None:
+    """The warp may issue."""
+    row = sm * state.schedulers + warp % state.schedulers
+    state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
+
+
+@njit(cache=True)
+def hold(state: State, sm: int, warp: int, slot: int, results: int) -> None:
+    """``results`` more results are to come for a slot of the warp."""
+    here = sm * state.warps + warp
+    state.pending[here, slot] += results
+    state.warp[here, PENDING] |= 1 << slot
+
+
+@njit(cache=True)
+def release(state: State, sm: int, warp: int, slot: int) -> bool:
+    """A result of a slot has come; True when the warp was parked and may go on (or has finished for good)."""
+    here = sm * state.warps + warp
+    state.pending[here, slot] -= 1
+    if state.pending[here, slot]:
+        return False
+    state.warp[here, PENDING] &= ~(1 << slot)
+    if state.warp[here, PARKED] == 0 or state.warp[here, PENDING] & state.warp[here, WAIT]:
+        return False
+    state.warp[here, PARKED] = 0
+    return True
+
+
+@njit(cache=True)
+def pick(candidates: int, last_rank: int, greedy: bool) -> int:
+    """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
+    if greedy:
+        if last_rank >= 0 and (candidates >> last_rank) & 1:
+            return last_rank
+        return lowest_bit(candidates)
+    later = candidates >> (last_rank + 1)
+    return last_rank + 1 + lowest_bit(later) if later else lowest_bit(candidates)
+
+
+def stats(state: State) -> dict[str, np.ndarray]:
+    """Every counter per SM, and the instructions issued to each unit as ``issued_UNIT``."""
+    from formats.trace import UNITS as NAMES
+
+    named = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    return named | {f"issued_{name}": state.stats[:, UNIT_ISSUES + index] for index, name in enumerate(NAMES)}

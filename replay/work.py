@@ -1,0 +1,52 @@
+"""What the warps do, as the engine reads it: the static program and a window of the dynamic trace.
+
+A static instruction is one integer (its fields are the ``*_SHIFT`` constants), a warp's work is a range of rows in
+each array of ``Work``. Rows are numbered inside the window; when the window moves, all cursors move with it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3
+NO_SLOT = 15
+LSU = 4  # place of the load/store unit in formats.trace.UNITS
+PLAIN, LOAD, STORE, ATOMIC, BARRIER = range(5)
+# columns of span
+VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST = range(6)
+
+
+class Program(NamedTuple):
+    """Static instructions and basic blocks of all kernels."""
+
+    code: np.ndarray  # int64[instructions]
+    first: np.ndarray  # int64[blocks]: first instruction
+    count: np.ndarray  # int64[blocks]: instructions
+
+
+class Work(NamedTuple):
+    """The window: the warps from ``first_warp`` on."""
+
+    block: np.ndarray  # uint32[visits]
+    mask: np.ndarray  # uint32[visits]: active lanes
+    access_key: np.ndarray  # int64[accesses]: visit of its warp << 32 | instruction
+    access_first: np.ndarray  # int64[accesses + 1]: first sector
+    conflict: np.ndarray  # uint8[accesses]: 0 for global memory, else cycles a shared access takes
+    sector: np.ndarray  # int64[sectors]: address >> 5
+    byte_mask: np.ndarray  # uint32[sectors]: bytes a store writes
+    trace_visit: np.ndarray  # int64[trace operations]: visit of its warp
+    span: np.ndarray  # int64[warps, 6]
+    first_warp: int
+
+
+def pack(
+    unit: np.ndarray, kind: np.ndarray, wait: np.ndarray, slot: np.ndarray, stall: np.ndarray, initiation: np.ndarray
+) -> np.ndarray:
+    """Pack the characterisation of instructions into ``Program.code``; a slot of -1 is none."""
+    fields = [np.asarray(column).astype(np.int64) for column in (unit, kind, wait, slot, stall, initiation)]
+    unit, kind, wait, slot, stall, initiation = fields
+    slot = np.where(slot < 0, NO_SLOT, slot)
+    return (
+        unit | kind << KIND_SHIFT | wait << WAIT_SHIFT | slot << SLOT_SHIFT
+        | np.maximum(stall, 1) << STALL_SHIFT | initiation << INITIATION_SHIFT
+    )  # fmt: skip
