@@ -60,7 +60,7 @@ def validate(dataset: Dataset) -> list[Problem]:
 
 def _problems(dataset: Dataset) -> Iterator[Problem]:
     broken: set[str] = set()
-    for law in COLUMN_LAWS:
+    for law in tqdm(COLUMN_LAWS, desc="check columns", unit="law", disable=None):
         for problem in law(dataset):
             broken.add(problem.law)
             yield problem
@@ -83,6 +83,6 @@ def _execution_problems(trace: Trace) -> Iterator[Problem]:
     rows = max(trace.rows(table) for table in ("visits", "accesses", "rays"))
     per_batch = max(1, ROWS_PER_BATCH * warps // max(1, rows))
     batches = read_batches(trace, min(per_batch, max(1, warps)))
-    for batch in tqdm(batches, desc="check", total=-(-warps // per_batch), unit="batch", disable=None):
+    for batch in tqdm(batches, desc="check warps", total=-(-warps // per_batch), unit="batch", disable=None):
         for law in EXECUTION_LAWS:
             yield from law(batch)

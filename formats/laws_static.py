@@ -8,6 +8,8 @@ from formats.arrow import Columns
 from formats.problem import Problem, where
 from formats.reader import Trace
 
+MAX_PIXELS_LISTED = 1 << 28
+
 
 def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:
     """Blocks hold all instructions, each exactly one, in order, and belong to the launch of their instructions."""
@@ -94,9 +96,11 @@ def image_is_complete(trace: Trace) -> Iterator[Problem]:
     pixels = trace.read("image", ["pixel_x", "pixel_y"])
     outside = list(_pixels_inside(law, "image", pixels, trace.image_size))
     yield from outside
-    if outside:
-        return
     width, height = trace.image_size
+    if len(pixels["pixel_x"]) != width * height:
+        yield Problem(law, "image", -1, len(pixels["pixel_x"]), f"rows must be {width} x {height}")
+    if outside or width * height > MAX_PIXELS_LISTED:
+        return
     places = pixels["pixel_y"].astype(np.int64) * width + pixels["pixel_x"]
     times = np.bincount(places, minlength=width * height)
     for place in np.flatnonzero(times != 1)[:20]:

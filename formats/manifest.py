@@ -11,6 +11,7 @@ from formats.errors import FormatError, VersionTooNew, VersionTooOld
 
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 64 << 20
+MAX_IMAGE_SIDE = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -83,6 +84,16 @@ def read_manifest(folder: Path, expected: Format) -> Manifest:
     return parse_manifest(text, str(path), expected)
 
 
+def format_of(folder: Path) -> str | None:
+    """Name of the format that a folder's manifest gives; None when there is no manifest to be read."""
+    try:
+        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = document.get("format") if isinstance(document, dict) else None
+    return name if isinstance(name, str) else None
+
+
 def parse_manifest(text: str, place: str, expected: Format) -> Manifest:
     """The manifest in ``text``; ``place`` names it in errors."""
     try:
@@ -116,8 +127,8 @@ def _image_size(raw: dict[str, Any], place: str) -> tuple[int, int] | None:
     size = raw.get("image_size")
     if size is None:
         return None
-    pair = isinstance(size, list) and len(size) == 2 and all(_is_count(v) and v > 0 for v in size)
-    _require(pair, place, f"image_size must be null or [width, height], not {size!r}")
+    pair = isinstance(size, list) and len(size) == 2 and all(_is_count(v) and 0 < v <= MAX_IMAGE_SIDE for v in size)
+    _require(pair, place, f"image_size must be null or [width, height] up to {MAX_IMAGE_SIDE}, not {size!r}")
     return size[0], size[1]
 
 

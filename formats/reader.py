@@ -98,7 +98,8 @@ class Trace(Dataset):
         """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
 
         Streams: memory holds one batch and at most one row group of each table. ``tables`` must have the column
-        ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
+        ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are not sorted by
+        warp, or name a warp beyond the last, are a ``FormatError``.
         """
         chosen = tables if isinstance(tables, Mapping) else dict.fromkeys(tables)
         streams = {name: _WarpStream(self, name, columns) for name, columns in chosen.items()}

@@ -9,10 +9,10 @@ import numpy as np
 
 from formats.arrow import Columns, offset_name
 from formats.column import STRING, Column, Table
-from formats.manifest import MANIFEST
+from formats.manifest import format_of
 from formats.prediction import PREDICTION
 from formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
-from formats.result import RESULT, Result, open_result, read_json_object
+from formats.result import RESULT, Result, open_result
 
 CELL_WIDTH = 28
 LIST_ITEMS = 3
@@ -21,9 +21,7 @@ LIST_ITEMS = 3
 def open_any(path: Path | str) -> Dataset:
     """Open a trace, result or prediction, whichever the manifest names; ``FormatError`` when it is none."""
     path = Path(path)
-    if path.suffix in HDF5_SUFFIXES or not (path / MANIFEST).is_file():
-        return open_trace(path)
-    name = read_json_object(path / MANIFEST).get("format")
+    name = None if path.suffix in HDF5_SUFFIXES else format_of(path)
     if name == RESULT.name:
         return open_result(path)
     if name == PREDICTION.name:

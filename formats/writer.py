@@ -14,7 +14,7 @@ from formats.atomic import make_partial_folder, publish_folder
 from formats.column import Format
 from formats.errors import FormatError
 from formats.groups import GroupBuffer
-from formats.manifest import MANIFEST, Manifest
+from formats.manifest import MANIFEST, Manifest, format_of
 from formats.shards import HashingFile, ShardWriter
 from formats.trace import TRACE
 
@@ -43,7 +43,7 @@ class FolderWriter:
         self.layout = layout
         self.provenance = dict(provenance or {})
         self.image_size = image_size
-        if self.path.exists() and not (self.path / MANIFEST).is_file():
+        if self.path.exists() and format_of(self.path) != layout.name:
             raise FormatError(f"{self.path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
         self._launches: list[dict[str, Any]] = []
         self._buffers: dict[str, GroupBuffer] = {}

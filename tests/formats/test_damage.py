@@ -204,6 +204,7 @@ def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path) -> None
         ({"format": "rayplay result"}, "format must be 'rayplay trace'"),
         ({"image_size": [0, 4]}, "image_size must be"),
         ({"image_size": [3, True]}, "image_size must be"),
+        ({"image_size": [3, 1 << 17]}, "image_size must be"),
         ({"tables": []}, "tables must be an object"),
         ({"tables": {}}, "tables must hold kernels"),
         ({"provenance": 3}, "provenance must be an object"),

@@ -124,6 +124,16 @@ def test_batches_of_warps_add_up(tmp_path, small_groups, warps_per_batch, contai
     assert seen == {name: trace.rows(name) for name in seen}
 
 
+def test_batches_of_warps_may_have_some_columns_only(sample: Path) -> None:
+    wanted = {"visits": ["warp_id", "block_id"], "rays": ["node", "warp_id"]}
+    trace = open_trace(sample)
+    for (_, _, part), (_, _, whole) in zip(trace.warp_batches(6, wanted), trace.warp_batches(6), strict=True):
+        assert part.keys() == wanted.keys()
+        assert set(part["rays"]) == {"node", "node_offset", "warp_id"}
+        for table, columns in part.items():
+            assert_equal_columns(columns, {name: whole[table][name] for name in columns})
+
+
 def test_arrays_can_be_written_to_and_are_contiguous(sample: Path) -> None:
     for table in TABLES:
         for name, array in open_trace(sample).read(table.name).items():
