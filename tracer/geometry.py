@@ -9,6 +9,10 @@ import math
 import numpy as np
 from numba import njit
 
+from tracer.raw_memory import load_f32
+
+Triple = tuple[np.float32, np.float32, np.float32]
+
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 SMALLEST_DIRECTION = np.float32(2.0**-80)
 """Components nearer to zero are pushed to this size for the box test, so that no product is NaN."""
@@ -17,70 +21,73 @@ FAR_SLACK = np.float32(1.0 + 6.0 * 2.0**-24 + 2.0**-22)
 HIT_FRONT, HIT_BACK, NO_HIT = 1, 2, 0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy")
 def safe_inverse(component: np.float32) -> np.float32:
     """1 / component, finite also for zero."""
     if abs(component) < SMALLEST_DIRECTION:
-        component = math.copysign(SMALLEST_DIRECTION, component)
-    return ONE / np.float32(component)
+        return ONE / np.float32(math.copysign(SMALLEST_DIRECTION, component))
+    return ONE / component
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def transform_point(
-    matrix: np.ndarray, x: np.float32, y: np.float32, z: np.float32
-) -> tuple[np.float32, np.float32, np.float32]:
-    """matrix: float32[12], a 3x4 matrix row by row."""
+@njit(cache=True, error_model="numpy")
+def transform_point(matrix: int, point: Triple) -> Triple:
+    """matrix: address of float32[12], a 3x4 matrix row by row."""
     return (
-        matrix[0] * x + matrix[1] * y + matrix[2] * z + matrix[3],
-        matrix[4] * x + matrix[5] * y + matrix[6] * z + matrix[7],
-        matrix[8] * x + matrix[9] * y + matrix[10] * z + matrix[11],
+        _row(matrix, point) + load_f32(matrix + 12),
+        _row(matrix + 16, point) + load_f32(matrix + 28),
+        _row(matrix + 32, point) + load_f32(matrix + 44),
     )
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def transform_vector(
-    matrix: np.ndarray, x: np.float32, y: np.float32, z: np.float32
-) -> tuple[np.float32, np.float32, np.float32]:
+@njit(cache=True, error_model="numpy")
+def transform_vector(matrix: int, vector: Triple) -> Triple:
     """As ``transform_point`` without the translation; the result is not normalised, so distances stay comparable."""
-    return (
-        matrix[0] * x + matrix[1] * y + matrix[2] * z,
-        matrix[4] * x + matrix[5] * y + matrix[6] * z,
-        matrix[8] * x + matrix[9] * y + matrix[10] * z,
-    )
+    return _row(matrix, vector), _row(matrix + 16, vector), _row(matrix + 32, vector)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy")
+def _row(row: int, vector: Triple) -> np.float32:
+    return load_f32(row) * vector[0] + load_f32(row + 4) * vector[1] + load_f32(row + 8) * vector[2]
+
+
+@njit(cache=True, error_model="numpy")
 def intersect_triangle(
-    corners: np.ndarray,
-    origin: tuple[np.float32, np.float32, np.float32],
-    direction: tuple[np.float32, np.float32, np.float32],
+    corners: int, origin: Triple, direction: Triple
 ) -> tuple[int, np.float32, np.float32, np.float32]:
     """Where a ray's line meets a triangle, edges included.
 
-    corners: float32[9], three vertices. Returns (NO_HIT, HIT_FRONT or HIT_BACK, t, u, v): u weighs vertex 1, v vertex
-    2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit. Watertight: the two
-    triangles of an edge compute exactly opposite values for it, so a ray cannot slip between them.
+    corners: address of float32[9], three vertices. Returns (NO_HIT, HIT_FRONT or HIT_BACK, t, u, v): u weighs vertex 1,
+    v vertex 2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit. Watertight:
+    the two triangles of an edge compute exactly opposite values for it, so a ray cannot slip between them.
     """
-    ax, ay, az = corners[0] - origin[0], corners[1] - origin[1], corners[2] - origin[2]
-    bx, by, bz = corners[3] - origin[0], corners[4] - origin[1], corners[5] - origin[2]
-    cx, cy, cz = corners[6] - origin[0], corners[7] - origin[1], corners[8] - origin[2]
+    ax, ay, az = _corner(corners, origin)
+    bx, by, bz = _corner(corners + 12, origin)
+    cx, cy, cz = _corner(corners + 24, origin)
     u = _edge(cx, cy, cz, ax, ay, az, direction)
     v = _edge(ax, ay, az, bx, by, bz, direction)
     w = _edge(bx, by, bz, cx, cy, cz, direction)
-    inside = (u >= ZERO and v >= ZERO and w >= ZERO) or (u <= ZERO and v <= ZERO and w <= ZERO)
+    inside = (min(min(u, v), w) >= ZERO) | (max(max(u, v), w) <= ZERO)
     total = u + v + w
+    if not (inside and abs(total) > ZERO):
+        return NO_HIT, ZERO, ZERO, ZERO
     e1x, e1y, e1z = bx - ax, by - ay, bz - az
     e2x, e2y, e2z = cx - ax, cy - ay, cz - az
     nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
     facing = nx * direction[0] + ny * direction[1] + nz * direction[2]
-    if not (inside and total != ZERO and facing != ZERO):
-        return NO_HIT, ZERO, ZERO, ZERO
     t = (nx * ax + ny * ay + nz * az) / facing
+    if not (abs(facing) > ZERO and t == t):
+        return NO_HIT, ZERO, ZERO, ZERO
     weight = ONE / total
     return (HIT_FRONT if facing < ZERO else HIT_BACK), t, u * weight, v * weight
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy")
+def _corner(corner: int, origin: Triple) -> Triple:
+    """A vertex relative to the ray's origin."""
+    return load_f32(corner) - origin[0], load_f32(corner + 4) - origin[1], load_f32(corner + 8) - origin[2]
+
+
+@njit(cache=True, error_model="numpy")
 def _edge(
     px: np.float32,
     py: np.float32,
@@ -88,7 +95,7 @@ def _edge(
     qx: np.float32,
     qy: np.float32,
     qz: np.float32,
-    direction: tuple[np.float32, np.float32, np.float32],
+    direction: Triple,
 ) -> np.float32:
     """On which side of the edge from p to q a ray from the origin passes; swapping p and q negates it exactly."""
     ex, ey, ez = px - qx, py - qy, pz - qz

@@ -8,13 +8,10 @@ Distances are in units of the direction's length in world space: directions are 
 """
 
 import numpy as np
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, types
 
-from tracer.bvh_layout import BLOCK_WORDS, HEADER_HIGH, HEADER_LOW, HEADER_ROOT, INTERNAL
+from tracer.bvh_layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from tracer.frame import (
-    FIELD,
-    FIELD_COUNT,
-    LANES,
     NO_PROGRAM,
     STATUS_ANY_HIT,
     STATUS_HIT,
@@ -23,31 +20,33 @@ from tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_TERMINATED,
 )
-from tracer.geometry import FAR_SLACK, safe_inverse
+from tracer.geometry import FAR_SLACK, ZERO, safe_inverse
+from tracer.raw_memory import load_f32, load_i32, load_u32, store_u32
 from tracer.traversal_lane import (
-    COMMITTED_INSTANCE,
+    COMMITTED,
+    DIRECTION,
     FLAG_FIRST_HIT,
+    FLAG_NO_CLOSEST_HIT,
     FLAGS,
+    HIT_INSTANCE,
+    HIT_RECORD,
+    MISS_INDEX,
     NO_INSTANCE,
+    ORIGIN,
     PROGRAM,
     STATUS,
+    T_MAX,
+    T_MIN,
+    VERDICT,
     commit_candidate,
+    get,
+    get_float,
+    get_triple,
     is_committed,
-    world_ray,
+    put,
 )
-from tracer.traversal_state import (
-    CONTEXT_WORDS,
-    LOG_WORDS,
-    STATE_BASE,
-    STATE_INSTANCE,
-    STATE_TOP,
-    STATE_WORDS,
-    Context,
-    as_pointer,
-    make_context,
-    open_context,
-)
-from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD, FINISHED, KIND_SHIFT, push, walk
+from tracer.traversal_state import LOG_WORDS, STATE_BASE, STATE_INSTANCE, STATE_TOP, Context, make_context, open_context
+from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD, FINISHED, KIND_SHIFT, push, root_of, walk
 
 __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 
@@ -59,114 +58,103 @@ ERRORS = {
 }
 """What a negative result of ``traverse_lane`` means."""
 
-FLAG_NO_CLOSEST_HIT = 8
-VERDICT, MISS_INDEX = FIELD["verdict"], FIELD["miss_index"]
-COMMITTED_RECORD = FIELD["committed_record"]
-_NO_PROGRAM, _NO_INSTANCE = np.uint32(NO_PROGRAM), np.uint32(NO_INSTANCE)
 
-
-@njit(cache=True, error_model="numpy")
+@njit(cache=True)
 def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
     """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
 
     context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[FIELD_COUNT, 32] (``tracer.frame``); state:
     uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table rows, bit
-    31 set on a triangle whose hit was accepted or offered to an any-hit program.
+    31 set on a triangle whose hit was accepted or offered to an any-hit program. All C-contiguous.
 
     Returns how many words of ``log`` were written, or a negative key of ``ERRORS``. Afterwards the frame's status is
     HIT, MISS, ANY_HIT or INTERSECTION and ``program`` is what runs next, NO_PROGRAM for nothing.
     """
-    shared = open_context(context)
-    floats = frame.view(np.float32)
-    count = 0
-    status = frame[STATUS, lane]
-    if status == STATUS_START:
-        frame[COMMITTED_INSTANCE, lane] = _NO_INSTANCE
-        state[STATE_TOP], state[STATE_BASE], state[STATE_INSTANCE] = 0, 0, 0
-        log[0] = shared.top_row[0]
-        count = 1
-        going = _enter(shared, frame, floats, lane, state)
-    else:
-        going = _settle(status, frame, lane)
-    if going:
-        count = walk(shared, frame, floats, state, lane, log, count)
-        if count < 0:
-            return count
-        if state[STATE_TOP] != FINISHED:
-            return count
-    return _finish(shared, frame, lane, count)
+    return _traverse(
+        context.ctypes.data, frame.ctypes.data + 4 * lane, state.ctypes.data, log.ctypes.data, np.int64(log.shape[0])
+    )
 
 
 @njit(cache=True, error_model="numpy")
-def _enter(shared: Context, frame: np.ndarray, floats: np.ndarray, lane: int, state: np.ndarray) -> bool:
+def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> int:
+    """``traverse_lane`` on addresses; lane: that of the lane's first field."""
+    shared = open_context(context)
+    status, count = get(lane, STATUS), 0
+    if status == STATUS_START:
+        put(lane, COMMITTED + HIT_INSTANCE, NO_INSTANCE)
+        store_u32(log, load_u32(shared.top_row))
+        count = 1
+        going = _enter(shared, lane, state)
+    else:
+        going = _settle(lane, status)
+    if going:
+        count = walk(shared, lane, state, log, count, capacity)
+        if count < 0 or load_u32(state + 4 * STATE_TOP) != FINISHED:
+            return count
+    return _finish(shared, lane, count)
+
+
+@njit(cache=True, error_model="numpy")
+def _enter(shared: Context, lane: int, state: int) -> bool:
     """Whether the ray is one at all and meets the bounds in the header; pushes the root when it does."""
-    origin, direction, t_min, t_max = world_ray(floats, lane)
-    total = np.float32(0.0)
-    for axis in range(3):
-        total += abs(direction[axis])
-        if not np.isfinite(origin[axis]):
-            return False
-    if not (total > np.float32(0.0) and np.isfinite(total) and t_min <= t_max):
+    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
+    near, far = get_float(lane, T_MIN), get_float(lane, T_MAX)
+    length = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
+    if not (length > ZERO and np.isfinite(length) and np.isfinite(abs(origin[0]) + abs(origin[1]) + abs(origin[2]))):
         return False
-    header = shared.floats[BLOCK_WORDS * shared.top_block :]
-    near, far = t_min, t_max
+    header = shared.image + BLOCK_BYTES * shared.top_block
     for axis in range(3):
         inverse = safe_inverse(direction[axis])
-        first = (header[HEADER_LOW + axis] - origin[axis]) * inverse
-        last = (header[HEADER_HIGH + axis] - origin[axis]) * inverse
+        first = (load_f32(header + 4 * (HEADER_LOW + axis)) - origin[axis]) * inverse
+        last = (load_f32(header + 4 * (HEADER_HIGH + axis)) - origin[axis]) * inverse
         near = max(near, min(first, last))
         far = min(far, max(first, last) * FAR_SLACK)
     if not near <= far:
         return False
-    root = shared.top_block + np.int64(shared.words[BLOCK_WORDS * shared.top_block + HEADER_ROOT] >> np.uint32(6))
-    push(state, 0, np.int64(INTERNAL) << KIND_SHIFT | root, near)
-    state[STATE_TOP] = 1
+    store_u32(state + 4 * STATE_TOP, np.uint32(1))
+    store_u32(state + 4 * STATE_BASE, np.uint32(0))
+    store_u32(state + 4 * STATE_INSTANCE, np.uint32(0))
+    push(state, 0, INTERNAL << KIND_SHIFT | root_of(shared, shared.top_block), near)
     return True
 
 
 @njit(cache=True)
-def _settle(status: int, frame: np.ndarray, lane: int) -> bool:
+def _settle(lane: int, status: int) -> bool:
     """Act on what the program decided; whether the traversal goes on."""
-    verdict = frame[VERDICT, lane]
-    first_hit = frame[FLAGS, lane] & np.uint32(FLAG_FIRST_HIT) != 0
+    verdict = get(lane, VERDICT)
+    first_hit = get(lane, FLAGS) & FLAG_FIRST_HIT != 0
     if status == STATUS_ANY_HIT:
         if verdict == VERDICT_IGNORED:
             return True
-        commit_candidate(frame, lane)
+        commit_candidate(lane)
         return not (verdict == VERDICT_TERMINATED or first_hit)
-    return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(frame, lane)))
+    return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(lane)))
 
 
 @njit(cache=True)
-def _finish(shared: Context, frame: np.ndarray, lane: int, count: int) -> int:
+def _finish(shared: Context, lane: int, count: int) -> int:
     """Status and program of a ray that has ended."""
-    if frame[COMMITTED_INSTANCE, lane] == _NO_INSTANCE:
-        frame[STATUS, lane] = STATUS_MISS
-        index = frame[MISS_INDEX, lane]
-        if index >= shared.miss_programs.shape[0]:
+    if get(lane, COMMITTED + HIT_INSTANCE) == NO_INSTANCE:
+        put(lane, STATUS, STATUS_MISS)
+        index = get(lane, MISS_INDEX)
+        if index >= shared.miss_record_count:
             return ERROR_MISS_INDEX
-        program = shared.miss_programs[index]
+        program = np.int64(load_i32(shared.miss_programs + 4 * index))
     else:
-        frame[STATUS, lane] = STATUS_HIT
-        record = frame[COMMITTED_RECORD, lane]
-        if record >= shared.hit_records.shape[0]:
+        put(lane, STATUS, STATUS_HIT)
+        record = get(lane, COMMITTED + HIT_RECORD)
+        if record >= shared.hit_record_count:
             return ERROR_RECORD
-        program = shared.hit_records[record, 0]
-        if frame[FLAGS, lane] & np.uint32(FLAG_NO_CLOSEST_HIT):
+        program = np.int64(load_i32(shared.hit_records + 12 * record))
+        if get(lane, FLAGS) & FLAG_NO_CLOSEST_HIT:
             program = -1
-    frame[PROGRAM, lane] = _NO_PROGRAM if program < 0 else np.uint32(program)
+    put(lane, PROGRAM, NO_PROGRAM if program < 0 else program)
     return count
 
 
 @cfunc(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64), cache=True)
 def _traverse_lane_raw(context: int, frame: int, state: int, lane: int, log: int) -> int:
-    return traverse_lane(
-        carray(as_pointer(context), (CONTEXT_WORDS,), np.int64),
-        carray(as_pointer(frame), (FIELD_COUNT, LANES), np.uint32),
-        carray(as_pointer(state), (STATE_WORDS,), np.uint32),
-        lane,
-        carray(as_pointer(log), (LOG_WORDS,), np.uint32),
-    )
+    return _traverse(context, frame + 4 * lane, state, log, LOG_WORDS)
 
 
 def traverse_lane_address() -> int:

@@ -10,7 +10,16 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tracer.bvh_layout import NODE_EXPONENT_BYTES, NODE_HIGH_BYTES, NODE_LOW_BYTES, NODE_ORIGIN, WIDTH
+from tracer.bvh_layout import (
+    INSTANCE,
+    INTERNAL,
+    NODE_CHILD_BYTES,
+    NODE_EXPONENT_BYTES,
+    NODE_HIGH_BYTES,
+    NODE_LOW_BYTES,
+    NODE_ORIGIN,
+    WIDTH,
+)
 from tracer.geometry import FAR_SLACK
 
 LANES = 8
@@ -18,11 +27,13 @@ LANES = 8
 _I8, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 _BYTES, _FLOATS = ir.VectorType(_I8, LANES), ir.VectorType(_F32, LANES)
 EXPONENT_BIAS = 127 - 8
+INTERNAL_SHIFT, INSTANCE_SHIFT = 8, 16
 
 
 @intrinsic
 def hit_children(typing_context: Any, node: Any, origin: Any, inverse: Any, t_min: Any, t_max: Any, entry: Any) -> Any:
-    """Bit i is set where child slot i may be hit within t_min and t_max (slots without a child give any bit).
+    """Which children of a node may be hit within t_min and t_max: bit i of the low byte for slot i. Bits 8 and up say
+    which slots hold an internal node, bits 16 and up which hold an instance.
 
     node: int64, address of the record. origin, inverse: float32 triples, the ray and 1 / direction (finite).
     entry: int64, address of float32[8] that receives the entry distance of each child.
@@ -48,8 +59,22 @@ def _generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: An
     far = builder.fmul(far, _splat(builder, ir.Constant(_F32, float(FAR_SLACK))))
     far = _pick(builder, "<", far, _splat(builder, t_max))
     builder.store(near, builder.inttoptr(entry, _FLOATS.as_pointer()), align=4)
-    bits = builder.bitcast(builder.fcmp_ordered("<=", near, far), _I8)
-    return builder.and_(builder.zext(bits, _I64), ir.Constant(_I64, (1 << WIDTH) - 1))
+    codes = _load(builder, node, ir.Constant(_I64, NODE_CHILD_BYTES), _BYTES)
+    kinds = builder.lshr(codes, ir.Constant(_BYTES, [4] * LANES))
+    hit = builder.and_(builder.fcmp_ordered("<=", near, far), _compare(builder, "!=", codes, 0))
+    result = builder.and_(_mask(builder, hit), ir.Constant(_I64, (1 << WIDTH) - 1))
+    for shift, kind in ((INTERNAL_SHIFT, INTERNAL), (INSTANCE_SHIFT, INSTANCE)):
+        of_kind = _mask(builder, _compare(builder, "==", kinds, kind))
+        result = builder.or_(result, builder.shl(of_kind, ir.Constant(_I64, shift)))
+    return result
+
+
+def _compare(builder: ir.IRBuilder, operator: str, codes: ir.Value, value: int) -> ir.Value:
+    return builder.icmp_unsigned(operator, codes, ir.Constant(_BYTES, [value] * LANES))
+
+
+def _mask(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
+    return builder.zext(builder.bitcast(bits, _I8), _I64)
 
 
 def _distance(

@@ -1,7 +1,6 @@
 """What a traversal reads and keeps: the context (pointers to everything shared) and the per-lane stack.
 
-The context is an ``int64[CONTEXT_WORDS]`` so that machine code can hand it over as one pointer; ``open_context`` turns
-it back into arrays.
+The context is an ``int64[CONTEXT_WORDS]`` so that machine code can hand it over as one pointer.
 """
 
 from collections.abc import Sequence
@@ -9,19 +8,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
 from tracer.bvh import Acceleration
-from tracer.bvh_layout import BLOCK_BYTES, BLOCK_WORDS
+from tracer.raw_memory import load_i64
 
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
 
-CONTEXT_WORDS = 13
+CONTEXT_WORDS = 10
 LOG_WORDS = 65_536
 """Words of the log that a stretch may fill."""
 
@@ -36,18 +32,17 @@ STACK_ENTRIES = (STATE_WORDS - STATE_STACK) // 2
 
 
 class Context(NamedTuple):
-    """The context as arrays."""
+    """The context, one field per word: addresses of arrays, and numbers."""
 
-    image: int
-    bytes: np.ndarray  # uint8[bytes], the image
-    words: np.ndarray  # uint32[bytes / 4], the same
-    floats: np.ndarray  # float32[bytes / 4], the same
+    image: int  # bytes of the acceleration structure
+    top_row: int  # uint32[blocks of the top level]: rows in the nodes table
+    hit_records: int  # int32[records, 3]: closest-hit, any-hit, intersection program
+    miss_programs: int  # int32[records]
+    instance_record: int  # uint32[instances]: first hit record
+    hit_record_count: int
+    miss_record_count: int
     top_block: int
-    top_row: np.ndarray  # uint32[blocks of the top level]
     base_address: int
-    hit_records: np.ndarray  # int32[records, 3]
-    miss_programs: np.ndarray  # int32[records]
-    instance_record: np.ndarray  # uint32[instances]
     order: int
 
 
@@ -89,42 +84,24 @@ def make_context(
         instance_records = acceleration.instance_geometry * np.uint32(ray_types)
     offsets = np.ascontiguousarray(instance_records, dtype=np.uint32)
     arrays = (acceleration.words, acceleration.top_row, records, misses, offsets)
-    words = np.array(
-        [
-            *(array.ctypes.data for array in arrays),
-            *(len(array) for array in arrays),
-            acceleration.top_block,
-            acceleration.base_address,
-            ORDERS[order],
-        ],
-        dtype=np.int64,
-    )
+    addresses = (array.ctypes.data for array in arrays)
+    top, base = acceleration.top_block, acceleration.base_address
+    words = np.array(Context(*addresses, len(records), len(misses), top, base, ORDERS[order]), dtype=np.int64)
     return TraversalContext(words, acceleration, arrays)
 
 
-@njit(cache=True, inline="always")
-def open_context(words: np.ndarray) -> Context:
-    """words: int64[CONTEXT_WORDS]."""
+@njit(cache=True)
+def open_context(words: int) -> Context:
+    """words: address of int64[CONTEXT_WORDS]."""
     return Context(
-        words[0],
-        carray(as_pointer(words[0]), (words[5] * BLOCK_BYTES,), np.uint8),
-        carray(as_pointer(words[0]), (words[5] * BLOCK_WORDS,), np.uint32),
-        carray(as_pointer(words[0]), (words[5] * BLOCK_WORDS,), np.float32),
-        words[10],
-        carray(as_pointer(words[1]), (words[6],), np.uint32),
-        words[11],
-        carray(as_pointer(words[2]), (words[7], 3), np.int32),
-        carray(as_pointer(words[3]), (words[8],), np.int32),
-        carray(as_pointer(words[4]), (words[9],), np.uint32),
-        words[12],
+        load_i64(words),
+        load_i64(words + 8),
+        load_i64(words + 16),
+        load_i64(words + 24),
+        load_i64(words + 32),
+        load_i64(words + 40),
+        load_i64(words + 48),
+        load_i64(words + 56),
+        load_i64(words + 64),
+        load_i64(words + 72),
     )
-
-
-@intrinsic
-def as_pointer(typing_context: Any, address: Any) -> Any:
-    """An address as a pointer that ``carray`` takes."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.int64), generate
