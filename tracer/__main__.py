@@ -16,6 +16,10 @@ EXAMPLES = """examples:
   python -m tracer launch tracer/kernels/reduction.toml --out traces/reduction.trace
   python -m tracer scenes"""
 
+LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, check what they made where the file says
+what to expect, and write one trace of all launches."""
+LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_search.toml --out traces/search.trace"
+
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
 
@@ -37,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_render(verbs)
-    launch = verbs.add_parser("launch", help="a compute kernel to a trace", description="Run LAUNCH.toml into a trace.")
+    launch = verbs.add_parser("launch", help="a compute kernel to a trace", description=LAUNCH, epilog=LAUNCH_EXAMPLE)
     launch.add_argument(
         "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
     )

@@ -149,3 +149,18 @@ def test_command_line_failure_is_one_line_and_exit_code_two(launch: Path) -> Non
     assert done.stderr.splitlines()[-1].startswith(f"tracer: error: {launch}: expect[0]: buffer values[0] must be")
     assert "Traceback" not in done.stderr
     assert not (launch.parent / "scale.trace").exists()
+
+
+def test_last_warp_of_a_cta_may_be_partly_empty(launch: Path) -> None:
+    change(launch, "block = [64]", "block = [40]")
+    text = launch.read_text().replace("grid = [2]", "grid = [3]").replace("limit = 5", "limit = 3")
+    launch.write_text(text.partition("[[expect]]")[0])
+    values = np.load(launch.parent / "values.npy")
+    for step in range(ROUNDS):
+        mirrored = np.pad(values, (0, 20)).reshape(3, 40)[:, ::-1].reshape(-1)[:100]
+        values = (mirrored * 3 + 1007 + 2 * step).astype(np.uint32)
+    summary = run_launch_file(launch, launch.parent / "scale.trace", progress=False)
+    assert (summary.buffers["values"] == values).all()
+    warps = open_trace(summary.out).read("warps")
+    assert warps["launched_mask"].tolist() == [0xFFFFFFFF, 0xFF] * 3 * ROUNDS
+    assert warps["warp_in_cta"].tolist() == [0, 1] * 3 * ROUNDS
