@@ -12,7 +12,7 @@ from ptx.ir import Call, Function, Guard, Immediate, Instruction, Module, Operan
 from ptx.numbers import as_f32
 from ptx.syntax import Source, reduce_text, table
 
-MOST_REGISTERS = 1 << 20  # of one range: a typing error must not fill the memory
+MOST_REGISTERS = 1 << 20  # of one function: a typing error must not fill the memory
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -105,8 +105,10 @@ class ModuleBuilder(OperandBuilder):
 
     def register_range(self, children: Children, start: int, end: int) -> tuple[str, int | None, int]:
         count = self.integer(children[2], start)
-        if not 0 <= count <= MOST_REGISTERS:
-            raise self.source.error(start, f"expected at most {MOST_REGISTERS} registers, found {count}")
+        if not 0 <= count <= MOST_REGISTERS - len(self._body().registers):
+            raise self.source.error(
+                start, f"expected at most {MOST_REGISTERS} registers in a function, found {count} more"
+            )
         return children[0], count, start
 
     def registers(self, children: Children, start: int, end: int) -> None:

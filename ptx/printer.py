@@ -27,12 +27,12 @@ Naming = Callable[[str], str]
 
 
 def print_module(module: Module) -> str:
-    """The text of a module."""
+    """The text of a module: all functions declared, then variables, functions and, last, entries."""
     parts = [
         f".version {module.version[0]}.{module.version[1]}\n.target {', '.join(module.target)}\n"
         f".address_size {module.address_size}\n"
     ]
-    functions = list(module.functions.values())
+    functions = sorted(module.functions.values(), key=lambda function: function.is_entry)
     parts += [
         "\n".join([_head(function, str), *_directives(function)]) + ";"
         for function in functions

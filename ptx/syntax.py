@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,8 +131,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
 
     Raises UserError at the first token that no PTX could have there, saying what was expected.
     """
-    methods: list[Callable[[list[Any], int, int], Any]] = [getattr(builder, method) for _, method, _ in made.rules]
-    rules = [(methods[i], left, size) for i, (left, _, size) in enumerate(made.rules)]
+    rules = [(getattr(builder, method), left, size) for left, method, size in made.rules]
     actions, gotos = made.actions, made.gotos
     states = [made.start]
     values: list[Any] = []
@@ -145,16 +143,12 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
         match = scan()
         if match is None:
             raise _unexpected_character(source, end, _accepted(made, states))
-        kind = match.lastgroup
-        if kind == "END":
-            kind = "$END"
-            begin = end
-        else:
-            begin = match.start(kind)
+        token = match.lastgroup
+        begin, kind = (end, "$END") if token == "END" else (match.start(token), token)
         while True:
             action = actions[states[-1]].get(kind)
             if action is None:
-                raise _unexpected(source, begin, match.group(match.lastgroup), _accepted(made, states))
+                raise _unexpected(source, begin, match.group(token), _accepted(made, states))
             if action >= 0:
                 break
             method, left, size = rules[-1 - action]

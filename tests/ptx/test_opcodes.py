@@ -32,7 +32,7 @@ CASES = [
     ("cvt.rzi.s32.f32 %r1, %f1;", "convert", "none", 0, "%r1", "%f1"),
     ("shfl.sync.down.b32 %r1|%p1, %r2, %r3, 31, -1;", "shuffle", "none", 0, "%r1 %p1", "%r2 %r3"),
     ("vote.sync.ballot.b32 %r1, !%p1, %r2;", "shuffle", "none", 0, "%r1", "%p1 %r2"),
-    ("bar.sync 0;", "barrier", "none", 0, "", ""),
+    ("bar.warp.sync %r1;", "other", "none", 0, "", "%r1"), ("bar.sync 0;", "barrier", "none", 0, "", ""),
     ("bar.red.popc.u32 %r1, 0, %p1;", "barrier", "none", 0, "%r1", "%p1"),
     ("membar.gl;", "fence", "none", 0, "", ""),
     ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];", "texture", "texture", 16, "%f1 %f2 %f3 %f4",

@@ -160,6 +160,7 @@ ERRORS = [
     (".reg .u33 %x;", 12, 6, "a type such as .u32", ".u33"),
     ("mov.u32 %r1, (%r2);", 12, 1, "an operand", "parenthesised"),
     ("@foo ret;", 12, 1, "a register", "'foo'"),
+    (".reg .b32 %x<9999999>;", 12, 11, "at most 1048576 registers", "9999999"),
     (".reg .b32 %r1;", 12, 11, "declared twice", "%r1"),
     ("L: L: ret;", 12, 4, "label 'L' stands twice", "L"),
     ("call (%r1), 5, ();", 12, 1, "call (results), function, (arguments)", "call"),
