@@ -131,7 +131,16 @@ def release(machine: Machine, sm: int, now: int, index: int, slot: int) -> None:
 
 @njit(cache=True)
 def retire(machine: Machine, sm: int, now: int, index: int) -> None:
-    """A warp is over: leave the scheduler, let its CTA's barrier go on, and free the place of a finished CTA."""
+    """A warp is over, and its CTA's barrier may have waited for it alone."""
+    place = leave(machine, sm, now, index)
+    cta = machine.dispatch.cta[sm * MAX_CTAS + place]
+    if cta[LIVE] > 0 and cta[ARRIVED] == cta[LIVE]:
+        open_barrier(machine, sm, now, place)
+
+
+@njit(cache=True)
+def leave(machine: Machine, sm: int, now: int, index: int) -> int:
+    """Take a warp that is over from the scheduler, and free the place of a finished CTA; returns the place."""
     state, handed = machine.warps, machine.dispatch
     here = sm * state.warps + index
     warps.leave(state, sm, index)
@@ -144,8 +153,7 @@ def retire(machine: Machine, sm: int, now: int, index: int) -> None:
     if handed.cta[row, LIVE] == 0:
         state.stats[sm, RETIRED_CTAS] += 1
         dispatch.ask_for_cta(handed, sm, now, place)
-    elif handed.cta[row, ARRIVED] == handed.cta[row, LIVE]:
-        open_barrier(machine, sm, now, place)
+    return place
 
 
 @njit(cache=True)
@@ -172,7 +180,13 @@ def open_barrier(machine: Machine, sm: int, now: int, place: int) -> None:
         here = sm * state.warps + index
         if state.warp[here, CTA] == place and state.warp[here, TRACE_MASK] == -1 and state.pending[here, HELD_SLOT]:
             state.warp[here, TRACE_MASK] = 0
-            release(machine, sm, now, index, HELD_SLOT)
+            if warps.release(state, sm, index, HELD_SLOT):
+                # Not ``go_on``: a warp that ends here cannot open the barrier again, and machine code that calls itself
+                # through other functions cannot be loaded from numba's cache.
+                if state.warp[here, INSTRUCTION] >= 0:
+                    warps.set_ready(state, sm, index)
+                else:
+                    leave(machine, sm, now, index)
 
 
 @njit(cache=True)
@@ -249,7 +263,9 @@ def issue_memory(machine: Machine, sm: int, now: int, index: int, kind: int, slo
     here = sm * state.warps + index
     access = state.warp[here, ACCESS]
     visit = state.warp[here, VISIT] - state.warp[here, FIRST_VISIT]
-    if access == state.warp[here, ACCESS_END] or work.access_key[access] != (visit << 32 | state.warp[here, INSTRUCTION]):
+    if access == state.warp[here, ACCESS_END] or work.access_key[access] != (
+        visit << 32 | state.warp[here, INSTRUCTION]
+    ):
         return
     state.warp[here, ACCESS] = access + 1
     if slot < NO_SLOT:
