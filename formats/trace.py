@@ -87,17 +87,17 @@ THREADS = Table(
 VISITS = Table(
     "visits", "basic block executed by a warp, in order", columns=(
         Column("warp_id", "uint32", "id", "Warp that executed the block.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
-        Column("block_id", "uint32", "id", "The block.", points_to="blocks"),
-        Column("active_mask", "uint32", "mask", "Lanes that executed it; never 0, never outside launched_mask.", encoding="PLAIN"),
+        Column("block_id", "uint32", "id", "The block.", points_to="blocks", encoding="BYTE_STREAM_SPLIT", level=3),
+        Column("active_mask", "uint32", "mask", "Lanes that executed it; never 0, never outside launched_mask.", encoding="PLAIN", level=3),
     ),
 )  # fmt: skip
 
 ACCESSES = Table(
     "accesses", "memory instruction executed by a warp, in order", columns=(
         Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
-        Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="DELTA_BINARY_PACKED"),
+        Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
-        Column("lane_mask", "uint32", "mask", "Lanes that accessed memory: active and not predicated off; never 0.", encoding="PLAIN"),
+        Column("lane_mask", "uint32", "mask", "Lanes that accessed memory: active and not predicated off; never 0.", encoding="PLAIN", level=3),
         Column("address", "uint64", "bytes", "Address per set lane, lowest lane first; offset in the CTA's shared memory for shared.", ragged=True, encoding="BYTE_STREAM_SPLIT"),
     ),
 )  # fmt: skip
@@ -105,9 +105,9 @@ ACCESSES = Table(
 RAYS = Table(
     "rays", "stretch of a ray traced by a lane: a trace call, or its continuation after any-hit or intersection code", optional=True, group_rows=1 << 17, columns=(
         Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
-        Column("visit", "uint32", "count", "Visit of its warp after whose last instruction the stretch is traced.", encoding="DELTA_BINARY_PACKED"),
+        Column("visit", "uint32", "count", "Visit of its warp after whose last instruction the stretch is traced.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The trace instruction that began the ray.", points_to="instructions"),
-        Column("lane", "uint8", "count", "Lane of the ray; rows of one visit are sorted by it."),
+        Column("lane", "uint8", "count", "Lane of the ray; rows of one visit are sorted by it.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("segment", "uint16", "count", "0 for the trace call, 1 and up for its continuations."),
         Column("kind", "uint8", "1", "Whether the ray looks for the closest hit or stops at its first.", values=("closest", "early_out")),
         Column("origin_x", "float32", "scene unit", "Origin in world space.", encoding="BYTE_STREAM_SPLIT"),
@@ -120,7 +120,7 @@ RAYS = Table(
         Column("t_max", "float32", "direction length", "End of the interval the trace call asked for."),
         Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch, infinity while there is none.", encoding="BYTE_STREAM_SPLIT"),
         Column("instance", "int32", "id", "Instance of that hit, -1 while there is none."),
-        Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 while there is none.", encoding="BYTE_STREAM_SPLIT"),
+        Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 while there is none.", encoding="PLAIN", level=3),
         Column("node", "uint32", "id", "BVH records fetched, in order: node_id in the low 31 bits, bit 31 set where a triangle was hit.", ragged=True, points_to="nodes", encoding="PLAIN", level=6),
     ),
 )  # fmt: skip
