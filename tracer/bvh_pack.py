@@ -137,7 +137,7 @@ def pack(
     return leaf_block
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
     total = 0
     for before in range(slot):
@@ -175,7 +175,7 @@ def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantis
         quantised[block, EXPONENT_BYTE + axis] = np.uint8(exponent & 0xFF)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _first_exponent(extent: np.float32) -> int:
     """The exponent e with extent <= 255 * 2^(e - 8), or the smallest that keeps 2^(e - 8) a normal number."""
     if not extent > np.float32(0.0):

@@ -85,14 +85,14 @@ def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) 
     return nodes
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _grow(total: np.ndarray, row: np.ndarray) -> None:
     for word in range(8):
         value, other = total[word], row[word]
         total[word] = other if other < value else value
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _copy(source: np.ndarray, target: np.ndarray) -> None:
     for word in range(8):
         target[word] = source[word]
@@ -116,14 +116,14 @@ def _centre_bounds(rows: np.ndarray, begin: int, end: int, total: np.ndarray) ->
             total[4 + axis] = min(total[4 + axis], -twice)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _spread(extent: np.ndarray) -> bool:
     """Whether the centres differ at all (and by a number that can be divided by)."""
     widest = max(-extent[4] - extent[0], -extent[5] - extent[1], -extent[6] - extent[2])
     return widest > np.float32(1e-30) and widest < np.float32(np.inf)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def half_area(box: np.ndarray) -> np.float32:
     """Half the surface area of a box of eight words."""
     x, y, z = -box[4] - box[0], -box[5] - box[1], -box[6] - box[2]
@@ -226,7 +226,7 @@ def _choose_bin(
     return best_axis, best_cut
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _bin_scale(extent: np.ndarray, axis: int) -> np.float32:
     """Bins per unit of the doubled centre, a little less than exact so that the last centre stays in the last bin."""
     width = -extent[4 + axis] - extent[axis]

@@ -11,34 +11,48 @@ from numba import types
 from numba.extending import intrinsic
 
 
-def _loader(kind: Any, llvm: ir.Type) -> Callable[..., Any]:
+def _integer_loader(bits: int, extend: str) -> Callable[..., Any]:
     def load(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-            return builder.load(builder.inttoptr(arguments[0], llvm.as_pointer()), align=1)
+            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
+            value = builder.load(pointer, align=1)
+            return getattr(builder, extend)(value, ir.IntType(64)) if bits < 64 else value
 
-        return kind(types.int64), generate
+        return types.int64(types.int64), generate
 
     return intrinsic(load)
 
 
-def _storer(kind: Any, llvm: ir.Type) -> Callable[..., Any]:
-    def store(typing_context: Any, address: Any, value: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-            builder.store(arguments[1], builder.inttoptr(arguments[0], llvm.as_pointer()), align=1)
-            return context.get_dummy_value()
+def _load_f32(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        return builder.load(builder.inttoptr(arguments[0], ir.FloatType().as_pointer()), align=1)
 
-        return types.void(types.int64, kind), generate
-
-    return intrinsic(store)
+    return types.float32(types.int64), generate
 
 
-load_u8 = _loader(types.uint8, ir.IntType(8))
-load_u32 = _loader(types.uint32, ir.IntType(32))
-load_i32 = _loader(types.int32, ir.IntType(32))
-load_i64 = _loader(types.int64, ir.IntType(64))
-load_f32 = _loader(types.float32, ir.FloatType())
-store_u32 = _storer(types.uint32, ir.IntType(32))
-store_f32 = _storer(types.float32, ir.FloatType())
+def _store_f32(typing_context: Any, address: Any, value: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        builder.store(arguments[1], builder.inttoptr(arguments[0], ir.FloatType().as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.float32), generate
+
+
+def _store_u32(typing_context: Any, address: Any, value: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        word = builder.trunc(arguments[1], ir.IntType(32))
+        builder.store(word, builder.inttoptr(arguments[0], ir.IntType(32).as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+load_u8, load_u32 = _integer_loader(8, "zext"), _integer_loader(32, "zext")
+load_i32, load_i64 = _integer_loader(32, "sext"), _integer_loader(64, "sext")
+load_f32: Callable[..., Any] = intrinsic(_load_f32)
+store_u32: Callable[..., Any] = intrinsic(_store_u32)
+store_f32: Callable[..., Any] = intrinsic(_store_f32)
+"""Integers are int64 in registers, whatever their width in memory."""
 
 
 def _bit_count(name: str) -> Callable[..., Any]:

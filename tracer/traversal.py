@@ -7,6 +7,8 @@ stack in its private state and goes on exactly there when it is entered again.
 Distances are in units of the direction's length in world space: directions are transformed without normalising.
 """
 
+from typing import cast
+
 import numpy as np
 from numba import cfunc, njit, types
 
@@ -71,7 +73,7 @@ def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lan
     HIT, MISS, ANY_HIT or INTERSECTION and ``program`` is what runs next, NO_PROGRAM for nothing.
     """
     return _traverse(
-        context.ctypes.data, frame.ctypes.data + 4 * lane, state.ctypes.data, log.ctypes.data, np.int64(log.shape[0])
+        context.ctypes.data, frame.ctypes.data + 4 * lane, state.ctypes.data, log.ctypes.data, log.shape[0]
     )
 
 
@@ -111,9 +113,9 @@ def _enter(shared: Context, lane: int, state: int) -> bool:
         far = min(far, max(first, last) * FAR_SLACK)
     if not near <= far:
         return False
-    store_u32(state + 4 * STATE_TOP, np.uint32(1))
-    store_u32(state + 4 * STATE_BASE, np.uint32(0))
-    store_u32(state + 4 * STATE_INSTANCE, np.uint32(0))
+    store_u32(state + 4 * STATE_TOP, 1)
+    store_u32(state + 4 * STATE_BASE, 0)
+    store_u32(state + 4 * STATE_INSTANCE, 0)
     push(state, 0, INTERNAL << KIND_SHIFT | root_of(shared, shared.top_block), near)
     return True
 
@@ -139,13 +141,13 @@ def _finish(shared: Context, lane: int, count: int) -> int:
         index = get(lane, MISS_INDEX)
         if index >= shared.miss_record_count:
             return ERROR_MISS_INDEX
-        program = np.int64(load_i32(shared.miss_programs + 4 * index))
+        program = load_i32(shared.miss_programs + 4 * index)
     else:
         put(lane, STATUS, STATUS_HIT)
         record = get(lane, COMMITTED + HIT_RECORD)
         if record >= shared.hit_record_count:
             return ERROR_RECORD
-        program = np.int64(load_i32(shared.hit_records + 12 * record))
+        program = load_i32(shared.hit_records + 12 * record)
         if get(lane, FLAGS) & FLAG_NO_CLOSEST_HIT:
             program = -1
     put(lane, PROGRAM, NO_PROGRAM if program < 0 else program)
@@ -160,4 +162,4 @@ def _traverse_lane_raw(context: int, frame: int, state: int, lane: int, log: int
 def traverse_lane_address() -> int:
     """Address of ``traverse_lane`` for machine code: ``int64 f(int64 context, int64 frame, int64 state, int64 lane,
     int64 log)``, every pointer as an address; ``log`` must have room for LOG_WORDS words."""
-    return _traverse_lane_raw.address
+    return cast(int, _traverse_lane_raw.address)

@@ -25,8 +25,21 @@ from tracer.frame import (
     VERDICT_NONE,
 )
 from tracer.traversal import ERRORS, traverse_lane
-from tracer.traversal_lane import CANDIDATE, COMMITTED, HIT_FIELDS, HIT_RECORD, HIT_T, T_MIN
-from tracer.traversal_lane import HIT_PRIMITIVE as PRIMITIVE
+from tracer.traversal_lane import (
+    CANDIDATE,
+    COMMITTED,
+    HIT_FIELDS,
+    HIT_GEOMETRY,
+    HIT_INSTANCE,
+    HIT_KIND,
+    HIT_PRIMITIVE,
+    HIT_RECORD,
+    HIT_T,
+    HIT_U,
+    HIT_V,
+    NO_INSTANCE,
+    T_MIN,
+)
 from tracer.traversal_state import LOG_WORDS, STATE_WORDS, make_context
 
 ALPHA_PROGRAM, SPHERE_PROGRAM = 1, 2
@@ -35,7 +48,6 @@ BUFFER_WORDS = 1 << 20
 _RAY, _FLAGS, _MASK, _STRIDE = FIELD["origin_x"], FIELD["flags"], FIELD["visibility_mask"], FIELD["sbt_stride"]
 _SBT_OFFSET, _MISS_INDEX = FIELD["sbt_offset"], FIELD["miss_index"]
 _STATUS, _PROGRAM, _VERDICT = FIELD["status"], FIELD["program"], FIELD["verdict"]
-_U, _V, _KIND = CANDIDATE + 3, CANDIDATE + 4, CANDIDATE + 5
 _OBJECT = FIELD["object_origin_x"]
 
 
@@ -98,17 +110,20 @@ def trace_rays(
             raise RuntimeError(f"ray {done}: {ERRORS[written]}")
         chunks.append(buffer[:written].copy())
     floats = hit.view(np.float32)
-    missed = hit[:, 1] == 0xFFFFFFFF
-    whole = [np.where(missed, -1, hit[:, field].astype(np.int64)).astype(np.int32) for field in (1, 2, 6, 5)]
+    missed = hit[:, HIT_INSTANCE] == NO_INSTANCE
+    met = np.where(missed[:, None], -1, hit.astype(np.int64)).astype(np.int32)
+    weight = np.where(missed[:, None], np.float32(0), floats[:, HIT_U : HIT_V + 1])
     return Hits(
-        np.where(missed, np.float32(np.inf), floats[:, 0]),
-        *whole[:3],
-        np.where(missed, np.float32(0), floats[:, 3]),
-        np.where(missed, np.float32(0), floats[:, 4]),
-        whole[3],
-        segments,
-        np.concatenate(chunks) if chunks else np.zeros(0, np.uint32),
-        np.concatenate([[0], np.cumsum(node_count)]),
+        t=np.where(missed, np.float32(np.inf), floats[:, HIT_T]),
+        instance=met[:, HIT_INSTANCE],
+        primitive=met[:, HIT_PRIMITIVE],
+        geometry=met[:, HIT_GEOMETRY],
+        u=weight[:, 0],
+        v=weight[:, 1],
+        kind=met[:, HIT_KIND],
+        segments=segments,
+        node=np.concatenate([np.zeros(0, np.uint32), *chunks]),
+        node_offset=np.concatenate([[0], np.cumsum(node_count)]),
     )
 
 
@@ -210,9 +225,9 @@ def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, fl
 def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
     """The candidate's texel against its cutoff; nearest texel, wrapped by repetition."""
     floats = frame.view(np.float32)
-    row = surfaces.first_row[frame[CANDIDATE + HIT_RECORD, lane]] + np.int64(frame[CANDIDATE + PRIMITIVE, lane])
+    row = surfaces.first_row[frame[CANDIDATE + HIT_RECORD, lane]] + np.int64(frame[CANDIDATE + HIT_PRIMITIVE, lane])
     uv, material = surfaces.uv[row], surfaces.material[row]
-    u, v = floats[_U, lane], floats[_V, lane]
+    u, v = floats[CANDIDATE + HIT_U, lane], floats[CANDIDATE + HIT_V, lane]
     w = np.float32(1.0) - u - v
     across = uv[0, 0] * w + uv[1, 0] * u + uv[2, 0] * v
     down = uv[0, 1] * w + uv[1, 1] * u + uv[2, 1] * v
@@ -225,7 +240,7 @@ def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
 @njit(cache=True, error_model="numpy")
 def _intersect_sphere(surfaces: _Surfaces, frame: np.ndarray, floats: np.ndarray, lane: int) -> None:
     """Commit the nearer meeting within the ray's interval, in double precision."""
-    sphere = surfaces.sphere[frame[CANDIDATE + PRIMITIVE, lane]]
+    sphere = surfaces.sphere[frame[CANDIDATE + HIT_PRIMITIVE, lane]]
     a = b = c = 0.0
     for axis in range(3):
         offset = np.float64(floats[_OBJECT + axis, lane]) - sphere[axis]

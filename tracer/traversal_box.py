@@ -4,6 +4,7 @@ Written as vector instructions because this is where a traversal spends its time
 test as plain arithmetic.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -30,8 +31,7 @@ EXPONENT_BIAS = 127 - 8
 INTERNAL_SHIFT, INSTANCE_SHIFT = 8, 16
 
 
-@intrinsic
-def hit_children(typing_context: Any, node: Any, origin: Any, inverse: Any, t_min: Any, t_max: Any, entry: Any) -> Any:
+def _hit_children(typing_context: Any, node: Any, origin: Any, inverse: Any, t_min: Any, t_max: Any, entry: Any) -> Any:
     """Which children of a node may be hit within t_min and t_max: bit i of the low byte for slot i. Bits 8 and up say
     which slots hold an internal node, bits 16 and up which hold an instance.
 
@@ -41,6 +41,9 @@ def hit_children(typing_context: Any, node: Any, origin: Any, inverse: Any, t_mi
     triple = types.UniTuple(types.float32, 3)
     signature = types.int64(types.int64, triple, triple, types.float32, types.float32, types.int64)
     return signature, _generate
+
+
+hit_children: Callable[..., Any] = intrinsic(_hit_children)
 
 
 def _generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:

@@ -11,7 +11,7 @@ from tracer.geometry import HIT_FRONT, Triple
 from tracer.raw_memory import load_f32, load_u32, store_f32, store_u32
 
 FIELD_BYTES = 4 * LANES
-NO_INSTANCE = np.uint32(0xFFFFFFFF)
+NO_INSTANCE = 0xFFFFFFFF
 FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT = 1, 2, 4, 8
 FLAG_CULL_BACK, FLAG_CULL_FRONT, FLAG_CULL_OPAQUE, FLAG_CULL_NON_OPAQUE = 0x10, 0x20, 0x40, 0x80
 
@@ -32,12 +32,12 @@ Place = tuple[int, int, int, int]
 @njit(cache=True)
 def get(lane: int, field: int) -> int:
     """A field's word, as a non-negative number."""
-    return np.int64(load_u32(lane + FIELD_BYTES * field))
+    return load_u32(lane + FIELD_BYTES * field)
 
 
 @njit(cache=True)
 def put(lane: int, field: int, value: int) -> None:
-    store_u32(lane + FIELD_BYTES * field, np.uint32(value))
+    store_u32(lane + FIELD_BYTES * field, value)
 
 
 @njit(cache=True)

@@ -83,11 +83,20 @@ def make_context(
         ray_types = len(records) // max(len(acceleration.geometries), 1)
         instance_records = acceleration.instance_geometry * np.uint32(ray_types)
     offsets = np.ascontiguousarray(instance_records, dtype=np.uint32)
-    arrays = (acceleration.words, acceleration.top_row, records, misses, offsets)
-    addresses = (array.ctypes.data for array in arrays)
-    top, base = acceleration.top_block, acceleration.base_address
-    words = np.array(Context(*addresses, len(records), len(misses), top, base, ORDERS[order]), dtype=np.int64)
-    return TraversalContext(words, acceleration, arrays)
+    shared = Context(
+        image=acceleration.words.ctypes.data,
+        top_row=acceleration.top_row.ctypes.data,
+        hit_records=records.ctypes.data,
+        miss_programs=misses.ctypes.data,
+        instance_record=offsets.ctypes.data,
+        hit_record_count=len(records),
+        miss_record_count=len(misses),
+        top_block=acceleration.top_block,
+        base_address=acceleration.base_address,
+        order=ORDERS[order],
+    )
+    words = np.array(shared, dtype=np.int64)
+    return TraversalContext(words, acceleration, (records, misses, offsets))
 
 
 @njit(cache=True)

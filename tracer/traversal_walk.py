@@ -105,7 +105,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
         if current == NOTHING:
             if top == base:
                 if inside == 0:
-                    store_u32(state + 4 * STATE_TOP, np.uint32(FINISHED))
+                    store_u32(state + 4 * STATE_TOP, FINISHED)
                     return count
                 inside, base = 0, 0
                 ray = _ray_in(shared, lane, inside)
@@ -114,7 +114,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             entry = state + 4 * STATE_STACK + 8 * top
             if shared.order == NEAREST_ORDER and load_f32(entry + 4) > limit:
                 continue
-            current = np.int64(load_u32(entry))
+            current = load_u32(entry)
         kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
         record = shared.image + BLOCK_BYTES * block
         current = NOTHING
@@ -148,32 +148,32 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
                 if action != COMMITTED_HIT:
                     return action
                 if get(lane, FLAGS) & FLAG_FIRST_HIT:
-                    store_u32(state + 4 * STATE_TOP, np.uint32(FINISHED))
+                    store_u32(state + 4 * STATE_TOP, FINISHED)
                     return count
                 limit = get_float(lane, COMMITTED + HIT_T)
 
 
 @njit(cache=True)
 def _word(record: int, word: int) -> int:
-    return np.int64(load_u32(record + 4 * word))
+    return load_u32(record + 4 * word)
 
 
 @njit(cache=True)
 def _write(log: int, index: int, row: int) -> None:
-    store_u32(log + 4 * index, np.uint32(row))
+    store_u32(log + 4 * index, row)
 
 
 @njit(cache=True)
 def _save(state: int, top: int, base: int, inside: int) -> None:
-    store_u32(state + 4 * STATE_TOP, np.uint32(top))
-    store_u32(state + 4 * STATE_BASE, np.uint32(base))
-    store_u32(state + 4 * STATE_INSTANCE, np.uint32(inside))
+    store_u32(state + 4 * STATE_TOP, top)
+    store_u32(state + 4 * STATE_BASE, base)
+    store_u32(state + 4 * STATE_INSTANCE, inside)
 
 
 @njit(cache=True)
 def push(state: int, top: int, reference: int, entry: np.float32) -> None:
     """Write stack entry ``top``: what to visit, and how far along the ray its box begins."""
-    store_u32(state + 4 * STATE_STACK + 8 * top, np.uint32(reference))
+    store_u32(state + 4 * STATE_STACK + 8 * top, reference)
     store_f32(state + 4 * STATE_STACK + 8 * top + 4, entry)
 
 
@@ -185,7 +185,7 @@ def root_of(shared: Context, header: int) -> int:
 
 @njit(cache=True)
 def _top_row(shared: Context, block: int) -> int:
-    return np.int64(load_u32(shared.top_row + 4 * (block - shared.top_block)))
+    return load_u32(shared.top_row + 4 * (block - shared.top_block))
 
 
 @njit(cache=True)
@@ -218,7 +218,7 @@ def _push_children(order: int, record: int, block: int, found: int, state: int, 
     while hits != 0:
         slot = trailing_zeros(hits)
         hits &= hits - 1
-        kind = np.int64(load_u8(record + NODE_CHILD_BYTES + slot)) >> 4
+        kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
         reference = kind << KIND_SHIFT | _child_block(child, found, slot)
         entry = load_f32(state + 4 * (STATE_SCRATCH + slot))
         if order == NEAREST_ORDER:
@@ -241,7 +241,7 @@ def _insert(state: int, first: int, top: int, reference: int, entry: np.float32)
     slot = top
     while slot > first and load_f32(state + 4 * STATE_STACK + 8 * slot - 4) <= entry:
         below = state + 4 * STATE_STACK + 8 * slot - 8
-        push(state, slot, np.int64(load_u32(below)), load_f32(below + 4))
+        push(state, slot, load_u32(below), load_f32(below + 4))
         slot -= 1
     push(state, slot, reference, entry)
 
@@ -275,8 +275,8 @@ def _visit_leaf(
     if not opaque:
         if place[3] >= shared.hit_record_count:
             return ERROR_RECORD
-        program = np.int64(load_i32(shared.hit_records + 12 * place[3] + 4))
-    store_u32(logged, np.uint32(np.int64(load_u32(logged)) | HIT_BIT))
+        program = load_i32(shared.hit_records + 12 * place[3] + 4)
+    store_u32(logged, load_u32(logged) | HIT_BIT)
     if program < 0:
         write_hit(lane, COMMITTED, hit, place)
         return COMMITTED_HIT
@@ -291,7 +291,7 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
     place = _place(shared, lane, inside, record)
     if place[3] >= shared.hit_record_count:
         return ERROR_RECORD
-    program = np.int64(load_i32(shared.hit_records + 12 * place[3] + 8))
+    program = load_i32(shared.hit_records + 12 * place[3] + 8)
     if program < 0:
         return GO_ON
     write_hit(lane, CANDIDATE, (NO_HIT, limit, ZERO, ZERO), place)
@@ -303,6 +303,6 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
 def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
     instance = _word(shared.image + BLOCK_BYTES * inside, INSTANCE_INDEX)
     geometry = _word(record, LEAF_GEOMETRY) & (LEAF_OPAQUE_BIT - 1)
-    first = np.int64(load_u32(shared.instance_record + 4 * instance))
+    first = load_u32(shared.instance_record + 4 * instance)
     hit_record = first + geometry * get(lane, SBT_STRIDE) + get(lane, SBT_OFFSET)
     return instance, _word(record, LEAF_PRIMITIVE), geometry, hit_record
