@@ -188,7 +188,7 @@ class Recorder:
         self.counts.warp_instructions += int(instructions.sum())
         self.counts.thread_instructions += int(instructions @ lanes.astype(np.int64))
         for table in ("visits", "accesses", "rays"):
-            if len(rows[table]["warp_id"]):
+            if len(rows[table]["warp_id"]) or (table == "rays" and len(self.buffers.rays)):
                 self.sink.put(table, rows[table])
 
 
