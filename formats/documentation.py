@@ -31,6 +31,8 @@ turns one into the other without loss.
 - Rayplay writes zstd, checksums on every page, row groups of a fixed number of rows (given with each table) and
   {groups} row groups per file, so that the bytes depend on the rows alone. It reads any compression, encoding and
   division into row groups and files, with at most 16,777,216 rows in a row group.
+- Not every reader verifies page checksums (DuckDB and polars do not): `python -m formats check` also compares each
+  file's SHA-256 with the manifest.
 - Written in a hidden folder beside the final name, which it takes in one step when the manifest is complete.
 
 ### manifest.json
@@ -80,6 +82,10 @@ writer will do.
 Text, one `x y` per line, `#` starts a comment, `0 0` is the top left: `formats.read_pixels`, `formats.write_pixels`.
 """
 
+TRACE_SENTENCE = """\
+What the warps of one or more launches did, in order, never when. Warps are numbered in launch order: CTAs x fastest,
+then y, then z, and the warps of a CTA in order. `visits`, `accesses` and `rays` are sorted by warp, and inside a warp
+by time."""
 LAWS_HEAD = """\
 ## Laws
 
@@ -95,7 +101,7 @@ def page() -> str:
     """The text of docs/formats.md."""
     major, minor = TRACE.version
     parts = [HEAD.format(groups=GROUPS_PER_SHARD, major=major, minor=minor)]
-    parts += _format_section(TRACE, "Trace", "What the warps of one or more launches did, in order, never when.")
+    parts += _format_section(TRACE, "Trace", TRACE_SENTENCE)
     parts.append(LAWS_HEAD)
     parts.append(_laws("Of every table", COLUMN_LAWS))
     parts.append(_laws("Of the small tables of a trace", STATIC_LAWS))

@@ -1,5 +1,6 @@
 """Write a trace (or any ``Format``) as a folder of Parquet files, complete or not at all."""
 
+import json
 import shutil
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,8 +42,8 @@ class FolderWriter:
     ) -> None:
         self.path = Path(path)
         self.layout = layout
-        self.provenance = dict(provenance or {})
-        self.image_size = image_size
+        self.provenance = _as_json(dict(provenance or {}), self.path)
+        self.image_size = None if image_size is None else (int(image_size[0]), int(image_size[1]))
         if self.path.exists() and format_of(self.path) != layout.name:
             raise FormatError(f"{self.path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
         self._launches: list[dict[str, Any]] = []
@@ -151,6 +152,14 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode())
     finally:
         file.close()
+
+
+def _as_json(provenance: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The provenance as it will be read back; refused before the work is done when JSON cannot hold it."""
+    try:
+        return json.loads(json.dumps(provenance, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"{path}: provenance must be JSON values: {error}") from None
 
 
 def _launches(columns: dict[str, Any]) -> list[dict[str, Any]]:

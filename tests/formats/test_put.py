@@ -65,3 +65,16 @@ def test_other_integer_types_are_converted(tmp_path: Path) -> None:
     assert trace.read("accesses")["lane_mask"].dtype == np.uint32
     assert trace.read("accesses")["address"].tolist() == ACCESS["address"]
     assert trace.read("blocks")["reconvergence_block"].tolist() == [-1]
+
+
+@pytest.mark.parametrize("value", [np.int64(3), {1, 2}, float("nan"), b"x"])
+def test_provenance_that_is_no_json_is_refused_before_the_work(tmp_path: Path, value) -> None:
+    with pytest.raises(FormatError, match="provenance must be JSON values"):
+        TraceWriter(tmp_path / "a.trace", {"seed": value})
+
+
+def test_image_size_may_be_numpy_integers(tmp_path: Path) -> None:
+    width, height = np.array([4, 3])
+    with TraceWriter(tmp_path / "a.trace", image_size=(width, height)):
+        pass
+    assert open_trace(tmp_path / "a.trace").image_size == (4, 3)
