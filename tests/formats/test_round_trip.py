@@ -20,6 +20,12 @@ from tests.formats.schema_strategies import assert_equal_columns, table_columns,
 quick = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of small traces: what is on the disk when the power fails is no matter here."""
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+
+
 def write(path: Path, layout: Format, tables: dict, cuts: dict[str, list[int]]) -> Dataset:
     """Write tables in pieces that end at ``cuts``."""
     with FolderWriter(path, layout, {"made": "by a test"}) as writer:
