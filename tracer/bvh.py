@@ -4,7 +4,9 @@ One bottom level per mesh, one for all spheres, and a top level over the instanc
 the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
 """
 
+import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +124,8 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     if base_address % BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {BLOCK_BYTES} bytes, not at {base_address:#x}")
     bottoms = _bottom_trees(scene)
-    placed = _placements(scene, bottoms)
+    instances = _all_instances(scene)
+    placed = _with_something_to_hit(instances, bottoms)
     top = _tree(*_world_boxes(placed, bottoms))
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
@@ -149,7 +152,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
         np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)[kind],
         kind,
         scene.geometries(),
-        np.array([first_geometry[bottom] for bottom, _, _ in _all_instances(scene, len(bottoms))], np.uint32),
+        first_geometry[instances.bottom],
         _statistics(scene, bottoms, top, words),
     )
 
@@ -183,36 +186,39 @@ def _sphere_boxes(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32
     return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
 
 
-_Placement = tuple[int, int, NDArray[np.float32]]
-"""Bottom level, instance number, object-to-world float32[3, 4]."""
+class _Placed(NamedTuple):
+    """Instances: bottom level int64[n], number int64[n], object-to-world float32[n, 3, 4]."""
+
+    bottom: NDArray[np.int64]
+    number: NDArray[np.int64]
+    matrix: NDArray[np.float32]
 
 
-def _all_instances(scene: Scene, bottoms: int) -> list[_Placement]:
-    placed = [(item.mesh, number, item.object_to_world) for number, item in enumerate(scene.instances)]
+def _all_instances(scene: Scene) -> _Placed:
+    """The scene's instances, and the spheres as the last one."""
+    bottom = [item.mesh for item in scene.instances]
+    matrices = [item.object_to_world for item in scene.instances]
     if len(scene.spheres):
-        placed.append((bottoms - 1, len(placed), IDENTITY))
-    return placed
+        bottom.append(len(scene.meshes))
+        matrices.append(IDENTITY)
+    return _Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
 
 
-def _placements(scene: Scene, bottoms: list[_Tree | None]) -> list[_Placement]:
-    """The instances that have something to hit."""
-    return [item for item in _all_instances(scene, len(bottoms)) if bottoms[item[0]] is not None]
+def _with_something_to_hit(placed: _Placed, bottoms: list[_Tree | None]) -> _Placed:
+    chosen = np.array([tree is not None for tree in bottoms])[placed.bottom]
+    return _Placed(*(column[chosen] for column in placed))
 
 
-def _world_boxes(
-    placed: list[_Placement], bottoms: list[_Tree | None]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _world_boxes(placed: _Placed, bottoms: list[_Tree | None]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Boxes of the instances, from the eight corners of their bottom level, widened by a few roundings because a ray
     is transformed with the inverse matrix and not with this one."""
-    low, high = np.empty((len(placed), 3)), np.empty((len(placed), 3))
-    for row, (bottom, _, matrix) in enumerate(placed):
-        tree = bottoms[bottom]
-        assert tree is not None
-        ends = np.stack([tree.low, tree.high]).astype(np.float64)
-        corners = np.stack(np.meshgrid(*ends.T), axis=-1).reshape(-1, 3)
-        world = corners @ matrix[:, :3].T.astype(np.float64) + matrix[:, 3]
-        slack = 1e-6 * np.abs(world).max()
-        low[row], high[row] = world.min(axis=0) - slack, world.max(axis=0) + slack
+    ends = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
+    choice = np.array(list(itertools.product((0, 1), repeat=3)))
+    corners = ends[:, choice, np.arange(3)][placed.bottom]
+    matrix = placed.matrix.astype(np.float64)
+    world = corners @ matrix[:, :, :3].transpose(0, 2, 1) + matrix[:, None, :, 3]
+    slack = 1e-6 * np.abs(world).max(axis=(1, 2))[:, None]
+    low, high = world.min(axis=1) - slack, world.max(axis=1) + slack
     return low.astype(np.float32), high.astype(np.float32)
 
 
@@ -241,25 +247,26 @@ def _write_bottom(
 def _write_instances(
     words: NDArray[np.uint32],
     leaf: NDArray[np.int64],
-    placed: list[_Placement],
+    placed: _Placed,
     bottom_address: NDArray[np.int64],
     first_geometry: NDArray[np.uint32],
 ) -> None:
-    records = words.reshape(-1)
-    for (bottom, number, matrix), block in zip(placed, leaf, strict=True):
-        record = records[block * BLOCK_WORDS : (block + 2) * BLOCK_WORDS]
-        floats = record.view(np.float32)
-        floats[INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = matrix.reshape(-1)
-        floats[INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(matrix).reshape(-1)
-        record[INSTANCE_CHILD : INSTANCE_CHILD + 2] = np.array([bottom_address[bottom]], np.uint64).view(np.uint32)
-        record[INSTANCE_INDEX] = number
-        record[INSTANCE_RECORD] = first_geometry[bottom]
-        record[INSTANCE_MASK] = 0xFF
+    records = np.zeros((len(leaf), 2 * BLOCK_WORDS), np.uint32)
+    floats = records.view(np.float32)
+    floats[:, INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = placed.matrix.reshape(-1, 12)
+    floats[:, INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(placed.matrix).reshape(-1, 12)
+    child = np.ascontiguousarray(bottom_address[placed.bottom], dtype=np.uint64)
+    records[:, INSTANCE_CHILD : INSTANCE_CHILD + 2] = child.view(np.uint32).reshape(-1, 2)
+    records[:, INSTANCE_INDEX] = placed.number
+    records[:, INSTANCE_RECORD] = first_geometry[placed.bottom]
+    records[:, INSTANCE_MASK] = 0xFF
+    words[leaf], words[leaf + 1] = records[:, :BLOCK_WORDS], records[:, BLOCK_WORDS:]
 
 
 def _inverse(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
-    linear = np.linalg.inv(matrix[:, :3].astype(np.float64))
-    return np.column_stack([linear, -linear @ matrix[:, 3]])
+    """World-to-object float64[n, 3, 4]."""
+    linear = np.linalg.inv(matrix[:, :, :3].astype(np.float64))
+    return np.concatenate([linear, -linear @ matrix[:, :, 3:]], axis=2)
 
 
 def _node_columns(

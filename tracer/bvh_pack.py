@@ -4,6 +4,8 @@ Rules: ``reference/vulkan-sim.md`` 1.3. A decoded bound, computed in float32 as 
 inside the box it stands for, so no hit is lost to quantisation.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -31,7 +33,7 @@ from tracer.bvh_layout import (
     NODE_ORIGIN,
     WIDTH,
 )
-from tracer.bvh_split import DEEPEST, half_area
+from tracer.bvh_split import BOX_BYTES, MOST_LEVELS, half_area
 
 LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
     NODE_LOW_BYTES[0],
@@ -40,7 +42,7 @@ LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
     NODE_EXPONENT_BYTES,
 )
 AXIS_BYTES = NODE_LOW_BYTES[1] - NODE_LOW_BYTES[0]
-SMALLEST_EXPONENT, LARGEST_EXPONENT = -100, 127
+SMALLEST_EXPONENT = -100
 EVERY_RAY = np.uint32(0xFFFFFFFF)
 
 
@@ -52,7 +54,7 @@ def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> 
     children, -1 where there is none. Returns how many rows, the depth in nodes, and the stack entries that a traversal
     of it can need at most.
     """
-    stack = np.empty((6 * (DEEPEST + 80), 3), np.int64)
+    stack = np.empty((6 * MOST_LEVELS, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, 1, 0
     top, count, depth, entries = 1, 0, 0, 0
     while top > 0:
@@ -83,7 +85,7 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
         best, widest = -1, np.float32(-1.0)
         for slot in range(children):
             if node_child[row[slot]] >= 0:
-                area = half_area(node_box[row[slot]])
+                area = half_area(node_box.ctypes.data + BOX_BYTES * row[slot])
                 if area > widest:
                     best, widest = slot, area
         if best < 0:
@@ -107,7 +109,7 @@ def pack(
     leaf_block = np.empty((node_child.shape[0] + 1) // 2, np.int64)
     leaf_blocks = 2 if leaf_kind == INSTANCE else 1
     _write_header(words, floats, first, node_box[0])
-    stack = np.empty(6 * (DEEPEST + 80), np.int64)
+    stack = np.empty(6 * MOST_LEVELS, np.int64)
     stack[0] = first + 1
     top, end = 1, first + 2
     for index in range(wide.shape[0]):
@@ -154,17 +156,11 @@ def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.nda
 
 
 @njit(cache=True)
-def power_of_two(exponent: int) -> np.float32:
-    """2^exponent in float32, exact from -126 to 127."""
-    return np.float32(2.0) ** np.float32(exponent)
-
-
-@njit(cache=True)
 def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int) -> None:
     """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
     for axis in range(3):
-        low, high = np.float32(np.inf), np.float32(-np.inf)
-        for slot in range(WIDTH):
+        low, high = node_box[row[0], axis], -node_box[row[0], 4 + axis]
+        for slot in range(1, WIDTH):
             if row[slot] >= 0:
                 low = min(low, node_box[row[slot], axis])
                 high = max(high, -node_box[row[slot], 4 + axis])
@@ -177,13 +173,11 @@ def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantis
 
 @njit(cache=True)
 def _first_exponent(extent: np.float32) -> int:
-    """The exponent e with extent <= 255 * 2^(e - 8), or the smallest that keeps 2^(e - 8) a normal number."""
-    if not extent > np.float32(0.0):
-        return SMALLEST_EXPONENT
-    exponent = int(np.floor(np.log2(np.float64(extent)))) + 1
-    if np.float64(extent) > 255.0 * 2.0 ** (exponent - 8):
+    """The smallest exponent e with extent <= 255 * 2^(e - 8) that keeps 2^(e - 8) a normal number."""
+    fraction, exponent = math.frexp(extent)
+    if fraction > 255.0 / 256.0:
         exponent += 1
-    return max(exponent, SMALLEST_EXPONENT)
+    return max(exponent, SMALLEST_EXPONENT) if extent > np.float32(0.0) else SMALLEST_EXPONENT
 
 
 @njit(cache=True)
@@ -197,15 +191,15 @@ def _quantise_axis(
     exponent: int,
 ) -> bool:
     """Write both bounds of every child along one axis; False where 255 steps do not reach."""
-    step = power_of_two(exponent - 8)
+    step, per_step = np.float32(math.ldexp(1.0, exponent - 8)), np.float32(math.ldexp(1.0, 8 - exponent))
     for slot in range(WIDTH):
         if row[slot] < 0:
             break
         low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
-        lower = min(int(np.floor(np.float64(low - origin) / step)), 255)
+        lower = min(np.int64((low - origin) * per_step), 255)
         while lower > 0 and origin + np.float32(lower) * step > low:
             lower -= 1
-        upper = max(int(np.ceil(np.float64(high - origin) / step)), 0)
+        upper = np.int64((high - origin) * per_step)
         while upper <= 255 and origin + np.float32(upper) * step < high:
             upper += 1
         if upper > 255:

@@ -55,6 +55,39 @@ store_f32: Callable[..., Any] = intrinsic(_store_f32)
 """Integers are int64 in registers, whatever their width in memory."""
 
 
+def _boxes(action: str, signature: Any) -> Callable[..., Any]:
+    """Operations on boxes of eight float32 (``tracer.bvh_split``), one vector instruction each."""
+
+    def operate(typing_context: Any, target: Any, source: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+            target, source = arguments
+            pointer = builder.inttoptr(target, _BOX.as_pointer())
+            if action == "fill":
+                one = builder.insert_element(ir.Constant(_BOX, ir.Undefined), source, ir.Constant(ir.IntType(32), 0))
+                lanes = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+                value = builder.shuffle_vector(one, one, lanes)
+            else:
+                value = builder.load(builder.inttoptr(source, _BOX.as_pointer()), align=4)
+            if action == "grow":
+                old = builder.load(pointer, align=4)
+                value = builder.select(builder.fcmp_ordered("<", value, old), value, old)
+            builder.store(value, pointer, align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return intrinsic(operate)
+
+
+_BOX = ir.VectorType(ir.FloatType(), 8)
+copy_box = _boxes("copy", types.void(types.int64, types.int64))
+"""copy_box(target, source)"""
+grow_box = _boxes("grow", types.void(types.int64, types.int64))
+"""grow_box(total, other): the smaller of each word."""
+fill_box = _boxes("fill", types.void(types.int64, types.float32))
+"""fill_box(target, value)"""
+
+
 def _bit_count(name: str) -> Callable[..., Any]:
     def count(typing_context: Any, value: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
