@@ -41,6 +41,11 @@ def prediction(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def picture(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
 def one_part(name: str) -> Gpu:
     """A GPU that cannot be divided: one SM, one memory partition."""
     gpu = load_gpu(name)
@@ -92,7 +97,7 @@ def test_the_folder_holds_tables_pictures_and_filter_files(prediction: Path) -> 
     assert groups["selected"].sum() == len(RULES) * selected.sum()
     np.testing.assert_allclose(groups["fraction"], 0.25)
     for name in ("picture", "heatmap", "quantised", "selected"):
-        assert Image.open(prediction / f"{name}.png").size == (WIDTH, HEIGHT)
+        assert picture(prediction / f"{name}.png").shape == (HEIGHT, WIDTH, 3)
     assert not (prediction / "groups").exists()
 
 
@@ -153,9 +158,9 @@ def test_the_report_shows_a_line_per_metric_and_draws_a_picture(prediction: Path
     assert [line[:30].strip() for line in lines[1:8]] == [rule.title for rule in RULES.values()]
     write_overview(prediction, tmp_path / "overview.png")
     assert (tmp_path / "overview.png").read_bytes() == (prediction / "overview.png").read_bytes()
-    picture = np.asarray(Image.open(tmp_path / "overview.png").convert("RGB"))
-    assert picture.shape[1] > picture.shape[0] > 500
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 100
+    pixels = picture(tmp_path / "overview.png")
+    assert pixels.shape[1] > pixels.shape[0] > 500
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 100
 
 
 def test_a_damaged_prediction_is_refused(prediction: Path, tmp_path: Path) -> None:
