@@ -4,31 +4,24 @@ One bottom level per mesh, one for all spheres, and a top level over the instanc
 the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
 """
 
-import itertools
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tracer.bvh_instances import Placed, all_instances, world_boxes, write_instances
 from tracer.bvh_layout import (
     BLOCK_BYTES,
     BLOCK_WORDS,
     DESCRIPTOR,
     INSTANCE,
-    INSTANCE_CHILD,
-    INSTANCE_INDEX,
-    INSTANCE_MASK,
-    INSTANCE_OBJECT_TO_WORLD,
-    INSTANCE_RECORD,
-    INSTANCE_WORLD_TO_OBJECT,
     KIND_BYTES,
     PROCEDURAL,
     TRIANGLE,
 )
 from tracer.bvh_pack import block_kinds, collapse, pack, write_procedural, write_triangles
 from tracer.bvh_split import boxes, split_boxes
-from tracer.scenes.description import IDENTITY, Geometry, Scene
+from tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
 
@@ -124,9 +117,11 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     if base_address % BLOCK_BYTES:
         raise ValueError(f"the image must lie at a multiple of {BLOCK_BYTES} bytes, not at {base_address:#x}")
     bottoms = _bottom_trees(scene)
-    instances = _all_instances(scene)
-    placed = _with_something_to_hit(instances, bottoms)
-    top = _tree(*_world_boxes(placed, bottoms))
+    instances = all_instances(scene)
+    hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
+    placed = Placed(*(column[hittable] for column in instances))
+    bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
+    top = _tree(*world_boxes(placed, bounds))
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
@@ -140,7 +135,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
             leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row))
             row += tree.primitives
     top_leaf = pack(top.wide, top.node_box, top.node_child, INSTANCE, words, top_block)
-    _write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
+    write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
         scene,
@@ -186,42 +181,6 @@ def _sphere_boxes(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32
     return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
 
 
-class _Placed(NamedTuple):
-    """Instances: bottom level int64[n], number int64[n], object-to-world float32[n, 3, 4]."""
-
-    bottom: NDArray[np.int64]
-    number: NDArray[np.int64]
-    matrix: NDArray[np.float32]
-
-
-def _all_instances(scene: Scene) -> _Placed:
-    """The scene's instances, and the spheres as the last one."""
-    bottom = [item.mesh for item in scene.instances]
-    matrices = [item.object_to_world for item in scene.instances]
-    if len(scene.spheres):
-        bottom.append(len(scene.meshes))
-        matrices.append(IDENTITY)
-    return _Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
-
-
-def _with_something_to_hit(placed: _Placed, bottoms: list[_Tree | None]) -> _Placed:
-    chosen = np.array([tree is not None for tree in bottoms])[placed.bottom]
-    return _Placed(*(column[chosen] for column in placed))
-
-
-def _world_boxes(placed: _Placed, bottoms: list[_Tree | None]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Boxes of the instances, from the eight corners of their bottom level, widened by a few roundings because a ray
-    is transformed with the inverse matrix and not with this one."""
-    ends = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
-    choice = np.array(list(itertools.product((0, 1), repeat=3)))
-    corners = ends[:, choice, np.arange(3)][placed.bottom]
-    matrix = placed.matrix.astype(np.float64)
-    world = corners @ matrix[:, :, :3].transpose(0, 2, 1) + matrix[:, None, :, 3]
-    slack = 1e-6 * np.abs(world).max(axis=(1, 2))[:, None]
-    low, high = world.min(axis=1) - slack, world.max(axis=1) + slack
-    return low.astype(np.float32), high.astype(np.float32)
-
-
 def _count_geometries(scene: Scene, bottoms: list[_Tree | None]) -> NDArray[np.int64]:
     counts = np.zeros(len(bottoms), np.int64)
     for geometry in scene.geometries():
@@ -242,31 +201,6 @@ def _write_bottom(
     leaf = pack(tree.wide, tree.node_box, tree.node_child, TRIANGLE, words, first)
     write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
     return leaf
-
-
-def _write_instances(
-    words: NDArray[np.uint32],
-    leaf: NDArray[np.int64],
-    placed: _Placed,
-    bottom_address: NDArray[np.int64],
-    first_geometry: NDArray[np.uint32],
-) -> None:
-    records = np.zeros((len(leaf), 2 * BLOCK_WORDS), np.uint32)
-    floats = records.view(np.float32)
-    floats[:, INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = placed.matrix.reshape(-1, 12)
-    floats[:, INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(placed.matrix).reshape(-1, 12)
-    child = np.ascontiguousarray(bottom_address[placed.bottom], dtype=np.uint64)
-    records[:, INSTANCE_CHILD : INSTANCE_CHILD + 2] = child.view(np.uint32).reshape(-1, 2)
-    records[:, INSTANCE_INDEX] = placed.number
-    records[:, INSTANCE_RECORD] = first_geometry[placed.bottom]
-    records[:, INSTANCE_MASK] = 0xFF
-    words[leaf], words[leaf + 1] = records[:, :BLOCK_WORDS], records[:, BLOCK_WORDS:]
-
-
-def _inverse(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
-    """World-to-object float64[n, 3, 4]."""
-    linear = np.linalg.inv(matrix[:, :, :3].astype(np.float64))
-    return np.concatenate([linear, -linear @ matrix[:, :, 3:]], axis=2)
 
 
 def _node_columns(

@@ -196,10 +196,10 @@ def _quantise_axis(
         if row[slot] < 0:
             break
         low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
-        lower = min(np.int64((low - origin) * per_step), 255)
+        lower = min(int((low - origin) * per_step), 255)
         while lower > 0 and origin + np.float32(lower) * step > low:
             lower -= 1
-        upper = np.int64((high - origin) * per_step)
+        upper = int((high - origin) * per_step)
         while upper <= 255 and origin + np.float32(upper) * step < high:
             upper += 1
         if upper > 255:

@@ -237,7 +237,7 @@ def _bin_scale(centre: int, axis: int) -> np.float32:
 
 @njit(cache=True)
 def _bin_of(centre: int, box: int, axis: int, scale: np.float32) -> int:
-    return np.int32((_doubled_centre(box, axis) - load_f32(centre + 4 * axis)) * scale)
+    return int((_doubled_centre(box, axis) - load_f32(centre + 4 * axis)) * scale)
 
 
 @njit(cache=True, error_model="numpy")

@@ -47,8 +47,9 @@ from tracer.traversal_lane import (
     is_committed,
     put,
 )
+from tracer.traversal_stack import KIND_SHIFT, push
 from tracer.traversal_state import LOG_WORDS, STATE_BASE, STATE_INSTANCE, STATE_TOP, Context, make_context, open_context
-from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD, FINISHED, KIND_SHIFT, push, root_of, walk
+from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD, FINISHED, root_of, walk
 
 __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 

@@ -1,9 +1,4 @@
-"""The loop of a traversal: take a record, log it, test it, push what it leads to.
-
-Stack order ``VULKAN_SIM_ORDER``: of a node's hit children, in slot order, the first internal one is next and all others
-are pushed; nothing is sorted or dropped when popped. ``NEAREST_ORDER``: children are pushed far to near and popped ones
-behind the committed hit are dropped.
-"""
+"""The loop of a traversal: take a record, log it, test it, push what it leads to."""
 
 import numpy as np
 from numba import njit
@@ -22,8 +17,6 @@ from tracer.bvh_layout import (
     LEAF_OPAQUE_BIT,
     LEAF_PRIMITIVE,
     LEAF_VERTICES,
-    NODE_CHILD_BYTES,
-    NODE_CHILD_OFFSET,
     TRIANGLE,
 )
 from tracer.frame import STATUS_ANY_HIT, STATUS_INTERSECTION
@@ -37,8 +30,8 @@ from tracer.geometry import (
     transform_point,
     transform_vector,
 )
-from tracer.raw_memory import load_f32, load_i32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
-from tracer.traversal_box import INSTANCE_SHIFT, INTERNAL_SHIFT, hit_children
+from tracer.raw_memory import load_f32, load_i32, load_u32, store_u32
+from tracer.traversal_box import hit_children
 from tracer.traversal_lane import (
     CANDIDATE,
     COMMITTED,
@@ -64,6 +57,7 @@ from tracer.traversal_lane import (
     write_hit,
     write_suspension,
 )
+from tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, push_children
 from tracer.traversal_state import (
     NEAREST_ORDER,
     STATE_BASE,
@@ -77,10 +71,6 @@ from tracer.traversal_state import (
 ERROR_LOG_FULL, ERROR_RECORD = -1, -2
 FINISHED = 0xFFFFFFFF
 """In the state's top: nothing is left to visit."""
-NOTHING = -1
-KIND_SHIFT = 28
-"""A reference to a record is its kind above this bit and its block below."""
-BLOCK_MASK = (1 << KIND_SHIFT) - 1
 HIT_BIT = 1 << 31
 GO_ON, COMMITTED_HIT, SUSPENDED = range(3)
 MOST_WORDS = 2
@@ -125,32 +115,20 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             count += 1
             found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE_SCRATCH)
             if found & 0xFF:
-                current, top = _push_children(shared.order, record, block, found, state, top)
+                current, top = push_children(shared.order, record, block, found, state, top)
         elif kind == INSTANCE:
-            _write(log, count, _top_row(shared, block))
-            count += 1
-            if get(lane, VISIBILITY) & _word(record, INSTANCE_MASK):
-                header = _bottom_header(shared, record)
-                _write(log, count, header)
-                count += 1
+            current, count = _enter_instance(shared, lane, block, record, log, count)
+            if current != NOTHING:
                 inside, base = block, top
                 ray = _ray_in(shared, lane, inside)
-                current = INTERNAL << KIND_SHIFT | root_of(shared, header)
         else:
-            _write(log, count, _word(record, LEAF_DESCRIPTOR_ROW))
-            _write(log, count + 1, block)
             count += 2
-            action = _visit_leaf(shared, lane, inside, record, kind, ray, t_min, limit, log + 4 * (count - 1))
-            if action != GO_ON:
-                if action == SUSPENDED:
-                    _save(state, top, base, inside)
-                    return count
-                if action != COMMITTED_HIT:
-                    return action
-                if get(lane, FLAGS) & FLAG_FIRST_HIT:
-                    store_u32(state + 4 * STATE_TOP, FINISHED)
-                    return count
+            action = _visit_leaf(shared, lane, inside, block, kind, ray, limit, log + 4 * (count - 2))
+            if action == COMMITTED_HIT and get(lane, FLAGS) & FLAG_FIRST_HIT == 0:
                 limit = get_float(lane, COMMITTED + HIT_T)
+            elif action != GO_ON:
+                _save(state, FINISHED if action == COMMITTED_HIT else top, base, inside)
+                return count if action > GO_ON else action
 
 
 @njit(cache=True)
@@ -171,13 +149,6 @@ def _save(state: int, top: int, base: int, inside: int) -> None:
 
 
 @njit(cache=True)
-def push(state: int, top: int, reference: int, entry: np.float32) -> None:
-    """Write stack entry ``top``: what to visit, and how far along the ray its box begins."""
-    store_u32(state + 4 * STATE_STACK + 8 * top, reference)
-    store_f32(state + 4 * STATE_STACK + 8 * top + 4, entry)
-
-
-@njit(cache=True)
 def root_of(shared: Context, header: int) -> int:
     """Block of the root of the level whose header is block ``header``."""
     return header + _word(shared.image + BLOCK_BYTES * header, HEADER_ROOT) // BLOCK_BYTES
@@ -189,10 +160,16 @@ def _top_row(shared: Context, block: int) -> int:
 
 
 @njit(cache=True)
-def _bottom_header(shared: Context, record: int) -> int:
-    """Block of the header of an instance's bottom level."""
+def _enter_instance(shared: Context, lane: int, block: int, record: int, log: int, count: int) -> tuple[int, int]:
+    """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
+    the ray does not see, and how many words are logged now."""
+    _write(log, count, _top_row(shared, block))
+    if get(lane, VISIBILITY) & _word(record, INSTANCE_MASK) == 0:
+        return NOTHING, count + 1
     address = _word(record, INSTANCE_CHILD) | _word(record, INSTANCE_CHILD + 1) << 32
-    return (address - shared.base_address) // BLOCK_BYTES
+    header = (address - shared.base_address) // BLOCK_BYTES
+    _write(log, count + 1, header)
+    return INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
 
 
 @njit(cache=True, error_model="numpy")
@@ -206,63 +183,17 @@ def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
 
 
 @njit(cache=True, error_model="numpy")
-def _push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
-    """Push the hit children of a node in the given order; returns what is next (or NOTHING) and the new top."""
-    child = block + _word(record, NODE_CHILD_OFFSET)
-    hits, following, first = found & 0xFF, NOTHING, top
-    inner = hits & found >> INTERNAL_SHIFT
-    if order != NEAREST_ORDER and inner != 0:
-        slot = trailing_zeros(inner)
-        following = INTERNAL << KIND_SHIFT | _child_block(child, found, slot)
-        hits &= ~(1 << slot)
-    while hits != 0:
-        slot = trailing_zeros(hits)
-        hits &= hits - 1
-        kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
-        reference = kind << KIND_SHIFT | _child_block(child, found, slot)
-        entry = load_f32(state + 4 * (STATE_SCRATCH + slot))
-        if order == NEAREST_ORDER:
-            _insert(state, first, top, reference, entry)
-        else:
-            push(state, top, reference, entry)
-        top += 1
-    return following, top
-
-
-@njit(cache=True)
-def _child_block(child: int, found: int, slot: int) -> int:
-    """Children follow each other; an instance takes two blocks."""
-    return child + slot + population(found >> INSTANCE_SHIFT & ((1 << slot) - 1))
-
-
-@njit(cache=True, error_model="numpy")
-def _insert(state: int, first: int, top: int, reference: int, entry: np.float32) -> None:
-    """Push so that entries from ``first`` stay sorted, the nearest on top; equal ones in slot order from the top."""
-    slot = top
-    while slot > first and load_f32(state + 4 * STATE_STACK + 8 * slot - 4) <= entry:
-        below = state + 4 * STATE_STACK + 8 * slot - 8
-        push(state, slot, load_u32(below), load_f32(below + 4))
-        slot -= 1
-    push(state, slot, reference, entry)
-
-
-@njit(cache=True, error_model="numpy")
 def _visit_leaf(
-    shared: Context,
-    lane: int,
-    inside: int,
-    record: int,
-    kind: int,
-    ray: Ray,
-    t_min: np.float32,
-    limit: np.float32,
-    logged: int,
+    shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32, log: int
 ) -> int:
-    """Test a triangle, or offer a procedural primitive to its program. logged: address of the leaf's log word."""
+    """Log descriptor and leaf at the address ``log``; test a triangle, or offer a procedural primitive to a program."""
+    record = shared.image + BLOCK_BYTES * block
+    _write(log, 0, _word(record, LEAF_DESCRIPTOR_ROW))
+    _write(log, 1, block)
     if kind != TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
     hit = intersect_triangle(record + 4 * LEAF_VERTICES, ray[0], ray[1])
-    if hit[0] == NO_HIT or hit[1] < t_min or hit[1] >= limit:
+    if hit[0] == NO_HIT or hit[1] < get_float(lane, T_MIN) or hit[1] >= limit:
         return GO_ON
     flags = get(lane, FLAGS)
     opaque = _word(record, LEAF_GEOMETRY) & LEAF_OPAQUE_BIT != 0
@@ -276,7 +207,7 @@ def _visit_leaf(
         if place[3] >= shared.hit_record_count:
             return ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * place[3] + 4)
-    store_u32(logged, load_u32(logged) | HIT_BIT)
+    _write(log, 1, block | HIT_BIT)
     if program < 0:
         write_hit(lane, COMMITTED, hit, place)
         return COMMITTED_HIT
