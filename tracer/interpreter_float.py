@@ -7,9 +7,11 @@ import numpy as np
 
 from ptx.ir import Instruction
 from tracer import lower_math as terms
+from tracer.interpreter_rounding import binary_directed, fused_directed
 from tracer.interpreter_values import FLOATS, UNSIGNED, Lanes
 from tracer.lower_emit import TYPES, type_names
 from tracer.lower_float import CANONICAL_NAN
+from tracer.lower_rounding import directed_rounding
 
 Handler = Callable[[Lanes, Instruction], None]
 
@@ -92,15 +94,19 @@ def round_fraction(exact: Fraction, out: type) -> float:
 def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
     def run(w: Lanes, i: Instruction) -> None:
         name = type_names(i)[-1]
+        a, b = read(w, i, 1, name), read(w, i, 2, name)
+        rounding = directed_rounding(i)
         with np.errstate(all="ignore"):
-            write(w, i, function(read(w, i, 1, name), read(w, i, 2, name)))
+            write(w, i, binary_directed(i.opcode, a, b, rounding) if rounding else function(a, b))
 
     return run
 
 
 def run_fma(w: Lanes, i: Instruction) -> None:
     name = type_names(i)[-1]
-    write(w, i, fused(*(read(w, i, index, name) for index in (1, 2, 3))))
+    a, b, c = (read(w, i, index, name) for index in (1, 2, 3))
+    rounding = directed_rounding(i)
+    write(w, i, fused_directed(a, b, c, rounding) if rounding else fused(a, b, c))
 
 
 def run_min_max(w: Lanes, i: Instruction) -> None:

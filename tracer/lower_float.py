@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from ptx.ir import Instruction
 from tracer.lower_emit import FLOAT, INT, TYPES, Emitter, type_names
+from tracer.lower_rounding import directed_rounding, lower_directed
 
 CANONICAL_NAN = {32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
 SIGN = {32: 1 << 31, 64: 1 << 63}
 ONE = {32: 0x3F800000, 64: 0x3FF0000000000000}
-INEXACT_ROUNDINGS = {"rz", "rm", "rp"}
 
 
 def to_float(e: Emitter, bits: str, width: int) -> str:
@@ -68,24 +68,38 @@ def write_float_bits(e: Emitter, i: Instruction, bits: str, name: str) -> None:
 def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
     def lower(e: Emitter, i: Instruction) -> None:
         name = type_names(i)[-1]
-        _nearest_only(e, i)
         a, b = read_float(e, i, 1, name), read_float(e, i, 2, name)
+        rounding = directed_rounding(i)
+        if rounding and name == "f32" and i.opcode in ("add", "sub", "mul"):
+            write_directed(e, i, [a, b], rounding)
+            return
+        _nearest_only(e, i)
         write_float(e, i, e.op(f"{word} {FLOAT[TYPES[name]]} {a}, {b}"), name)
 
     return lower
 
 
+def write_directed(e: Emitter, i: Instruction, operands: list[str], rounding: str) -> None:
+    """Assign the result of .rz, .rm or .rp on f32."""
+    bits = lower_directed(e, i, operands, rounding)
+    write_float(e, i, to_float(e, bits, 32), "f32")
+
+
 def _nearest_only(e: Emitter, i: Instruction) -> None:
-    if INEXACT_ROUNDINGS & set(i.modifiers):
+    if directed_rounding(i):
         raise e.unknown()
 
 
 def lower_fma(e: Emitter, i: Instruction) -> None:
     """fma and mad on floats: one rounding."""
     name = type_names(i)[-1]
-    _nearest_only(e, i)
     kind = FLOAT[TYPES[name]]
     a, b, c = (read_float(e, i, index, name) for index in (1, 2, 3))
+    rounding = directed_rounding(i)
+    if rounding and name == "f32":
+        write_directed(e, i, [a, b, c], rounding)
+        return
+    _nearest_only(e, i)
     result = e.op(f"call {kind} @llvm.fma.v32f{TYPES[name]}({kind} {a}, {kind} {b}, {kind} {c})")
     write_float(e, i, result, name)
 
