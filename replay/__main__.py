@@ -22,15 +22,37 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("trace", nargs="?", type=Path, help="trace to replay")
-    made.add_argument("--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)")
+    made.add_argument(
+        "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
+    )
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change one value of the description, such as scheduler.policy=lrr; may be repeated")  # fmt: skip
-    made.add_argument("--scale", type=int, default=1, metavar="K", help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")
-    made.add_argument("--quantum", type=int, metavar="CYCLES", help="cycles between two barriers; changes no result (default: the longest that is exact)")
-    made.add_argument("--threads", type=int, default=1, help="threads that share the SMs; changes no result (default: 1)")
-    made.add_argument("--characterisation", type=Path, metavar="FILE", help="Parquet file of instruction latencies to use instead of the trace's own")
+    made.add_argument(
+        "--scale",
+        type=int,
+        default=1,
+        metavar="K",
+        help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)",
+    )
+    made.add_argument(
+        "--quantum",
+        type=int,
+        metavar="CYCLES",
+        help="cycles between two barriers; changes no result (default: the longest that is exact)",
+    )
+    made.add_argument(
+        "--threads", type=int, default=1, help="threads that share the SMs; changes no result (default: 1)"
+    )
+    made.add_argument(
+        "--characterisation",
+        type=Path,
+        metavar="FILE",
+        help="Parquet file of instruction latencies to use instead of the trace's own",
+    )
     made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
-    made.add_argument("--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave")
+    made.add_argument(
+        "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
+    )
     return made
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from numba import njit
 
 from replay import port as ports
-from replay.l2 import HEAD, OUT_HEAD, OUT_TAIL, TAIL, State as L2, slice_of
-from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, State as Port
+from replay.l2 import OUT_HEAD, OUT_TAIL, TAIL, slice_of
+from replay.l2 import State as L2
+from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL
+from replay.port import State as Port
 
 
 class State(NamedTuple):
@@ -25,9 +27,7 @@ class State(NamedTuple):
 
 def make_state(request_cycles: int, reply_cycles: int, longest_interval: int, in_flight: int) -> State:
     """``longest_interval``: most cycles between two barriers."""
-    return State(
-        np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles
-    )
+    return State(np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles)
 
 
 @njit(cache=True)

@@ -255,7 +255,10 @@ def choose_command(state: State, channel: int) -> None:
         bank = channel * banks + index
         if state.bank[bank, SERVING] >= 0:
             tick = 2 * earliest(state, channel, bank)
-            if state.bank[bank, ROW] != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]:
+            if (
+                state.bank[bank, ROW]
+                != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]
+            ):
                 tick += 1
             if tick < best:
                 best, best_bank = tick, bank

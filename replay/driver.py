@@ -17,9 +17,16 @@ from replay.launch import Launch, read_launches
 from replay.metrics import Counters, Result, collect, unit_counters
 from replay.program import load_program
 from replay.scheduler import (
-    ACCESS, ACCESS_END, FIRST_VISIT, NUMBER, RETIRED_WARPS, TRACE, TRACE_END, VISIT, VISIT_END,
+    ACCESS,
+    ACCESS_END,
+    FIRST_VISIT,
+    NUMBER,
+    RETIRED_WARPS,
+    TRACE,
+    TRACE_END,
+    VISIT,
+    VISIT_END,
 )  # fmt: skip
-from replay.sm import Machine
 from replay.window import Static, Window
 from replay.work import Program
 
@@ -151,16 +158,16 @@ class Replay:
         self._note(launch, self.end_cycles[launch.kernel_id])
 
     def _run_until(self, stop: int) -> int:
-        machine = Machine(
+        inputs = (
             self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
-            self.window.records(), self.lane_cycles,
+            self.window.records(), self.lane_cycles, self.memory, self.clock, stop, self.quantum,
+            self.window.loaded_warps,
         )  # fmt: skip
-        loaded = self.window.loaded_warps
         if self.threads == 1:
-            return step.run(machine, self.memory, self.clock, stop, self.quantum, loaded)
+            return step.run(*inputs)
         from replay import parallel
 
-        return parallel.run(machine, self.memory, self.clock, stop, self.quantum, loaded, self.threads)
+        return parallel.run(*inputs, self.threads)
 
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""

@@ -13,7 +13,8 @@ from numba import njit
 
 from replay.bits import bucket
 from replay.config import law, value
-from replay.port import READ, WRITE, State as Port, may_send, send
+from replay.port import READ, WRITE, may_send, send
+from replay.port import State as Port
 
 TAG, VALID, CHAIN, NEWER, OLDER = range(5)  # columns of line
 NEWEST, OLDEST, USED = range(3)  # columns of order

@@ -14,8 +14,11 @@ from numba import njit
 from replay import l1 as cache
 from replay.bits import FAR
 from replay.config import law, value
-from replay.l1 import FAIL, HIT, State as L1
-from replay.port import ATOMIC as ATOMIC_REQUEST, State as Port, may_send, send
+from replay.l1 import FAIL, HIT
+from replay.l1 import State as L1
+from replay.port import ATOMIC as ATOMIC_REQUEST
+from replay.port import State as Port
+from replay.port import may_send, send
 from replay.work import LOAD, STORE, Work
 
 OPERATIONS = 256  # memory instructions of an SM under way
@@ -239,4 +242,3 @@ def next_cycle(state: State, sm: int, now: int) -> int:
 def stats(state: State) -> dict[str, np.ndarray]:
     """Every counter per SM."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
-

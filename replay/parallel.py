@@ -9,14 +9,36 @@ from numba import config, njit, prange
 
 from replay import crossbar, dispatch, partition
 from replay.bits import FAR
-from replay.sm import Machine
+from replay.dispatch import State as Dispatch
+from replay.l1 import State as L1
+from replay.lsu import State as Lsu
+from replay.port import State as Port
+from replay.rt_unit import Records
+from replay.rt_unit import State as Rt
+from replay.scheduler import State as Warps
 from replay.step import NEEDS_WARPS, RUNNING, Memory, advance_sm, close_quantum
+from replay.work import Program, Work
 
 config.THREADING_LAYER = "workqueue"
 
 
 def run(
-    machine: Machine, memory: Memory, clock: np.ndarray, stop: int, quantum: int, loaded_warps: int, threads: int
+    core: Warps,
+    ctas: Dispatch,
+    lsus: Lsu,
+    caches: L1,
+    rays: Rt,
+    ports: Port,
+    program: Program,
+    work: Work,
+    records: Records,
+    lane_cycles: np.ndarray,
+    memory: Memory,
+    clock: np.ndarray,
+    stop: int,
+    quantum: int,
+    loaded_warps: int,
+    threads: int,
 ) -> int:
     """``step.run`` on ``threads`` threads."""
     from numba import get_num_threads, set_num_threads
@@ -24,30 +46,64 @@ def run(
     before = get_num_threads()
     set_num_threads(min(threads, config.NUMBA_NUM_THREADS))
     try:
-        return run_quanta(machine, memory, clock, stop, quantum, loaded_warps)
+        return run_quanta(
+            core,
+            ctas,
+            lsus,
+            caches,
+            rays,
+            ports,
+            program,
+            work,
+            records,
+            lane_cycles,
+            memory,
+            clock,
+            stop,
+            quantum,
+            loaded_warps,
+        )
     finally:
         set_num_threads(before)
 
 
 @njit(cache=True, parallel=True)
-def run_quanta(machine: Machine, memory: Memory, clock: np.ndarray, stop: int, quantum: int, loaded_warps: int) -> int:
+def run_quanta(
+    core: Warps,
+    ctas: Dispatch,
+    lsus: Lsu,
+    caches: L1,
+    rays: Rt,
+    ports: Port,
+    program: Program,
+    work: Work,
+    records: Records,
+    lane_cycles: np.ndarray,
+    memory: Memory,
+    clock: np.ndarray,
+    stop: int,
+    quantum: int,
+    loaded_warps: int,
+) -> int:
     """As ``step.run``, which explains the order of the stages."""
-    sms = machine.dispatch.unit.shape[0]
+    sms = ctas.unit.shape[0]
     next_events = np.empty(sms, np.int64)
     while clock[0] < stop:
         now = clock[0]
-        if not dispatch.grant_until(machine.dispatch, now, loaded_warps):
+        if not dispatch.grant_until(ctas, now, loaded_warps):
             return NEEDS_WARPS
         until = min(now + quantum, stop)
         for sm in prange(sms):
-            next_events[sm] = advance_sm(machine, sm, now, until)
-        crossbar.route_requests(memory.crossbar, machine.port, memory.l2, now, until)
+            next_events[sm] = advance_sm(
+                core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, sm, now, until
+            )
+        crossbar.route_requests(memory.crossbar, ports, memory.l2, now, until)
         for controller in prange(memory.l2.controllers):
             partition.advance(memory.l2, memory.dram, controller, until + memory.crossbar.request_cycles)
         soonest = FAR
         for sm in range(sms):
             soonest = min(soonest, next_events[sm])
-        status = close_quantum(machine, memory, clock, now, until, soonest, stop)
+        status = close_quantum(ctas, ports, memory, clock, now, until, soonest, stop)
         if status != RUNNING:
             return status
     return RUNNING

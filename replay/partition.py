@@ -9,7 +9,8 @@ from numba import njit
 from replay import dram, l2
 from replay.bits import FAR
 from replay.dram import State as Dram
-from replay.l2 import BLOCKED, HEAD, LOOKUP_AT, TAIL, State as L2
+from replay.l2 import BLOCKED, HEAD, LOOKUP_AT, TAIL
+from replay.l2 import State as L2
 
 
 @njit(cache=True)

@@ -38,7 +38,9 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
     ends = blocks["first_instruction"].astype(np.int64) + blocks["instruction_count"]
     if len(ends) and (ends.max() > count or blocks["instruction_count"].min() < 1):
         row = int(np.argmax((ends > count) | (blocks["instruction_count"] < 1)))
-        raise FormatError(f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}")
+        raise FormatError(
+            f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}"
+        )
     kind, fences = kinds(instructions)
     wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
     code = pack(
@@ -55,7 +57,9 @@ def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     kind = np.full(len(classes), PLAIN, np.int64)
     for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC)):
         kind[(classes == name) & recorded] = code
-    of_a_cta = (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
+    of_a_cta = (
+        (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
+    )
     kind[of_a_cta] = BARRIER
     return kind, classes == "fence"
 

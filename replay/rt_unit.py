@@ -16,7 +16,8 @@ from numba import njit
 
 from replay.bits import FAR, lowest_bit
 from replay.config import law, value
-from replay.l1 import FAIL, HIT, State as L1, read, write
+from replay.l1 import FAIL, HIT, read, write
+from replay.l1 import State as L1
 from replay.port import State as Port
 
 LANES = 32

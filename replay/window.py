@@ -79,7 +79,8 @@ class Window:
         if "rays" in tables and len(tables["rays"]["visit"]):
             bounds["trace"] = self._trace(batch, tables["rays"], first, last)
         batch["span"] = np.stack(
-            [bounds[name][part : part + last - first] for name in ("visit", "access", "trace") for part in (0, 1)], axis=1
+            [bounds[name][part : part + last - first] for name in ("visit", "access", "trace") for part in (0, 1)],
+            axis=1,
         ).astype(np.int64)
         return batch
 
@@ -223,5 +224,7 @@ def read_nodes(trace: Trace) -> np.ndarray:
             f"{trace.path}: table nodes, column kind: must be below {len(NODE_KINDS)}, not {int(nodes['kind'].max())}"
         )
     if len(nodes["bytes"]) and int(nodes["bytes"].max()) > 128:
-        raise FormatError(f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}")
+        raise FormatError(
+            f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
+        )
     return node_info(nodes["address"], nodes["bytes"], nodes["kind"])
