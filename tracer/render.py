@@ -59,7 +59,11 @@ class Summary:
         """A short table."""
         run = max(self.seconds.get("run", 0.0), 1e-9)
         rows = [
-            ("rays traced", f"{self.rays:,}", f"{self.rays / run / 1e6:.3f} M rays/s"),
+            (
+                "rays traced",
+                f"{self.rays:,}",
+                f"{self.rays / run / 1e6:.3f} M/s, continuations after programs included",
+            ),
             ("thread instructions", f"{self.thread_instructions:,}", f"{self.thread_instructions / run / 1e6:.1f} M/s"),
             ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
         ]

@@ -1,5 +1,8 @@
 """Program configurations: what is read, what is refused and how, and the bytes they lay out."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +39,17 @@ def test_a_built_in_program_is_bound_like_any_other(name: str) -> None:
     assert params_symbol(config, module, name) == "params"
     last = config.params[-1]
     assert last.offset + last.bytes == module.variables["params"].bytes, "the .toml and struct Params differ"
+
+
+def test_committed_ptx_is_what_its_source_gives() -> None:
+    compiler = shutil.which("nvcc")
+    if (
+        not compiler
+        or "release 13.0" not in subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
+    ):
+        pytest.skip("needs the compiler that made the committed PTX: nvcc 13.0")
+    result = subprocess.run([sys.executable, PROGRAM_FOLDER / "compile.py", "--check"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_offsets_follow_c(tmp_path: Path) -> None:

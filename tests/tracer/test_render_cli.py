@@ -1,8 +1,11 @@
 """The command line: what it writes, and how it ends when the user can mend something."""
 
 import json
+import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +74,23 @@ def test_an_independent_program_runs_on_any_scene(tmp_path: Path, capsys: pytest
     assert np.array_equal(hit, np.abs(srgb - (0.25, 0.5, 1.0)).max(axis=-1) > 1 / 64)
 
 
+def test_an_any_hit_program_runs_where_its_hit_group_names_it(tmp_path: Path) -> None:
+    """Triangles are opaque by themselves; naming an any-hit program makes them ask it."""
+    found = {}
+    for name, extra in (("opaque", ""), ("holes", 'any_hit = "__anyhit__odd"')):
+        config = tmp_path / f"{name}.toml"
+        config.write_text((DATA / "normals.toml").read_text().replace("closest_hit", f"{extra}\nclosest_hit"))
+        out = tmp_path / f"{name}.trace"
+        program = ["--program", str(DATA / "normals.ptx"), "--program-config", str(config)]
+        assert main(["render", "cornell", "--size", "24x24", *program, "--out", str(out)]) == 0
+        rays = open_trace(out).read("rays", ["primitive", "segment"])
+        found[name] = set(rays["primitive"].tolist()), int(rays["segment"].max())
+    assert any(primitive % 2 == 0 for primitive in found["opaque"][0])
+    assert found["opaque"][1] == 0, "nothing was suspended"
+    assert all(primitive % 2 for primitive in found["holes"][0]), "odd primitives, and -1 for a miss"
+    assert found["holes"][1] > 0
+
+
 def test_pixels_outside_the_image_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pixels = tmp_path / "pixels.txt"
     pixels.write_text("0 0\n16 3\n")
@@ -125,6 +145,55 @@ def test_a_syntax_error_has_line_and_column(tmp_path: Path, capsys: pytest.Captu
     message = refused(["render", "cornell", *SMALL, "--program", str(program), "--out", str(tmp_path / "x")], capsys)
     line = 1 + (DATA / "normals.ptx").read_text()[: (DATA / "normals.ptx").read_text().index("cvt.rn")].count("\n")
     assert f"broken.ptx:{line}:" in message
+
+
+def test_a_call_that_is_not_supported_is_named_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "normals.ptx").read_text()
+    old = "call (%r1), _optix_get_launch_index_x, ();"
+    assert old in text
+    program = tmp_path / "strange.ptx"
+    program.write_text(text.replace(old, "call (%r1), _optix_get_transform_list_size, ();"))
+    (tmp_path / "strange.toml").write_text((DATA / "normals.toml").read_text())
+    message = refused(["render", "cornell", *SMALL, "--program", str(program), "--out", str(tmp_path / "x")], capsys)
+    assert "_optix_get_transform_list_size" in message
+    assert f"strange.ptx:{1 + text[: text.index(old)].count(chr(10))}" in message
+
+
+def start(out: Path, *more: str, limit_bytes: int | None = None) -> "subprocess.Popen[str]":
+    """``python -m tracer render`` as a process of its own, unable to write files longer than ``limit_bytes``."""
+
+    def limit() -> None:
+        if limit_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+    command = [sys.executable, "-m", "tracer", "render", *more, "--out", str(out)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=limit)
+
+
+def test_a_full_disk_leaves_the_old_trace(tmp_path: Path) -> None:
+    out = tmp_path / "cornell.trace"
+    assert main(["render", "cornell", "--size", "64x64", "--samples", "1", "--out", str(out)]) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    process = start(out, "cornell", "--size", "64x64", "--samples", "1", "--seed", "2", limit_bytes=100_000)
+    errors = process.communicate(timeout=300)[1]
+    assert process.returncode == 2, errors
+    assert len(errors.splitlines()) == 1, errors
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cornell.png", "cornell.trace"]
+
+
+def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = start(tmp_path / "long.trace", "forest", "--size", "1024x1024", "--samples", "64")
+    deadline = time.monotonic() + 300
+    while not any(tmp_path.iterdir()) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=300)[1]
+    assert process.returncode == 2, errors
+    assert errors.splitlines()[-1] == "tracer: error: interrupted; nothing was written under a final name"
+    assert not list(tmp_path.iterdir())
 
 
 def test_help_starts_without_the_heavy_libraries() -> None:

@@ -42,7 +42,7 @@ extern "C" __global__ void __raygen__pinhole() {
     const float dy = p.ahead.y + u * p.across.y + v * p.upwards.y;
     const float dz = p.ahead.z + u * p.across.z + v * p.upwards.z;
     const float tmin = 0.0f, tmax = 1e16f, time = 0.0f;
-    const u32 mask = 255, flags = 1, offset = 0, stride = 1, miss = 0;
+    const u32 mask = 255, flags = 0, offset = 0, stride = 1, miss = 0;
     u32 red = 0, green = 0, blue = 0;
     asm volatile("call (%0, %1, %2), _optix_trace_3, (%3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16,"
                  " %17, %18, %19, %20);"
@@ -81,4 +81,11 @@ extern "C" __global__ void __closesthit__normal() {
     const float blend = primitive < data->primitives ? data->blend : 0.0f;
     put_colour(fabsf(nx * scale) * (1.0f - blend) + u * blend, fabsf(ny * scale) * (1.0f - blend) + v * blend,
                fabsf(nz * scale) * (1.0f - blend));
+}
+
+// Every second triangle is a hole.
+extern "C" __global__ void __anyhit__odd() {
+    u32 primitive;
+    asm volatile("call (%0), _optix_read_primitive_idx, ();" : "=r"(primitive));
+    if (primitive % 2 == 0) asm volatile("call _optix_ignore_intersection, ();");
 }
