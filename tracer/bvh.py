@@ -20,7 +20,7 @@ from tracer.bvh_layout import (
     TRIANGLE,
 )
 from tracer.bvh_pack import block_kinds, collapse, pack, write_procedural, write_triangles
-from tracer.bvh_split import boxes, split_boxes
+from tracer.bvh_split import boxes, split_boxes, triangle_boxes
 from tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
@@ -121,7 +121,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
     placed = Placed(*(column[hittable] for column in instances))
     bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
-    top = _tree(*world_boxes(placed, bounds))
+    top = _tree(boxes(*world_boxes(placed, bounds)))
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
@@ -152,26 +152,24 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     )
 
 
-def _tree(low: NDArray[np.float32], high: NDArray[np.float32]) -> _Tree:
-    count = len(low)
+def _tree(rows: NDArray[np.float32]) -> _Tree:
+    count = len(rows)
     node_box = np.empty((2 * count - 1, 8), np.float32)
     node_child = np.empty(2 * count - 1, np.int32)
-    split_boxes(boxes(low, high), node_box, node_child)
+    split_boxes(rows, node_box, node_child)
     wide = np.empty((max(count - 1, 1), 6), np.int32)
-    rows, depth, entries = collapse(node_box, node_child, wide)
-    return _Tree(node_box, node_child, wide[:rows], depth, entries)
+    wide_count, depth, entries = collapse(node_box, node_child, wide)
+    return _Tree(node_box, node_child, wide[:wide_count], depth, entries)
 
 
 def _bottom_trees(scene: Scene) -> list[_Tree | None]:
     """One tree per mesh, None where it has no triangle, and one for the spheres when there are any."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
-        corners = [mesh.vertices[mesh.triangles[:, corner]] for corner in range(3)]
-        low = np.minimum(np.minimum(corners[0], corners[1]), corners[2])
-        high = np.maximum(np.maximum(corners[0], corners[1]), corners[2])
-        trees.append(_tree(low, high) if len(low) else None)
+        rows = triangle_boxes(mesh.vertices, mesh.triangles)
+        trees.append(_tree(rows) if len(rows) else None)
     if len(scene.spheres):
-        trees.append(_tree(*_sphere_boxes(scene)))
+        trees.append(_tree(boxes(*_sphere_boxes(scene))))
     return trees
 
 

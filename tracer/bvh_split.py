@@ -49,6 +49,21 @@ def boxes(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.flo
     return rows
 
 
+@njit(cache=True)
+def triangle_boxes(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """Boxes float32[m, 8] of triangles. vertices: float32[n, 3]; triangles: uint32[m, 3]."""
+    rows = np.zeros((triangles.shape[0], BOX_WORDS), np.float32)
+    numbers = rows.view(np.uint32)
+    for triangle in range(triangles.shape[0]):
+        a, b, c = triangles[triangle, 0], triangles[triangle, 1], triangles[triangle, 2]
+        for axis in range(3):
+            x, y, z = vertices[a, axis], vertices[b, axis], vertices[c, axis]
+            rows[triangle, axis] = min(x, min(y, z))
+            rows[triangle, 4 + axis] = -max(x, max(y, z))
+        numbers[triangle, ID] = triangle
+    return rows
+
+
 @njit(cache=True, error_model="numpy")
 def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) -> int:
     """Build the tree; returns how many nodes it has, 2 n - 1.
