@@ -6,13 +6,14 @@ worst of 32 banks has different 4 B words.
 """
 
 import numpy as np
-from numba import njit
+
+from replay.bits import compiled, entry_point
 
 BANKS = 32
 MOST_SECTORS = 1024  # of one instruction: 32 lanes of up to 1,000 bytes
 
 
-@njit(cache=True)
+@entry_point
 def coalesce(
     instruction: np.ndarray, lane_first: np.ndarray, address: np.ndarray, access_bytes: np.ndarray,
     is_store: np.ndarray, space: np.ndarray, shared_base: int, shared_bytes: int, first: np.ndarray,
@@ -42,7 +43,7 @@ def coalesce(
     return total
 
 
-@njit(cache=True)
+@compiled
 def add_sectors(
     address: np.ndarray, begin: int, end: int, size: int, is_store: bool, sector: np.ndarray, byte_mask: np.ndarray,
     start: int,
@@ -70,7 +71,7 @@ def add_sectors(
     return stop
 
 
-@njit(cache=True)
+@compiled
 def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.ndarray) -> int:
     """Cycles of a shared access: the most different 4 B words that one of the banks has to give."""
     count = 0

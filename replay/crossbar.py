@@ -7,9 +7,9 @@ each SM. Requests are taken in order of (send cycle, SM), responses in order of 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from replay import port as ports
+from replay.bits import compiled
 from replay.l2 import OUT_HEAD, OUT_TAIL, TAIL, slice_of
 from replay.l2 import State as L2
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL
@@ -30,7 +30,7 @@ def make_state(request_cycles: int, reply_cycles: int, longest_interval: int, in
     return State(np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles)
 
 
-@njit(cache=True)
+@compiled
 def route_requests(state: State, port: Port, cache: L2, since: int, until: int) -> None:
     """Hand every request sent in [since, until) to its slice."""
     total = sort_requests(state, port, since, until)
@@ -47,7 +47,7 @@ def route_requests(state: State, port: Port, cache: L2, since: int, until: int) 
         cache.input[row, 4] = at // port.ring
 
 
-@njit(cache=True)
+@compiled
 def sort_requests(state: State, port: Port, since: int, until: int) -> int:
     """Rows of the requests sent before ``until``, by (cycle, SM); each SM's own are in order already."""
     count, mask = state.count, port.ring - 1
@@ -76,7 +76,7 @@ def sort_requests(state: State, port: Port, since: int, until: int) -> int:
     return total
 
 
-@njit(cache=True)
+@compiled
 def route_responses(state: State, port: Port, cache: L2, since: int, until: int) -> None:
     """Deliver every response a slice sent in [since, until) to its SM's port."""
     total = sort_responses(state, cache, since, until)
@@ -85,7 +85,7 @@ def route_responses(state: State, port: Port, cache: L2, since: int, until: int)
         ports.reply(port, cache.output[at, 1], cache.output[at, 0] + state.reply_cycles, cache.output[at, 2])
 
 
-@njit(cache=True)
+@compiled
 def sort_responses(state: State, cache: L2, since: int, until: int) -> int:
     """Rows of the responses sent before ``until``, by (cycle, slice)."""
     count, mask = state.count, cache.ring - 1
@@ -114,7 +114,7 @@ def sort_responses(state: State, cache: L2, since: int, until: int) -> int:
     return total
 
 
-@njit(cache=True)
+@compiled
 def packets_in_flight(port: Port) -> int:
     """Requests of all SMs whose response has not been received."""
     total = 0

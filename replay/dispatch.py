@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from formats.errors import UserError
-from replay.bits import FAR
+from replay.bits import FAR, compiled
 from replay.config import law, value
 
 REGISTER_UNIT = 256  # a warp's registers are given out in units of 8 per thread
@@ -98,7 +97,7 @@ def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, n
     )
 
 
-@njit(cache=True)
+@compiled
 def ask_for_cta(state: State, sm: int, now: int, place: int) -> None:
     """A place for a CTA became free; an SM asks once per cycle."""
     unit = state.unit
@@ -110,7 +109,7 @@ def ask_for_cta(state: State, sm: int, now: int, place: int) -> None:
     unit[sm, ASK_TAIL] += 1
 
 
-@njit(cache=True)
+@compiled
 def grant_until(state: State, until: int, loaded_warps: int) -> bool:
     """Serve the requests made before ``until``, by (cycle, SM); False when a CTA's warps are not loaded yet."""
     unit = state.unit
@@ -136,7 +135,7 @@ def grant_until(state: State, until: int, loaded_warps: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def next_start(state: State, sm: int) -> int:
     """Start cycle of the SM's next CTA, FAR without one."""
     unit = state.unit
@@ -145,7 +144,7 @@ def next_start(state: State, sm: int) -> int:
     return state.grant[sm, unit[sm, GRANT_HEAD] & (MAX_CTAS - 1), 0]
 
 
-@njit(cache=True)
+@compiled
 def has_requests(state: State) -> bool:
     """Whether an SM waits for a CTA that there still is."""
     if state.next_cta[0] == state.warps.shape[0]:
@@ -156,7 +155,7 @@ def has_requests(state: State) -> bool:
     return False
 
 
-@njit(cache=True)
+@compiled
 def is_finished(state: State) -> bool:
     """Whether every CTA of the launch has been handed out and has retired."""
     if state.next_cta[0] < state.warps.shape[0]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from replay.bits import FAR
+from replay.bits import FAR, compiled
 from replay.config import law, value
 
 # columns of bank: open row (or -1), request in service (or -1), oldest and youngest waiting request, and the first tick
@@ -139,25 +138,25 @@ def gaps(spec: Spec, core_khz: int) -> np.ndarray:
     ], np.int64)  # fmt: skip
 
 
-@njit(cache=True)
+@compiled
 def to_tick(state: State, cycle: int) -> int:
     """The first tick that is not before a core cycle."""
     return -((-cycle * state.gap[NUMERATOR]) // state.gap[DENOMINATOR])
 
 
-@njit(cache=True)
+@compiled
 def to_cycle(state: State, tick: int) -> int:
     """The first core cycle that is not before a tick."""
     return -((-tick * state.gap[DENOMINATOR]) // state.gap[NUMERATOR])
 
 
-@njit(cache=True)
+@compiled
 def has_room(state: State, channel: int, requests: int) -> bool:
     """Whether that many requests more may be under way."""
     return state.channel[channel, UNDER_WAY] + requests <= state.gap[IN_FLIGHT]
 
 
-@njit(cache=True)
+@compiled
 def push(state: State, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
     """Send a sector's request down to the scheduler; a read calls back with ``entry`` of slice ``part``."""
     ch, base = state.channel, channel * state.capacity
@@ -178,7 +177,7 @@ def push(state: State, channel: int, cycle: int, bank: int, row: int, is_write: 
     ch[channel, UNDER_WAY] += 1
 
 
-@njit(cache=True)
+@compiled
 def next_tick(state: State, channel: int) -> int:
     """Tick of the channel's next event: a request that reaches the scheduler, or a command."""
     ch = state.channel
@@ -189,7 +188,7 @@ def next_tick(state: State, channel: int) -> int:
     return soonest
 
 
-@njit(cache=True)
+@compiled
 def advance(state: State, channel: int) -> None:
     """Do the channel's next event. ``next_tick`` must be a tick, not FAR."""
     ch = state.channel
@@ -200,7 +199,7 @@ def advance(state: State, channel: int) -> None:
     choose_command(state, channel)
 
 
-@njit(cache=True)
+@compiled
 def take_in(state: State, channel: int) -> None:
     """The request that has waited longest reaches the scheduler and joins its bank's list."""
     ch, base = state.channel, channel * state.capacity
@@ -223,7 +222,7 @@ def take_in(state: State, channel: int) -> None:
         pick(state, channel, bank)
 
 
-@njit(cache=True)
+@compiled
 def pick(state: State, channel: int, bank: int) -> None:
     """Give a free bank its next request: the oldest that hits the open row, else the oldest."""
     base, request = channel * state.capacity, state.request
@@ -245,7 +244,7 @@ def pick(state: State, channel: int, bank: int) -> None:
         state.bank[bank, YOUNGEST] = before
 
 
-@njit(cache=True)
+@compiled
 def choose_command(state: State, channel: int) -> None:
     """Find the command that may be issued first; column commands go before row commands, then the lower bank."""
     ch, gap = state.channel, state.gap
@@ -266,7 +265,7 @@ def choose_command(state: State, channel: int) -> None:
     ch[channel, NEXT_BANK] = best_bank
 
 
-@njit(cache=True)
+@compiled
 def earliest(state: State, channel: int, bank: int) -> int:
     """First tick at which the next command of the bank's request may be issued."""
     ch, request = state.channel, channel * state.capacity + state.bank[bank, SERVING]
@@ -282,7 +281,7 @@ def earliest(state: State, channel: int, bank: int) -> int:
     return max(now, state.bank[bank, READ_AT], ch[channel, READ_GAP], state.group[group, 0])
 
 
-@njit(cache=True)
+@compiled
 def issue(state: State, channel: int, bank: int, tick: int) -> None:
     """Issue the next command of a bank's request at ``tick`` and set the gaps that follow from it."""
     ch, gap, rows = state.channel, state.gap, state.bank
@@ -308,7 +307,7 @@ def issue(state: State, channel: int, bank: int, tick: int) -> None:
         issue_column(state, channel, bank, tick)
 
 
-@njit(cache=True)
+@compiled
 def issue_column(state: State, channel: int, bank: int, tick: int) -> None:
     """A read or write command moves one atom; the last one of a request ends it and frees its bank."""
     ch, gap, rows = state.channel, state.gap, state.bank
@@ -334,7 +333,7 @@ def issue_column(state: State, channel: int, bank: int, tick: int) -> None:
         finish(state, channel, bank, tick)
 
 
-@njit(cache=True)
+@compiled
 def finish(state: State, channel: int, bank: int, tick: int) -> None:
     """End a bank's request: a read's data returns after CL and its burst; the bank takes its next request."""
     ch, base = state.channel, channel * state.capacity
@@ -353,7 +352,7 @@ def finish(state: State, channel: int, bank: int, tick: int) -> None:
     pick(state, channel, bank)
 
 
-@njit(cache=True)
+@compiled
 def mark_active(state: State, channel: int, since: int, until: int) -> None:
     """Count the ticks in which a request waits or a bank's timer runs; the channel was active while it had requests."""
     ch = state.channel

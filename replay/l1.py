@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from replay.bits import bucket
+from replay.bits import bucket, compiled
 from replay.config import law, value
 from replay.port import READ, WRITE, may_send, send
 from replay.port import State as Port
@@ -102,7 +101,7 @@ def invalidate(state: State) -> None:
     state.order[:] = (-1, -1, 0)
 
 
-@njit(cache=True)
+@compiled
 def find(state: State, sm: int, line: int) -> int:
     """Line number holding the line address, or -1."""
     base = sm * state.sets * state.ways
@@ -112,7 +111,7 @@ def find(state: State, sm: int, line: int) -> int:
     return at
 
 
-@njit(cache=True)
+@compiled
 def unlink(state: State, base: int, group: int, at: int) -> None:
     """Take a line out of its set's order of use."""
     row, order = state.line, state.order
@@ -127,7 +126,7 @@ def unlink(state: State, base: int, group: int, at: int) -> None:
         order[group, OLDEST] = newer
 
 
-@njit(cache=True)
+@compiled
 def push_newest(state: State, base: int, group: int, at: int) -> None:
     """Make a line the most recently used of its set."""
     row, order = state.line, state.order
@@ -141,7 +140,7 @@ def push_newest(state: State, base: int, group: int, at: int) -> None:
     order[group, NEWEST] = at
 
 
-@njit(cache=True)
+@compiled
 def touch(state: State, sm: int, line: int, at: int) -> None:
     """Note a use of the line."""
     group = sm * state.sets + line % state.sets
@@ -151,7 +150,7 @@ def touch(state: State, sm: int, line: int, at: int) -> None:
         push_newest(state, base, group, at)
 
 
-@njit(cache=True)
+@compiled
 def read(state: State, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a sector up for ``waiter``: HIT; MISS (request sent) or MERGED (it will be called); FAIL (try again)."""
     line = sector >> state.sector_shift
@@ -192,7 +191,7 @@ def read(state: State, port: Port, sm: int, now: int, sector: int, waiter: int) 
     return MISS
 
 
-@njit(cache=True)
+@compiled
 def write(state: State, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> bool:
     """Write a sector through to the L2; False when the request finds no place (try again)."""
     if not may_send(port, sm, now):
@@ -210,7 +209,7 @@ def write(state: State, port: Port, sm: int, now: int, sector: int, byte_mask: i
     return True
 
 
-@njit(cache=True)
+@compiled
 def fill(state: State, sm: int, entry: int) -> int:
     """A missing sector arrived: allocate it, free its MSHR entry, and return how many waiters it has.
 
@@ -231,7 +230,7 @@ def fill(state: State, sm: int, entry: int) -> int:
     return state.mshr[row, WAITING]
 
 
-@njit(cache=True)
+@compiled
 def drop_entry(state: State, sm: int, entry: int, sector: int) -> None:
     """Take an entry out of its chain and put it back on the free stack."""
     base = sm * state.entries
@@ -249,7 +248,7 @@ def drop_entry(state: State, sm: int, entry: int, sector: int) -> None:
     state.mshr_free[free + state.mshr_free[free]] = entry
 
 
-@njit(cache=True)
+@compiled
 def allocate(state: State, sm: int, line: int) -> int:
     """A line for the address: an unused one of its set, else the least recently used."""
     index = line % state.sets
@@ -272,7 +271,7 @@ def allocate(state: State, sm: int, line: int) -> int:
     return at
 
 
-@njit(cache=True)
+@compiled
 def forget(state: State, sm: int, victim: int) -> None:
     """Take a line out of its hash chain."""
     base = sm * state.sets * state.ways

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from replay import dram
-from replay.bits import HASH_FACTOR
+from replay.bits import HASH_FACTOR, compiled
 from replay.config import law, value
 from replay.dram import State as Dram
 from replay.port import READ, WRITE
@@ -106,14 +105,14 @@ def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spe
     return state
 
 
-@njit(cache=True)
+@compiled
 def slice_of(state: State, sector: int) -> int:
     """The slice of a sector: 256 B blocks go around the controllers, 128 B lines around a controller's slices."""
     controller = (sector >> 3) % state.controllers
     return controller * state.slices_per_controller + ((sector >> 2) & (state.slices_per_controller - 1))
 
 
-@njit(cache=True)
+@compiled
 def push_dram(state: State, memory: Dram, part: int, now: int, sector: int, is_write: int, entry: int) -> None:
     """Send a sector to the slice's DRAM channel; the low bank bit tells neighbouring lines apart."""
     block = (sector >> 3) // state.controllers
@@ -125,7 +124,7 @@ def push_dram(state: State, memory: Dram, part: int, now: int, sector: int, is_w
     dram.push(memory, part // state.slices_per_controller, now, bank, row, is_write, entry, part)
 
 
-@njit(cache=True)
+@compiled
 def find(state: State, part: int, line: int) -> int:
     """Row of the line address in its set, or -1."""
     first = set_of(state, part, line)
@@ -135,14 +134,14 @@ def find(state: State, part: int, line: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@compiled
 def set_of(state: State, part: int, line: int) -> int:
     """First row of the set of a line address."""
     spread = ((line * HASH_FACTOR) >> 32) & FULL
     return (part * state.sets + ((spread * state.sets) >> 32)) * state.ways
 
 
-@njit(cache=True)
+@compiled
 def victim(state: State, part: int, line: int) -> int:
     """The row to replace: an empty one, else the least recently used that waits for nothing, else -1."""
     first = set_of(state, part, line)
@@ -155,7 +154,7 @@ def victim(state: State, part: int, line: int) -> int:
     return best
 
 
-@njit(cache=True)
+@compiled
 def allocate(state: State, memory: Dram, part: int, row: int, now: int, line: int) -> None:
     """Give a row to a line address and write the dirty sectors of its old line back."""
     dirty = state.line[row, DIRTY]
@@ -170,7 +169,7 @@ def allocate(state: State, memory: Dram, part: int, row: int, now: int, line: in
     state.line[row, PENDING] = 0
 
 
-@njit(cache=True)
+@compiled
 def respond(state: State, part: int, now: int, sm: int, tag: int) -> None:
     """Send a response, one per cycle and slice."""
     at = max(now, state.slice[part, RESPOND_AT])
@@ -182,7 +181,7 @@ def respond(state: State, part: int, now: int, sm: int, tag: int) -> None:
     state.output[row, 2] = tag
 
 
-@njit(cache=True)
+@compiled
 def look_up(state: State, memory: Dram, part: int, now: int) -> bool:
     """Serve the request at the slice's head; False when it has to wait for a fill."""
     head = part * state.ring + (state.slice[part, HEAD] & (state.ring - 1))
@@ -206,7 +205,7 @@ def look_up(state: State, memory: Dram, part: int, now: int) -> bool:
     return miss(state, memory, part, now, line, row, offset, sm, tag, kind)
 
 
-@njit(cache=True)
+@compiled
 def merge(state: State, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
     """Wait for a sector that is already being fetched."""
     entry = part * state.entries + state.entry_of[row, offset]
@@ -223,7 +222,7 @@ def merge(state: State, part: int, now: int, row: int, offset: int, sm: int, tag
     return True
 
 
-@njit(cache=True)
+@compiled
 def miss(
     state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
 ) -> bool:
@@ -255,7 +254,7 @@ def miss(
     return True
 
 
-@njit(cache=True)
+@compiled
 def write(
     state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
 ) -> bool:
@@ -283,7 +282,7 @@ def write(
     return True
 
 
-@njit(cache=True)
+@compiled
 def fill(state: State, part: int, now: int, free: int) -> None:
     """A fetched sector arrived: it is readable, and all that waited for it are answered."""
     entry = part * state.entries + free

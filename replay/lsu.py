@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from replay import l1 as cache
-from replay.bits import FAR
+from replay.bits import FAR, compiled
 from replay.config import law, value
 from replay.l1 import FAIL, HIT
 from replay.l1 import State as L1
@@ -87,7 +86,7 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int) -> State:
     )
 
 
-@njit(cache=True)
+@compiled
 def has_room(state: State, sm: int) -> bool:
     """Whether one more memory instruction may issue."""
     unit = state.unit
@@ -95,7 +94,7 @@ def has_room(state: State, sm: int) -> bool:
     return waiting < state.queue_entries and unit[sm, FREE] > 0 and unit[sm, TIMER_COUNT] + waiting < TIMERS
 
 
-@njit(cache=True)
+@compiled
 def new_operation(state: State, sm: int, warp: int, kind: int, slot: int) -> int:
     """A free operation for a warp's instruction."""
     unit = state.unit
@@ -108,7 +107,7 @@ def new_operation(state: State, sm: int, warp: int, kind: int, slot: int) -> int
     return at
 
 
-@njit(cache=True)
+@compiled
 def free_operation(state: State, sm: int, at: int) -> None:
     """The operation is over."""
     unit = state.unit
@@ -116,7 +115,7 @@ def free_operation(state: State, sm: int, at: int) -> None:
     unit[sm, FREE] += 1
 
 
-@njit(cache=True)
+@compiled
 def enqueue(state: State, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
     """A memory instruction issues: it reaches the unit ``issue_cycles`` later."""
     unit = state.unit
@@ -134,7 +133,7 @@ def enqueue(state: State, work: Work, sm: int, now: int, warp: int, kind: int, s
     state.stats[sm, INSTRUCTIONS] += 1
 
 
-@njit(cache=True)
+@compiled
 def start_timer(state: State, sm: int, cycle: int, at: int) -> None:
     """Complete the operation at ``cycle``; the list stays sorted, the latest first."""
     unit, timer = state.unit, state.timer
@@ -149,7 +148,7 @@ def start_timer(state: State, sm: int, cycle: int, at: int) -> None:
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], cycle)
 
 
-@njit(cache=True)
+@compiled
 def front(state: State, work: Work, sm: int, now: int) -> None:
     """Give the instruction at the queue's head its cycle: sectors in different banks, or a shared-memory access."""
     unit, operation = state.unit, state.operation
@@ -188,7 +187,7 @@ def front(state: State, work: Work, sm: int, now: int) -> None:
         unit[sm, FRONT_AT] = now + 1
 
 
-@njit(cache=True)
+@compiled
 def check_tag(state: State, l1: L1, port: Port, sm: int, now: int) -> int:
     """The tag check of the pipeline's oldest sector: the operation it completes, -1 for none, -2 when it must wait."""
     unit, operation = state.unit, state.operation
@@ -215,7 +214,7 @@ def check_tag(state: State, l1: L1, port: Port, sm: int, now: int) -> int:
     return at if done and operation[row, MISSING] == 0 else -1
 
 
-@njit(cache=True)
+@compiled
 def receive_sector(state: State, sm: int, at: int) -> bool:
     """A missing sector of an operation arrived; True when it was the last."""
     row = sm * OPERATIONS + at
@@ -223,7 +222,7 @@ def receive_sector(state: State, sm: int, at: int) -> bool:
     return state.operation[row, MISSING] == 0
 
 
-@njit(cache=True)
+@compiled
 def next_cycle(state: State, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something."""
     unit = state.unit

@@ -4,16 +4,15 @@ Partitions share nothing, so they may run on several threads. Inside one, at equ
 commands and these before look-ups; the slices go in order of number.
 """
 
-from numba import njit
 
 from replay import dram, l2
-from replay.bits import FAR
+from replay.bits import FAR, compiled, entry_point
 from replay.dram import State as Dram
 from replay.l2 import BLOCKED, HEAD, LOOKUP_AT, TAIL
 from replay.l2 import State as L2
 
 
-@njit(cache=True)
+@compiled
 def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
     """Do every event of the partition before cycle ``until``."""
     channel = memory.channel
@@ -40,7 +39,7 @@ def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
             look_up(cache, memory, part, looked_up)
 
 
-@njit(cache=True)
+@compiled
 def lookup_cycle(cache: L2, part: int) -> int:
     """Cycle of the next look-up of a slice, FAR when its input is empty or waits for a fill."""
     state = cache.slice
@@ -50,7 +49,7 @@ def lookup_cycle(cache: L2, part: int) -> int:
     return max(cache.input[head, 0], state[part, LOOKUP_AT])
 
 
-@njit(cache=True)
+@compiled
 def next_slice(cache: L2, controller: int) -> int:
     """The slice of the controller that looks up first."""
     first = controller * cache.slices_per_controller
@@ -62,7 +61,7 @@ def next_slice(cache: L2, controller: int) -> int:
     return best
 
 
-@njit(cache=True)
+@compiled
 def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
     """One look-up of a slice; a request that cannot be served blocks the slice until the channel moves."""
     cache.slice[part, LOOKUP_AT] = now + 1
@@ -73,7 +72,7 @@ def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
         cache.stats[part, l2.BLOCKED_TIMES] += 1
 
 
-@njit(cache=True)
+@compiled
 def take_return(cache: L2, memory: Dram, controller: int, now: int) -> None:
     """Fill the sector whose data came back first."""
     channel = memory.channel
@@ -85,7 +84,7 @@ def take_return(cache: L2, memory: Dram, controller: int, now: int) -> None:
     wake(cache, controller, now)
 
 
-@njit(cache=True)
+@compiled
 def wake(cache: L2, controller: int, now: int) -> None:
     """Let the controller's blocked slices try again."""
     first = controller * cache.slices_per_controller
@@ -95,7 +94,7 @@ def wake(cache: L2, controller: int, now: int) -> None:
             cache.slice[part, LOOKUP_AT] = max(cache.slice[part, LOOKUP_AT], now)
 
 
-@njit(cache=True)
+@compiled
 def is_idle(cache: L2, memory: Dram, controller: int) -> bool:
     """Whether nothing is under way in the partition."""
     first = controller * cache.slices_per_controller
@@ -107,7 +106,7 @@ def is_idle(cache: L2, memory: Dram, controller: int) -> bool:
     return memory.channel[controller, dram.UNDER_WAY] == 0
 
 
-@njit(cache=True)
+@entry_point
 def drain(cache: L2, memory: Dram, controller: int) -> None:
     """Finish what is under way, such as the write-backs that no SM waits for."""
     advance(cache, memory, controller, FAR)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from replay.bits import FAR, lowest_bit
+from replay.bits import FAR, compiled, lowest_bit
 from replay.config import law, value
 from replay.l1 import FAIL, HIT, read, write
 from replay.l1 import State as L1
@@ -125,7 +124,7 @@ def make_state(spec: Spec, sms: int) -> State:
     )
 
 
-@njit(cache=True)
+@compiled
 def enqueue(state: State, sm: int, now: int, warp: int, operation: int) -> None:
     """A trace operation of a warp waits for a place; the unit looks at it from ``now`` on."""
     unit = state.unit
@@ -134,7 +133,7 @@ def enqueue(state: State, sm: int, now: int, warp: int, operation: int) -> None:
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], now)
 
 
-@njit(cache=True)
+@compiled
 def accept(state: State, records: Records, sm: int, now: int) -> None:
     """Move the warp that waits longest into a free slot and set its lanes to their first records."""
     unit, slot, lane = state.unit, state.slot, state.lane
@@ -172,7 +171,7 @@ def accept(state: State, records: Records, sm: int, now: int) -> None:
     slot[at, ASKING] = open_lanes
 
 
-@njit(cache=True)
+@compiled
 def load_front(state: State, records: Records, row: int) -> None:
     """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
     info = records.info[records.node[state.lane[CURSOR, row]] & 0x7FFFFFFF]
@@ -181,7 +180,7 @@ def load_front(state: State, records: Records, row: int) -> None:
     state.lane[MARKED, row] = 0
 
 
-@njit(cache=True)
+@compiled
 def end_delays(state: State, sm: int, at: int, now: int) -> None:
     """Lanes of a slot whose delay has ended by ``now`` may ask for their next record; hits queue their store."""
     slot, lane = state.slot, state.lane
@@ -206,7 +205,7 @@ def end_delays(state: State, sm: int, at: int, now: int) -> None:
     slot[at, NEXT_READY] = next_ready
 
 
-@njit(cache=True)
+@compiled
 def queue_store(state: State, sm: int, at: int) -> None:
     """A 32 B store of a hit record to a 256 B block of its own."""
     unit = state.unit
@@ -218,7 +217,7 @@ def queue_store(state: State, sm: int, at: int) -> None:
     state.slot[at, STORES] += 1
 
 
-@njit(cache=True)
+@compiled
 def deliver(state: State, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk of the record at ``base`` (address >> 5) arrived for a slot: serve every lane it is the front of."""
     slot, lane = state.slot, state.lane
@@ -240,7 +239,7 @@ def deliver(state: State, records: Records, sm: int, at: int, now: int, base: in
             finish_record(state, records, sm, at, index, now)
 
 
-@njit(cache=True)
+@compiled
 def finish_record(state: State, records: Records, sm: int, at: int, index: int, now: int) -> None:
     """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
     slot, lane = state.slot, state.lane
@@ -264,7 +263,7 @@ def finish_record(state: State, records: Records, sm: int, at: int, index: int, 
         load_front(state, records, row)
 
 
-@njit(cache=True)
+@compiled
 def fill_queue(state: State, at: int) -> None:
     """Queue the front records of all lanes that may ask, lane 0 first, equal (address, size) once."""
     slot, lane, queue = state.slot, state.lane, state.queue
@@ -286,7 +285,7 @@ def fill_queue(state: State, at: int) -> None:
     slot[at, ASKING] = rest
 
 
-@njit(cache=True)
+@compiled
 def choose(state: State, sm: int) -> int:
     """The slot of the oldest warp that has something to ask for, or -1."""
     slot = state.slot
@@ -298,7 +297,7 @@ def choose(state: State, sm: int) -> int:
     return best
 
 
-@njit(cache=True)
+@compiled
 def send_one(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
     """At most one request: the next chunk of the record being sent, else a store, else a new record."""
     unit, slot = state.unit, state.slot
@@ -319,7 +318,7 @@ def send_one(state: State, l1: L1, port: Port, records: Records, sm: int, now: i
     send_chunk(state, l1, port, records, sm, now)
 
 
-@njit(cache=True)
+@compiled
 def send_chunk(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
     """Read the next 32 B of the record being sent; a hit is delivered in the same cycle."""
     unit = state.unit
@@ -343,7 +342,7 @@ def send_chunk(state: State, l1: L1, port: Port, records: Records, sm: int, now:
         unit[sm, SENDING] = -1
 
 
-@njit(cache=True)
+@compiled
 def send_store(state: State, l1: L1, port: Port, sm: int, now: int) -> None:
     """Write the hit record at the head of the store queue."""
     unit = state.unit
@@ -357,7 +356,7 @@ def send_store(state: State, l1: L1, port: Port, sm: int, now: int) -> None:
     state.stats[sm, STORES_SENT] += 1
 
 
-@njit(cache=True)
+@compiled
 def complete_one(state: State, sm: int, now: int) -> int:
     """End the oldest warp that has nothing left: no record, delay, queued request or store. Its number, or -1."""
     unit, slot = state.unit, state.slot
@@ -377,7 +376,7 @@ def complete_one(state: State, sm: int, now: int) -> int:
     return warp
 
 
-@njit(cache=True)
+@compiled
 def account(state: State, sm: int, at: int, now: int) -> None:
     """Statistics of a completed warp: its cycles, its lanes' cycles, and their quotient (rt_avg_efficiency)."""
     start, active = state.slot[at, START], state.slot[at, ACTIVE]
@@ -392,7 +391,7 @@ def account(state: State, sm: int, at: int, now: int) -> None:
         state.stats[sm, EFFICIENCY] += lanes * EFFICIENCY_UNIT // (LANES * (now - start))
 
 
-@njit(cache=True)
+@compiled
 def cycle(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> int:
     """One cycle of the unit: returns the warp of the SM that completes, or -1, and sets the next cycle to run."""
     unit, slot = state.unit, state.slot
@@ -408,7 +407,7 @@ def cycle(state: State, l1: L1, port: Port, records: Records, sm: int, now: int)
     return warp
 
 
-@njit(cache=True)
+@compiled
 def next_cycle(state: State, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself (responses wake it, too)."""
     unit, slot = state.unit, state.slot
@@ -425,7 +424,7 @@ def next_cycle(state: State, sm: int, now: int) -> int:
     return soonest
 
 
-@njit(cache=True)
+@compiled
 def receive_sector(state: State, records: Records, sm: int, now: int, waiter: int, sector: int) -> None:
     """A missing sector arrived for ``waiter`` (slot << 3 | chunk)."""
     at, chunk = sm * MAX_WARPS + (waiter >> 3), waiter & 7
@@ -434,7 +433,7 @@ def receive_sector(state: State, records: Records, sm: int, now: int, waiter: in
     state.unit[sm, NEXT_CYCLE] = min(state.unit[sm, NEXT_CYCLE], now)
 
 
-@njit(cache=True)
+@compiled
 def receive_ack(state: State, sm: int, now: int, slot: int) -> None:
     """A hit store of a slot was acknowledged."""
     state.slot[sm * MAX_WARPS + slot, STORES] -= 1

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from replay.bits import FAR, lowest_bit, shift_right
+from replay.bits import FAR, compiled, lowest_bit, shift_right
 from replay.config import law, value
 
 POLICIES = ("gto", "lrr")
@@ -88,7 +87,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> State:
     )
 
 
-@njit(cache=True)
+@compiled
 def join(state: State, sm: int, warp: int) -> None:
     """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
     row = sm * state.schedulers + warp % state.schedulers
@@ -100,7 +99,7 @@ def join(state: State, sm: int, warp: int) -> None:
     state.wants[row, state.warp[here, CODE] & 15] |= 1 << rank
 
 
-@njit(cache=True)
+@compiled
 def leave(state: State, sm: int, warp: int) -> None:
     """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
     row = sm * state.schedulers + warp % state.schedulers
@@ -118,7 +117,7 @@ def leave(state: State, sm: int, warp: int) -> None:
         state.last[row] = -1
 
 
-@njit(cache=True)
+@compiled
 def stall_until(state: State, sm: int, warp: int, now: int, cycle: int) -> None:
     """Look at the warp again at ``cycle``, or at the wheel's end when that is farther away."""
     place = min(cycle, now + WHEEL - 1) & (WHEEL - 1)
@@ -126,7 +125,7 @@ def stall_until(state: State, sm: int, warp: int, now: int, cycle: int) -> None:
     state.occupied[sm] |= 1 << place
 
 
-@njit(cache=True)
+@compiled
 def next_stall_end(state: State, sm: int, now: int) -> int:
     """The next cycle at which the wheel holds a warp, FAR without one. ``now``'s own place is empty."""
     occupied = state.occupied[sm]
@@ -139,14 +138,14 @@ def next_stall_end(state: State, sm: int, now: int) -> int:
     return now + 1 + lowest_bit(turned)
 
 
-@njit(cache=True)
+@compiled
 def set_ready(state: State, sm: int, warp: int) -> None:
     """The warp may issue."""
     row = sm * state.schedulers + warp % state.schedulers
     state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
 
 
-@njit(cache=True)
+@compiled
 def hold(state: State, sm: int, warp: int, slot: int, results: int) -> None:
     """``results`` more results are to come for a slot of the warp."""
     here = sm * state.warps + warp
@@ -154,7 +153,7 @@ def hold(state: State, sm: int, warp: int, slot: int, results: int) -> None:
     state.warp[here, PENDING] |= 1 << slot
 
 
-@njit(cache=True)
+@compiled
 def release(state: State, sm: int, warp: int, slot: int) -> bool:
     """A result of a slot has come; True when the warp was parked and may go on (or has finished for good)."""
     here = sm * state.warps + warp
@@ -168,7 +167,7 @@ def release(state: State, sm: int, warp: int, slot: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def pick(candidates: int, last_rank: int, greedy: bool) -> int:
     """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
     if greedy:

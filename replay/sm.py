@@ -1,11 +1,10 @@
 """What a warp does between units: it begins, issues instruction after instruction, waits at barriers, and retires."""
 
 import numpy as np
-from numba import njit
 
 from replay import dispatch, lsu, rt_unit
 from replay import scheduler as warps
-from replay.bits import count_bits
+from replay.bits import compiled, count_bits
 from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS
 from replay.dispatch import State as Dispatch
 from replay.lsu import State as Lsu
@@ -66,7 +65,7 @@ from replay.work import (
 LANES = 32
 
 
-@njit(cache=True)
+@compiled
 def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     """Set a warp's next instruction to the first of its current visit, or finish it after its last."""
     warp = core.warp
@@ -84,7 +83,7 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     load_instruction(core, program, here)
 
 
-@njit(cache=True)
+@compiled
 def load_instruction(core: Warps, program: Program, here: int) -> None:
     """Fetch the code of a warp's next instruction: what it waits for."""
     code = program.code[core.warp[here, INSTRUCTION]]
@@ -92,7 +91,7 @@ def load_instruction(core: Warps, program: Program, here: int) -> None:
     core.warp[here, WAIT] = ((code >> WAIT_SHIFT) & 255) | HELD_BIT
 
 
-@njit(cache=True)
+@compiled
 def launch(core: Warps, ctas: Dispatch, program: Program, work: Work, sm: int, now: int) -> None:
     """Start the next CTA granted to the SM: its warps with work become the youngest of their schedulers."""
     at = ctas.unit[sm, GRANT_HEAD] & (MAX_CTAS - 1)
@@ -111,7 +110,7 @@ def launch(core: Warps, ctas: Dispatch, program: Program, work: Work, sm: int, n
     ctas.cta[row, LIVE] = live
 
 
-@njit(cache=True)
+@compiled
 def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int) -> None:
     """Put a warp of the window into the SM; it may issue in this cycle."""
     here = sm * core.warps + index
@@ -136,7 +135,7 @@ def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: i
     warps.set_ready(core, sm, index)
 
 
-@njit(cache=True)
+@compiled
 def go_on(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp has nothing left to wait for: it may issue, or retires when it has finished."""
     if core.warp[sm * core.warps + index, INSTRUCTION] >= 0:
@@ -145,14 +144,14 @@ def go_on(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
         retire(core, ctas, sm, now, index)
 
 
-@njit(cache=True)
+@compiled
 def release(core: Warps, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
     """A result of a warp's slot has come."""
     if warps.release(core, sm, index, slot):
         go_on(core, ctas, sm, now, index)
 
 
-@njit(cache=True)
+@compiled
 def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp is over: leave the scheduler, free the place of a finished CTA, let a barrier go on without the warp."""
     here = sm * core.warps + index
@@ -170,7 +169,7 @@ def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
         open_barrier(core, ctas, sm, now, place)
 
 
-@njit(cache=True)
+@compiled
 def arrive(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp reaches a barrier: it is held until every warp of its CTA that still runs has come."""
     place = core.warp[sm * core.warps + index, CTA]
@@ -182,7 +181,7 @@ def arrive(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
         open_barrier(core, ctas, sm, now, place)
 
 
-@njit(cache=True)
+@compiled
 def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> None:
     """Release every warp of the CTA that waits at the barrier; they go on in the next cycle.
 
@@ -200,7 +199,7 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
                 warps.stall_until(core, sm, index, now, now + 1)
 
 
-@njit(cache=True)
+@compiled
 def account_lanes(core: Warps, lane_cycles: np.ndarray, here: int, now: int, mask: int) -> None:
     """Add the cycles since the last call to the lanes in ``mask``."""
     elapsed = now - core.warp[here, SINCE]
@@ -211,7 +210,7 @@ def account_lanes(core: Warps, lane_cycles: np.ndarray, here: int, now: int, mas
             row[lane] += elapsed * ((mask >> lane) & 1)
 
 
-@njit(cache=True)
+@compiled
 def issue(
     core: Warps,
     ctas: Dispatch,
@@ -259,7 +258,7 @@ def issue(
     warps.stall_until(core, sm, index, now, ready_at)
 
 
-@njit(cache=True)
+@compiled
 def end_visit(
     core: Warps,
     rays: Rt,
@@ -285,7 +284,7 @@ def end_visit(
     start_visit(core, program, work, here)
 
 
-@njit(cache=True)
+@compiled
 def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: int, kind: int, slot: int) -> None:
     """Send a memory instruction's access, if any lane made one, to the LSU and hold its scoreboard slot."""
     here = sm * core.warps + index

@@ -9,13 +9,12 @@ order of the SMs, or on how many threads share them.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from replay import crossbar, dispatch, lsu, partition, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, lowest_bit
+from replay.bits import FAR, compiled, entry_point, lowest_bit
 from replay.crossbar import State as Crossbar
 from replay.dispatch import State as Dispatch
 from replay.dram import State as Dram
@@ -42,7 +41,7 @@ class Memory(NamedTuple):
     dram: Dram
 
 
-@njit(cache=True)
+@entry_point
 def run(
     core: Warps,
     ctas: Dispatch,
@@ -81,7 +80,7 @@ def run(
     return RUNNING
 
 
-@njit(cache=True)
+@compiled
 def close_quantum(
     ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, now: int, until: int, soonest: int, stop: int
 ) -> int:
@@ -100,7 +99,7 @@ def close_quantum(
     return RUNNING if dispatch.has_requests(ctas) else STUCK
 
 
-@njit(cache=True)
+@compiled
 def advance_sm(
     core: Warps,
     ctas: Dispatch,
@@ -138,7 +137,7 @@ def advance_sm(
     return now
 
 
-@njit(cache=True)
+@compiled
 def has_ready(core: Warps, sm: int) -> bool:
     """Whether any scheduler of the SM has a ready warp."""
     state = core
@@ -148,7 +147,7 @@ def has_ready(core: Warps, sm: int) -> bool:
     return any_ready != 0
 
 
-@njit(cache=True)
+@compiled
 def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: Rt, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     port = ports
@@ -162,7 +161,7 @@ def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: Rt, ports: Port, sm
     return max(soonest, now + 1)
 
 
-@njit(cache=True)
+@compiled
 def receive(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: Rt, ports: Port, records: Records, sm: int, now: int
 ) -> None:
@@ -187,7 +186,7 @@ def receive(
             complete_access(core, ctas, lsus, sm, now, number)
 
 
-@njit(cache=True)
+@compiled
 def fill(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: Rt, records: Records, sm: int, now: int, entry: int
 ) -> None:
@@ -202,7 +201,7 @@ def fill(
             complete_access(core, ctas, lsus, sm, now, waiter >> 1)
 
 
-@njit(cache=True)
+@compiled
 def complete_access(core: Warps, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
     """A memory instruction has all its data (or has sent it all): release its scoreboard slot."""
     row = sm * lsu.OPERATIONS + at
@@ -212,7 +211,7 @@ def complete_access(core: Warps, ctas: Dispatch, lsus: Lsu, sm: int, now: int, a
         execution.release(core, ctas, sm, now, warp, slot)
 
 
-@njit(cache=True)
+@compiled
 def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
     state = core
@@ -234,7 +233,7 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
             execution.go_on(core, ctas, sm, now, index)
 
 
-@njit(cache=True)
+@compiled
 def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
     """One cycle of the LSU: shared accesses that end, tag checks, then the instruction at the front."""
     unit, state = lsus.unit, lsus
@@ -255,7 +254,7 @@ def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wor
     unit[sm, lsu.NEXT_CYCLE] = lsu.next_cycle(state, sm, now)
 
 
-@njit(cache=True)
+@compiled
 def run_rt_unit(
     core: Warps,
     ctas: Dispatch,
@@ -275,7 +274,7 @@ def run_rt_unit(
         execution.release(core, ctas, sm, now, index, warps.HELD_SLOT)
 
 
-@njit(cache=True)
+@compiled
 def issue(
     core: Warps,
     ctas: Dispatch,
