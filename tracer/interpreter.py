@@ -11,7 +11,7 @@ import numpy as np
 from ptx.cfg import branch_labels
 from ptx.ir import Instruction, Symbol
 from ptx.optix import INTRINSICS
-from tracer import interpreter_float, interpreter_int, interpreter_memory, interpreter_optix
+from tracer import interpreter_extended, interpreter_float, interpreter_int, interpreter_memory, interpreter_optix
 from tracer.driver import ImageLaunch
 from tracer.driver_cta import (
     IN_CTA,
@@ -66,6 +66,8 @@ from tracer.lower_emit import type_names
 from tracer.lower_optix import GETTERS
 from tracer.memory import FIRST_ADDRESS
 from tracer.record import Buffers
+
+INTEGER_HANDLERS = interpreter_int.HANDLERS | interpreter_extended.HANDLERS
 
 
 def interpret_ctas(linked: LinkedLaunch, state: LaunchState, buffers: Buffers) -> "Interpreter":
@@ -247,7 +249,7 @@ class _Run:
         else:
             types = type_names(i)
             table = interpreter_float.HANDLERS if types and types[-1][0] == "f" else {}
-            handler = table.get(i.opcode) or interpreter_int.HANDLERS.get(i.opcode)
+            handler = table.get(i.opcode) or INTEGER_HANDLERS.get(i.opcode)
             if handler is not None:  # fences, prefetches and pauses do nothing
                 handler(w, i)
 

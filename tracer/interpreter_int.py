@@ -37,22 +37,6 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
     return run
 
 
-def run_add_sub(w: Lanes, i: Instruction) -> None:
-    name = type_names(i)[-1]
-    width = TYPES[name]
-    kind = f"{'s' if 'sat' in i.modifiers else 'u'}{width}"
-    sign = 1 if i.opcode.startswith("add") else -1
-    carry = w.carry if i.opcode.endswith("c") else np.zeros(32, bool)
-    total = [
-        a + sign * (b + int(c)) for a, b, c in zip(numbers(w, i, 1, kind), numbers(w, i, 2, kind), carry, strict=True)
-    ]
-    if "sat" in i.modifiers:
-        total = [min(max(t, -(1 << width - 1)), (1 << width - 1) - 1) for t in total]
-    if "cc" in i.modifiers:
-        w.carry = np.array([not 0 <= t < 1 << width for t in total])
-    put(w, i, total, width)
-
-
 def run_mul_mad(w: Lanes, i: Instruction) -> None:
     name = type_names(i)[-1]
     width = TYPES[name]
@@ -285,7 +269,6 @@ def run_clamp(w: Lanes, i: Instruction) -> None:
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": run_add_sub, "sub": run_add_sub, "addc": run_add_sub, "subc": run_add_sub,
     "mul": run_mul_mad, "mad": run_mul_mad, "mul24": run_mul_mad, "mad24": run_mul_mad,
     "div": _lanewise(_quotient), "rem": _lanewise(_remainder), "min": run_clamp, "max": run_clamp,
     "neg": _lanewise(lambda a: -a, 1), "abs": _lanewise(abs, 1), "cnot": _lanewise(lambda a: int(a == 0), 1),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ptx.cfg import Cfg, branch_labels
 from ptx.ir import Function, Instruction, Module, Symbol
 from ptx.optix import INTRINSICS
-from tracer import lower_convert, lower_float, lower_int, lower_math, lower_memory, lower_warp
+from tracer import lower_convert, lower_extended, lower_float, lower_int, lower_math, lower_memory, lower_warp
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, FULL, MOST_BLOCK_ACCESSES, RETURNED, STACK_ENTRY_BYTES
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
@@ -17,7 +17,8 @@ from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
 
 HANDLERS = {
-    **lower_int.HANDLERS, **lower_convert.HANDLERS, **lower_memory.HANDLERS, **lower_warp.HANDLERS,
+    **lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_convert.HANDLERS, **lower_memory.HANDLERS,
+    **lower_warp.HANDLERS,
     **dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function),
 }  # fmt: skip
 UNTYPED = {"activemask", *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing)}

@@ -19,29 +19,6 @@ def _binary(word: str) -> Handler:
     return lower
 
 
-def lower_add_sub(e: Emitter, i: Instruction) -> None:
-    """add, sub, addc, subc: with .cc the carry goes to the carry flag, addc and subc take it from there."""
-    name = type_names(i)[-1]
-    width, kind = TYPES[name], INT[TYPES[name]]
-    word = i.opcode[:3]
-    a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
-    if "sat" in i.modifiers:
-        e.write(i.operands[0], e.op(f"call {kind} @llvm.s{word}.sat.v32i{width}({kind} {a}, {kind} {b})"), width)
-        return
-    result = e.op(f"{word} {kind} {a}, {b}")
-    overflow = e.op(f"icmp ult {kind} {result}, {a}") if word == "add" else e.op(f"icmp ult {kind} {a}, {b}")
-    if i.opcode.endswith("c"):
-        carry = e.op(f"zext <32 x i1> {e.register('carry flag')} to {kind}")
-        first = result
-        result = e.op(f"{word} {kind} {first}, {carry}")
-        test = f"icmp ult {kind} {result}, {first}" if word == "add" else f"icmp ult {kind} {first}, {carry}"
-        overflow = e.op(f"or <32 x i1> {overflow}, {e.op(test)}")
-    if "cc" in i.modifiers:
-        e.values["carry flag"] = overflow
-        e.written["carry flag"] = None
-    e.write(i.operands[0], result, width)
-
-
 def wide_product(e: Emitter, a: str, b: str, name: str, want: str) -> str:
     """``lo``, ``hi`` (as wide as the operands) or ``wide`` (twice as wide) of a product."""
     width = TYPES[name]
@@ -283,7 +260,6 @@ def lower_mov(e: Emitter, i: Instruction) -> None:
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": lower_add_sub, "sub": lower_add_sub, "addc": lower_add_sub, "subc": lower_add_sub,
     "mul": lower_mul_mad, "mad": lower_mul_mad, "mul24": lower_mul_mad, "mad24": lower_mul_mad,
     "div": lower_divide, "rem": lower_divide, "min": lower_min_max, "max": lower_min_max,
     "neg": lower_unary, "abs": lower_unary, "not": lower_unary, "cnot": lower_unary, "popc": lower_unary,
