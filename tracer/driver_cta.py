@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tracer.driver_calls import call_program
+from tracer.driver_calls import borrowed, call_program
 from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
 from tracer.driver_warp import (
@@ -12,6 +12,7 @@ from tracer.driver_warp import (
     RUN,
     WARP_DONE,
     Warps,
+    borrow,
     enter,
     start_warp,
     suspended,
@@ -162,6 +163,9 @@ def run_ctas(
     w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarray, shared: np.ndarray, starts: np.ndarray
 ) -> int:
     """Run CTAs in machine code up to LAST_CTA: LAUNCH_DONE, FULL, or an error."""
+    w = borrow(w)
+    progress, warps, tids = borrowed(progress), borrowed(warps), borrowed(tids)
+    shared, starts = borrowed(shared), borrowed(starts)
     while progress[NEXT_CTA] < progress[LAST_CTA]:
         if progress[IN_CTA] == 0:
             begin_cta(w, progress, warps, shared)

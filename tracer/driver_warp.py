@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tracer.driver_calls import borrowed
 from tracer.driver_state import (
     ACTIVATION,
     CALL,
@@ -78,6 +79,35 @@ class Warps(NamedTuple):
     nodes: np.ndarray  # uint32[words]
     counts: np.ndarray  # int64[COUNTS], in use of rays, nodes and runs
     runs: np.ndarray  # int64[rows, RUN_WORDS]
+
+
+@njit(cache=True)
+def borrow(w: Warps) -> Warps:
+    """All arrays without their owners (``borrowed``)."""
+    return Warps(
+        borrowed(w.machine),
+        borrowed(w.addresses),
+        borrowed(w.words),
+        borrowed(w.zero),
+        borrowed(w.local_bytes),
+        borrowed(w.stacks),
+        borrowed(w.items),
+        borrowed(w.depth),
+        borrowed(w.views),
+        borrowed(w.frames),
+        borrowed(w.report),
+        borrowed(w.states),
+        borrowed(w.scene),
+        borrowed(w.sbt_hit),
+        borrowed(w.sbt_miss),
+        borrowed(w.hit_programs),
+        borrowed(w.opaque),
+        borrowed(w.first_geometry),
+        borrowed(w.rays),
+        borrowed(w.nodes),
+        borrowed(w.counts),
+        borrowed(w.runs),
+    )
 
 
 @njit(cache=True)

@@ -67,7 +67,7 @@ def compile_program(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[s
     try:
         data = path.read_bytes()
     except OSError:
-        data = _translate(lower_program(functions, symbols))
+        data = translate(lower_program(functions, symbols))
         _keep(path, data)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
@@ -76,7 +76,7 @@ def compile_program(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[s
     return MachineCode(np.array(addresses, np.int64), engine)
 
 
-def _translate(text: str) -> bytes:
+def translate(text: str) -> bytes:
     """An object file from LLVM IR text."""
     target = _target()
     module = llvm.parse_assembly(text)

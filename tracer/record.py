@@ -4,9 +4,11 @@ A sink is anything with ``put(table, columns)``: ``formats.writer.TraceWriter``,
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
+from numba import njit
 
 from tracer.driver_cta import (
     RUN_ACCESSES,
@@ -39,7 +41,7 @@ from tracer.driver_trace import (
 from tracer.frame import LANES
 
 Columns = dict[str, np.ndarray]
-VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 19, 1 << 17, 1 << 21, 1 << 15
+VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
 RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
 
 
@@ -77,6 +79,12 @@ class MemorySink:
             else:
                 made[column] = np.concatenate([part[column] for part in parts])
         return made
+
+
+@cache
+def shared_buffers(has_rays: bool) -> "Buffers":
+    """The process's buffers: fresh pages are dear, so that all launches write into the same ones."""
+    return Buffers(has_rays)
 
 
 class Buffers:
@@ -122,29 +130,36 @@ class Recorder:
     """Sends what lies in the buffers to the sink, each warp's rows together and warps in order.
 
     instruction_counts   int64[blocks of the launch]; first_block is the id of the first of them.
+    warps_per_cta        warps of a CTA of more than one may be interleaved in the buffers.
     """
 
-    def __init__(self, sink: Sink, buffers: Buffers, instruction_counts: np.ndarray, first_block: int) -> None:
+    def __init__(
+        self, sink: Sink, buffers: Buffers, instruction_counts: np.ndarray, first_block: int, warps_per_cta: int
+    ) -> None:
         self.sink = sink
         self.buffers = buffers
         self.instruction_counts = instruction_counts
         self.first_block = first_block
+        self.warps_per_cta = warps_per_cta
         self.counts = Counts()
-        self._kept: list[dict[str, Columns]] = []
+        self._kept: list[dict[str, Columns]] = []  # rows of the CTA that was not complete when the buffers were full
+        self._kept_until = 0
 
     def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
         """Empty the buffers. Rows of warps from id ``unfinished_from`` on are kept until their CTA is complete."""
         rows = self._rows()
         self.buffers.reset(machine)
-        warp = rows["runs"]["warp"]
-        is_unfinished = len(warp) > 0 and warp[-1] >= unfinished_from
-        if is_unfinished or self._kept:
-            self._kept.append({table: _copied(columns) for table, columns in rows.items()})
-            if is_unfinished:
+        if self._kept:
+            head, rows = _split(rows, self._kept_until)
+            self._kept.append(_copied(head))
+            if unfinished_from < self._kept_until:
                 return
-            rows = _joined(self._kept)
+            self._send(_joined(self._kept))
             self._kept = []
-        self._send(rows)
+        done, rest = _split(rows, unfinished_from)
+        self._send(done)
+        if len(rest["runs"]["warp"]):
+            self._kept, self._kept_until = [_copied(rest)], unfinished_from + self.warps_per_cta
 
     def _rows(self) -> dict[str, Columns]:
         """Views of the rows in the buffers, with their warp ids."""
@@ -176,20 +191,34 @@ class Recorder:
         if np.any(warp[1:] < warp[:-1]):
             order = np.argsort(warp, kind="stable")
             lengths = rows["runs"]["lengths"]
-            for table, column in (("visits", RUN_VISITS), ("accesses", RUN_ACCESSES), ("rays", RUN_RAYS)):
+            for table, column in RUN_COLUMN.items():
                 rows[table] = _reordered(rows[table], _row_order(lengths[:, column], order))
-        blocks = rows["visits"]["block_id"]
-        instructions = self.instruction_counts[blocks - np.uint32(self.first_block)]
-        lanes = np.bitwise_count(rows["visits"]["active_mask"])
-        self.counts.visits += len(blocks)
+        visits = rows["visits"]
+        total = _instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, self.first_block)
+        self.counts.visits += len(visits["block_id"])
         self.counts.accesses += len(rows["accesses"]["visit"])
         self.counts.rays += len(rows["rays"]["visit"])
         self.counts.hits += int(np.count_nonzero(rows["rays"]["instance"] >= 0))
-        self.counts.warp_instructions += int(instructions.sum())
-        self.counts.thread_instructions += int(instructions @ lanes.astype(np.int64))
+        self.counts.warp_instructions += total[0]
+        self.counts.thread_instructions += total[1]
         for table in ("visits", "accesses", "rays"):
             if len(rows[table]["warp_id"]) or (table == "rays" and len(self.buffers.rays)):
                 self.sink.put(table, rows[table])
+
+
+@njit(cache=True)
+def _instructions(blocks: np.ndarray, masks: np.ndarray, counts: np.ndarray, first_block: int) -> tuple[int, int]:
+    """Warp and thread instructions of block visits."""
+    warp, thread = 0, 0
+    for row in range(blocks.shape[0]):
+        count = counts[blocks[row] - first_block]
+        mask = np.uint32(masks[row])
+        mask -= (mask >> np.uint32(1)) & np.uint32(0x55555555)
+        mask = (mask & np.uint32(0x33333333)) + ((mask >> np.uint32(2)) & np.uint32(0x33333333))
+        mask = (mask + (mask >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+        warp += count
+        thread += count * np.int64(((np.uint64(mask) * np.uint64(0x01010101)) >> np.uint64(24)) & np.uint64(0xFF))
+    return warp, thread
 
 
 def _last(ends: np.ndarray) -> int:
@@ -221,8 +250,32 @@ def _ray_columns(rows: np.ndarray) -> Columns:
     }
 
 
-def _copied(columns: Columns) -> Columns:
-    return {name: np.array(values) for name, values in columns.items()}
+RUN_COLUMN = {"visits": RUN_VISITS, "accesses": RUN_ACCESSES, "rays": RUN_RAYS}
+
+
+def _split(rows: dict[str, Columns], warp_id: int) -> tuple[dict[str, Columns], dict[str, Columns]]:
+    """Rows up to the first run of a warp from ``warp_id`` on, and the rows from there on."""
+    warp, lengths = rows["runs"]["warp"], rows["runs"]["lengths"]
+    late = np.flatnonzero(warp.astype(np.int64) >= warp_id)
+    count = int(late[0]) if len(late) else len(warp)
+    first: dict[str, Columns] = {"runs": {"warp": warp[:count], "lengths": lengths[:count]}}
+    second: dict[str, Columns] = {"runs": {"warp": warp[count:], "lengths": lengths[count:]}}
+    for table, column in RUN_COLUMN.items():
+        at = int(lengths[:count, column].sum())
+        first[table], second[table] = {}, {}
+        for name, values in rows[table].items():
+            cut = at
+            if name.endswith("_offset"):
+                first[table][name], second[table][name] = values[: at + 1], values[at:] - values[at]
+                continue
+            if f"{name}_offset" in rows[table]:
+                cut = int(rows[table][f"{name}_offset"][at])
+            first[table][name], second[table][name] = values[:cut], values[cut:]
+    return first, second
+
+
+def _copied(rows: dict[str, Columns]) -> dict[str, Columns]:
+    return {table: {name: np.array(values) for name, values in columns.items()} for table, columns in rows.items()}
 
 
 def _joined(parts: list[dict[str, Columns]]) -> dict[str, Columns]:

@@ -38,7 +38,7 @@ from tracer.driver_state import (
 )  # fmt: skip
 from tracer.interpreter import interpret_ctas
 from tracer.jit import compile_program
-from tracer.record import Buffers, Counts, Recorder, Sink
+from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
 
 CTAS_PER_STEP = 256
 BACKENDS = ("machine", "interpreter")
@@ -134,7 +134,7 @@ def _run(
     check_opcodes(linked) if backend == "interpreter" else None
     code = compile_program(linked.functions, linked.symbols) if backend == "machine" else None
     image = launch if isinstance(launch, ImageLaunch) else None
-    buffers = Buffers(image is not None)
+    buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
     table_kernels = state.kernel_row(numbering.kernels, linked.program.registers_per_thread)
     for table, columns in (("kernels", table_kernels), *linked.program.tables().items()):
@@ -142,7 +142,7 @@ def _run(
     for table, columns in shape.warp_tables(numbering.kernels, numbering.warps, image).items():
         sink.put(table, columns)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
-    recorder = Recorder(sink, buffers, counts, numbering.blocks)
+    recorder = Recorder(sink, buffers, counts, numbering.blocks, shape.warps)
     steps = np.zeros(PROGRESS_WORDS, np.int64)
     steps[ENTRY], steps[FIRST_WARP], steps[THREADS] = shape.entry, numbering.warps, shape.threads
     if image is not None:
