@@ -110,7 +110,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
     write_png(request.out.with_suffix(".png"), picture)
     summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
     summary.bytes_on_disk = sum(file.stat().st_size for file in request.out.iterdir())
-    if not counts.hits:
+    if counts.rays and not counts.hits:
         print(f"warning: no ray hit anything: does the camera see the scene {request.scene}?", file=sys.stderr)
     return summary
 
@@ -146,10 +146,13 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
 
 
 def _scene_files(scene: str) -> list[Path]:
-    """The files a scene is read from: none for a procedural one; a pack brings its mesh."""
+    """The files a scene is read from: none for a procedural one; a pack brings its mesh and its alpha textures."""
     pack = data_folder() / "scenes" / f"{scene}.json"
     if scene.partition(":")[0] in PROCEDURAL or not (Path(scene).is_file() or pack.is_file()):
         return []
     path = Path(scene) if Path(scene).is_file() else pack
-    mesh = json.loads(path.read_text()).get("mesh") if path.suffix == ".json" else None
-    return [path, path.parent / mesh] if mesh else [path]
+    if path.suffix != ".json":
+        return [path]
+    raw = json.loads(path.read_text())
+    textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
+    return [path, *(path.parent / name for name in (raw.get("mesh"), *sorted(textures - {None})) if name)]

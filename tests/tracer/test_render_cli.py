@@ -49,10 +49,10 @@ def test_render_writes_trace_picture_and_provenance(tmp_path: Path, capsys: pyte
     assert str(tmp_path) not in json.dumps(provenance), "a trace is the same wherever it is made"
 
 
-def test_a_scene_file_is_hashed(tmp_path: Path, data: Path) -> None:
+def test_the_files_of_a_scene_are_hashed(tmp_path: Path, data: Path) -> None:
     out = tmp_path / "cornell.trace"
     assert main(["render", str(data / "scenes/cornell.json"), *SMALL, "--out", str(out)]) == 0
-    assert "cornell.json" in open_trace(out).manifest.provenance["inputs"]
+    assert {"cornell.json", "cornell.glb"} < set(open_trace(out).manifest.provenance["inputs"])
 
 
 def test_an_independent_program_runs_on_any_scene(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,21 @@ def test_mean_brightness_of_a_sunlit_floor(tmp_path: Path) -> None:
     assert np.allclose(seen, (0.5, 0.25, 0.125), atol=1e-6)
 
 
+def test_scattered_directions_follow_the_cosine_law(tmp_path: Path) -> None:
+    """Lambert: the mean cosine to the normal is 2/3, of its square 1/2; azimuths cancel."""
+    grey = Material("grey", albedo=(0.5, 0.5, 0.5))
+    picture(tmp_path, quad(grey, 50.0, [], sky=WHITE_SKY), size=(32, 32), samples=8)
+    rays = open_trace(tmp_path / "quad-path-tracing.trace").read("rays")
+    scattered = rays["direction_z"] > 0
+    assert scattered.sum() == 32 * 32 * 8
+    cosine = rays["direction_z"][scattered].astype(float)
+    spread = 4 * 0.25 / np.sqrt(len(cosine))
+    assert abs(cosine.mean() - 2 / 3) < spread
+    assert abs((cosine**2).mean() - 1 / 2) < spread
+    assert abs(rays["direction_x"][scattered].mean()) < 2 * spread
+    assert np.allclose(sum(rays[f"direction_{a}"] ** 2 for a in "xyz"), 1.0, atol=1e-5)
+
+
 def test_alpha_holes_let_rays_pass(tmp_path: Path) -> None:
     """Left half opaque, right half a hole; the surface is black and the sky white."""
     alpha = np.zeros((4, 8), np.uint8)
