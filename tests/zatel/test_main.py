@@ -1,7 +1,9 @@
 """The command line: what it teaches, what it refuses, and that nothing is half-written."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -83,4 +85,22 @@ def test_a_mistake_is_one_line_and_exit_code_2(trace: Path, tmp_path: Path, argu
     assert message in done.stderr
     assert done.stderr.startswith("zatel: error: ")
     assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "zatel", "predict", str(trace), "--gpu", "mobile", "--out", str(tmp_path / "p")]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob(".p.*/groups/group-3.trace")):  # the last file before the groups are replayed
+        assert time.monotonic() < deadline
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=120)
+    assert (running.returncode, errors.splitlines()[-1]) == (
+        2,
+        "zatel: error: interrupted; nothing was written under a final name",
+    )
+    assert "Traceback" not in errors
     assert not list(tmp_path.iterdir())
