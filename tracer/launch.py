@@ -60,6 +60,9 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     plan = read_launch_file(path)
     program = confined(path, plan.program, "program")
     module = ptx.parse_file(program)
+    if problems := ptx.verify(module):
+        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
+        raise UserError(f"{problems[0]}{more}")
     _check_launches(plan, module, path)
     memory = DeviceMemory()
     summary = Summary(out, buffers=place_buffers(plan, path, memory), expectations=len(plan.expect))

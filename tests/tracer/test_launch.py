@@ -127,6 +127,26 @@ def test_address_outside_memory_names_kernel_and_line(launch: Path) -> None:
         run_launch_file(launch, launch.parent / "scale.trace", progress=False)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("bar.sync \t0;", "bar.sync \t0", "scale.ptx:55:2: "),
+        ("not.b32 \t%r14, %r2;", "not.b32 \t%q14, %r2;", "scale.ptx:55:.*%q14"),
+        ("not.b32 \t%r14, %r2;", "noot.b32 	%r14, %r2;", "scale.ptx:55:.*noot.b32"),
+        ("not.b32 \t%r14, %r2;", "vabsdiff4.u32.u32.u32 %r14, %r2, %r2, %r2;", "scale.ptx:55:.*vabsdiff4"),
+    ],
+)
+def test_program_that_cannot_run_names_the_line(launch: Path, old: str, new: str, message: str) -> None:
+    program = launch.parent / "scale.ptx"
+    text = program.read_text()
+    assert old in text
+    program.write_text(text.replace(old, new))
+    with pytest.raises(UserError, match=message) as caught:
+        run_launch_file(launch, launch.parent / "scale.trace", progress=False)
+    assert "\n" not in str(caught.value)
+    assert not (launch.parent / "scale.trace").exists()
+
+
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "tracer", "launch", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
