@@ -3,13 +3,14 @@
 import difflib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import UserError
+from ptx import verify
 from ptx.ir import Function, Module
 from tracer.driver import SBT_HEADER_BYTES
 from tracer.memory import DeviceMemory
@@ -45,7 +46,10 @@ def program_names(config: ProgramConfig) -> list[str]:
 
 
 def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Function]:
-    """The functions behind ``program_names``; ``UserError`` with the nearest name where the module has none."""
+    """The functions behind ``program_names``.
+
+    ``UserError`` with the nearest name where the module has none, and with line and column where one is not valid.
+    """
     kinds = {config.raygen.program: "__raygen__", **{miss.program: "__miss__" for miss in config.miss}}
     for group in config.hit_groups:
         kinds |= {group.closest_hit or "": "__closesthit__", group.any_hit or "": "__anyhit__"}
@@ -58,7 +62,13 @@ def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Fun
             close = difflib.get_close_matches(name, entries, 1, 0.3)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UserError(f"{place}: {module.source_name} has no program {name!r}{hint}")
-    return [module.functions[name] for name in program_names(config)]
+    found = {name: module.functions[name] for name in program_names(config)}
+    helpers = {name: function for name, function in module.functions.items() if not function.is_entry}
+    problems = verify(replace(module, functions={**found, **helpers}))
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UserError(f"{problems[0]}{more}")
+    return list(found.values())
 
 
 def build_table(

@@ -99,6 +99,15 @@ def test_an_unknown_program_is_named_with_the_nearest(tmp_path: Path) -> None:
         find_programs(config_of(tmp_path, NORMALS.replace("__closesthit__normal", "__miss__background")), module, "m")
 
 
+def test_a_program_that_is_not_valid_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = (DATA / "normals.ptx").read_text()
+    where = text.index("call (%r2), _optix_get_launch_index_y")
+    module = ptx.parse(text[:where] + text[where:].replace("index_y", "index_w", 1), "normals.ptx")
+    with pytest.raises(UserError, match=r"^normals.ptx:\d+:2: '_optix_get_launch_index_w' is not a known") as caught:
+        find_programs(config_of(tmp_path, NORMALS), module, "m")
+    assert f"normals.ptx:{1 + text[:where].count(chr(10))}:2:" in str(caught.value)
+
+
 def test_the_launch_parameters_must_be_found_and_must_fit(tmp_path: Path) -> None:
     module = ptx.parse_file(DATA / "normals.ptx")
     assert params_symbol(config_of(tmp_path, NORMALS), module, "m") == "optixLaunchParams"
