@@ -24,6 +24,7 @@ from tracer.bvh_split import boxes, split_boxes, triangle_boxes
 from tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
+_KIND_BYTES = np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
-    geometry_count = _count_geometries(scene, bottoms)
-    first_geometry = np.concatenate([[0], np.cumsum(geometry_count)]).astype(np.uint32)
+    first_geometry = np.concatenate([[0], np.cumsum(_count_geometries(scene, bottoms))]).astype(np.uint32)
     bottom_rows = top_block + 1 + len(top.wide) + top.primitives
     row = bottom_rows
     leaf_blocks = []
@@ -144,7 +144,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
         top_block,
         top_row,
         address,
-        np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)[kind],
+        _KIND_BYTES[kind],
         kind,
         scene.geometries(),
         first_geometry[instances.bottom],

@@ -109,6 +109,13 @@ def trace_rays(
         if written < 0:
             raise RuntimeError(f"ray {done}: {ERRORS[written]}")
         chunks.append(buffer[:written].copy())
+    return _as_hits(hit, segments, np.concatenate([np.zeros(0, np.uint32), *chunks]), node_count)
+
+
+def _as_hits(
+    hit: NDArray[np.uint32], segments: NDArray[np.int32], node: NDArray[np.uint32], node_count: NDArray[np.int64]
+) -> Hits:
+    """hit: uint32[n, HIT_FIELDS], the committed fields of each ray's frame."""
     floats = hit.view(np.float32)
     missed = hit[:, HIT_INSTANCE] == NO_INSTANCE
     met = np.where(missed[:, None], -1, hit.astype(np.int64)).astype(np.int32)
@@ -122,7 +129,7 @@ def trace_rays(
         v=weight[:, 1],
         kind=met[:, HIT_KIND],
         segments=segments,
-        node=np.concatenate([np.zeros(0, np.uint32), *chunks]),
+        node=node,
         node_offset=np.concatenate([[0], np.cumsum(node_count)]),
     )
 
@@ -186,12 +193,10 @@ def _trace(
     for row in range(first, rays.shape[0]):
         lane = row % LANES
         _start(frame, floats, lane, rays[row], flags)
-        begin = used
+        begin, segments[row] = used, 0
         while True:
             if used + LOG_WORDS > buffer.shape[0]:
-                if begin == 0:
-                    return row, -1
-                return row, begin
+                return row, begin if begin > 0 else -1
             segments[row] += 1
             written = traverse_lane(context, frame, state[lane], lane, buffer[used : used + LOG_WORDS])
             if written < 0:

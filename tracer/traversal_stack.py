@@ -27,6 +27,17 @@ def push(state: int, top: int, reference: int, entry: np.float32) -> None:
 
 
 @njit(cache=True, error_model="numpy")
+def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple[int, int]:
+    """Take the top entry above ``base``; returns it, or NOTHING, and the new top."""
+    while top > base:
+        top -= 1
+        entry = state + 4 * STATE_STACK + 8 * top
+        if order != NEAREST_ORDER or load_f32(entry + 4) <= limit:
+            return load_u32(entry), top
+    return NOTHING, top
+
+
+@njit(cache=True, error_model="numpy")
 def push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
     """Push the hit children of a node in the given order; returns what is next (or NOTHING) and the new top."""
     child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)

@@ -30,7 +30,7 @@ from tracer.geometry import (
     transform_point,
     transform_vector,
 )
-from tracer.raw_memory import load_f32, load_i32, load_u32, store_u32
+from tracer.raw_memory import load_i32, load_u32, store_u32
 from tracer.traversal_box import hit_children
 from tracer.traversal_lane import (
     CANDIDATE,
@@ -57,13 +57,11 @@ from tracer.traversal_lane import (
     write_hit,
     write_suspension,
 )
-from tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, push_children
+from tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
 from tracer.traversal_state import (
-    NEAREST_ORDER,
     STATE_BASE,
     STATE_INSTANCE,
     STATE_SCRATCH,
-    STATE_STACK,
     STATE_TOP,
     Context,
 )
@@ -83,28 +81,22 @@ Ray = tuple[Triple, Triple, Triple]
 @njit(cache=True, error_model="numpy")
 def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity: int) -> int:
     """Visit records until none is left (the state's top is FINISHED) or a program is needed (the frame says which).
-
     lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
-    returns how many are now, or an error.
-    """
+    returns how many are now, or an error."""
     t_min, limit = get_float(lane, T_MIN), get_float(lane, COMMITTED + HIT_T)
     top, base, inside = _word(state, STATE_TOP), _word(state, STATE_BASE), _word(state, STATE_INSTANCE)
     ray = _ray_in(shared, lane, inside)
     current = NOTHING
     while True:
         if current == NOTHING:
-            if top == base:
-                if inside == 0:
-                    store_u32(state + 4 * STATE_TOP, FINISHED)
-                    return count
-                inside, base = 0, 0
-                ray = _ray_in(shared, lane, inside)
-                continue
-            top -= 1
-            entry = state + 4 * STATE_STACK + 8 * top
-            if shared.order == NEAREST_ORDER and load_f32(entry + 4) > limit:
-                continue
-            current = load_u32(entry)
+            current, top = pop(shared.order, state, top, base, limit)
+        if current == NOTHING:  # this level is done
+            if inside == 0:
+                _save(state, FINISHED, 0, 0)
+                return count
+            inside, base = 0, 0
+            ray = _ray_in(shared, lane, inside)
+            continue
         kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
         record = shared.image + BLOCK_BYTES * block
         current = NOTHING

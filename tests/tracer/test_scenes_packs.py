@@ -109,3 +109,25 @@ def test_json_errors_name_line_and_column(tmp_path: Path) -> None:
     path.write_text('{"format": "scene-pack/1",\n "name": }')
     with pytest.raises(UserError, match=r"broken\.json:2:10: not JSON"):
         load(path)
+
+
+def test_damaged_bytes_load_or_are_one_clear_line(data: Path, tmp_path: Path) -> None:
+    """Bytes of the JSON or of the GLB's head are overwritten: never anything but a scene or a ``UserError``."""
+    path = _copy_pack(data, tmp_path, "cornell")
+    random = np.random.default_rng(0)
+    loaded, messages = 0, []
+    for target in (path, tmp_path / "cornell.glb"):
+        whole = target.read_bytes()
+        for _ in range(150):
+            damaged = bytearray(whole)
+            for place in random.integers(0, min(len(whole), 2600), random.choice([1, 2, 8])):
+                damaged[place] = random.choice([*b'0123456789-.{}[],"', random.integers(0, 256)])
+            target.write_bytes(damaged)
+            try:
+                load(path)
+                loaded += 1
+            except UserError as error:
+                messages.append(str(error))
+        target.write_bytes(whole)
+    assert 0 < loaded < 150
+    assert not [message for message in messages if "\n" in message]
