@@ -74,6 +74,17 @@ def test_an_independent_program_runs_on_any_scene(tmp_path: Path, capsys: pytest
     assert np.array_equal(hit, np.abs(srgb - (0.25, 0.5, 1.0)).max(axis=-1) > 1 / 64)
 
 
+def test_a_program_made_by_clang_that_traces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "gradient.trace"
+    assert main(["render", "cornell", *SMALL, "--program", str(DATA / "gradient.ptx"), "--out", str(out)]) == 0
+    assert "warning" not in capsys.readouterr().err
+    trace = open_trace(out)
+    assert trace.rows("rays") == 0
+    image = trace.read("image")
+    assert np.allclose(image["red"], image["pixel_x"] / 16.0)
+    assert set(image["green"].tolist()) == {0.25}
+
+
 def test_an_any_hit_program_runs_where_its_hit_group_names_it(tmp_path: Path) -> None:
     """Triangles are opaque by themselves; naming an any-hit program makes them ask it."""
     found = {}
