@@ -211,8 +211,7 @@ def _trace(
                 frame[_VERDICT, lane] = VERDICT_NONE
                 _intersect_sphere(surfaces, frame, floats, lane)
         node_count[row] = used - begin
-        for field in range(HIT_FIELDS):
-            hit[row, field] = frame[COMMITTED + field, lane]
+        hit[row] = frame[COMMITTED : COMMITTED + HIT_FIELDS, lane]
     return rays.shape[0], used
 
 

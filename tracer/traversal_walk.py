@@ -98,13 +98,11 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             ray = _ray_in(shared, lane, inside)
             continue
         kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
-        record = shared.image + BLOCK_BYTES * block
-        current = NOTHING
+        record, current = shared.image + BLOCK_BYTES * block, NOTHING
         if count + MOST_WORDS > capacity:
             return ERROR_LOG_FULL
         if kind == INTERNAL:
-            _write(log, count, block if inside != 0 else _top_row(shared, block))
-            count += 1
+            count = _write(log, count, block if inside != 0 else _top_row(shared, block))
             found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE_SCRATCH)
             if found & 0xFF:
                 current, top = push_children(shared.order, record, block, found, state, top)
@@ -129,8 +127,10 @@ def _word(record: int, word: int) -> int:
 
 
 @njit(cache=True)
-def _write(log: int, index: int, row: int) -> None:
+def _write(log: int, index: int, row: int) -> int:
+    """Log a record; returns the next index."""
     store_u32(log + 4 * index, row)
+    return index + 1
 
 
 @njit(cache=True)
