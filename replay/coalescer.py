@@ -10,23 +10,23 @@ import numpy as np
 from replay.bits import compiled, entry_point
 
 BANKS = 32
-MOST_SECTORS = 1024  # of one instruction: 32 lanes of up to 1,000 bytes
+SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at most, and the load of each bank
 
 
 @entry_point
 def coalesce(
     instruction: np.ndarray, lane_first: np.ndarray, address: np.ndarray, access_bytes: np.ndarray,
     is_store: np.ndarray, space: np.ndarray, shared_base: int, shared_bytes: int, first: np.ndarray,
-    conflict: np.ndarray, sector: np.ndarray, byte_mask: np.ndarray,
+    conflict: np.ndarray, sector: np.ndarray, byte_mask: np.ndarray, words: np.ndarray,
 ) -> int:  # fmt: skip
     """Fill ``first`` (int64[rows + 1]), ``conflict`` (uint8[rows]), ``sector`` and ``byte_mask``; returns the sectors.
 
     space  per static instruction: 0 global or local, 1 shared, 2 generic (shared when the first lane's address lies
            in the window from ``shared_base`` on).
+    words  int64[SCRATCH_WORDS]: scratch.
     """
     total = 0
     first[0] = 0
-    words = np.empty(BANKS * 64, np.int64)
     for row in range(instruction.size):
         number = instruction[row]
         begin, end = np.int64(lane_first[row]), np.int64(lane_first[row + 1])
@@ -83,10 +83,11 @@ def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.
                 if words[place] == word:
                     known = True
                     break
-            if not known and count < words.size:
+            if not known and count < BANKS * 32:
                 words[count] = word
                 count += 1
-    load = np.zeros(BANKS, np.int64)
+    load = words[BANKS * 32 :]
+    load[:BANKS] = 0
     worst = 1
     for place in range(count):
         bank = words[place] & (BANKS - 1)

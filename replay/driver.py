@@ -68,6 +68,7 @@ def simulate(
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,
         "replay_cpu_seconds": time.process_time() - begun_cpu,
+        "engine_cpu_seconds": replay.engine_cpu_seconds,
         "threads": threads,
         "quantum_cycles": replay.quantum,
     }
@@ -113,6 +114,7 @@ class Replay:
         self.window = Window(self.trace, self.program, Static(instructions, kernels), per_lane)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = np.zeros(1, np.int64)
+        self.engine_cpu_seconds = 0.0
         self._make_units()
 
     def _make_units(self) -> None:
@@ -158,6 +160,13 @@ class Replay:
         self._note(launch, self.end_cycles[launch.kernel_id])
 
     def _run_until(self, stop: int) -> int:
+        begun = time.process_time()
+        try:
+            return self._run_quanta(stop)
+        finally:
+            self.engine_cpu_seconds += time.process_time() - begun
+
+    def _run_quanta(self, stop: int) -> int:
         inputs = (
             self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
             self.window.records(), self.lane_cycles, self.memory, self.clock, stop, self.quantum,

@@ -12,7 +12,7 @@ import numpy as np
 from formats.errors import FormatError
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
-from replay.coalescer import coalesce, most_sectors
+from replay.coalescer import SCRATCH_WORDS, coalesce, most_sectors
 from replay.rt_unit import Records, node_info
 from replay.work import Program, Work
 
@@ -105,6 +105,7 @@ class Window:
         total = coalesce(
             instruction.astype(np.int64), offset, address, self.static.access_bytes, self.static.is_store,
             self.static.space, self.static.shared_base, self.static.shared_bytes, first, conflict, sector, byte_mask,
+            np.empty(SCRATCH_WORDS, np.int64),
         )  # fmt: skip
         key = (accesses["visit"].astype(np.int64) << 32) | instruction
         return {
