@@ -2,11 +2,13 @@
 
     python bench/bench_zatel.py [TRACE] [--gpu mobile] [--fraction 0.1]
 
-Without TRACE one of 8192 warps is generated. Prints one line per figure; filter rates are process CPU time, the least
-of three; predictions are wall time, because they use several processes.
+Without TRACE the scene wknd is traced at 256x256. Prints one line per figure; filter rates are process CPU time, the
+least of three; predictions are wall time, because they use several processes.
 """
 
 import argparse
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.generate import make_trace
 from formats.reader import open_trace
 from zatel.divide import divide
 from zatel.downscale import load_gpu
@@ -34,9 +35,16 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path = arguments.trace or make_trace(folder / "generated.trace", 1, (512, 64), 0)
+        path = arguments.trace or trace_wknd(folder / "wknd.trace")
         bench_filter(path, folder)
         bench_predict(path, folder, arguments.gpu, arguments.fraction)
+
+
+def trace_wknd(path: Path) -> Path:
+    """Path tracing of 487 spheres, one sample."""
+    command = [sys.executable, "-m", "tracer", "render", "wknd", "--size", "256x256", "--samples", "1"]
+    subprocess.run([*command, "--out", str(path)], check=True, stdout=subprocess.DEVNULL)
+    return path
 
 
 def bench_filter(path: Path, folder: Path) -> None:

@@ -12,7 +12,7 @@ from formats.reader import Trace
 from zatel.kernels import add_visits
 
 # A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit
-# (reference/vulkan-sim.md 1.3). On bunny at 128x128 the work of a pixel correlates by 0.95 with its cycles in the replay
+# (reference/vulkan-sim.md 1.3). On bunny at 128x128 the work of a pixel correlates by 0.95 with its replayed cycles
 # for every weight from 1 to 10, and the mean work of a warp best at 10.
 INSTRUCTION_WORK = 1.0
 RECORD_WORK = 10.0
