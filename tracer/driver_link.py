@@ -67,11 +67,10 @@ def link_launch(
     programs: tuple[tuple[Module, Function], ...],
     memory: DeviceMemory,
     constants: Mapping[str, bytes],
-    kernel_id: int = 0,
-    first_block: int = 0,
-    first_instruction: int = 0,
 ) -> LinkedLaunch:
     """Put programs and everything they call together, and their variables into device memory.
+
+    Blocks and instructions count from 0, so that the same launch later in a trace runs the same machine code.
 
     Raises ``UserError`` for an opcode the executor lacks, and for constants that no module declares.
     """
@@ -81,7 +80,7 @@ def link_launch(
             callee = module.functions.get(name)
             if callee is not None and not callee.is_declaration and (module, callee) not in functions:
                 functions.append((module, callee))
-    program = link(functions, kernel_id, first_block, first_instruction)
+    program = link(functions)
     modules = list({id(module): module for module, _ in functions}.values())
     shared, shared_bytes = shared_variables(modules)
     linked = tuple(

@@ -129,17 +129,23 @@ class Counts:
 class Recorder:
     """Sends what lies in the buffers to the sink, each warp's rows together and warps in order.
 
-    instruction_counts   int64[blocks of the launch]; first_block is the id of the first of them.
+    instruction_counts   int64[blocks of the launch]; first_ids are the ids that its first block and
+                         its first instruction have in the trace.
     warps_per_cta        warps of a CTA of more than one may be interleaved in the buffers.
     """
 
     def __init__(
-        self, sink: Sink, buffers: Buffers, instruction_counts: np.ndarray, first_block: int, warps_per_cta: int
+        self,
+        sink: Sink,
+        buffers: Buffers,
+        instruction_counts: np.ndarray,
+        first_ids: tuple[int, int],
+        warps_per_cta: int,
     ) -> None:
         self.sink = sink
         self.buffers = buffers
         self.instruction_counts = instruction_counts
-        self.first_block = first_block
+        self.first_block, self.first_instruction = (np.uint32(first) for first in first_ids)
         self.warps_per_cta = warps_per_cta
         self.counts = Counts()
         self._kept: list[dict[str, Columns]] = []  # rows of the CTA that was not complete when the buffers were full
@@ -167,21 +173,23 @@ class Recorder:
         ends = b.runs_made()
         warp = ends[1:, RUN_WARP].astype(np.uint32)
         lengths = np.diff(ends, axis=0)
-        visits, accesses, rays = (b.runs[: b.counts[COUNT_RUNS], k] for k in (RUN_VISITS, RUN_ACCESSES, RUN_RAYS))
+        visits, accesses = (b.runs[: b.counts[COUNT_RUNS], k] for k in (RUN_VISITS, RUN_ACCESSES))
         v, a, r = (b.visits[: _last(visits)], b.accesses[: _last(accesses)], b.rays[: b.counts[COUNT_RAYS]])
         lanes = np.bitwise_count(a[:, 2])
         return {
             "runs": {"warp": warp, "lengths": lengths},
             "visits": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_VISITS]), "block_id": v[:, 0], "active_mask": v[:, 1],
+                "warp_id": np.repeat(warp, lengths[:, RUN_VISITS]), "block_id": v[:, 0] + self.first_block,
+                "active_mask": v[:, 1],
             },
             "accesses": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_ACCESSES]), "visit": a[:, 1], "instruction_id": a[:, 0],
-                "lane_mask": a[:, 2], "address": b.addresses[: int(ends[-1, RUN_ADDRESSES])],
+                "warp_id": np.repeat(warp, lengths[:, RUN_ACCESSES]), "visit": a[:, 1],
+                "instruction_id": a[:, 0] + self.first_instruction, "lane_mask": a[:, 2],
+                "address": b.addresses[: int(ends[-1, RUN_ADDRESSES])],
                 "address_offset": _offsets(lanes),
             },
             "rays": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_RAYS]), **_ray_columns(r),
+                "warp_id": np.repeat(warp, lengths[:, RUN_RAYS]), **_ray_columns(r, self.first_instruction),
                 "node": b.nodes[: b.counts[COUNT_NODES]], "node_offset": _offsets(r[:, RAY_NODES]),
             },
         }  # fmt: skip
@@ -194,7 +202,7 @@ class Recorder:
             for table, column in RUN_COLUMN.items():
                 rows[table] = _reordered(rows[table], _row_order(lengths[:, column], order))
         visits = rows["visits"]
-        total = _instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, self.first_block)
+        total = _instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, int(self.first_block))
         self.counts.visits += len(visits["block_id"])
         self.counts.accesses += len(rows["accesses"]["visit"])
         self.counts.rays += len(rows["rays"]["visit"])
@@ -231,13 +239,13 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
     return made
 
 
-def _ray_columns(rows: np.ndarray) -> Columns:
+def _ray_columns(rows: np.ndarray, first_instruction: np.uint32) -> Columns:
     """Columns of ``rays`` from the words of its rows."""
     floats = rows.view(np.float32)
     axes = [f"{what}_{axis}" for what in ("origin", "direction") for axis in "xyz"]
     return {
         "visit": rows[:, RAY_VISIT],
-        "instruction_id": rows[:, RAY_INSTRUCTION],
+        "instruction_id": rows[:, RAY_INSTRUCTION] + first_instruction,
         "lane": rows[:, RAY_LANE].astype(np.uint8),
         "segment": rows[:, RAY_SEGMENT].astype(np.uint16),
         "kind": rows[:, RAY_KIND].astype(np.uint8),

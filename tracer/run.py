@@ -1,6 +1,6 @@
 """Run a launch: every warp executed by machine code or by the interpreter, and its trace sent to a sink."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from formats.errors import UserError
 from ptx.ir import Function, Module
+from ptx.program import Program
 from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from tracer.driver_cta import (
     ENTRY,
@@ -67,13 +68,12 @@ def run_image_launch(
     Raises ``UserError`` for an opcode the executor lacks, an illegal address, or trace calls nested too deep.
     """
     numbering = numbering or Numbering()
-    linked = link_launch(
-        launch.programs, launch.memory, launch.constants, numbering.kernels, numbering.blocks, numbering.instructions
-    )
+    linked = link_launch(launch.programs, launch.memory, launch.constants)
     name = launch.name or launch.programs[launch.raygen_index][1].name
     shape = Shape(
         name, (-(-launch.width // 32), launch.height, 1), (32, 1, 1), launch.raygen_index, b"", 0, 0,
-        image_chain(linked, launch, lambda f: f.layout.local_bytes), image_chain(linked, launch, lambda f: f.layout.bytes),
+        image_chain(linked, launch, lambda f: f.layout.local_bytes),
+        image_chain(linked, launch, lambda f: f.layout.bytes),
     )  # fmt: skip
     return _run(linked, shape, launch, sink, backend, progress, numbering)
 
@@ -89,9 +89,7 @@ def run_compute_launch(
     numbering = numbering or Numbering()
     entry = _entry(launch.module, launch.entry)
     programs = ((launch.module, entry),)
-    linked = link_launch(
-        programs, launch.memory, launch.constants, numbering.kernels, numbering.blocks, numbering.instructions
-    )
+    linked = link_launch(programs, launch.memory, launch.constants)
     shape = Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, entry), launch.dynamic_shared_bytes,
         launch.stream, linked.chain(lambda f: f.layout.local_bytes, 0), linked.chain(lambda f: f.layout.bytes, 0),
@@ -137,12 +135,12 @@ def _run(
     buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
     table_kernels = state.kernel_row(numbering.kernels, linked.program.registers_per_thread)
-    for table, columns in (("kernels", table_kernels), *linked.program.tables().items()):
+    for table, columns in (("kernels", table_kernels), *_numbered(linked.program, numbering).tables().items()):
         sink.put(table, columns)
     for table, columns in shape.warp_tables(numbering.kernels, numbering.warps, image).items():
         sink.put(table, columns)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
-    recorder = Recorder(sink, buffers, counts, numbering.blocks, shape.warps)
+    recorder = Recorder(sink, buffers, counts, (numbering.blocks, numbering.instructions), shape.warps)
     steps = np.zeros(PROGRESS_WORDS, np.int64)
     steps[ENTRY], steps[FIRST_WARP], steps[THREADS] = shape.entry, numbering.warps, shape.threads
     if image is not None:
@@ -154,6 +152,16 @@ def _run(
     numbering.instructions += int(counts.sum())
     numbering.warps += shape.ctas * shape.warps
     return recorder.counts
+
+
+def _numbered(program: Program, numbering: Numbering) -> Program:
+    """The program as a launch after others: its ids follow theirs."""
+    return replace(
+        program,
+        kernel_id=numbering.kernels,
+        block_base=tuple(base + numbering.blocks for base in program.block_base),
+        instruction_base=tuple(base + numbering.instructions for base in program.instruction_base),
+    )
 
 
 def _loop(
