@@ -155,6 +155,12 @@ def test_launches_of_breadth_first_search(traces: Callable[[str, str], Summary])
     assert kernels["kernel_id"].tolist() == list(range(2 * levels + 3))
 
 
+def test_a_kernel_is_compiled_once_for_all_its_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracer.jit.cache_root", lambda: tmp_path)
+    run_launch_file(FOLDER / "breadth_first_search.toml", tmp_path / "search.trace", progress=False)
+    assert len(list((tmp_path / "machine-code").glob("*.o"))) == 3
+
+
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_ptx_is_what_the_source_gives(name: str, tmp_path: Path) -> None:
