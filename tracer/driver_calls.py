@@ -12,7 +12,7 @@ I64 = ir.IntType(64)
 
 
 @intrinsic
-def call_program(typing_context: Any, address: Any, machine: Any, activation: Any) -> Any:
+def _call_program(typing_context: Any, address: Any, machine: Any, activation: Any) -> Any:
     """``int64 f(int64* machine, int64* activation)`` at ``address``; all three are addresses."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
@@ -24,7 +24,7 @@ def call_program(typing_context: Any, address: Any, machine: Any, activation: An
 
 
 @intrinsic
-def call_traversal(typing_context: Any, address: Any, scene: Any, frame: Any, state: Any, lane: Any, log: Any) -> Any:
+def _call_traversal(typing_context: Any, address: Any, scene: Any, frame: Any, state: Any, lane: Any, log: Any) -> Any:
     """``int64 f(int64 context, int64 frame, int64 state, int64 lane, int64 log)`` at ``address``."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
@@ -36,13 +36,19 @@ def call_traversal(typing_context: Any, address: Any, scene: Any, frame: Any, st
 
 
 @intrinsic
-def as_pointer(typing_context: Any, address: Any) -> Any:
+def _as_pointer(typing_context: Any, address: Any) -> Any:
     """An address as a pointer that ``carray`` takes."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), generate
+
+
+# mypy takes intrinsics for the functions that define them
+call_program: Any = _call_program
+call_traversal: Any = _call_traversal
+as_pointer: Any = _as_pointer
 
 
 @njit(cache=True)

@@ -1,14 +1,17 @@
 """A trace call: stretches of traversal, the programs between them, and the programs at the end; in one fixed order.
 
-All lanes traverse, lane after lane, each leaving a row in ``rays``. Lanes that met any-hit or intersection code run it, in
-the order of program ids; those lanes traverse again, until none is suspended. Then closest-hit and miss programs run in
-the order of program ids, and the call returns.
+All lanes traverse, lane after lane, each leaving a row in ``rays``. Lanes that met any-hit or intersection code run
+it, in the order of program ids; those lanes traverse again, until none is suspended. Then closest-hit and miss programs
+run in the order of program ids, and the call returns.
 """
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from tracer.driver_calls import call_traversal
+from tracer.driver_report import advance_report
 from tracer.driver_state import (
     FULL,
     KIND_ANY_HIT,
@@ -17,33 +20,23 @@ from tracer.driver_state import (
     KIND_MISS,
     LONG_STRETCH,
     MACHINE,
-    REPORT_ANSWER,
-    REPORT_ATTRIBUTE,
-    REPORT_KIND,
-    REPORT_T,
-)  # fmt: skip
+)
 from tracer.driver_warp import (
-    CALL_MASK,
     ITEM_ACTIVATION,
     ITEM_FRAME,
-    ITEM_GROUP,
     ITEM_INSTRUCTION,
     ITEM_LANES,
     ITEM_PHASE,
     ITEM_ROUND,
     ITEM_SEGMENT,
-    ITEM_START,
     ITEM_TODO,
     ITEM_TRACE,
-    LIVE,
-    MASK,
     RUN,
     WARP_DONE,
     Warps,
     push_program,
-)  # fmt: skip
+)
 from tracer.frame import (
-    ATTRIBUTE_COUNT,
     FIELD,
     LANES,
     NO_PROGRAM,
@@ -51,23 +44,17 @@ from tracer.frame import (
     STATUS_HIT,
     STATUS_INTERSECTION,
     VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
     VERDICT_NONE,
-    VERDICT_TERMINATED,
-)  # fmt: skip
+)
 
 PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
-REPORT_BEGIN, REPORT_RUNNING = 0, 1
 
 STATUS, PROGRAM, VERDICT, FLAGS = FIELD["status"], FIELD["program"], FIELD["verdict"], FIELD["flags"]
 ORIGIN, T_MIN, T_MAX = FIELD["origin_x"], FIELD["t_min"], FIELD["t_max"]
-COMMITTED_T, CANDIDATE_T = FIELD["committed_t"], FIELD["candidate_t"]
+COMMITTED_T = FIELD["committed_t"]
 COMMITTED_INSTANCE, COMMITTED_PRIMITIVE = FIELD["committed_instance"], FIELD["committed_primitive"]
-CANDIDATE_INSTANCE, CANDIDATE_KIND = FIELD["candidate_instance"], FIELD["candidate_kind"]
-CANDIDATE_ATTRIBUTE = FIELD["candidate_attribute_0"]
 COMMITTED_RECORD, CANDIDATE_RECORD = FIELD["committed_record"], FIELD["candidate_record"]
-HIT_ROWS = CANDIDATE_T - COMMITTED_T
-FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT = 1, 2, 4
+FLAG_FIRST_HIT = 4
 NOBODY = np.uint32(0xFFFFFFFF)
 INFINITY_BITS = np.uint32(0x7F800000)
 
@@ -84,7 +71,6 @@ F_MISS_INDEX = FIELD["miss_index"]
 M_ERROR_ADDRESS = MACHINE["error_address"]
 M_VISIT_NEXT = MACHINE["visit_next"]
 M_VISIT_ORIGIN = MACHINE["visit_origin"]
-F_CANDIDATE_GEOMETRY = FIELD["candidate_geometry"]
 
 
 @njit(cache=True)
@@ -94,7 +80,7 @@ def advance(w: Warps, warp: int) -> int:
         item = w.items[warp, w.depth[warp] - 1]
         if item[0] == ITEM_ACTIVATION:
             return RUN
-        code = _advance_trace(w, warp, item) if item[0] == ITEM_TRACE else _advance_report(w, warp, item)
+        code = _advance_trace(w, warp, item) if item[0] == ITEM_TRACE else advance_report(w, warp, item)
         if code != RUN:
             return code
     return WARP_DONE
@@ -188,13 +174,13 @@ def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
     for lane in range(LANES):
         if lanes >> lane & 1:
             status = w.frames[frame, STATUS, lane]
-            if status == STATUS_ANY_HIT or status == STATUS_INTERSECTION:
+            if status in (STATUS_ANY_HIT, STATUS_INTERSECTION):
                 waiting |= 1 << lane
     return waiting
 
 
 @njit(cache=True)
-def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, int]:
+def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
     """The lanes with the lowest program id among ``lanes``, and that id; no lanes when none has a program."""
     lowest = np.int64(NO_PROGRAM)
     group = 0
@@ -206,109 +192,3 @@ def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, int]:
             if program == lowest and program != NO_PROGRAM:
                 group |= 1 << lane
     return group, lowest
-
-
-@njit(cache=True)
-def _advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
-    """One step of a reported intersection: its candidates, then their any-hit programs, group by group."""
-    frame = item[ITEM_FRAME]
-    if item[ITEM_PHASE] == REPORT_BEGIN:
-        item[ITEM_PHASE] = REPORT_RUNNING
-        for lane in range(LANES):
-            if item[ITEM_TODO] >> lane & 1:
-                _offer(w, frame, lane, item)
-        return RUN
-    _judge(w, frame, item)
-    group, program = _next_any_hit(w, frame, item[ITEM_ROUND])
-    if group == 0:
-        _end_terminated(w, warp, frame, item[ITEM_TODO])
-        w.depth[warp] -= 1
-        return RUN
-    item[ITEM_ROUND] &= ~group
-    item[ITEM_GROUP] = group
-    for lane in range(LANES):
-        if group >> lane & 1:
-            w.frames[frame, VERDICT, lane] = VERDICT_ACCEPTED
-    return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
-
-
-@njit(cache=True)
-def _offer(w: Warps, frame: int, lane: int, item: np.ndarray) -> None:
-    """Test a lane's intersection against the ray's interval; commit it, or leave it to its any-hit program."""
-    fields, report = w.frames[frame], w.report
-    report[REPORT_ANSWER, lane] = 0
-    t = report.view(np.float32)[REPORT_T, lane]
-    floats = fields.view(np.float32)
-    if not (floats[T_MIN, lane] <= t and t <= floats[COMMITTED_T, lane]):
-        return
-    fields[CANDIDATE_T, lane], fields[CANDIDATE_KIND, lane] = report[REPORT_T, lane], report[REPORT_KIND, lane]
-    for index in range(ATTRIBUTE_COUNT):
-        fields[CANDIDATE_ATTRIBUTE + index, lane] = report[REPORT_ATTRIBUTE + index, lane]
-    if _any_hit_program(w, frame, lane) < 0:
-        _commit(w, frame, lane)
-    else:
-        item[ITEM_ROUND] |= 1 << lane
-
-
-@njit(cache=True)
-def _any_hit_program(w: Warps, frame: int, lane: int) -> int:
-    """The any-hit program of a lane's candidate, -1 when it has none or the candidate is opaque."""
-    flags = w.frames[frame, FLAGS, lane]
-    first = w.first_geometry[w.frames[frame, CANDIDATE_INSTANCE, lane]]
-    opaque = w.opaque[first + w.frames[frame, F_CANDIDATE_GEOMETRY, lane]] != 0 or flags & FLAG_NO_ANY_HIT != 0
-    if opaque and flags & FLAG_FORCE_ANY_HIT == 0:
-        return -1
-    return w.hit_programs[w.frames[frame, CANDIDATE_RECORD, lane], 1]
-
-
-@njit(cache=True)
-def _next_any_hit(w: Warps, frame: int, lanes: int) -> tuple[int, int]:
-    lowest = np.int64(NO_PROGRAM)
-    group = 0
-    for lane in range(LANES):
-        if lanes >> lane & 1:
-            program = np.int64(_any_hit_program(w, frame, lane))
-            if program < lowest:
-                lowest, group = program, 0
-            if program == lowest:
-                group |= 1 << lane
-    return group, lowest
-
-
-@njit(cache=True)
-def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
-    """Act on the verdicts of the any-hit program that has just run."""
-    for lane in range(LANES):
-        if item[ITEM_GROUP] >> lane & 1:
-            verdict = w.frames[frame, VERDICT, lane]
-            w.frames[frame, VERDICT, lane] = VERDICT_NONE
-            if verdict != VERDICT_IGNORED:
-                _commit(w, frame, lane)
-                if verdict == VERDICT_TERMINATED:
-                    w.frames[frame, VERDICT, lane] = VERDICT_TERMINATED
-    item[ITEM_GROUP] = 0
-
-
-@njit(cache=True)
-def _commit(w: Warps, frame: int, lane: int) -> None:
-    fields = w.frames[frame]
-    for row in range(HIT_ROWS):
-        fields[COMMITTED_T + row, lane] = fields[CANDIDATE_T + row, lane]
-    w.report[REPORT_ANSWER, lane] = 1
-    if fields[FLAGS, lane] & FLAG_FIRST_HIT:
-        fields[VERDICT, lane] = VERDICT_TERMINATED
-
-
-@njit(cache=True)
-def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
-    """Lanes whose ray has ended leave the intersection program, and the functions it is in."""
-    ended = 0
-    for lane in range(LANES):
-        if lanes >> lane & 1 and w.frames[frame, VERDICT, lane] == VERDICT_TERMINATED:
-            ended |= 1 << lane
-    for index in range(w.depth[warp] - 2, -1, -1):
-        item = w.items[warp, index]
-        if item[0] != ITEM_ACTIVATION:
-            return
-        for word in (MASK, LIVE, CALL_MASK):
-            w.stacks[warp, item[ITEM_START] + word] &= ~ended

@@ -1,7 +1,7 @@
 """The control stack of a warp: functions in flight, trace calls and reported intersections, innermost last.
 
 The stack is data, so that a warp can wait at a barrier or for room in the record buffers, and so that machine code and
-interpreter share every decision: ``advance`` works until a function must run, ``suspended`` takes note of why it stopped.
+interpreter share every decision: ``advance`` works until a function must run, ``suspended`` notes why it stopped.
 """
 
 from typing import NamedTuple

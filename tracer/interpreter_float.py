@@ -23,7 +23,8 @@ def as_float(bits: np.ndarray) -> np.ndarray:
 def as_bits(value: np.ndarray) -> np.ndarray:
     """Bits of floats, every NaN the canonical one."""
     width = 8 * value.itemsize
-    return np.where(np.isnan(value), UNSIGNED[width](CANONICAL_NAN[width]), value.view(UNSIGNED[width]))
+    canonical = np.array(CANONICAL_NAN[width], UNSIGNED[width])
+    return np.where(np.isnan(value), canonical, value.view(UNSIGNED[width]))
 
 
 def flushed(bits: np.ndarray) -> np.ndarray:

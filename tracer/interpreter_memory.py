@@ -9,8 +9,9 @@ from tracer.driver_state import ILLEGAL_ADDRESS, LANES, MACHINE
 from tracer.interpreter_float import as_bits, as_float, flushed
 from tracer.interpreter_int import Handler, numbers
 from tracer.interpreter_values import UNSIGNED, Lanes, mask_of
+from tracer.lower_atomic import ATOMICS
 from tracer.lower_emit import TYPES, type_names
-from tracer.lower_memory import ATOMICS, elements, space_of
+from tracer.lower_memory import elements, space_of
 from tracer.memory import FIRST_ADDRESS
 from tracer.record import Buffers
 
@@ -170,11 +171,11 @@ def _combined(operation: str, old: np.generic, operands: list[np.generic], name:
         return int(flushed(bits)[0] if ftz else bits[0])
     width = TYPES[name]
     sign = 1 << (width - 1) if name[0] == "s" else 0
-    a, *rest = ((int(v) ^ sign) - sign for v in (old, *operands))
-    b = rest[0]
+    x, *rest = ((int(v) ^ sign) - sign for v in (old, *operands))
+    y = rest[0]
     made = {
-        "add": a + b, "and": a & b, "or": a | b, "xor": a ^ b, "min": min(a, b), "max": max(a, b), "exch": b,
-        "inc": 0 if a >= b else a + 1, "dec": b if a == 0 or a > b else a - 1, "cas": rest[-1] if a == b else a,
+        "add": x + y, "and": x & y, "or": x | y, "xor": x ^ y, "min": min(x, y), "max": max(x, y), "exch": y,
+        "inc": 0 if x >= y else x + 1, "dec": y if x == 0 or x > y else x - 1, "cas": rest[-1] if x == y else x,
     }  # fmt: skip
     return made[operation] % (1 << width)
 

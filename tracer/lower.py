@@ -9,15 +9,25 @@ from dataclasses import dataclass
 from ptx.cfg import Cfg, branch_labels
 from ptx.ir import Function, Instruction, Module, Symbol
 from ptx.optix import INTRINSICS
-from tracer import lower_convert, lower_extended, lower_float, lower_int, lower_math, lower_memory, lower_warp
+from tracer import (
+    lower_atomic,
+    lower_convert,
+    lower_extended,
+    lower_float,
+    lower_int,
+    lower_math,
+    lower_memory,
+    lower_warp,
+)
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, FULL, MOST_BLOCK_ACCESSES, RETURNED, STACK_ENTRY_BYTES
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
 
+MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS}
 HANDLERS = {
-    **lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_convert.HANDLERS, **lower_memory.HANDLERS,
+    **lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_convert.HANDLERS, **MEMORY,
     **lower_warp.HANDLERS,
     **dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function),
 }  # fmt: skip
@@ -163,7 +173,7 @@ class _FunctionLowering:
         tests = [f"icmp ugt i64 {e.op('load i64, ptr %visit.next')}, {e.machine('visit_limit')}"]
         block = self.linked.cfg.blocks[index]
         body = self.linked.function.body[block.first : block.first + block.count]
-        accesses = sum(i.opcode in lower_memory.HANDLERS for i in body)
+        accesses = sum(i.opcode in MEMORY for i in body)
         if accesses > MOST_BLOCK_ACCESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
         if accesses:

@@ -10,6 +10,7 @@ from tracer.lower_emit import Emitter
 from tracer.lower_memory import gather, scatter
 
 PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
+Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
 LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
 
 
@@ -46,15 +47,15 @@ def hit_row(e: Emitter, field: str) -> str:
     return load_row(e, view_word(e, "hit_rows"), FIELD[f"committed_{field}"] * ROW_BYTES - COMMITTED_ROW)
 
 
-def _field(field: str) -> Callable[[Emitter, list[str]], list[str]]:
+def _field(field: str) -> Getter:
     return lambda e, inputs: [frame_row(e, field)]
 
 
-def _hit(field: str) -> Callable[[Emitter, list[str]], list[str]]:
+def _hit(field: str) -> Getter:
     return lambda e, inputs: [hit_row(e, field)]
 
 
-def _constant(value: int) -> Callable[[Emitter, list[str]], list[str]]:
+def _constant(value: int) -> Getter:
     return lambda e, inputs: [f"splat (i32 {value})"]
 
 
@@ -64,7 +65,7 @@ def _launch_index_x(e: Emitter, inputs: list[str]) -> list[str]:
     return [e.op(f"add <32 x i32> {e.splat(e.op(f'trunc i64 {first} to i32'), 'i32')}, <{lanes}>")]
 
 
-def _machine(name: str) -> Callable[[Emitter, list[str]], list[str]]:
+def _machine(name: str) -> Getter:
     return lambda e, inputs: [e.splat(e.op(f"trunc i64 {e.machine(name)} to i32"), "i32")]
 
 
@@ -80,6 +81,10 @@ def _payload_pointers(e: Emitter, index: str) -> str:
     offset = e.op(f"add <32 x i64> {offset}, <{LANE_BYTES}>")
     first = row(e, view_word(e, "frame"), FIELD["payload_0"] * ROW_BYTES)
     return e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}")
+
+
+def _set_payload_word(index: int) -> Getter:
+    return lambda e, inputs: _set_payload(e, [f"splat (i32 {index})", *inputs])
 
 
 def _known(value: str) -> int | None:
@@ -106,7 +111,7 @@ def _set_payload(e: Emitter, inputs: list[str]) -> list[str]:
     return []
 
 
-def _by_instance(name: str, width: int) -> Callable[[Emitter, list[str]], list[str]]:
+def _by_instance(name: str, width: int) -> Getter:
     """A value per instance, 0 where there is no instance."""
 
     def lower(e: Emitter, inputs: list[str]) -> list[str]:
@@ -150,8 +155,8 @@ def _backface(e: Emitter, inputs: list[str]) -> list[str]:
     return [e.resize(e.op(f"icmp eq <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_BACK})"), 1, 32)]
 
 
-def _table() -> dict[str, Callable[[Emitter, list[str]], list[str]]]:
-    made = {
+def _table() -> dict[str, Getter]:
+    made: dict[str, Getter] = {
         "get_launch_index_x": _launch_index_x, "get_launch_index_y": _machine("ctaid_y"),
         "get_launch_index_z": _machine("ctaid_z"), "get_launch_dimension_x": _machine("width"),
         "get_launch_dimension_y": _machine("height"), "get_launch_dimension_z": _constant(1),
@@ -176,7 +181,7 @@ def _table() -> dict[str, Callable[[Emitter, list[str]], list[str]]]:
     for index in range(8):
         made[f"get_attribute_{index}"] = _hit(f"attribute_{index}")
         made[f"get_payload_{index}"] = _field(f"payload_{index}")
-        made[f"set_payload_{index}"] = lambda e, inputs, k=index: _set_payload(e, [f"splat (i32 {k})", *inputs])
+        made[f"set_payload_{index}"] = _set_payload_word(index)
     return {f"_optix_{name}": function for name, function in made.items()}
 
 

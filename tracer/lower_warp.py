@@ -27,8 +27,8 @@ def lower_shfl(e: Emitter, i: Instruction) -> None:
         valid = e.op(f"icmp sge <32 x i32> {source}, {last}")
     else:
         word = {"down": "add", "bfly": "xor"}.get(mode)
-        source = e.op(f"{word} <32 x i32> {lane}, {b}") if word else None
-        source = source or e.op(f"or <32 x i32> {first}, {e.op(f'and <32 x i32> {b}, {outside}')}")
+        inside = e.op(f"and <32 x i32> {b}, {outside}")
+        source = e.op(f"{word} <32 x i32> {lane}, {b}" if word else f"or <32 x i32> {first}, {inside}")
         valid = e.op(f"icmp sle <32 x i32> {source}, {last}")
     source = e.op(f"select <32 x i1> {valid}, <32 x i32> {source}, <32 x i32> {lane}")
     source = e.op(f"and <32 x i32> {source}, splat (i32 31)")

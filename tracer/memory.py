@@ -35,7 +35,7 @@ class DeviceMemory:
 
         Raises ``UserError`` when the arena is full.
         """
-        size = data if isinstance(data, int) else memoryview(data).nbytes
+        size = data if isinstance(data, int) else len(data) if isinstance(data, bytes) else data.nbytes
         start = -(-self.used_bytes // align) * align
         if start + size > self._bytes.size:
             raise UserError(f"device memory: {size} bytes do not fit, {self._bytes.size - self.used_bytes} are left")

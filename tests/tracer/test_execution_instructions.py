@@ -17,8 +17,8 @@ SPECIAL_32 = (
 SPECIAL_64 = (
     0, 1, 63, 64, 65, 2**63 - 1, 2**63, 2**64 - 1, 0x3FF0000000000000, 0xBFF0000000000000, 0x7FF0000000000000,
     0xFFF0000000000000, 0x7FF8000000000000, 0x7FF0000000000001, 0x0010000000000000, 0x000FFFFFFFFFFFFF,
-    0x3FE0000000000000, 0x4330000000000001, 0x43E0000000000000, 0xC3E0000000000000, 0x41DFFFFFFFC00000, 0x36A0000000000000,
-    0x47EFFFFFF0000000, 0x3810000000000000,
+    0x3FE0000000000000, 0x4330000000000001, 0x43E0000000000000, 0xC3E0000000000000, 0x41DFFFFFFFC00000,
+    0x36A0000000000000,    0x47EFFFFFF0000000, 0x3810000000000000,
 )  # fmt: skip
 THREADS = 256
 
@@ -186,7 +186,9 @@ def evaluate(opcode: str, operands: str, result: str, words: list[int]) -> int:
     x = np.zeros(3 * THREADS, np.uint32)
     for index, word in enumerate(words):
         x[index * THREADS : (index + 1) * THREADS] = word
-    out = both(program([(opcode, operands, result)]), [x, np.zeros(3 * THREADS, np.uint64), np.zeros(THREADS, np.uint64)])
+    out = both(
+        program([(opcode, operands, result)]), [x, np.zeros(3 * THREADS, np.uint64), np.zeros(THREADS, np.uint64)]
+    )
     return int(out.buffers[2][0])
 
 
@@ -221,7 +223,9 @@ def test_approximations_are_within_two_units_of_the_true_value() -> None:
     x = np.concatenate([np.linspace(0.01, 80, THREADS, dtype=np.float32), np.zeros(2 * THREADS, np.float32)])
     names = ("sin", "cos", "ex2", "lg2")
     forms = [(f"{name}.approx.f32", "%r4, %r1", "%r4") for name in names]
-    out = both(program(forms), [x, np.zeros(3 * THREADS, np.uint64), np.zeros(4 * THREADS, np.uint64)], block=(THREADS, 1, 1))
+    out = both(
+        program(forms), [x, np.zeros(3 * THREADS, np.uint64), np.zeros(4 * THREADS, np.uint64)], block=(THREADS, 1, 1)
+    )
     got = out.buffers[2].astype(np.uint32).view(np.float32).reshape(4, THREADS)
     for row, function in zip(got, (np.sin, np.cos, np.exp2, np.log2), strict=True):
         true = function(x[:THREADS].astype(np.float64))
