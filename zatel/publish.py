@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from formats.prediction import PREDICTION
 from formats.reader import Trace, open_trace
 from formats.result import Result, open_result
 from formats.writer import FolderWriter
+from replay.gpu_description import Gpu
 from zatel.combine import RULES, extrapolate, mean_absolute_error, relative_error
 from zatel.downscale import load_gpu, parts
 from zatel.heatmap import normalise
@@ -38,9 +40,9 @@ def publish(
     """
     trace, gpu = open_trace(trace_path), load_gpu(gpu_name)
     result = None if against is None else open_result(against)
-    full = None if result is None else full_metrics(result)
-    request = {"trace": trace.path.name, "gpu": Path(gpu_name).stem, "fraction": fraction, "seed": seed}
-    provenance = {"command": "zatel predict", **request, "input": trace.manifest.provenance}
+    full = None if result is None else full_metrics(result, trace, gpu)
+    request = {"trace": trace.path.name, "gpu": gpu.name, "fraction": fraction, "seed": seed}
+    provenance = {"command": "zatel predict", **request, "gpu": asdict(gpu), "input": trace.manifest.provenance}
     with FolderWriter(out, PREDICTION, provenance) as writer:
         groups = writer.folder / "groups"
         groups.mkdir()
@@ -53,8 +55,14 @@ def publish(
     return f"{table_text(summary)}\n\n{describe(summary, host)}"
 
 
-def full_metrics(result: Result) -> dict[str, float | None]:
-    """The metrics of Table I of a full replay; ``UserError`` when one is absent."""
+def full_metrics(result: Result, trace: Trace, gpu: Gpu) -> dict[str, float | None]:
+    """The metrics of Table I of a full replay; ``UserError`` when one is absent, or it is of another trace or GPU."""
+    made = result.manifest.provenance
+    if made.get("trace", trace.path.name) != trace.path.name:
+        raise UserError(f"{result.path}: must be the replay of {trace.path.name}, but is of {made['trace']}")
+    if made.get("gpu", wanted := json.loads(json.dumps(asdict(gpu)))) != wanted:
+        name = made["gpu"].get("name") if isinstance(made["gpu"], dict) else made["gpu"]
+        raise UserError(f"{result.path}: must be the replay on the GPU {gpu.name} as given, but is on {name}")
     summary = result.summary
     missing = sorted(RULES.keys() - summary.keys())
     if missing:
@@ -80,7 +88,9 @@ def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
 
 def describe(summary: dict[str, Any], host: dict[str, Any]) -> str:
     """K, the fraction of each group, and the times, in a few lines."""
-    scaled = ", ".join(f"{count} {name}" for name, count in summary["scaled_gpu"].items())
+    scaled = " and ".join(
+        f"{count} {name[: -1 if count == 1 else None]}" for name, count in summary["scaled_gpu"].items()
+    )
     fractions = " ".join(f"{100 * group['fraction']:.1f}" for group in summary["groups"])
     lines = [
         f"K = {len(summary['groups'])} groups, each on {scaled}",

@@ -101,9 +101,9 @@ def test_the_folder_holds_tables_pictures_and_filter_files(prediction: Path) -> 
     assert not (prediction / "groups").exists()
 
 
-def write_result(path: Path, values: dict[str, float | None]) -> Path:
+def write_result(path: Path, values: dict[str, float | None], provenance: dict[str, Any] | None = None) -> Path:
     """A result that holds these metrics."""
-    with ResultWriter(path) as writer:
+    with ResultWriter(path, provenance) as writer:
         writer.summary({n: {"value": v, "unit": "1", "kind": "mean", "definition": "-"} for n, v in values.items()})
         writer.host({"replay_wall_seconds": 100.0})
     return path
@@ -112,7 +112,8 @@ def write_result(path: Path, values: dict[str, float | None]) -> Path:
 def test_predicted_full_and_error_stand_beside_each_other(trace: Path, prediction: Path, tmp_path: Path) -> None:
     before = {name: metric["predicted"] for name, metric in read_prediction(prediction)["metrics"].items()}
     full = {name: value and 2 * value for name, value in before.items()}
-    result = write_result(tmp_path / "full.result", full)
+    made = {"trace": trace.name, "gpu": dataclasses.asdict(load_gpu("mobile"))}
+    result = write_result(tmp_path / "full.result", full, made)
     shown = publish(trace, "mobile", tmp_path / "p.prediction", against=result, fraction=0.25, seed=3)
     document = read_prediction(tmp_path / "p.prediction")
     for name, metric in document["metrics"].items():
@@ -134,6 +135,21 @@ def test_an_image_with_fewer_chunks_than_groups_is_refused(tmp_path: Path) -> No
     trace = make_trace(tmp_path / "tiny.trace", 1, (32, 4), 0)
     with pytest.raises(UserError, match=r"32x4 pixels must make at least 4 chunks of 32x2"):
         predict(open_trace(trace), load_gpu("mobile"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("provenance", "message"),
+    [
+        ({"trace": "other.trace"}, r"must be the replay of small\.trace, but is of other\.trace"),
+        ({"gpu": {"name": "rtx2060"}}, "must be the replay on the GPU mobile as given, but is on rtx2060"),
+    ],
+)
+def test_a_result_of_something_else_is_refused(
+    trace: Path, tmp_path: Path, provenance: dict[str, Any], message: str
+) -> None:
+    result = write_result(tmp_path / "other.result", dict.fromkeys(RULES, 1.0), provenance)
+    with pytest.raises(UserError, match=message):
+        publish(trace, "mobile", tmp_path / "p.prediction", against=result)
 
 
 class Fatal:
