@@ -10,13 +10,11 @@ import numpy as np
 
 from replay import port as ports
 from replay.bits import compiled
-from replay.l2 import OUT_HEAD, OUT_TAIL, TAIL, slice_of
-from replay.l2 import State as L2
-from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL
-from replay.port import State as Port
+from replay.l2 import L2, OUT_HEAD, OUT_TAIL, TAIL, slice_of
+from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 
 
-class State(NamedTuple):
+class Crossbar(NamedTuple):
     """Scratch of the counting sorts."""
 
     count: np.ndarray  # int64[longest interval + 1]
@@ -25,13 +23,15 @@ class State(NamedTuple):
     reply_cycles: int
 
 
-def make_state(request_cycles: int, reply_cycles: int, longest_interval: int, in_flight: int) -> State:
+def make_state(request_cycles: int, reply_cycles: int, longest_interval: int, in_flight: int) -> Crossbar:
     """``longest_interval``: most cycles between two barriers."""
-    return State(np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles)
+    return Crossbar(
+        np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles
+    )
 
 
 @compiled
-def route_requests(state: State, port: Port, cache: L2, since: int, until: int) -> None:
+def route_requests(state: Crossbar, port: Port, cache: L2, since: int, until: int) -> None:
     """Hand every request sent in [since, until) to its slice."""
     total = sort_requests(state, port, since, until)
     for place in range(total):
@@ -48,7 +48,7 @@ def route_requests(state: State, port: Port, cache: L2, since: int, until: int) 
 
 
 @compiled
-def sort_requests(state: State, port: Port, since: int, until: int) -> int:
+def sort_requests(state: Crossbar, port: Port, since: int, until: int) -> int:
     """Rows of the requests sent before ``until``, by (cycle, SM); each SM's own are in order already."""
     count, mask = state.count, port.ring - 1
     count[: until - since + 1] = 0
@@ -77,7 +77,7 @@ def sort_requests(state: State, port: Port, since: int, until: int) -> int:
 
 
 @compiled
-def route_responses(state: State, port: Port, cache: L2, since: int, until: int) -> None:
+def route_responses(state: Crossbar, port: Port, cache: L2, since: int, until: int) -> None:
     """Deliver every response a slice sent in [since, until) to its SM's port."""
     total = sort_responses(state, cache, since, until)
     for place in range(total):
@@ -86,7 +86,7 @@ def route_responses(state: State, port: Port, cache: L2, since: int, until: int)
 
 
 @compiled
-def sort_responses(state: State, cache: L2, since: int, until: int) -> int:
+def sort_responses(state: Crossbar, cache: L2, since: int, until: int) -> int:
     """Rows of the responses sent before ``until``, by (cycle, slice)."""
     count, mask = state.count, cache.ring - 1
     count[: until - since + 1] = 0

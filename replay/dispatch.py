@@ -39,7 +39,7 @@ class Spec:
         law(self.ctas <= MAX_CTAS, f"ctas must be at most {MAX_CTAS}, not {self.ctas}")
 
 
-class State(NamedTuple):
+class Dispatch(NamedTuple):
     """``ask`` rows: cycle, place. ``grant`` rows: start cycle, CTA, place. CTAs are numbered among those with work."""
 
     cta: np.ndarray  # int64[sms * MAX_CTAS, 2]: warps not retired, warps at the barrier
@@ -75,7 +75,7 @@ def occupancy(spec: Spec, warps_per_cta: int, registers: int, shared_bytes: int,
     return min(spec.ctas, fair_share, *(fits for fits, _, _ in limits.values()))
 
 
-def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, now: int) -> State:
+def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, now: int) -> Dispatch:
     """A launch at cycle ``now``: every SM asks for ``places`` CTAs, one per cycle, so that they start from ``now`` on."""
     sms = spec.count
     unit = np.zeros((sms, 6), np.int64)
@@ -85,7 +85,7 @@ def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, n
     ask[:, :places, 1] = np.arange(places)
     unit[:, ASK_TAIL] = places
     unit[:, ASK_FREE_AT] = cycles[-1] + 1
-    return State(
+    return Dispatch(
         np.zeros((sms * MAX_CTAS, 2), np.int64),
         unit,
         ask,
@@ -98,7 +98,7 @@ def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, n
 
 
 @compiled
-def ask_for_cta(state: State, sm: int, now: int, place: int) -> None:
+def ask_for_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
     """A place for a CTA became free; an SM asks once per cycle."""
     unit = state.unit
     cycle = max(now, unit[sm, ASK_FREE_AT])
@@ -110,7 +110,7 @@ def ask_for_cta(state: State, sm: int, now: int, place: int) -> None:
 
 
 @compiled
-def grant_until(state: State, until: int, loaded_warps: int) -> bool:
+def grant_until(state: Dispatch, until: int, loaded_warps: int) -> bool:
     """Serve the requests made before ``until``, by (cycle, SM); False when a CTA's warps are not loaded yet."""
     unit = state.unit
     ctas = state.warps.shape[0]
@@ -136,7 +136,7 @@ def grant_until(state: State, until: int, loaded_warps: int) -> bool:
 
 
 @compiled
-def next_start(state: State, sm: int) -> int:
+def next_start(state: Dispatch, sm: int) -> int:
     """Start cycle of the SM's next CTA, FAR without one."""
     unit = state.unit
     if unit[sm, GRANT_HEAD] == unit[sm, GRANT_TAIL]:
@@ -145,7 +145,7 @@ def next_start(state: State, sm: int) -> int:
 
 
 @compiled
-def has_requests(state: State) -> bool:
+def has_requests(state: Dispatch) -> bool:
     """Whether an SM waits for a CTA that there still is."""
     if state.next_cta[0] == state.warps.shape[0]:
         return False
@@ -156,7 +156,7 @@ def has_requests(state: State) -> bool:
 
 
 @compiled
-def is_finished(state: State) -> bool:
+def is_finished(state: Dispatch) -> bool:
     """Whether every CTA of the launch has been handed out and has retired."""
     if state.next_cta[0] < state.warps.shape[0]:
         return False

@@ -91,7 +91,7 @@ class Spec:
         return self.cl + self.burst_ticks + 2 - self.wl
 
 
-class State(NamedTuple):
+class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
     channel: np.ndarray  # int64[channels, 15]
@@ -105,7 +105,7 @@ class State(NamedTuple):
     capacity: int
 
 
-def make_state(spec: Spec, channels: int, core_khz: int) -> State:
+def make_state(spec: Spec, channels: int, core_khz: int) -> Dram:
     """Idle channels with closed rows."""
     capacity = 1 << (spec.in_flight_entries + EXTRA - 1).bit_length()
     bank = np.zeros((channels * spec.banks, 8), np.int64)
@@ -114,7 +114,7 @@ def make_state(spec: Spec, channels: int, core_khz: int) -> State:
     channel[:, NEXT_TICK] = FAR
     request = np.zeros((channels * capacity, 7), np.int64)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
-    return State(
+    return Dram(
         channel,
         bank,
         np.zeros((channels * spec.bank_groups, 3), np.int64),
@@ -139,25 +139,25 @@ def gaps(spec: Spec, core_khz: int) -> np.ndarray:
 
 
 @compiled
-def to_tick(state: State, cycle: int) -> int:
+def to_tick(state: Dram, cycle: int) -> int:
     """The first tick that is not before a core cycle."""
     return -((-cycle * state.gap[NUMERATOR]) // state.gap[DENOMINATOR])
 
 
 @compiled
-def to_cycle(state: State, tick: int) -> int:
+def to_cycle(state: Dram, tick: int) -> int:
     """The first core cycle that is not before a tick."""
     return -((-tick * state.gap[DENOMINATOR]) // state.gap[NUMERATOR])
 
 
 @compiled
-def has_room(state: State, channel: int, requests: int) -> bool:
+def has_room(state: Dram, channel: int, requests: int) -> bool:
     """Whether that many requests more may be under way."""
     return state.channel[channel, UNDER_WAY] + requests <= state.gap[IN_FLIGHT]
 
 
 @compiled
-def push(state: State, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
+def push(state: Dram, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
     """Send a sector's request down to the scheduler; a read calls back with ``entry`` of slice ``part``."""
     ch, base = state.channel, channel * state.capacity
     at = ch[channel, FREE]
@@ -178,7 +178,7 @@ def push(state: State, channel: int, cycle: int, bank: int, row: int, is_write: 
 
 
 @compiled
-def next_tick(state: State, channel: int) -> int:
+def next_tick(state: Dram, channel: int) -> int:
     """Tick of the channel's next event: a request that reaches the scheduler, or a command."""
     ch = state.channel
     soonest = ch[channel, NEXT_TICK]
@@ -189,7 +189,7 @@ def next_tick(state: State, channel: int) -> int:
 
 
 @compiled
-def advance(state: State, channel: int) -> None:
+def advance(state: Dram, channel: int) -> None:
     """Do the channel's next event. ``next_tick`` must be a tick, not FAR."""
     ch = state.channel
     if ch[channel, NEXT_TICK] > next_tick(state, channel):
@@ -200,7 +200,7 @@ def advance(state: State, channel: int) -> None:
 
 
 @compiled
-def take_in(state: State, channel: int) -> None:
+def take_in(state: Dram, channel: int) -> None:
     """The request that has waited longest reaches the scheduler and joins its bank's list."""
     ch, base = state.channel, channel * state.capacity
     head = base + (ch[channel, IN_HEAD] & (state.capacity - 1))
@@ -223,7 +223,7 @@ def take_in(state: State, channel: int) -> None:
 
 
 @compiled
-def pick(state: State, channel: int, bank: int) -> None:
+def pick(state: Dram, channel: int, bank: int) -> None:
     """Give a free bank its next request: the oldest that hits the open row, else the oldest."""
     base, request = channel * state.capacity, state.request
     row = state.bank[bank, ROW]
@@ -245,7 +245,7 @@ def pick(state: State, channel: int, bank: int) -> None:
 
 
 @compiled
-def choose_command(state: State, channel: int) -> None:
+def choose_command(state: Dram, channel: int) -> None:
     """Find the command that may be issued first; column commands go before row commands, then the lower bank."""
     ch, gap = state.channel, state.gap
     banks = gap[BANKS]
@@ -266,7 +266,7 @@ def choose_command(state: State, channel: int) -> None:
 
 
 @compiled
-def earliest(state: State, channel: int, bank: int) -> int:
+def earliest(state: Dram, channel: int, bank: int) -> int:
     """First tick at which the next command of the bank's request may be issued."""
     ch, request = state.channel, channel * state.capacity + state.bank[bank, SERVING]
     now = ch[channel, BUSY_FROM]
@@ -282,7 +282,7 @@ def earliest(state: State, channel: int, bank: int) -> int:
 
 
 @compiled
-def issue(state: State, channel: int, bank: int, tick: int) -> None:
+def issue(state: Dram, channel: int, bank: int, tick: int) -> None:
     """Issue the next command of a bank's request at ``tick`` and set the gaps that follow from it."""
     ch, gap, rows = state.channel, state.gap, state.bank
     ch[channel, BUSY_FROM] = tick
@@ -308,7 +308,7 @@ def issue(state: State, channel: int, bank: int, tick: int) -> None:
 
 
 @compiled
-def issue_column(state: State, channel: int, bank: int, tick: int) -> None:
+def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     """A read or write command moves one atom; the last one of a request ends it and frees its bank."""
     ch, gap, rows = state.channel, state.gap, state.bank
     request = channel * state.capacity + rows[bank, SERVING]
@@ -334,7 +334,7 @@ def issue_column(state: State, channel: int, bank: int, tick: int) -> None:
 
 
 @compiled
-def finish(state: State, channel: int, bank: int, tick: int) -> None:
+def finish(state: Dram, channel: int, bank: int, tick: int) -> None:
     """End a bank's request: a read's data returns after CL and its burst; the bank takes its next request."""
     ch, base = state.channel, channel * state.capacity
     at = state.bank[bank, SERVING]
@@ -353,7 +353,7 @@ def finish(state: State, channel: int, bank: int, tick: int) -> None:
 
 
 @compiled
-def mark_active(state: State, channel: int, since: int, until: int) -> None:
+def mark_active(state: Dram, channel: int, since: int, until: int) -> None:
     """Count the ticks in which a request waits or a bank's timer runs; the channel was active while it had requests."""
     ch = state.channel
     if ch[channel, SCHEDULED] == 0:
@@ -364,6 +364,6 @@ def mark_active(state: State, channel: int, since: int, until: int) -> None:
         ch[channel, ACTIVE_UNTIL] = until
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: Dram) -> dict[str, np.ndarray]:
     """Every counter per channel."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

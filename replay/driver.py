@@ -30,6 +30,7 @@ from replay.scheduler import (
 from replay.window import Static, Window
 from replay.work import Program
 
+PATIENCE_INTERVALS = 20  # without one instruction, response or record, after which a replay is given up
 INTERVAL_CYCLES = 10_000  # rows of the timeline; a quantum never crosses their bounds
 
 
@@ -115,6 +116,7 @@ class Replay:
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = np.zeros(1, np.int64)
         self.engine_cpu_seconds = 0.0
+        self.done_before = self.idle_intervals = 0
         self._make_units()
 
     def _make_units(self) -> None:
@@ -152,7 +154,7 @@ class Replay:
             progress(int(self.warps.stats[:, RETIRED_WARPS].sum()), total)
             if status == step.RUNNING:
                 self._note(launch, int(self.clock[0]))
-            elif status == step.STUCK:
+            if status == step.STUCK or not self._makes_progress():
                 raise UserError(self._describe_stuck(launch))
         for controller in range(self.gpu.memory.count):
             partition.drain(self.memory.l2, self.memory.dram, controller)
@@ -207,10 +209,17 @@ class Replay:
         """Note the counters of all units at a cycle."""
         self.snapshots.append((cycle, launch.kernel_id, unit_counters(self)))
 
+    def _makes_progress(self) -> bool:
+        """Whether anything was issued, answered or delivered in the last intervals."""
+        done = int(self.warps.stats.sum()) + int(self.port.stats.sum()) + int(self.rt.stats[:, rt_unit.RECORDS].sum())
+        self.idle_intervals = self.idle_intervals + 1 if done == self.done_before else 0
+        self.done_before = done
+        return self.idle_intervals < PATIENCE_INTERVALS
+
     def _describe_stuck(self, launch: Launch) -> str:
-        members = int(self.warps.members.sum())
-        waiting = int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
+        live, held = int(self.warps.members.sum()), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
         return (
-            f"{self.trace.path}: kernel {launch.name} must end, but at cycle {int(self.clock[0])} nothing can happen any"
-            f" more: {members} warps live, {waiting} of them at a barrier that the others never reach"
+            f"{self.trace.path}: kernel {launch.name} must end, but at cycle {int(self.clock[0])} nothing happens any more:"
+            f" {live} warps live, {held} of them at a barrier, {int(self.port.port[:, port.IN_FLIGHT].sum())} requests"
+            " under way"
         )

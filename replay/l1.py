@@ -12,8 +12,7 @@ import numpy as np
 
 from replay.bits import bucket, compiled
 from replay.config import law, value
-from replay.port import READ, WRITE, may_send, send
-from replay.port import State as Port
+from replay.port import READ, WRITE, Port, may_send, send
 
 TAG, VALID, CHAIN, NEWER, OLDER = range(5)  # columns of line
 NEWEST, OLDEST, USED = range(3)  # columns of order
@@ -50,7 +49,7 @@ class Spec:
         return self.bytes // (self.line_bytes * self.ways)
 
 
-class State(NamedTuple):
+class L1(NamedTuple):
     """All SMs' caches; lines of SM s are rows s * sets * ways and on. Links are line numbers inside the SM, or -1."""
 
     line: np.ndarray  # int64[sms * lines, 5]
@@ -69,13 +68,13 @@ class State(NamedTuple):
     mshr_buckets: int
 
 
-def make_state(spec: Spec, sms: int, packets_in_flight: int) -> State:
+def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
     """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
     lines = spec.sets * spec.ways
     entries = min(spec.mshr_entries, packets_in_flight)
     buckets, mshr_buckets = (2 << (count - 1).bit_length() for count in (lines, entries))
     free = np.tile(np.concatenate([[entries], np.arange(entries)]), sms)
-    state = State(
+    state = L1(
         np.zeros((sms * lines, 5), np.int64),
         np.full(sms * buckets, -1, np.int64),
         np.zeros((sms * spec.sets, 3), np.int64),
@@ -95,14 +94,14 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int) -> State:
     return state
 
 
-def invalidate(state: State) -> None:
+def invalidate(state: L1) -> None:
     """Forget all lines, as at the start of a kernel; nothing may be in flight."""
     state.bucket_head[:] = -1
     state.order[:] = (-1, -1, 0)
 
 
 @compiled
-def find(state: State, sm: int, line: int) -> int:
+def find(state: L1, sm: int, line: int) -> int:
     """Line number holding the line address, or -1."""
     base = sm * state.sets * state.ways
     at = state.bucket_head[sm * state.buckets + bucket(line, state.buckets)]
@@ -112,7 +111,7 @@ def find(state: State, sm: int, line: int) -> int:
 
 
 @compiled
-def unlink(state: State, base: int, group: int, at: int) -> None:
+def unlink(state: L1, base: int, group: int, at: int) -> None:
     """Take a line out of its set's order of use."""
     row, order = state.line, state.order
     newer, older = row[base + at, NEWER], row[base + at, OLDER]
@@ -127,7 +126,7 @@ def unlink(state: State, base: int, group: int, at: int) -> None:
 
 
 @compiled
-def push_newest(state: State, base: int, group: int, at: int) -> None:
+def push_newest(state: L1, base: int, group: int, at: int) -> None:
     """Make a line the most recently used of its set."""
     row, order = state.line, state.order
     newest = order[group, NEWEST]
@@ -141,7 +140,7 @@ def push_newest(state: State, base: int, group: int, at: int) -> None:
 
 
 @compiled
-def touch(state: State, sm: int, line: int, at: int) -> None:
+def touch(state: L1, sm: int, line: int, at: int) -> None:
     """Note a use of the line."""
     group = sm * state.sets + line % state.sets
     if state.order[group, NEWEST] != at:
@@ -151,7 +150,7 @@ def touch(state: State, sm: int, line: int, at: int) -> None:
 
 
 @compiled
-def read(state: State, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
+def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a sector up for ``waiter``: HIT; MISS (request sent) or MERGED (it will be called); FAIL (try again)."""
     line = sector >> state.sector_shift
     bit = 1 << (sector & ((1 << state.sector_shift) - 1))
@@ -192,7 +191,7 @@ def read(state: State, port: Port, sm: int, now: int, sector: int, waiter: int) 
 
 
 @compiled
-def write(state: State, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> bool:
+def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> bool:
     """Write a sector through to the L2; False when the request finds no place (try again)."""
     if not may_send(port, sm, now):
         state.stats[sm, FAILS] += 1
@@ -210,7 +209,7 @@ def write(state: State, port: Port, sm: int, now: int, sector: int, byte_mask: i
 
 
 @compiled
-def fill(state: State, sm: int, entry: int) -> int:
+def fill(state: L1, sm: int, entry: int) -> int:
     """A missing sector arrived: allocate it, free its MSHR entry, and return how many waiters it has.
 
     The waiters stay readable in ``waiter[sm * entries + entry]`` until the next miss takes the entry.
@@ -231,7 +230,7 @@ def fill(state: State, sm: int, entry: int) -> int:
 
 
 @compiled
-def drop_entry(state: State, sm: int, entry: int, sector: int) -> None:
+def drop_entry(state: L1, sm: int, entry: int, sector: int) -> None:
     """Take an entry out of its chain and put it back on the free stack."""
     base = sm * state.entries
     head = sm * state.mshr_buckets + bucket(sector, state.mshr_buckets)
@@ -249,7 +248,7 @@ def drop_entry(state: State, sm: int, entry: int, sector: int) -> None:
 
 
 @compiled
-def allocate(state: State, sm: int, line: int) -> int:
+def allocate(state: L1, sm: int, line: int) -> int:
     """A line for the address: an unused one of its set, else the least recently used."""
     index = line % state.sets
     group, base = sm * state.sets + index, sm * state.sets * state.ways
@@ -272,7 +271,7 @@ def allocate(state: State, sm: int, line: int) -> int:
 
 
 @compiled
-def forget(state: State, sm: int, victim: int) -> None:
+def forget(state: L1, sm: int, victim: int) -> None:
     """Take a line out of its hash chain."""
     base = sm * state.sets * state.ways
     head = sm * state.buckets + bucket(state.line[base + victim, TAG], state.buckets)
@@ -286,6 +285,6 @@ def forget(state: State, sm: int, victim: int) -> None:
         state.line[base + before, CHAIN] = after
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: L1) -> dict[str, np.ndarray]:
     """Every counter per SM; accesses = hits + misses + merges."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

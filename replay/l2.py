@@ -15,7 +15,7 @@ import numpy as np
 from replay import dram
 from replay.bits import HASH_FACTOR, compiled
 from replay.config import law, value
-from replay.dram import State as Dram
+from replay.dram import Dram
 from replay.port import READ, WRITE
 
 SECTORS = 4
@@ -48,7 +48,7 @@ class Spec:
         law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
 
 
-class State(NamedTuple):
+class L2(NamedTuple):
     """All slices; set k of slice s holds rows (s * sets + k) * ways and on of ``line``."""
 
     line: np.ndarray  # int64[slices * sets * ways, 5]
@@ -72,7 +72,7 @@ class State(NamedTuple):
     banks: int
 
 
-def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spec) -> State:
+def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spec) -> L2:
     """Empty, cold slices. ``in_flight`` is the most requests that all SMs may have under way."""
     slices = controllers * spec.slices_per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
@@ -80,7 +80,7 @@ def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spe
     ring = 1 << (in_flight - 1).bit_length()
     line = np.zeros((lines, 5), np.int64)
     line[:, TAG] = -1
-    state = State(
+    state = L2(
         line,
         np.zeros((lines, SECTORS), np.uint32),
         np.zeros((lines, SECTORS), np.int32),
@@ -106,14 +106,14 @@ def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spe
 
 
 @compiled
-def slice_of(state: State, sector: int) -> int:
+def slice_of(state: L2, sector: int) -> int:
     """The slice of a sector: 256 B blocks go around the controllers, 128 B lines around a controller's slices."""
     controller = (sector >> 3) % state.controllers
     return controller * state.slices_per_controller + ((sector >> 2) & (state.slices_per_controller - 1))
 
 
 @compiled
-def push_dram(state: State, memory: Dram, part: int, now: int, sector: int, is_write: int, entry: int) -> None:
+def push_dram(state: L2, memory: Dram, part: int, now: int, sector: int, is_write: int, entry: int) -> None:
     """Send a sector to the slice's DRAM channel; the low bank bit tells neighbouring lines apart."""
     block = (sector >> 3) // state.controllers
     local = (block << 3) | (sector & 7)
@@ -125,7 +125,7 @@ def push_dram(state: State, memory: Dram, part: int, now: int, sector: int, is_w
 
 
 @compiled
-def find(state: State, part: int, line: int) -> int:
+def find(state: L2, part: int, line: int) -> int:
     """Row of the line address in its set, or -1."""
     first = set_of(state, part, line)
     for row in range(first, first + state.ways):
@@ -135,14 +135,14 @@ def find(state: State, part: int, line: int) -> int:
 
 
 @compiled
-def set_of(state: State, part: int, line: int) -> int:
+def set_of(state: L2, part: int, line: int) -> int:
     """First row of the set of a line address."""
     spread = ((line * HASH_FACTOR) >> 32) & FULL
     return (part * state.sets + ((spread * state.sets) >> 32)) * state.ways
 
 
 @compiled
-def victim(state: State, part: int, line: int) -> int:
+def victim(state: L2, part: int, line: int) -> int:
     """The row to replace: an empty one, else the least recently used that waits for nothing, else -1."""
     first = set_of(state, part, line)
     best, best_at = -1, 1 << 62
@@ -155,7 +155,7 @@ def victim(state: State, part: int, line: int) -> int:
 
 
 @compiled
-def allocate(state: State, memory: Dram, part: int, row: int, now: int, line: int) -> None:
+def allocate(state: L2, memory: Dram, part: int, row: int, now: int, line: int) -> None:
     """Give a row to a line address and write the dirty sectors of its old line back."""
     dirty = state.line[row, DIRTY]
     for sector in range(SECTORS):
@@ -170,7 +170,7 @@ def allocate(state: State, memory: Dram, part: int, row: int, now: int, line: in
 
 
 @compiled
-def respond(state: State, part: int, now: int, sm: int, tag: int) -> None:
+def respond(state: L2, part: int, now: int, sm: int, tag: int) -> None:
     """Send a response, one per cycle and slice."""
     at = max(now, state.slice[part, RESPOND_AT])
     state.slice[part, RESPOND_AT] = at + 1
@@ -182,7 +182,7 @@ def respond(state: State, part: int, now: int, sm: int, tag: int) -> None:
 
 
 @compiled
-def look_up(state: State, memory: Dram, part: int, now: int) -> bool:
+def look_up(state: L2, memory: Dram, part: int, now: int) -> bool:
     """Serve the request at the slice's head; False when it has to wait for a fill."""
     head = part * state.ring + (state.slice[part, HEAD] & (state.ring - 1))
     sector, kind_and_mask = state.input[head, 1], state.input[head, 2]
@@ -206,7 +206,7 @@ def look_up(state: State, memory: Dram, part: int, now: int) -> bool:
 
 
 @compiled
-def merge(state: State, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
+def merge(state: L2, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
     """Wait for a sector that is already being fetched."""
     entry = part * state.entries + state.entry_of[row, offset]
     waiting = state.mshr[entry, 2]
@@ -224,7 +224,7 @@ def merge(state: State, part: int, now: int, row: int, offset: int, sm: int, tag
 
 @compiled
 def miss(
-    state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
+    state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
 ) -> bool:
     """Fetch a sector; False when there is no MSHR entry, no line or no room in the channel."""
     if state.slice[part, MSHR_FREE] == 0 or not dram.has_room(memory, part // state.slices_per_controller, 5):
@@ -256,7 +256,7 @@ def miss(
 
 @compiled
 def write(
-    state: State, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
+    state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
 ) -> bool:
     """Write some bytes of a sector and acknowledge; a sector written in full becomes readable without a fetch."""
     bit = 1 << offset
@@ -283,7 +283,7 @@ def write(
 
 
 @compiled
-def fill(state: State, part: int, now: int, free: int) -> None:
+def fill(state: L2, part: int, now: int, free: int) -> None:
     """A fetched sector arrived: it is readable, and all that waited for it are answered."""
     entry = part * state.entries + free
     row, offset = state.mshr[entry, 0], state.mshr[entry, 1]
@@ -297,6 +297,6 @@ def fill(state: State, part: int, now: int, free: int) -> None:
     state.slice[part, MSHR_FREE] += 1
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: L2) -> dict[str, np.ndarray]:
     """Every counter per slice; accesses = hits + misses + pending hits."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

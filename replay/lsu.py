@@ -13,11 +13,9 @@ import numpy as np
 from replay import l1 as cache
 from replay.bits import FAR, compiled
 from replay.config import law, value
-from replay.l1 import FAIL, HIT
-from replay.l1 import State as L1
+from replay.l1 import FAIL, HIT, L1
 from replay.port import ATOMIC as ATOMIC_REQUEST
-from replay.port import State as Port
-from replay.port import may_send, send
+from replay.port import Port, may_send, send
 from replay.work import LOAD, STORE, Work
 
 OPERATIONS = 256  # memory instructions of an SM under way
@@ -45,7 +43,7 @@ class Spec:
         law(self.queue_entries <= 64, f"queue_entries must be at most 64, not {self.queue_entries}")
 
 
-class State(NamedTuple):
+class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o."""
 
     operation: np.ndarray  # int64[sms * OPERATIONS, 8]
@@ -63,13 +61,13 @@ class State(NamedTuple):
     banks: int
 
 
-def make_state(spec: Spec, l1: cache.Spec, sms: int) -> State:
+def make_state(spec: Spec, l1: cache.Spec, sms: int) -> Lsu:
     """Idle units."""
     pipe_size = 1 << ((l1.latency_cycles + 2) * l1.banks - 1).bit_length()
     unit = np.zeros((sms, 8), np.int64)
     unit[:, FREE] = OPERATIONS
     unit[:, NEXT_CYCLE] = FAR
-    return State(
+    return Lsu(
         np.zeros((sms * OPERATIONS, 8), np.int64),
         unit,
         np.tile(np.arange(OPERATIONS), (sms, 1)),
@@ -87,7 +85,7 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int) -> State:
 
 
 @compiled
-def has_room(state: State, sm: int) -> bool:
+def has_room(state: Lsu, sm: int) -> bool:
     """Whether one more memory instruction may issue."""
     unit = state.unit
     waiting = unit[sm, QUEUE_TAIL] - unit[sm, QUEUE_HEAD]
@@ -95,7 +93,7 @@ def has_room(state: State, sm: int) -> bool:
 
 
 @compiled
-def new_operation(state: State, sm: int, warp: int, kind: int, slot: int) -> int:
+def new_operation(state: Lsu, sm: int, warp: int, kind: int, slot: int) -> int:
     """A free operation for a warp's instruction."""
     unit = state.unit
     unit[sm, FREE] -= 1
@@ -108,7 +106,7 @@ def new_operation(state: State, sm: int, warp: int, kind: int, slot: int) -> int
 
 
 @compiled
-def free_operation(state: State, sm: int, at: int) -> None:
+def free_operation(state: Lsu, sm: int, at: int) -> None:
     """The operation is over."""
     unit = state.unit
     state.free[sm, unit[sm, FREE]] = at
@@ -116,7 +114,7 @@ def free_operation(state: State, sm: int, at: int) -> None:
 
 
 @compiled
-def enqueue(state: State, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
+def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
     """A memory instruction issues: it reaches the unit ``issue_cycles`` later."""
     unit = state.unit
     at = new_operation(state, sm, warp, kind, slot)
@@ -134,7 +132,7 @@ def enqueue(state: State, work: Work, sm: int, now: int, warp: int, kind: int, s
 
 
 @compiled
-def start_timer(state: State, sm: int, cycle: int, at: int) -> None:
+def start_timer(state: Lsu, sm: int, cycle: int, at: int) -> None:
     """Complete the operation at ``cycle``; the list stays sorted, the latest first."""
     unit, timer = state.unit, state.timer
     place = unit[sm, TIMER_COUNT]
@@ -149,7 +147,7 @@ def start_timer(state: State, sm: int, cycle: int, at: int) -> None:
 
 
 @compiled
-def front(state: State, work: Work, sm: int, now: int) -> None:
+def front(state: Lsu, work: Work, sm: int, now: int) -> None:
     """Give the instruction at the queue's head its cycle: sectors in different banks, or a shared-memory access."""
     unit, operation = state.unit, state.operation
     if unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL] or unit[sm, FRONT_AT] > now:
@@ -188,7 +186,7 @@ def front(state: State, work: Work, sm: int, now: int) -> None:
 
 
 @compiled
-def check_tag(state: State, l1: L1, port: Port, sm: int, now: int) -> int:
+def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     """The tag check of the pipeline's oldest sector: the operation it completes, -1 for none, -2 when it must wait."""
     unit, operation = state.unit, state.operation
     place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
@@ -215,7 +213,7 @@ def check_tag(state: State, l1: L1, port: Port, sm: int, now: int) -> int:
 
 
 @compiled
-def receive_sector(state: State, sm: int, at: int) -> bool:
+def receive_sector(state: Lsu, sm: int, at: int) -> bool:
     """A missing sector of an operation arrived; True when it was the last."""
     row = sm * OPERATIONS + at
     state.operation[row, MISSING] -= 1
@@ -223,7 +221,7 @@ def receive_sector(state: State, sm: int, at: int) -> bool:
 
 
 @compiled
-def next_cycle(state: State, sm: int, now: int) -> int:
+def next_cycle(state: Lsu, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something."""
     unit = state.unit
     soonest = FAR
@@ -238,6 +236,6 @@ def next_cycle(state: State, sm: int, now: int) -> int:
     return soonest
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: Lsu) -> dict[str, np.ndarray]:
     """Every counter per SM."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -9,13 +9,12 @@ from numba import config, njit, prange
 
 from replay import crossbar, dispatch, partition
 from replay.bits import FAR
-from replay.dispatch import State as Dispatch
-from replay.l1 import State as L1
-from replay.lsu import State as Lsu
-from replay.port import State as Port
-from replay.rt_unit import Records
-from replay.rt_unit import State as Rt
-from replay.scheduler import State as Warps
+from replay.dispatch import Dispatch
+from replay.l1 import L1
+from replay.lsu import Lsu
+from replay.port import Port
+from replay.rt_unit import Records, RtUnit
+from replay.scheduler import Warps
 from replay.step import NEEDS_WARPS, RUNNING, Memory, advance_sm, close_quantum
 from replay.work import Program, Work
 
@@ -27,7 +26,7 @@ def run(
     ctas: Dispatch,
     lsus: Lsu,
     caches: L1,
-    rays: Rt,
+    rays: RtUnit,
     ports: Port,
     program: Program,
     work: Work,
@@ -73,7 +72,7 @@ def run_quanta(
     ctas: Dispatch,
     lsus: Lsu,
     caches: L1,
-    rays: Rt,
+    rays: RtUnit,
     ports: Port,
     program: Program,
     work: Work,

@@ -4,12 +4,10 @@ Partitions share nothing, so they may run on several threads. Inside one, at equ
 commands and these before look-ups; the slices go in order of number.
 """
 
-
 from replay import dram, l2
 from replay.bits import FAR, compiled, entry_point
-from replay.dram import State as Dram
-from replay.l2 import BLOCKED, HEAD, LOOKUP_AT, TAIL
-from replay.l2 import State as L2
+from replay.dram import Dram
+from replay.l2 import BLOCKED, HEAD, L2, LOOKUP_AT, TAIL
 
 
 @compiled

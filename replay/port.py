@@ -28,7 +28,7 @@ class Spec:
     packets_in_flight: int = value("requests", "Requests of an SM that may be under way", 16)
 
 
-class State(NamedTuple):
+class Port(NamedTuple):
     """``request`` rows: send cycle, sector, kind + 4 x byte mask, tag. ``response`` rows: arrival cycle, tag."""
 
     port: np.ndarray  # int64[sms, 7]
@@ -40,10 +40,10 @@ class State(NamedTuple):
     packets_in_flight: int
 
 
-def make_state(spec: Spec, sms: int) -> State:
+def make_state(spec: Spec, sms: int) -> Port:
     """Empty ports; the rings hold all that may be in flight, so they cannot overflow."""
     ring = 1 << (spec.packets_in_flight - 1).bit_length()
-    return State(
+    return Port(
         np.zeros((sms, 7), np.int64),
         np.zeros((sms * ring, 4), np.int64),
         np.zeros((sms * ring, 2), np.int64),
@@ -55,14 +55,14 @@ def make_state(spec: Spec, sms: int) -> State:
 
 
 @compiled
-def may_send(state: State, sm: int, now: int) -> bool:
+def may_send(state: Port, sm: int, now: int) -> bool:
     """Whether one more request finds a place in the miss queue and in the network."""
     port = state.port
     return port[sm, FREE_AT] - now < state.miss_queue and port[sm, IN_FLIGHT] < state.packets_in_flight
 
 
 @compiled
-def send(state: State, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
+def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
     """Queue a request; it leaves in the first cycle the port is free. ``tag`` comes back with the response."""
     port = state.port
     leaves = max(now, port[sm, FREE_AT])
@@ -79,7 +79,7 @@ def send(state: State, sm: int, now: int, sector: int, kind: int, byte_mask: int
 
 
 @compiled
-def reply(state: State, sm: int, ready: int, tag: int) -> None:
+def reply(state: Port, sm: int, ready: int, tag: int) -> None:
     """Deliver a response that reaches the SM at ``ready`` or, one per cycle, as soon as its port is free."""
     port = state.port
     arrival = max(ready, port[sm, REPLY_FREE_AT])
@@ -90,6 +90,6 @@ def reply(state: State, sm: int, ready: int, tag: int) -> None:
     state.response[at, 1] = tag
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: Port) -> dict[str, np.ndarray]:
     """Requests sent and responses received, per SM."""
     return {"requests": state.stats[:, SENT], "responses": state.stats[:, RECEIVED]}

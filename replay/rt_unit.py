@@ -15,9 +15,8 @@ import numpy as np
 
 from replay.bits import FAR, compiled, lowest_bit
 from replay.config import law, value
-from replay.l1 import FAIL, HIT, read, write
-from replay.l1 import State as L1
-from replay.port import State as Port
+from replay.l1 import FAIL, HIT, L1, read, write
+from replay.port import Port
 
 LANES = 32
 MAX_WARPS = 8
@@ -69,7 +68,7 @@ class Spec:
         )  # fmt: skip
 
 
-class State(NamedTuple):
+class RtUnit(NamedTuple):
     """All SMs' units; slot r of SM s is row s * MAX_WARPS + r, its lane l row (s * MAX_WARPS + r) * 32 + l."""
 
     lane: np.ndarray  # int64[8, sms * MAX_WARPS * 32]: a row per column name, so that lanes are contiguous
@@ -101,7 +100,7 @@ def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.n
     return ((address.astype(np.int64) >> 5) << 8) | (chunks << 4) | kind.astype(np.int64)
 
 
-def make_state(spec: Spec, sms: int) -> State:
+def make_state(spec: Spec, sms: int) -> RtUnit:
     """Empty units."""
     slot = np.zeros((sms * MAX_WARPS, 11), np.int64)
     slot[:, WARP] = -1
@@ -109,7 +108,7 @@ def make_state(spec: Spec, sms: int) -> State:
     unit = np.zeros((sms, 14), np.int64)
     unit[:, SENDING] = -1
     unit[:, NEXT_CYCLE] = FAR
-    return State(
+    return RtUnit(
         np.zeros((8, sms * MAX_WARPS * LANES), np.int64),
         slot,
         unit,
@@ -125,7 +124,7 @@ def make_state(spec: Spec, sms: int) -> State:
 
 
 @compiled
-def enqueue(state: State, sm: int, now: int, warp: int, operation: int) -> None:
+def enqueue(state: RtUnit, sm: int, now: int, warp: int, operation: int) -> None:
     """A trace operation of a warp waits for a place; the unit looks at it from ``now`` on."""
     unit = state.unit
     state.waiting[sm, unit[sm, WAIT_TAIL] & 63] = (operation << 8) | warp
@@ -134,7 +133,7 @@ def enqueue(state: State, sm: int, now: int, warp: int, operation: int) -> None:
 
 
 @compiled
-def accept(state: State, records: Records, sm: int, now: int) -> None:
+def accept(state: RtUnit, records: Records, sm: int, now: int) -> None:
     """Move the warp that waits longest into a free slot and set its lanes to their first records."""
     unit, slot, lane = state.unit, state.slot, state.lane
     entry = state.waiting[sm, unit[sm, WAIT_HEAD] & 63]
@@ -172,7 +171,7 @@ def accept(state: State, records: Records, sm: int, now: int) -> None:
 
 
 @compiled
-def load_front(state: State, records: Records, row: int) -> None:
+def load_front(state: RtUnit, records: Records, row: int) -> None:
     """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
     info = records.info[records.node[state.lane[CURSOR, row]] & 0x7FFFFFFF]
     state.lane[BASE, row] = info >> 8
@@ -181,7 +180,7 @@ def load_front(state: State, records: Records, row: int) -> None:
 
 
 @compiled
-def end_delays(state: State, sm: int, at: int, now: int) -> None:
+def end_delays(state: RtUnit, sm: int, at: int, now: int) -> None:
     """Lanes of a slot whose delay has ended by ``now`` may ask for their next record; hits queue their store."""
     slot, lane = state.slot, state.lane
     delayed, asking, open_lanes = slot[at, DELAYED], slot[at, ASKING], slot[at, OPEN]
@@ -206,7 +205,7 @@ def end_delays(state: State, sm: int, at: int, now: int) -> None:
 
 
 @compiled
-def queue_store(state: State, sm: int, at: int) -> None:
+def queue_store(state: RtUnit, sm: int, at: int) -> None:
     """A 32 B store of a hit record to a 256 B block of its own."""
     unit = state.unit
     tail = unit[sm, STORE_TAIL] & (STORE_QUEUE - 1)
@@ -218,7 +217,7 @@ def queue_store(state: State, sm: int, at: int) -> None:
 
 
 @compiled
-def deliver(state: State, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
+def deliver(state: RtUnit, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk of the record at ``base`` (address >> 5) arrived for a slot: serve every lane it is the front of."""
     slot, lane = state.slot, state.lane
     first = at * LANES
@@ -240,7 +239,7 @@ def deliver(state: State, records: Records, sm: int, at: int, now: int, base: in
 
 
 @compiled
-def finish_record(state: State, records: Records, sm: int, at: int, index: int, now: int) -> None:
+def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int, now: int) -> None:
     """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
     slot, lane = state.slot, state.lane
     row, bit = at * LANES + index, 1 << index
@@ -264,7 +263,7 @@ def finish_record(state: State, records: Records, sm: int, at: int, index: int, 
 
 
 @compiled
-def fill_queue(state: State, at: int) -> None:
+def fill_queue(state: RtUnit, at: int) -> None:
     """Queue the front records of all lanes that may ask, lane 0 first, equal (address, size) once."""
     slot, lane, queue = state.slot, state.lane, state.queue
     rest = slot[at, ASKING]
@@ -286,7 +285,7 @@ def fill_queue(state: State, at: int) -> None:
 
 
 @compiled
-def choose(state: State, sm: int) -> int:
+def choose(state: RtUnit, sm: int) -> int:
     """The slot of the oldest warp that has something to ask for, or -1."""
     slot = state.slot
     best, age = -1, FAR
@@ -298,7 +297,7 @@ def choose(state: State, sm: int) -> int:
 
 
 @compiled
-def send_one(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
+def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
     """At most one request: the next chunk of the record being sent, else a store, else a new record."""
     unit, slot = state.unit, state.slot
     if unit[sm, SENDING] < 0:
@@ -319,7 +318,7 @@ def send_one(state: State, l1: L1, port: Port, records: Records, sm: int, now: i
 
 
 @compiled
-def send_chunk(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
+def send_chunk(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now: int) -> None:
     """Read the next 32 B of the record being sent; a hit is delivered in the same cycle."""
     unit = state.unit
     at, base, chunk = unit[sm, SENDING], unit[sm, SEND_BASE], unit[sm, SEND_CHUNK]
@@ -343,7 +342,7 @@ def send_chunk(state: State, l1: L1, port: Port, records: Records, sm: int, now:
 
 
 @compiled
-def send_store(state: State, l1: L1, port: Port, sm: int, now: int) -> None:
+def send_store(state: RtUnit, l1: L1, port: Port, sm: int, now: int) -> None:
     """Write the hit record at the head of the store queue."""
     unit = state.unit
     head = unit[sm, STORE_HEAD] & (STORE_QUEUE - 1)
@@ -357,7 +356,7 @@ def send_store(state: State, l1: L1, port: Port, sm: int, now: int) -> None:
 
 
 @compiled
-def complete_one(state: State, sm: int, now: int) -> int:
+def complete_one(state: RtUnit, sm: int, now: int) -> int:
     """End the oldest warp that has nothing left: no record, delay, queued request or store. Its number, or -1."""
     unit, slot = state.unit, state.slot
     done, age = -1, FAR
@@ -377,7 +376,7 @@ def complete_one(state: State, sm: int, now: int) -> int:
 
 
 @compiled
-def account(state: State, sm: int, at: int, now: int) -> None:
+def account(state: RtUnit, sm: int, at: int, now: int) -> None:
     """Statistics of a completed warp: its cycles, its lanes' cycles, and their quotient (rt_avg_efficiency)."""
     start, active = state.slot[at, START], state.slot[at, ACTIVE]
     lanes = 0
@@ -392,7 +391,7 @@ def account(state: State, sm: int, at: int, now: int) -> None:
 
 
 @compiled
-def cycle(state: State, l1: L1, port: Port, records: Records, sm: int, now: int) -> int:
+def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now: int) -> int:
     """One cycle of the unit: returns the warp of the SM that completes, or -1, and sets the next cycle to run."""
     unit, slot = state.unit, state.slot
     first = sm * MAX_WARPS
@@ -408,7 +407,7 @@ def cycle(state: State, l1: L1, port: Port, records: Records, sm: int, now: int)
 
 
 @compiled
-def next_cycle(state: State, sm: int, now: int) -> int:
+def next_cycle(state: RtUnit, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself (responses wake it, too)."""
     unit, slot = state.unit, state.slot
     if unit[sm, SENDING] >= 0 or unit[sm, STORE_HEAD] != unit[sm, STORE_TAIL]:
@@ -425,7 +424,7 @@ def next_cycle(state: State, sm: int, now: int) -> int:
 
 
 @compiled
-def receive_sector(state: State, records: Records, sm: int, now: int, waiter: int, sector: int) -> None:
+def receive_sector(state: RtUnit, records: Records, sm: int, now: int, waiter: int, sector: int) -> None:
     """A missing sector arrived for ``waiter`` (slot << 3 | chunk)."""
     at, chunk = sm * MAX_WARPS + (waiter >> 3), waiter & 7
     state.unit[sm, READS_IN_FLIGHT] -= 1
@@ -434,12 +433,12 @@ def receive_sector(state: State, records: Records, sm: int, now: int, waiter: in
 
 
 @compiled
-def receive_ack(state: State, sm: int, now: int, slot: int) -> None:
+def receive_ack(state: RtUnit, sm: int, now: int, slot: int) -> None:
     """A hit store of a slot was acknowledged."""
     state.slot[sm * MAX_WARPS + slot, STORES] -= 1
     state.unit[sm, NEXT_CYCLE] = min(state.unit[sm, NEXT_CYCLE], now)
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: RtUnit) -> dict[str, np.ndarray]:
     """Every counter per SM; ``efficiency_sum`` is in units of 2^-30."""
     return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -46,7 +46,7 @@ class Spec:
         law(self.count <= 8, f"count must be at most 8, not {self.count}")
 
 
-class State(NamedTuple):
+class Warps(NamedTuple):
     """Warps and schedulers of all SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q."""
 
     warp: np.ndarray  # int64[sms * warps, WARP_COLUMNS]
@@ -65,11 +65,11 @@ class State(NamedTuple):
     greedy: bool
 
 
-def make_state(spec: Spec, sms: int, warps: int) -> State:
+def make_state(spec: Spec, sms: int, warps: int) -> Warps:
     """SMs without warps."""
     rows = sms * spec.count
     last = np.full(rows, -1, np.int64)
-    return State(
+    return Warps(
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
         np.zeros((sms * warps, SLOTS), np.int32),
         np.zeros(rows, np.int64),
@@ -88,7 +88,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> State:
 
 
 @compiled
-def join(state: State, sm: int, warp: int) -> None:
+def join(state: Warps, sm: int, warp: int) -> None:
     """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
     row = sm * state.schedulers + warp % state.schedulers
     rank = state.members[row]
@@ -100,7 +100,7 @@ def join(state: State, sm: int, warp: int) -> None:
 
 
 @compiled
-def leave(state: State, sm: int, warp: int) -> None:
+def leave(state: Warps, sm: int, warp: int) -> None:
     """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
     row = sm * state.schedulers + warp % state.schedulers
     rank = state.warp[sm * state.warps + warp, RANK]
@@ -118,7 +118,7 @@ def leave(state: State, sm: int, warp: int) -> None:
 
 
 @compiled
-def stall_until(state: State, sm: int, warp: int, now: int, cycle: int) -> None:
+def stall_until(state: Warps, sm: int, warp: int, now: int, cycle: int) -> None:
     """Look at the warp again at ``cycle``, or at the wheel's end when that is farther away."""
     place = min(cycle, now + WHEEL - 1) & (WHEEL - 1)
     state.wheel[sm, place] |= 1 << warp
@@ -126,7 +126,7 @@ def stall_until(state: State, sm: int, warp: int, now: int, cycle: int) -> None:
 
 
 @compiled
-def next_stall_end(state: State, sm: int, now: int) -> int:
+def next_stall_end(state: Warps, sm: int, now: int) -> int:
     """The next cycle at which the wheel holds a warp, FAR without one. ``now``'s own place is empty."""
     occupied = state.occupied[sm]
     if occupied == 0:
@@ -139,14 +139,14 @@ def next_stall_end(state: State, sm: int, now: int) -> int:
 
 
 @compiled
-def set_ready(state: State, sm: int, warp: int) -> None:
+def set_ready(state: Warps, sm: int, warp: int) -> None:
     """The warp may issue."""
     row = sm * state.schedulers + warp % state.schedulers
     state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
 
 
 @compiled
-def hold(state: State, sm: int, warp: int, slot: int, results: int) -> None:
+def hold(state: Warps, sm: int, warp: int, slot: int, results: int) -> None:
     """``results`` more results are to come for a slot of the warp."""
     here = sm * state.warps + warp
     state.pending[here, slot] += results
@@ -154,7 +154,7 @@ def hold(state: State, sm: int, warp: int, slot: int, results: int) -> None:
 
 
 @compiled
-def release(state: State, sm: int, warp: int, slot: int) -> bool:
+def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
     """A result of a slot has come; True when the warp was parked and may go on (or has finished for good)."""
     here = sm * state.warps + warp
     state.pending[here, slot] -= 1
@@ -178,7 +178,7 @@ def pick(candidates: int, last_rank: int, greedy: bool) -> int:
     return last_rank + 1 + lowest_bit(later) if later else lowest_bit(candidates)
 
 
-def stats(state: State) -> dict[str, np.ndarray]:
+def stats(state: Warps) -> dict[str, np.ndarray]:
     """Every counter per SM, and the instructions issued to each unit as ``issued_UNIT``."""
     from formats.trace import UNITS as NAMES
 

@@ -5,10 +5,9 @@ import numpy as np
 from replay import dispatch, lsu, rt_unit
 from replay import scheduler as warps
 from replay.bits import compiled, count_bits
-from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS
-from replay.dispatch import State as Dispatch
-from replay.lsu import State as Lsu
-from replay.rt_unit import State as Rt
+from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS, Dispatch
+from replay.lsu import Lsu
+from replay.rt_unit import RtUnit
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
@@ -38,10 +37,8 @@ from replay.scheduler import (
     VISIT,
     VISIT_END,
     WAIT,
+    Warps,
 )  # fmt: skip
-from replay.scheduler import (
-    State as Warps,
-)
 from replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
@@ -215,7 +212,7 @@ def issue(
     core: Warps,
     ctas: Dispatch,
     lsus: Lsu,
-    rays: Rt,
+    rays: RtUnit,
     program: Program,
     work: Work,
     lane_cycles: np.ndarray,
@@ -261,7 +258,7 @@ def issue(
 @compiled
 def end_visit(
     core: Warps,
-    rays: Rt,
+    rays: RtUnit,
     program: Program,
     work: Work,
     lane_cycles: np.ndarray,

@@ -15,19 +15,15 @@ from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, lowest_bit
-from replay.crossbar import State as Crossbar
-from replay.dispatch import State as Dispatch
-from replay.dram import State as Dram
-from replay.l1 import State as L1
-from replay.l2 import State as L2
-from replay.lsu import TIMER_COUNT
-from replay.lsu import State as Lsu
-from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL
-from replay.port import State as Port
-from replay.rt_unit import STORE_TAG, Records
-from replay.rt_unit import State as Rt
-from replay.scheduler import PARKED, PENDING, READY_AT, WAIT, WHEEL
-from replay.scheduler import State as Warps
+from replay.crossbar import Crossbar
+from replay.dispatch import Dispatch
+from replay.dram import Dram
+from replay.l1 import L1
+from replay.l2 import L2
+from replay.lsu import TIMER_COUNT, Lsu
+from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.rt_unit import STORE_TAG, Records, RtUnit
+from replay.scheduler import PARKED, PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, NO_SLOT, Program, Work
 
 RUNNING, NEEDS_WARPS, DONE, STUCK = range(4)
@@ -47,7 +43,7 @@ def run(
     ctas: Dispatch,
     lsus: Lsu,
     caches: L1,
-    rays: Rt,
+    rays: RtUnit,
     ports: Port,
     program: Program,
     work: Work,
@@ -105,7 +101,7 @@ def advance_sm(
     ctas: Dispatch,
     lsus: Lsu,
     caches: L1,
-    rays: Rt,
+    rays: RtUnit,
     ports: Port,
     program: Program,
     work: Work,
@@ -148,7 +144,7 @@ def has_ready(core: Warps, sm: int) -> bool:
 
 
 @compiled
-def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: Rt, ports: Port, sm: int, now: int) -> int:
+def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     port = ports
     soonest = warps.next_stall_end(core, sm, now)
@@ -163,7 +159,7 @@ def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: Rt, ports: Port, sm
 
 @compiled
 def receive(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: Rt, ports: Port, records: Records, sm: int, now: int
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
     """Take the responses that have arrived: L1 fills, and acknowledgements of stores and atomics."""
     port = ports
@@ -188,7 +184,7 @@ def receive(
 
 @compiled
 def fill(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: Rt, records: Records, sm: int, now: int, entry: int
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int
 ) -> None:
     """Fill a sector into the L1 and hand it to the loads and ray-tracing warps that wait for it."""
     row = sm * caches.entries + entry
@@ -259,7 +255,7 @@ def run_rt_unit(
     core: Warps,
     ctas: Dispatch,
     caches: L1,
-    rays: Rt,
+    rays: RtUnit,
     ports: Port,
     records: Records,
     lane_cycles: np.ndarray,
@@ -279,7 +275,7 @@ def issue(
     core: Warps,
     ctas: Dispatch,
     lsus: Lsu,
-    rays: Rt,
+    rays: RtUnit,
     program: Program,
     work: Work,
     lane_cycles: np.ndarray,

@@ -1,0 +1,98 @@
+"""GPU descriptions: strict, explained, scaled."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formats.errors import UserError
+from replay.gpu_description import FOLDER, explain, load
+
+GPUS = ("rtx2060", "mobile")
+
+
+@pytest.mark.parametrize(
+    ("name", "sms", "controllers", "registers", "bandwidth"),
+    [("rtx2060", 30, 12, 65536, 336_000_000_000), ("mobile", 8, 4, 32768, 56_000_000_000)],
+)
+def test_table_two(name: str, sms: int, controllers: int, registers: int, bandwidth: int) -> None:
+    """The values of Zatel's Table II, and the bandwidth of reference/vulkan-sim.md 1.10."""
+    gpu = load(name)
+    assert (gpu.sm.count, gpu.memory.count, gpu.sm.registers) == (sms, controllers, registers)
+    assert (gpu.sm.warps, gpu.rt.warps, gpu.rt.mshr_entries) == (32, 4, 64)
+    assert (gpu.l1.bytes, gpu.l1.sets, gpu.l1.latency_cycles) == (65536, 1, 20)
+    assert (gpu.l2.bytes, gpu.l2.ways, gpu.l2.latency_cycles) == (3 << 20, 16, 160)
+    assert gpu.scheduler.policy == "gto"
+    assert gpu.dram_bytes_per_second == bandwidth
+
+
+@pytest.mark.parametrize("name", GPUS)
+def test_every_value_has_a_source(name: str) -> None:
+    assert not [line for line in explain(name) if "no source given" in line]
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("l1.byte=3", "unknown key l1.byte; did you mean l1.bytes?"),
+        ("l1.bytes=0", "l1.bytes must be at least 128, not 0"),
+        ("l1.bytes=true", "l1.bytes must be int (bytes), not True"),
+        ("l1.bytes=1000", "l1: bytes (1000) must be a multiple of line_bytes x ways (65536)"),
+        ("scheduler.policy=got", "must be one of gto, lrr, not 'got'; did you mean gto?"),
+        ("l2.bytes=4096", "l2.bytes (4096) must be a multiple of slices x line_bytes x ways"),
+        ("memory.l2_clock_khz=5", "memory.l2_clock_khz (5) must be sm.clock_khz (1365000)"),
+        ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),
+        ("l1", "must be key=value"),
+    ],
+)
+def test_wrong_values_are_one_clear_line(assignment: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load("rtx2060", [assignment])
+    assert message in str(caught.value)
+
+
+def test_a_file_is_checked_with_its_line(tmp_path: Path) -> None:
+    text = (FOLDER / "mobile.toml").read_text()
+    wrong = tmp_path / "my.toml"
+    wrong.write_text(text.replace("policy =", "polcy ="))
+    line = next(number for number, found in enumerate(wrong.read_text().splitlines(), 1) if "polcy" in found)
+    with pytest.raises(
+        UserError, match=rf"my\.toml:{line}: unknown key scheduler.polcy; did you mean scheduler.policy"
+    ):
+        load(str(wrong))
+    wrong.write_text(text.replace("[l2]", "[l2x]"))
+    with pytest.raises(UserError, match="l2x"):
+        load(str(wrong))
+    with pytest.raises(UserError, match="no such GPU description"):
+        load(str(tmp_path / "absent.toml"))
+    with pytest.raises(UserError, match="mobile, rtx2060"):
+        load("rtx4090")
+
+
+def test_scaling_divides_sms_controllers_and_l2() -> None:
+    gpu = load("rtx2060")
+    scaled = gpu.scaled(6)
+    assert (scaled.sm.count, scaled.memory.count, scaled.l2.bytes) == (5, 2, gpu.l2.bytes // 6)
+    assert scaled.l2_sets_per_slice == gpu.l2_sets_per_slice
+    assert dataclasses.replace(scaled, name=gpu.name, sm=gpu.sm, memory=gpu.memory, l2=gpu.l2) == gpu
+    assert gpu.scaled(1) == gpu
+    with pytest.raises(UserError, match="scaling factor 4 must divide sm.count"):
+        gpu.scaled(4)
+
+
+def test_explain_on_the_command_line_shows_what_was_set() -> None:
+    command = [sys.executable, "-m", "replay", "--explain", "mobile", "--set", "sm.warps=16"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    line = next(found for found in shown.splitlines() if found.strip().startswith("sm.warps "))
+    assert "= 16" in line
+    assert "set on the command line" in line
+
+
+def test_wrong_arguments_end_with_code_two_and_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "replay", str(tmp_path / "absent.trace")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "absent.trace" in done.stderr

@@ -1,0 +1,163 @@
+"""Laws that every replay obeys."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.errors import UserError
+from formats.reader import open_trace
+from replay.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate
+from replay.gpu_description import Gpu, load
+from replay.metrics import Result
+
+SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Gpu:
+    return load("mobile", SMALL)
+
+
+def finished(trace: Path, gpu: Gpu) -> Replay:
+    """A replay that has run to its end, with all its state."""
+    opened = open_trace(trace)
+    replay = Replay(opened, gpu, gpu.longest_quantum, 1, read_characterisation(opened, None))
+    replay.run(lambda retired, total: None)
+    return replay
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Hash of every file of a result but the host's own."""
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name not in ("host.json", "manifest.json")
+    }
+
+
+def same(first: Result, second: Result) -> None:
+    """Equal in every metric and every row."""
+    assert first.summary == second.summary
+    for name in ("counters", "timeline", "pixels"):
+        one, other = getattr(first, name), getattr(second, name)
+        for column in one:
+            assert np.array_equal(one[column], other[column]), (name, column)
+
+
+def total(result: Result, unit: str, counter: str) -> int:
+    """Sum of a counter over instances and kernels."""
+    chosen = (result.counters["unit"] == unit) & (result.counters["counter"] == counter)
+    assert chosen.any(), (unit, counter)
+    return int(result.counters["value"][chosen].sum())
+
+
+def test_conservation(generated: Path, gpu: Gpu) -> None:
+    trace = open_trace(generated)
+    result = simulate(trace, gpu)
+    count = trace.read("blocks")["instruction_count"].astype(np.int64)
+    visits = trace.read("visits")
+    expected = int(count[visits["block_id"]].sum())
+    assert total(result, "sm", "warp_instructions") == total(result, "sm", "retired_instructions") == expected
+    lanes = np.bitwise_count(visits["active_mask"]).astype(np.int64)
+    assert result.value("thread_instructions") == int((count[visits["block_id"]] * lanes).sum())
+    assert total(result, "sm", "retired_warps") == trace.rows("warps")
+    assert total(result, "port", "requests") == total(result, "port", "responses") > 0
+    rays = trace.read("rays", ["warp_id", "visit", "node"])
+    assert total(result, "rt_unit", "records") == len(rays["node"])
+    assert total(result, "rt_unit", "warps") == len(set(zip(rays["warp_id"], rays["visit"], strict=True)))
+    hits = int((rays["node"] >> 31).sum())
+    assert total(result, "rt_unit", "stores") == hits
+    l1 = {name: total(result, "l1d", name) for name in ("read_hits", "read_line_misses", "read_sector_misses",
+                                                         "read_merges", "write_hits", "write_misses")}  # fmt: skip
+    atomics = total(result, "port", "requests") - l1["read_line_misses"] - l1["read_sector_misses"]
+    atomics -= l1["write_hits"] + l1["write_misses"]
+    assert sum(l1.values()) + atomics == total(result, "lsu", "sectors") + total(result, "rt_unit", "reads") + hits
+    l2 = ("read_hits", "read_line_misses", "read_sector_misses", "read_pending_hits", "write_hits", "write_misses")
+    assert sum(total(result, "l2", name) for name in l2) == total(result, "port", "requests")
+    fetched = total(result, "l2", "read_line_misses") + total(result, "l2", "read_sector_misses")
+    commands_per_sector = 32 // gpu.dram.atom_bytes
+    assert total(result, "dram", "reads") == fetched * commands_per_sector
+    assert total(result, "dram", "writes") == total(result, "l2", "write_backs") * commands_per_sector
+
+
+def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
+    from replay import dram, l2, lsu, port, rt_unit
+
+    replay = finished(generated, gpu)
+    assert not replay.warps.members.any()
+    assert not replay.warps.ready.any()
+    assert not replay.port.port[:, port.IN_FLIGHT].any()
+    assert (replay.port.port[:, port.REQUEST_HEAD] == replay.port.port[:, port.REQUEST_TAIL]).all()
+    assert (replay.lsu.unit[:, lsu.FREE] == lsu.OPERATIONS).all()
+    assert not replay.rt.unit[:, rt_unit.RESIDENT].any()
+    assert (replay.rt.unit[:, rt_unit.STORE_HEAD] == replay.rt.unit[:, rt_unit.STORE_TAIL]).all()
+    assert (replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] == replay.l1.entries).all()
+    cache, memory = replay.memory.l2, replay.memory.dram
+    assert (cache.slice[:, l2.HEAD] == cache.slice[:, l2.TAIL]).all()
+    assert (cache.slice[:, l2.MSHR_FREE] == cache.entries).all()
+    assert not memory.channel[:, dram.UNDER_WAY].any()
+    assert not memory.channel[:, dram.SCHEDULED].any()
+
+
+@pytest.mark.parametrize("quantum", [45, 10, 1])
+def test_the_quantum_changes_nothing(generated: Path, gpu: Gpu, quantum: int) -> None:
+    same(simulate(generated, gpu), simulate(generated, gpu, quantum=quantum))
+
+
+def test_threads_change_nothing(generated: Path, gpu: Gpu, tmp_path: Path) -> None:
+    for threads in (1, 2):
+        simulate(generated, gpu, threads=threads).write(tmp_path / f"{threads}.result", {"command": "test"})
+    assert digest(tmp_path / "1.result") == digest(tmp_path / "2.result")
+
+
+def test_the_timeline_adds_up(generated: Path, gpu: Gpu) -> None:
+    result = simulate(generated, gpu)
+    starts = np.unique(result.timeline["start_cycle"])
+    assert (starts % INTERVAL_CYCLES == 0).sum() >= len(starts) - 1
+    issued = (result.timeline["unit"] == "sm") & (result.timeline["counter"] == "warp_instructions")
+    assert result.timeline["value"][issued].sum() == result.value("warp_instructions")
+
+
+def test_pixels(generated: Path, gpu: Gpu) -> None:
+    trace = open_trace(generated)
+    pixels = simulate(trace, gpu).pixels
+    assert pixels is not None
+    rays = trace.read("rays", ["segment", "node"])
+    assert pixels["rays"].sum() == (rays["segment"] == 0).sum()
+    assert pixels["node_visits"].sum() == len(rays["node"])
+    assert (pixels["cycles"] > 0).all()
+
+
+def test_empty_warps_change_nothing(micro: Callable[..., Path], op: type, gpu: Gpu) -> None:
+    ops = [op(stall=4), op("fp32", "sp", 2)]
+    work = [3, 5, 2, 7, 1, 4]
+    full = simulate(micro(ops, work), gpu)
+    same(full, simulate(micro(ops, [0, 3, 0, 5, 2, 0, 0, 7, 1, 4, 0]), gpu))
+
+
+def test_a_window_of_few_warps_changes_nothing(generated: Path, gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    from replay import window
+
+    whole = simulate(generated, gpu)
+    monkeypatch.setattr(window, "ROWS_PER_BATCH", 1)
+    same(whole, simulate(generated, gpu))
+
+
+def test_a_replay_without_progress_ends(micro: Callable[..., Path], op: type, load_op: type, gpu: Gpu) -> None:
+    trace = open_trace(micro([op(), load_op(), op(wait=1)], [2, 2], lambda warp, visit, index, lane: 4096 + 4 * lane))
+    replay = Replay(trace, gpu, 10, 1, read_characterisation(trace, None))
+    replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] = 0
+    with pytest.raises(UserError, match="kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
+        replay.run(lambda retired, total: None)
+
+
+def test_wrong_settings_are_refused(generated: Path, gpu: Gpu) -> None:
+    with pytest.raises(UserError, match="quantum must be 1 to 90"):
+        simulate(generated, gpu, quantum=91)
+    with pytest.raises(UserError, match="threads must be at least 1"):
+        simulate(generated, gpu, threads=0)
+    with pytest.raises(UserError, match="needs 16384 registers a CTA, but an SM has sm.registers = 1024"):
+        simulate(generated, gpu.with_values(["sm.registers=1024", "sm.warps=63"]))
