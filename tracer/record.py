@@ -39,8 +39,8 @@ from tracer.driver_trace import (
     STRETCH_WORDS,
 )  # fmt: skip
 from tracer.frame import LANES
+from tracer.record_rows import RUN_COLUMN, Columns, Rows, copied, joined, offsets, reordered, row_order, split
 
-Columns = dict[str, np.ndarray]
 VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
 RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
 
@@ -148,7 +148,7 @@ class Recorder:
         self.first_block, self.first_instruction = (np.uint32(first) for first in first_ids)
         self.warps_per_cta = warps_per_cta
         self.counts = Counts()
-        self._kept: list[dict[str, Columns]] = []  # rows of the CTA that was not complete when the buffers were full
+        self._kept: list[Rows] = []  # rows of the CTA that was not complete when the buffers were full
         self._kept_until = 0
 
     def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
@@ -156,18 +156,18 @@ class Recorder:
         rows = self._rows()
         self.buffers.reset(machine)
         if self._kept:
-            head, rows = _split(rows, self._kept_until)
-            self._kept.append(_copied(head))
+            head, rows = split(rows, self._kept_until)
+            self._kept.append(copied(head))
             if unfinished_from < self._kept_until:
                 return
-            self._send(_joined(self._kept))
+            self._send(joined(self._kept))
             self._kept = []
-        done, rest = _split(rows, unfinished_from)
+        done, rest = split(rows, unfinished_from)
         self._send(done)
         if len(rest["runs"]["warp"]):
-            self._kept, self._kept_until = [_copied(rest)], unfinished_from + self.warps_per_cta
+            self._kept, self._kept_until = [copied(rest)], unfinished_from + self.warps_per_cta
 
-    def _rows(self) -> dict[str, Columns]:
+    def _rows(self) -> Rows:
         """Views of the rows in the buffers, with their warp ids."""
         b = self.buffers
         ends = b.runs_made()
@@ -186,21 +186,21 @@ class Recorder:
                 "warp_id": np.repeat(warp, lengths[:, RUN_ACCESSES]), "visit": a[:, 1],
                 "instruction_id": a[:, 0] + self.first_instruction, "lane_mask": a[:, 2],
                 "address": b.addresses[: int(ends[-1, RUN_ADDRESSES])],
-                "address_offset": _offsets(lanes),
+                "address_offset": offsets(lanes),
             },
             "rays": {
                 "warp_id": np.repeat(warp, lengths[:, RUN_RAYS]), **_ray_columns(r, self.first_instruction),
-                "node": b.nodes[: b.counts[COUNT_NODES]], "node_offset": _offsets(r[:, RAY_NODES]),
+                "node": b.nodes[: b.counts[COUNT_NODES]], "node_offset": offsets(r[:, RAY_NODES]),
             },
         }  # fmt: skip
 
-    def _send(self, rows: dict[str, Columns]) -> None:
+    def _send(self, rows: Rows) -> None:
         warp = rows["runs"]["warp"]
         if np.any(warp[1:] < warp[:-1]):
             order = np.argsort(warp, kind="stable")
             lengths = rows["runs"]["lengths"]
             for table, column in RUN_COLUMN.items():
-                rows[table] = _reordered(rows[table], _row_order(lengths[:, column], order))
+                rows[table] = reordered(rows[table], row_order(lengths[:, column], order))
         visits = rows["visits"]
         total = _instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, int(self.first_block))
         self.counts.visits += len(visits["block_id"])
@@ -233,12 +233,6 @@ def _last(ends: np.ndarray) -> int:
     return int(ends[-1]) if len(ends) else 0
 
 
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    made = np.zeros(len(lengths) + 1, np.uint64)
-    np.cumsum(lengths, out=made[1:])
-    return made
-
-
 def _ray_columns(rows: np.ndarray, first_instruction: np.uint32) -> Columns:
     """Columns of ``rays`` from the words of its rows."""
     floats = rows.view(np.float32)
@@ -256,67 +250,3 @@ def _ray_columns(rows: np.ndarray, first_instruction: np.uint32) -> Columns:
         "instance": rows[:, RAY_INSTANCE].view(np.int32),
         "primitive": rows[:, RAY_PRIMITIVE].view(np.int32),
     }
-
-
-RUN_COLUMN = {"visits": RUN_VISITS, "accesses": RUN_ACCESSES, "rays": RUN_RAYS}
-
-
-def _split(rows: dict[str, Columns], warp_id: int) -> tuple[dict[str, Columns], dict[str, Columns]]:
-    """Rows up to the first run of a warp from ``warp_id`` on, and the rows from there on."""
-    warp, lengths = rows["runs"]["warp"], rows["runs"]["lengths"]
-    late = np.flatnonzero(warp.astype(np.int64) >= warp_id)
-    count = int(late[0]) if len(late) else len(warp)
-    first: dict[str, Columns] = {"runs": {"warp": warp[:count], "lengths": lengths[:count]}}
-    second: dict[str, Columns] = {"runs": {"warp": warp[count:], "lengths": lengths[count:]}}
-    for table, column in RUN_COLUMN.items():
-        at = int(lengths[:count, column].sum())
-        first[table], second[table] = {}, {}
-        for name, values in rows[table].items():
-            cut = at
-            if name.endswith("_offset"):
-                first[table][name], second[table][name] = values[: at + 1], values[at:] - values[at]
-                continue
-            if f"{name}_offset" in rows[table]:
-                cut = int(rows[table][f"{name}_offset"][at])
-            first[table][name], second[table][name] = values[:cut], values[cut:]
-    return first, second
-
-
-def _copied(rows: dict[str, Columns]) -> dict[str, Columns]:
-    return {table: {name: np.array(values) for name, values in columns.items()} for table, columns in rows.items()}
-
-
-def _joined(parts: list[dict[str, Columns]]) -> dict[str, Columns]:
-    """Rows of several drains one after the other."""
-    made: dict[str, Columns] = {}
-    for table in parts[0]:
-        names = parts[0][table]
-        made[table] = {name: np.concatenate([part[table][name] for part in parts]) for name in names}
-        for name in names:
-            if name.endswith("_offset"):
-                lengths = [np.diff(part[table][name]) for part in parts]
-                made[table][name] = _offsets(np.concatenate(lengths))
-    return made
-
-
-def _row_order(lengths: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Row numbers when runs of ``lengths`` rows are put in ``order``."""
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))[order]
-    chosen = lengths[order]
-    ends = np.cumsum(chosen)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - chosen), chosen)
-
-
-def _reordered(columns: Columns, order: np.ndarray) -> Columns:
-    """Rows in another order, ragged columns with them."""
-    made: Columns = {}
-    for name, values in columns.items():
-        if name.endswith("_offset"):
-            lengths = np.diff(values).astype(np.int64)
-            ragged = name.removesuffix("_offset")
-            made[ragged] = columns[ragged][_row_order(lengths, order)]
-            made[name] = _offsets(lengths[order])
-        elif f"{name}_offset" not in columns:
-            made[name] = values[order]
-    return made
