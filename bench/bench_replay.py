@@ -78,9 +78,7 @@ def make_trace(path: Path, trips: int, starved: bool) -> int:
     return WARPS * trips * len(BODY)
 
 
-def put_warps(
-    writer: TraceWriter, rng: np.random.Generator, first: int, warps: int, trips: int, starved: bool
-) -> None:
+def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: int, trips: int, starved: bool) -> None:
     """Visits and accesses of some warps."""
     warp = np.repeat(np.arange(first, first + warps), trips)
     writer.put("visits", {"warp_id": warp, "block_id": warp * 0, "active_mask": np.full(len(warp), FULL)})

@@ -106,7 +106,7 @@ def parse_literal(literal: str) -> Any:
 
 
 def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
-    """Make ``cls`` from a TOML table, or raise one ``UserError`` that names file, line, dotted path and what must hold."""
+    """Make ``cls`` from a TOML table; a ``UserError`` names file, line, dotted path and what must hold."""
     if not isinstance(raw, dict):
         raise UserError(f"{text.place(path)}: {path} must be a section, not {raw!r}")
     fields = {field.name: field for field in dataclasses.fields(cls)}

@@ -76,7 +76,7 @@ def occupancy(spec: Spec, warps_per_cta: int, registers: int, shared_bytes: int,
 
 
 def make_state(spec: Spec, warps: np.ndarray, warps_per_cta: int, places: int, now: int) -> Dispatch:
-    """A launch at cycle ``now``: every SM asks for ``places`` CTAs, one per cycle, so that they start from ``now`` on."""
+    """A launch at cycle ``now``: every SM asks for ``places`` CTAs, one per cycle; they start from ``now`` on."""
     sms = spec.count
     unit = np.zeros((sms, 6), np.int64)
     ask = np.zeros((sms, MAX_CTAS, 2), np.int64)
@@ -149,10 +149,10 @@ def has_requests(state: Dispatch) -> bool:
     """Whether an SM waits for a CTA that there still is."""
     if state.next_cta[0] == state.warps.shape[0]:
         return False
+    waiting = 0
     for sm in range(state.unit.shape[0]):
-        if state.unit[sm, ASK_HEAD] != state.unit[sm, ASK_TAIL]:
-            return True
-    return False
+        waiting += state.unit[sm, ASK_TAIL] - state.unit[sm, ASK_HEAD]
+    return waiting > 0
 
 
 @compiled

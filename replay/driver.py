@@ -218,8 +218,9 @@ class Replay:
 
     def _describe_stuck(self, launch: Launch) -> str:
         live, held = int(self.warps.members.sum()), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
+        flying = int(self.port.port[:, port.IN_FLIGHT].sum())
         return (
-            f"{self.trace.path}: kernel {launch.name} must end, but at cycle {int(self.clock[0])} nothing happens any more:"
-            f" {live} warps live, {held} of them at a barrier, {int(self.port.port[:, port.IN_FLIGHT].sum())} requests"
+            f"{self.trace.path}: kernel {launch.name} must end, but at cycle {int(self.clock[0])} nothing happens"
+            f" any more: {live} warps live, {held} of them at a barrier, {flying} requests"
             " under way"
         )

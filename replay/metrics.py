@@ -20,6 +20,21 @@ Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instance
 CYCLE_COUNTERS = ("issue_cycles", "busy_cycles", "warp_cycles", "lane_cycles", "shared_cycles", "bank_conflict_cycles",
                   "blocked_cycles")  # fmt: skip
 
+# Zatel's Table I, as Vulkan-Sim computes it; the name of its statistic is in brackets.
+DEFINITIONS = {
+    "gpu_cycles": "Core cycles from the first launch to the last warp's end, launch latency included (gpu_sim_cycle)",
+    "gpu_ipc": "Instructions of active threads / gpu_cycles (gpu_ipc)",
+    "l1d_miss_rate": "L1D sector accesses that did not hit / all, reads and writes, RT unit included; a read that"
+    " joins an outstanding miss is a miss, as with Vulkan-Sim's streaming L1 (L1D_total_cache_miss_rate)",
+    "l2_miss_rate": "L2 sector or line misses / accesses; a read that joins an outstanding miss is an access but no"
+    " miss (L2_total_cache_miss_rate)",
+    "rt_efficiency": "Mean over warp-traces of the active lanes' cycles until their last record / (32 x the warp's"
+    " cycles in the RT unit) (rt_avg_efficiency)",
+    "dram_efficiency": "Mean over channels of data ticks / ticks with a request or a running bank timer, 0 for a"
+    " channel that was never active (dram_eff)",
+    "bandwidth_utilisation": "Mean over channels of data ticks / all DRAM ticks (bwutil)",
+}
+
 
 @dataclass
 class Result:
@@ -78,28 +93,19 @@ def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[st
     cycles = max(replay.end_cycles.values(), default=0)
     total = {unit: {name: int(v.sum()) for name, v in values.items()} for unit, values in counters.items()}
     sm, rt = total["sm"], total["rt_unit"]
-    yield "gpu_cycles", entry(cycles, "cycles", "sum", "Core cycles from the first launch to the last warp's end, launch "
-                              "latency included (gpu_sim_cycle)")  # fmt: skip
-    yield "gpu_ipc", entry(ratio(sm["thread_instructions"], cycles), "thread-instructions/cycle", "ratio",
-                           "Instructions of active threads / gpu_cycles (gpu_ipc)")  # fmt: skip
-    misses, accesses = l1_misses(total["l1d"])
-    yield "l1d_miss_rate", entry(ratio(misses, accesses), "1", "ratio", "L1D sector accesses, reads and writes, RT unit "
-                                 "included, that did not hit / all; a read that joins an outstanding miss is a miss, as "
-                                 "with Vulkan-Sim's streaming L1 (L1D_total_cache_miss_rate)")  # fmt: skip
-    misses, accesses = l2_misses(total["l2"])
-    yield "l2_miss_rate", entry(ratio(misses, accesses), "1", "ratio", "L2 sector misses (line or sector) / accesses; a "
-                                "read that joins an outstanding miss is an access but no miss "
-                                "(L2_total_cache_miss_rate)")  # fmt: skip
+    yield "gpu_cycles", entry(cycles, "cycles", "sum", DEFINITIONS["gpu_cycles"])
+    ipc = ratio(sm["thread_instructions"], cycles)
+    yield "gpu_ipc", entry(ipc, "thread-instructions/cycle", "ratio", DEFINITIONS["gpu_ipc"])
+    yield "l1d_miss_rate", entry(ratio(*l1_misses(total["l1d"])), "1", "ratio", DEFINITIONS["l1d_miss_rate"])
+    yield "l2_miss_rate", entry(ratio(*l2_misses(total["l2"])), "1", "ratio", DEFINITIONS["l2_miss_rate"])
     efficiency = ratio(rt["efficiency_sum"] / rt_unit.EFFICIENCY_UNIT, rt["warps"])
-    yield "rt_efficiency", entry(efficiency, "1", "mean", "Mean over warp-traces of the active lanes' cycles until their "
-                                 "last record / (32 x the warp's cycles in the RT unit) (rt_avg_efficiency)")  # fmt: skip
+    yield "rt_efficiency", entry(efficiency, "1", "mean", DEFINITIONS["rt_efficiency"])
     memory = counters["dram"]
-    yield "dram_efficiency", entry(mean_ratio(memory["data_ticks"], memory["active_ticks"]), "1", "mean",
-                                   "Mean over channels of data ticks / ticks with a request or a running bank timer "
-                                   "(dram_eff); a channel never active counts as 0")  # fmt: skip
-    ticks = cycles * replay.gpu.dram.clock_khz / replay.gpu.sm.clock_khz
-    yield "bandwidth_utilisation", entry(mean_ratio(memory["data_ticks"], np.full(replay.gpu.memory.count, ticks)), "1",
-                                         "mean", "Mean over channels of data ticks / all DRAM ticks (bwutil)")  # fmt: skip
+    efficiency = mean_ratio(memory["data_ticks"], memory["active_ticks"])
+    yield "dram_efficiency", entry(efficiency, "1", "mean", DEFINITIONS["dram_efficiency"])
+    ticks = np.full(replay.gpu.memory.count, cycles * replay.gpu.dram.clock_khz / replay.gpu.sm.clock_khz)
+    utilisation = mean_ratio(memory["data_ticks"], ticks)
+    yield "bandwidth_utilisation", entry(utilisation, "1", "mean", DEFINITIONS["bandwidth_utilisation"])
     yield from more_metrics(replay, total, cycles)
 
 

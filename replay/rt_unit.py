@@ -290,9 +290,9 @@ def choose(state: RtUnit, sm: int) -> int:
     slot = state.slot
     best, age = -1, FAR
     for at in range(sm * MAX_WARPS, sm * MAX_WARPS + state.warps):
-        if slot[at, WARP] >= 0 and slot[at, AGE] < age:
-            if slot[at, ASKING] or slot[at, QUEUE_HEAD] != slot[at, QUEUE_TAIL]:
-                best, age = at, slot[at, AGE]
+        asks = slot[at, ASKING] != 0 or slot[at, QUEUE_HEAD] != slot[at, QUEUE_TAIL]
+        if slot[at, WARP] >= 0 and slot[at, AGE] < age and asks:
+            best, age = at, slot[at, AGE]
     return best
 
 
@@ -361,9 +361,9 @@ def complete_one(state: RtUnit, sm: int, now: int) -> int:
     unit, slot = state.unit, state.slot
     done, age = -1, FAR
     for at in range(sm * MAX_WARPS, sm * MAX_WARPS + state.warps):
-        if slot[at, WARP] >= 0 and slot[at, OPEN] == 0 and slot[at, DELAYED] == 0 and slot[at, STORES] == 0:
-            if slot[at, AGE] < age and unit[sm, SENDING] != at and slot[at, QUEUE_HEAD] == slot[at, QUEUE_TAIL]:
-                done, age = at, slot[at, AGE]
+        left = slot[at, OPEN] | slot[at, DELAYED] | slot[at, STORES] | (slot[at, QUEUE_TAIL] - slot[at, QUEUE_HEAD])
+        if slot[at, WARP] >= 0 and left == 0 and slot[at, AGE] < age and unit[sm, SENDING] != at:
+            done, age = at, slot[at, AGE]
     if done < 0:
         return -1
     warp = slot[done, WARP]

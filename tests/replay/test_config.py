@@ -78,7 +78,7 @@ def test_scaling_divides_sms_controllers_and_l2() -> None:
     assert scaled.l2_sets_per_slice == gpu.l2_sets_per_slice
     assert dataclasses.replace(scaled, name=gpu.name, sm=gpu.sm, memory=gpu.memory, l2=gpu.l2) == gpu
     assert gpu.scaled(1) == gpu
-    with pytest.raises(UserError, match="scaling factor 4 must divide sm.count"):
+    with pytest.raises(UserError, match=r"scaling factor 4 must divide sm\.count"):
         gpu.scaled(4)
 
 

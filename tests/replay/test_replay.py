@@ -43,7 +43,7 @@ def same(first: Result, second: Result) -> None:
     assert first.summary == second.summary
     for name in ("counters", "timeline", "pixels"):
         one, other = getattr(first, name), getattr(second, name)
-        for column in one:
+        for column in one or {}:
             assert np.array_equal(one[column], other[column]), (name, column)
 
 
@@ -150,7 +150,7 @@ def test_a_replay_without_progress_ends(micro: Callable[..., Path], op: type, lo
     trace = open_trace(micro([op(), load_op(), op(wait=1)], [2, 2], lambda warp, visit, index, lane: 4096 + 4 * lane))
     replay = Replay(trace, gpu, 10, 1, read_characterisation(trace, None))
     replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] = 0
-    with pytest.raises(UserError, match="kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
+    with pytest.raises(UserError, match=r"kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
         replay.run(lambda retired, total: None)
 
 
@@ -159,5 +159,5 @@ def test_wrong_settings_are_refused(generated: Path, gpu: Gpu) -> None:
         simulate(generated, gpu, quantum=91)
     with pytest.raises(UserError, match="threads must be at least 1"):
         simulate(generated, gpu, threads=0)
-    with pytest.raises(UserError, match="needs 16384 registers a CTA, but an SM has sm.registers = 1024"):
+    with pytest.raises(UserError, match=r"needs \d+ registers a CTA, but an SM has sm\.registers = 1024"):
         simulate(generated, gpu.with_values(["sm.registers=1024", "sm.warps=63"]))
