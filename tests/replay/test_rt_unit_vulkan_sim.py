@@ -1,0 +1,108 @@
+"""The RT unit with perfect memory against Vulkan-Sim's own, cycle by cycle (``reference/vulkan-sim.md`` 1.4 and 3)."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replay import gpu_description, l1, port, rt_unit
+from replay.bits import FAR, entry_point
+from replay.l1 import L1
+from replay.port import Port
+from replay.rt_unit import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
+from tests.replay.vulkan_sim import WarpTrace, read_dump, to_records
+
+WARPS = 122  # in the file
+# Of 122 warps, those with the same start, end and latency of every lane. A number that rises is good news: raise it.
+EXACT_WARPS = 71
+EXACT_LANES = 2_209
+
+
+@entry_point
+def run_unit(
+    state: RtUnit, caches: L1, ports: Port, records: Records, sm: int, warps: np.ndarray, arrival: np.ndarray,
+    row_of: np.ndarray, found: np.ndarray,
+) -> None:  # fmt: skip
+    """Drive one SM's unit alone with ``warps`` (operations) in order of arrival, through the cycles it asks for.
+
+    row_of  int64[len(warps)]: scratch, the unit's row that holds a warp.
+    found   int64[operations, 2 + 32]: cycle accepted, cycle completed, cycle each lane finished.
+    """
+    now = following = 0
+    while now < FAR:
+        while following < warps.size and arrival[warps[following]] <= now:
+            rt_unit.enqueue(state, sm, now, following, warps[following])
+            following += 1
+        finished = rt_unit.cycle(state, caches, ports, records, sm, now)
+        for row in range(sm * MAX_WARPS, (sm + 1) * MAX_WARPS):
+            if state.slot[row, WARP] >= 0:
+                row_of[state.slot[row, WARP]] = row
+        if finished >= 0:
+            row, operation = row_of[finished], warps[finished]
+            found[operation, 0], found[operation, 1] = state.slot[row, START], now
+            for lane in range(LANES):
+                found[operation, 2 + lane] = state.lane[FINISHED_AT, row * LANES + lane]
+        now = state.unit[sm, NEXT_CYCLE]
+        if following < warps.size:
+            now = min(now, arrival[warps[following]])
+
+
+def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
+    """What ``run_unit`` finds for every warp of a dump with perfect memory, and the units' state."""
+    gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
+    sms = max(warp.sm for warp in warps) + 1
+    state, records = rt_unit.make_state(gpu.rt, sms), to_records(warps)
+    caches, ports = l1.make_state(gpu.l1, sms, 16), port.make_state(gpu.interconnect, sms)
+    arrival = np.array([warp.arrival_cycle for warp in warps])
+    found = np.zeros((len(warps), 2 + LANES), np.int64)
+    for sm in range(sms):
+        mine = np.array([index for index, warp in enumerate(warps) if warp.sm == sm], np.int64)
+        run_unit(state, caches, ports, records, sm, mine, arrival, np.zeros_like(mine), found)
+    return found, state
+
+
+@pytest.fixture(scope="module")
+def perfect(data: Path) -> tuple[list[WarpTrace], np.ndarray, RtUnit]:
+    warps = read_dump(data / "reference/vulkansim/box32_perfect.txt.xz")
+    assert len(warps) == WARPS
+    return warps, *replay_dump(warps)
+
+
+def latencies(warp: WarpTrace, found: np.ndarray) -> dict[int, int]:
+    return {lane: int(found[2 + lane] - found[0]) for lane in warp.records}
+
+
+def test_warps_are_accepted_in_the_dumps_cycles(perfect: tuple) -> None:
+    warps, found, _ = perfect
+    assert [warp.start_cycle for warp in warps] == found[:, 0].tolist()
+
+
+def test_warps_and_lanes_that_end_in_the_dumps_cycles(perfect: tuple) -> None:
+    warps, found, _ = perfect
+    exact_lanes = exact_warps = 0
+    for warp, row in zip(warps, found, strict=True):
+        lanes = latencies(warp, row)
+        exact_lanes += sum(warp.latency[lane] == cycles for lane, cycles in lanes.items())
+        exact_warps += warp.end_cycle == row[1] and lanes == warp.latency
+    assert (exact_warps, exact_lanes) == (EXACT_WARPS, EXACT_LANES)
+
+
+def test_no_warp_is_far_from_the_dump(perfect: tuple) -> None:
+    warps, found, _ = perfect
+    for warp, row in zip(warps, found, strict=True):
+        assert abs(int(row[1] - row[0]) - (warp.end_cycle - warp.start_cycle)) <= 18
+
+
+def test_efficiency_is_that_of_the_dump(perfect: tuple) -> None:
+    warps, _, state = perfect
+    theirs = np.mean([sum(w.latency.values()) / (32 * (w.end_cycle - w.start_cycle)) for w in warps])
+    ours = state.stats[:, rt_unit.EFFICIENCY].sum() / rt_unit.EFFICIENCY_UNIT / state.stats[:, rt_unit.WARPS_DONE].sum()
+    assert ours == pytest.approx(theirs, abs=0.005)
+
+
+def test_every_record_is_delivered_once(perfect: tuple) -> None:
+    warps, _, state = perfect
+    records = sum(len(lane) for warp in warps for lane in warp.records.values())
+    assert state.stats[:, rt_unit.RECORDS].sum() == records
+    hits = sum(kind == 5 for warp in warps for lane in warp.records.values() for _, _, kind in lane)
+    assert state.stats[:, rt_unit.STORES_SENT].sum() == hits

@@ -1,0 +1,69 @@
+"""Vulkan-Sim's dumps of its RT unit (``reference/vulkan-sim.md`` 3), read into what ``replay.rt_unit`` takes."""
+
+import lzma
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from formats.trace import NODE_KINDS
+from replay import rt_unit
+from replay.rt_unit import Records
+
+TRIANGLE_HIT = 5
+# Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit
+KINDS = tuple(
+    NODE_KINDS.index(name)
+    for name in ("header", "internal", "instance", "descriptor", "triangle", "triangle", "procedural")
+)
+
+
+@dataclass
+class WarpTrace:
+    """One ``A`` line with its lanes' records, and the ``D`` line that ends it; ``latency`` is per active lane."""
+
+    sm: int
+    uid: int
+    arrival_cycle: int
+    records: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # lane: (address, bytes, type)
+    start_cycle: int = -1
+    end_cycle: int = -1
+    latency: dict[int, int] = field(default_factory=dict)
+
+
+def read_dump(path: Path) -> list[WarpTrace]:
+    """The warps of a dump in order of arrival."""
+    warps: dict[int, WarpTrace] = {}
+    with lzma.open(path, "rt") as lines:
+        for line in lines:
+            kind, *words = line.split()
+            if kind == "A":
+                current = WarpTrace(int(words[0]), int(words[2]), int(words[3]))
+                warps[current.uid] = current
+            elif kind == "T":
+                records = [tuple(word.split(":")) for word in words[9:] if not word.startswith("S")]
+                current.records[int(words[0])] = [(int(a, 16), int(b), int(c)) for a, b, c in records]
+            elif kind == "D":
+                done = warps[int(words[2])]
+                done.start_cycle, done.end_cycle = int(words[3]), int(words[4])
+                done.latency = {int(lane): int(cycles) for lane, cycles in (w.split(":") for w in words[5:])}
+    return sorted(warps.values(), key=lambda warp: (warp.arrival_cycle, warp.sm))
+
+
+def to_records(warps: list[WarpTrace]) -> Records:
+    """The warps as operations 0, 1, ... of the RT unit; a node per different (address, bytes, kind)."""
+    nodes: dict[tuple[int, int, int], int] = {}
+    lane, first_ray, first_node, node = [], [0], [0], []
+    for warp in warps:
+        for index, records in sorted(warp.records.items()):
+            lane.append(index)
+            for address, size, kind in records:
+                number = nodes.setdefault((address, size, KINDS[kind]), len(nodes))
+                node.append(number | (kind == TRIANGLE_HIT) << 31)
+            first_node.append(len(node))
+        first_ray.append(len(lane))
+    address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes, strict=True))
+    return Records(
+        np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
+        np.array(node, np.uint32), rt_unit.node_info(address, size, kinds),
+    )  # fmt: skip
