@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
         "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
     )
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
-                      help="change a value of the description, such as scheduler.policy=lrr; may be repeated")  # fmt: skip
+                      help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
     made.add_argument(
         "--scale",
         type=int,
