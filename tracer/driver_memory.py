@@ -32,6 +32,7 @@ class Shape:
 
     @property
     def ctas(self) -> int:
+        """CTAs of the launch."""
         return self.grid[0] * self.grid[1] * self.grid[2]
 
     @property

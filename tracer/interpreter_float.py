@@ -17,6 +17,7 @@ Handler = Callable[[Lanes, Instruction], None]
 
 
 def as_float(bits: np.ndarray) -> np.ndarray:
+    """Bits as floats."""
     return bits.view(FLOATS[8 * bits.itemsize])
 
 
@@ -33,11 +34,13 @@ def flushed(bits: np.ndarray) -> np.ndarray:
 
 
 def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
+    """Operand ``index`` as floats, flushed under .ftz."""
     bits = w.read(i.operands[index], name)
     return as_float(flushed(bits) if "ftz" in i.modifiers and name == "f32" else bits)
 
 
 def write(w: Lanes, i: Instruction, value: np.ndarray) -> None:
+    """Assign a float result: canonical NaN, then .ftz and .sat."""
     w.write(i.operands[0], finished(i, as_bits(value)))
 
 
@@ -104,6 +107,7 @@ def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler
 
 
 def run_fma(w: Lanes, i: Instruction) -> None:
+    """fma, mad: one rounding."""
     name = type_names(i)[-1]
     a, b, c = (read(w, i, index, name) for index in (1, 2, 3))
     rounding = directed_rounding(i)
@@ -111,6 +115,7 @@ def run_fma(w: Lanes, i: Instruction) -> None:
 
 
 def run_min_max(w: Lanes, i: Instruction) -> None:
+    """min, max: a number wins over NaN (unless .NaN), -0 is below +0."""
     name = type_names(i)[-1]
     a, b = read(w, i, 1, name), read(w, i, 2, name)
     result = a.copy()
@@ -126,6 +131,7 @@ def run_min_max(w: Lanes, i: Instruction) -> None:
 
 
 def run_sign(w: Lanes, i: Instruction) -> None:
+    """neg, abs, copysign: the sign bit alone."""
     name = type_names(i)[-1]
     bits = read(w, i, 1, name).view(UNSIGNED[TYPES[name]])
     sign = bits.dtype.type(1 << TYPES[name] - 1)
@@ -138,6 +144,7 @@ def run_sign(w: Lanes, i: Instruction) -> None:
 
 
 def run_testp(w: Lanes, i: Instruction) -> None:
+    """testp: the class of a float."""
     name = type_names(i)[-1]
     value = as_float(w.read(i.operands[1], name))
     size, tiny = np.abs(value), np.finfo(value.dtype).tiny
@@ -169,6 +176,7 @@ def compare(i: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def run_root(w: Lanes, i: Instruction) -> None:
+    """sqrt, rcp: correctly rounded; rsqrt: through f64."""
     name = type_names(i)[-1]
     a = read(w, i, 1, name)
     with np.errstate(all="ignore"):
@@ -240,6 +248,7 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def run_function(w: Lanes, i: Instruction) -> None:
+    """sin, cos, ex2, lg2, tanh."""
     with np.errstate(all="ignore"):
         write(w, i, FUNCTIONS[i.opcode](read(w, i, 1, "f32").astype(np.float64)).astype(np.float32))
 

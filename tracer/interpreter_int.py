@@ -38,6 +38,7 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
 
 
 def run_mul_mad(w: Lanes, i: Instruction) -> None:
+    """mul, mad and their 24-bit forms: low, high or wide part of the product."""
     name = type_names(i)[-1]
     width = TYPES[name]
     a, b = numbers(w, i, 1, name), numbers(w, i, 2, name)
@@ -64,6 +65,7 @@ def _remainder(a: int, b: int) -> int:
 
 
 def run_shift(w: Lanes, i: Instruction) -> None:
+    """shl, shr: amounts of the width or more shift everything out."""
     name = type_names(i)[-1]
     amounts = numbers(w, i, 2, "u32")
     values = numbers(w, i, 1, name)
@@ -75,6 +77,7 @@ def run_shift(w: Lanes, i: Instruction) -> None:
 
 
 def run_funnel(w: Lanes, i: Instruction) -> None:
+    """shf: 64 bits {b, a} shifted, the high (.l) or low (.r) word kept."""
     a, b, c = (numbers(w, i, k, "u32") for k in (1, 2, 3))
     by = [min(s, 32) if "clamp" in i.modifiers else s % 32 for s in c]
     both = [high << 32 | low for low, high in zip(a, b, strict=True)]
@@ -99,6 +102,7 @@ def run_count(w: Lanes, i: Instruction) -> None:
 
 
 def run_reverse(w: Lanes, i: Instruction) -> None:
+    """brev."""
     width = TYPES[type_names(i)[-1]]
     put(w, i, [int(f"{v:0{width}b}"[::-1], 2) for v in numbers(w, i, 1, f"u{width}")], width)
 
@@ -118,6 +122,7 @@ def run_bfe(w: Lanes, i: Instruction) -> None:
 
 
 def run_bfi(w: Lanes, i: Instruction) -> None:
+    """bfi: the low bits of a replace those of b at a position."""
     width = TYPES[type_names(i)[-1]]
     name = f"u{width}"
     results = []
@@ -130,6 +135,7 @@ def run_bfi(w: Lanes, i: Instruction) -> None:
 
 
 def run_bmsk(w: Lanes, i: Instruction) -> None:
+    """bmsk: ones at a position."""
     pos, length = numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32")
     if "wrap" in i.modifiers:
         pos, length = [p % 32 for p in pos], [n % 32 for n in length]
@@ -137,6 +143,7 @@ def run_bmsk(w: Lanes, i: Instruction) -> None:
 
 
 def run_lop3(w: Lanes, i: Instruction) -> None:
+    """lop3: any function of three bits, by its truth table."""
     table = i.operands[4]
     assert isinstance(table, Immediate)
     results = [
@@ -147,6 +154,7 @@ def run_lop3(w: Lanes, i: Instruction) -> None:
 
 
 def run_prmt(w: Lanes, i: Instruction) -> None:
+    """prmt: each result byte is one of eight, or its sign."""
     results = []
     for a, b, c in zip(*(numbers(w, i, k, "u32") for k in (1, 2, 3)), strict=True):
         data = (b << 32 | a).to_bytes(8, "little")
@@ -157,6 +165,7 @@ def run_prmt(w: Lanes, i: Instruction) -> None:
 
 
 def run_select(w: Lanes, i: Instruction) -> None:
+    """selp, slct."""
     name = next(m for m in i.modifiers if m in TYPES)
     if i.opcode == "selp":
         where = w.read(i.operands[3], "pred")
@@ -194,6 +203,7 @@ def _combine(w: Lanes, i: Instruction, value: np.ndarray) -> np.ndarray:
 
 
 def run_setp(w: Lanes, i: Instruction) -> None:
+    """setp: p = (a cmp b) op c, and q = !(a cmp b) op c."""
     value = comparison(w, i, type_names(i)[-1])
     target = i.operands[0]
     if isinstance(target, Pair):
@@ -205,12 +215,14 @@ def run_setp(w: Lanes, i: Instruction) -> None:
 
 
 def run_set(w: Lanes, i: Instruction) -> None:
+    """set: all ones, or 1.0, where the comparison holds."""
     out, name = type_names(i)
     truth = 0x3F800000 if out == "f32" else BITS_32
     w.write(i.operands[0], np.where(_combine(w, i, comparison(w, i, name)), np.uint32(truth), np.uint32(0)))
 
 
 def run_mov(w: Lanes, i: Instruction) -> None:
+    """mov, also packing and unpacking of vectors."""
     name = type_names(i)[-1]
     width = TYPES[name]
     target, source = i.operands
@@ -241,12 +253,14 @@ def run_predicate_logic(w: Lanes, i: Instruction) -> None:
 
 
 def run_cvta(w: Lanes, i: Instruction) -> None:
+    """cvta: shared addresses are offsets, all other spaces are generic already."""
     name = type_names(i)[-1]
     base = w.machine("shared_base") if "shared" in i.modifiers else 0
     put(w, i, [v - base if "to" in i.modifiers else v + base for v in numbers(w, i, 1, name)], TYPES[name])
 
 
 def run_isspacep(w: Lanes, i: Instruction) -> None:
+    """isspacep: shared and local are ranges, global is the rest."""
     address = numbers(w, i, 1, "u64")
     shared = [0 <= a - w.machine("shared_base") < w.machine("shared_bytes") for a in address]
     local = [0 <= a - w.machine("local_base") < w.machine("local_total_bytes") for a in address]
@@ -257,6 +271,7 @@ def run_isspacep(w: Lanes, i: Instruction) -> None:
 
 
 def run_cvt(w: Lanes, i: Instruction) -> None:
+    """cvt, in ``interpreter_float``."""
     interpreter_float.run_cvt(w, i)
 
 

@@ -97,6 +97,7 @@ def lane_variable(w: Lanes, operand: Operand | None) -> tuple[np.ndarray, int] |
 
 
 def run_ld(w: Lanes, i: Instruction, memory: Memory) -> None:
+    """ld: const and parameters are not recorded."""
     name, space = type_names(i)[-1], space_of(i)
     width = TYPES[name]
     targets = elements(i.operands[0])
@@ -121,6 +122,7 @@ def run_ld(w: Lanes, i: Instruction, memory: Memory) -> None:
 
 
 def run_st(w: Lanes, i: Instruction, memory: Memory) -> None:
+    """st: lanes write in order."""
     name, space = type_names(i)[-1], space_of(i)
     width = TYPES[name]
     sources = elements(i.operands[1])
@@ -141,6 +143,7 @@ def run_st(w: Lanes, i: Instruction, memory: Memory) -> None:
 
 
 def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:
+    """atom, red: one lane after the other, lowest first."""
     name, space = type_names(i)[-1], space_of(i)
     width = TYPES[name]
     first = int(i.opcode == "atom")
@@ -187,6 +190,7 @@ def run_filter(w: Lanes, i: Instruction, memory: Memory, selected: np.ndarray) -
 
 
 def run_shfl(w: Lanes, i: Instruction) -> None:
+    """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
     a, b, c = (numbers(w, i, k, "u32") for k in (1, 2, 3))
     executing = w.executing()
     mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
@@ -206,6 +210,7 @@ def run_shfl(w: Lanes, i: Instruction) -> None:
 
 
 def run_vote(w: Lanes, i: Instruction) -> None:
+    """vote over the lanes that execute it."""
     lanes = w.executing()
     holds = w.read(i.operands[1], "pred") & lanes
     if "ballot" in i.modifiers:
@@ -217,10 +222,12 @@ def run_vote(w: Lanes, i: Instruction) -> None:
 
 
 def run_activemask(w: Lanes, i: Instruction) -> None:
+    """The lanes that execute it."""
     w.write(i.operands[0], np.full(LANES, mask_of(w.executing()), np.uint32))
 
 
 def run_match(w: Lanes, i: Instruction) -> None:
+    """match: the executing lanes that hold the same value."""
     value, lanes = w.read(i.operands[1], type_names(i)[-1]), w.executing()
     same = np.array([mask_of((value == one) & lanes) for one in value], np.uint32)
     target = i.operands[0]
@@ -234,6 +241,7 @@ def run_match(w: Lanes, i: Instruction) -> None:
 
 
 def run_redux(w: Lanes, i: Instruction) -> None:
+    """redux: a reduction over the lanes that execute it."""
     name = type_names(i)[-1]
     values = [v for v, on in zip(numbers(w, i, 1, name), w.executing(), strict=True) if on]
     if not values:

@@ -220,6 +220,7 @@ class Control:
         self.go(after)
 
     def trace(self, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+        """A trace call: ray and payload into the next frame, results out of it."""
         e = self.e
         store_trace(e, i, self.call_lanes(after))
         self.suspend(TRACE, after)
@@ -229,6 +230,7 @@ class Control:
         self.go(after)
 
     def report(self, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+        """A reported intersection, and whether it was accepted."""
         e = self.e
         assert i.call is not None
         store_report(e, i, self.call_lanes(after))
@@ -263,6 +265,7 @@ class Control:
         e.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {32 * min(size, place[1])}, i1 false)")
 
     def trap(self, after: int | None) -> None:
+        """The launch ends here for the first lane that executes it."""
         e = self.e
         self.call_lanes(after)
         bits = e.op(f"bitcast <32 x i1> {e.lanes()} to i32")

@@ -84,6 +84,7 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
 
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
+    """min, max; .relu also clamps at 0."""
     name = type_names(i)[-1]
     width = TYPES[name]
     kind = INT[width]

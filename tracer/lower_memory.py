@@ -167,6 +167,7 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 
 def lower_st(e: Emitter, i: Instruction) -> None:
+    """st: scatters, lanes in order."""
     name, space = type_names(i)[-1], space_of(i)
     width, sources = TYPES[name], elements(i.operands[1])
     if lane_variable(e, i.operands[0]):

@@ -27,6 +27,7 @@ def row(e: Emitter, base: str, offset_bytes: int) -> str:
 
 
 def load_row(e: Emitter, base: str, offset_bytes: int) -> str:
+    """A row of 32 words."""
     return e.op(f"load <32 x i32>, ptr {row(e, base, offset_bytes)}, align 64")
 
 
@@ -39,6 +40,7 @@ def store_row(e: Emitter, base: str, offset_bytes: int, value: str, lanes: str) 
 
 
 def frame_row(e: Emitter, field: str) -> str:
+    """A field of the running program's trace call."""
     return load_row(e, view_word(e, "frame"), FIELD[field] * ROW_BYTES)
 
 

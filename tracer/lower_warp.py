@@ -67,6 +67,7 @@ def lower_vote(e: Emitter, i: Instruction) -> None:
 
 
 def lower_activemask(e: Emitter, i: Instruction) -> None:
+    """activemask: the lanes that execute it."""
     e.write(i.operands[0], e.splat(active_bits(e), "i32"), 32)
 
 

@@ -61,6 +61,7 @@ class MemorySink:
     _parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def put(self, table: str, columns: dict[str, Any]) -> None:
+        """Count rows, and keep copies of them."""
         first = next(iter(columns.values()))
         self.rows[table] = self.rows.get(table, 0) + len(first)
         if self.keep:
