@@ -1,0 +1,27 @@
+"""Slow, obvious twins of the replay's small rules: lists and dicts, no numba."""
+
+Sectors = dict[int, int]
+
+
+def pick(ready: set[int], last: int | None, policy: str) -> int:
+    """Age rank of the warp to issue from: 0 is the oldest."""
+    if policy == "gto":
+        return last if last is not None and last in ready else min(ready)
+    after = -1 if last is None else last
+    later = [rank for rank in sorted(ready) if rank > after]
+    return later[0] if later else min(ready)
+
+
+def sectors(addresses: list[int], size: int) -> Sectors:
+    """Sector -> mask of the bytes the lanes touch in it."""
+    touched: Sectors = {}
+    for address in addresses:
+        for byte in range(address, address + size):
+            touched[byte // 32] = touched.get(byte // 32, 0) | 1 << byte % 32
+    return dict(sorted(touched.items()))
+
+
+def bank_cycles(addresses: list[int], size: int) -> int:
+    """Most different 4 B words that one of 32 banks has to give."""
+    words = {word for address in addresses for word in range(address // 4, (address + size - 1) // 4 + 1)}
+    return max(sum(word % 32 == bank for word in words) for bank in range(32))
