@@ -1,0 +1,63 @@
+"""The warp schedulers against their slow twin: random joins, leaves and ready warps."""
+
+import numpy as np
+import pytest
+
+from replay import gpu_description, scheduler
+from replay.bits import entry_point
+from replay.scheduler import Warps
+from tests.reference.scheduler_slow import SlowScheduler
+
+JOIN, LEAVE, CHOOSE = range(3)
+WARPS = 32
+SM = 1
+
+
+@entry_point
+def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, chosen: np.ndarray) -> None:
+    """``argument`` is a warp, or for CHOOSE the ready warps of the scheduler 2 as a mask of warps."""
+    row = sm * state.schedulers + 2
+    for step in range(operation.size):
+        if operation[step] == JOIN:
+            scheduler.join(state, sm, argument[step])
+        elif operation[step] == LEAVE:
+            scheduler.leave(state, sm, argument[step])
+        else:
+            state.ready[row] = 0
+            for warp in range(state.warps):
+                if (argument[step] >> warp) & 1:
+                    scheduler.set_ready(state, sm, warp)
+            last = state.last[row]
+            rank = state.warp[sm * state.warps + last, scheduler.RANK] if last >= 0 else -1
+            chosen[step] = state.member[row, scheduler.pick(state.ready[row], rank, state.greedy)]
+            state.last[row] = chosen[step]
+
+
+@pytest.mark.parametrize("policy", ["gto", "lrr"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    spec = gpu_description.load("rtx2060", [f"scheduler.policy={policy}"]).scheduler
+    state, twin = scheduler.make_state(spec, 2, WARPS), SlowScheduler(policy)
+    mine = [warp for warp in range(WARPS) if warp % spec.count == 2]
+    operation, argument, expected = [], [], []
+    for _ in range(3000):
+        absent = [warp for warp in mine if warp not in twin.by_age]
+        choice = rng.random()
+        if absent and (choice < 0.1 or not twin.by_age):
+            warp = int(rng.choice(absent))
+            twin.join(warp)
+            row = (JOIN, warp, -1)
+        elif choice < 0.18 and twin.by_age:
+            warp = int(rng.choice(twin.by_age))
+            twin.leave(warp)
+            row = (LEAVE, warp, -1)
+        else:
+            ready = {warp for warp in twin.by_age if rng.random() < 0.5} or {twin.by_age[-1]}
+            row = (CHOOSE, sum(1 << warp for warp in ready), twin.choose(ready))
+        for column, value in zip((operation, argument, expected), row, strict=True):
+            column.append(value)
+    chosen = np.full(len(operation), -1, np.int64)
+    drive(state, SM, np.array(operation), np.array(argument), chosen)
+    assert chosen.tolist() == expected
+    assert state.member[SM * spec.count + 2, : len(twin.by_age)].tolist() == twin.by_age
