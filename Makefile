@@ -1,11 +1,11 @@
-# The verbs of Rayplay. Every rule is file -> file; choose with SCENE= WORKLOAD= SIZE= SAMPLES= GPU= FRACTION=.
+# The verbs of Rayplay, file -> file. SCENE= WORKLOAD= SIZE= SAMPLES= GPU= FRACTION= choose.
 
-SCENE ?= cornell
+SCENE ?= wknd
 WORKLOAD ?= path-tracing
-SIZE ?= 128x128
-SAMPLES ?= 1
+SIZE ?= 192x128
+SAMPLES ?= 2
 GPU ?= rtx2060
-FRACTION ?= 0.1
+FRACTION ?=
 PYTHON ?= python3
 
 BIN := .venv/bin
@@ -26,10 +26,11 @@ help: ## list the verbs
 
 setup: $(SETUP) ## create the environment in .venv
 trace: $(TRACE)/manifest.json ## scene -> traces/NAME.trace and its picture
-replay: $(RESULT)/summary.json ## trace -> cycles: print the metrics of the trace on GPU
-	@$(BIN)/python -m formats show $(RESULT)
-zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the pixels, beside the full simulation
-report: ## everything at once: both GPUs, the prediction on each, one picture
+replay: $(RESULT)/summary.json ## trace -> cycles and the metrics on GPU
+	@echo "python -m formats show $(RESULT)   says what each figure means"
+zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the pixels (the paper's equation 1 without it)
+	@echo "$(PREDICTION)/overview.png shows it"
+report: ## both GPUs, and the prediction beside the full simulation on each
 	@$(MAKE) --no-print-directory replay zatel GPU=mobile
 	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
 
@@ -51,7 +52,7 @@ $(RESULT)/summary.json: $(TRACE)/manifest.json | $(SETUP)
 	$(BIN)/python -m replay $(TRACE) --gpu $(GPU) --out $(RESULT)
 
 $(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(SETUP)
-	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) --fraction $(FRACTION) --against $(RESULT) --out $(PREDICTION)
+	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) $(if $(FRACTION),--fraction $(FRACTION)) --against $(RESULT) --out $(PREDICTION)
 
 test: $(SETUP_TEST) ## create the environment and pass the tests
 	$(BIN)/python -m pytest -n 2 -q
