@@ -10,6 +10,13 @@ from numba.extending import intrinsic
 
 I64 = ir.IntType(64)
 
+# Functions that only compiled code calls have no wrapper for Python, which halves the time to compile them; the
+# cached code of an entry point holds those it calls.
+_NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+_CACHED: Any = {"cache": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+compiled: Any = njit(**_NO_WRAPPERS)
+entry_point: Any = njit(**_CACHED)
+
 
 @intrinsic
 def _call_program(typing_context: Any, address: Any, machine: Any, activation: Any) -> Any:
@@ -51,7 +58,7 @@ call_traversal: Any = _call_traversal
 as_pointer: Any = _as_pointer
 
 
-@njit(cache=True)
+@compiled
 def borrowed(array: np.ndarray) -> np.ndarray:
     """The same array without an owner: numba counts owners with atomic instructions at every call, which would take
     half of the time of short warps. The caller keeps the original alive."""

@@ -1,9 +1,8 @@
 """CTAs one after another, the warps of a CTA in turn from barrier to barrier, until the record buffers are full."""
 
 import numpy as np
-from numba import njit
 
-from tracer.driver_calls import borrowed, call_program
+from tracer.driver_calls import borrowed, call_program, compiled, entry_point
 from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
 from tracer.driver_warp import (
@@ -46,7 +45,7 @@ M_SUSPEND_BARRIER = MACHINE["suspend_barrier"]
 M_SUSPEND_COUNT = MACHINE["suspend_count"]
 
 
-@njit(cache=True)
+@entry_point
 def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndarray) -> None:
     """Set up the next CTA: its index, empty shared memory, every warp at the entry."""
     cta = progress[NEXT_CTA]
@@ -64,7 +63,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
     progress[IN_CTA], progress[NEXT_WARP] = 1, 0
 
 
-@njit(cache=True)
+@entry_point
 def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarray) -> int:
     """Make the next warp the running one; FULL when a record buffer has no room for it."""
     warp = progress[NEXT_WARP]
@@ -80,7 +79,7 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
     return RUN
 
 
-@njit(cache=True)
+@entry_point
 def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarray) -> None:
     """Write the run down; ``starts``: addresses of the visit, access and address buffers."""
     warp = progress[NEXT_WARP]
@@ -95,7 +94,7 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
     w.counts[COUNT_RUNS] += 1
 
 
-@njit(cache=True)
+@entry_point
 def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> int:
     """After a run: RUN to go on with the next warp, else the code that stops the launch for now."""
     warp = warps[progress[NEXT_WARP]]
@@ -111,7 +110,7 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
     return RUN
 
 
-@njit(cache=True)
+@entry_point
 def end_round(progress: np.ndarray, warps: np.ndarray) -> int:
     """After all warps had their turn: open the barriers that are complete, end the CTA when no warp is left.
 
@@ -141,7 +140,7 @@ def end_round(progress: np.ndarray, warps: np.ndarray) -> int:
     return RUN if opened else DEADLOCK
 
 
-@njit(cache=True)
+@compiled
 def run_warp(w: Warps, warp: int) -> int:
     """Run a warp in machine code until it ends, waits, or must stop."""
     machine = w.machine.ctypes.data
@@ -158,7 +157,7 @@ def run_warp(w: Warps, warp: int) -> int:
             return code
 
 
-@njit(cache=True)
+@entry_point
 def run_ctas(
     w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarray, shared: np.ndarray, starts: np.ndarray
 ) -> int:

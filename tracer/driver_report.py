@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tracer.driver_calls import compiled
 from tracer.driver_state import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
 from tracer.driver_warp import (
     CALL_MASK,
@@ -43,7 +43,7 @@ HIT_ROWS = CANDIDATE_T - COMMITTED_T
 FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT = 1, 2, 4
 
 
-@njit(cache=True)
+@compiled
 def advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
     """One step of a reported intersection: its candidates, then their any-hit programs, group by group."""
     frame = item[ITEM_FRAME]
@@ -67,7 +67,7 @@ def advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
     return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
 
 
-@njit(cache=True)
+@compiled
 def _offer(w: Warps, frame: int, lane: int, item: np.ndarray) -> None:
     """Test a lane's intersection against the ray's interval; commit it, or leave it to its any-hit program."""
     fields, report = w.frames[frame], w.report
@@ -85,7 +85,7 @@ def _offer(w: Warps, frame: int, lane: int, item: np.ndarray) -> None:
         item[ITEM_ROUND] |= 1 << lane
 
 
-@njit(cache=True)
+@compiled
 def _any_hit_program(w: Warps, frame: int, lane: int) -> int:
     """The any-hit program of a lane's candidate, -1 when it has none or the candidate is opaque."""
     flags = w.frames[frame, FLAGS, lane]
@@ -96,7 +96,7 @@ def _any_hit_program(w: Warps, frame: int, lane: int) -> int:
     return w.hit_programs[w.frames[frame, CANDIDATE_RECORD, lane], 1]
 
 
-@njit(cache=True)
+@compiled
 def _next_any_hit(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
     lowest = np.int64(NO_PROGRAM)
     group = 0
@@ -110,7 +110,7 @@ def _next_any_hit(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
     return group, lowest
 
 
-@njit(cache=True)
+@compiled
 def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
     """Act on the verdicts of the any-hit program that has just run."""
     for lane in range(LANES):
@@ -124,7 +124,7 @@ def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
     item[ITEM_GROUP] = 0
 
 
-@njit(cache=True)
+@compiled
 def _commit(w: Warps, frame: int, lane: int) -> None:
     fields = w.frames[frame]
     for row in range(HIT_ROWS):
@@ -134,7 +134,7 @@ def _commit(w: Warps, frame: int, lane: int) -> None:
         fields[VERDICT, lane] = VERDICT_TERMINATED
 
 
-@njit(cache=True)
+@compiled
 def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
     """Lanes whose ray has ended leave the intersection program, and the functions it is in."""
     ended = 0

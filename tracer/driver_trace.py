@@ -8,9 +8,8 @@ run in the order of program ids, and the call returns.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from tracer.driver_calls import call_traversal
+from tracer.driver_calls import call_traversal, compiled, entry_point
 from tracer.driver_report import advance_report
 from tracer.driver_state import (
     FULL,
@@ -73,7 +72,7 @@ M_VISIT_NEXT = MACHINE["visit_next"]
 M_VISIT_ORIGIN = MACHINE["visit_origin"]
 
 
-@njit(cache=True)
+@entry_point
 def advance(w: Warps, warp: int) -> int:
     """Work on the control stack until a function is innermost: RUN; WARP_DONE when the stack is empty."""
     while w.depth[warp] > 0:
@@ -86,7 +85,7 @@ def advance(w: Warps, warp: int) -> int:
     return WARP_DONE
 
 
-@njit(cache=True)
+@compiled
 def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
     """One step of a trace call: a traversal of all its waiting lanes, or the start of one program."""
     frame = item[ITEM_FRAME]
@@ -117,7 +116,7 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
     return _start_group(w, warp, frame, group, program)
 
 
-@njit(cache=True)
+@compiled
 def _start_group(w: Warps, warp: int, frame: int, group: int, program: int) -> int:
     """Run ``program`` for the lanes of ``group``, which share it."""
     lane = 0
@@ -137,7 +136,7 @@ def _start_group(w: Warps, warp: int, frame: int, group: int, program: int) -> i
     return push_program(w, warp, program, group, KIND_MISS, frame, F_MISS_INDEX)
 
 
-@njit(cache=True)
+@compiled
 def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     """One stretch of one lane, and its row in ``rays``; False when the traversal cannot go on."""
     frame = item[ITEM_FRAME]
@@ -168,7 +167,7 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
     waiting = 0
     for lane in range(LANES):
@@ -179,7 +178,7 @@ def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
     return waiting
 
 
-@njit(cache=True)
+@compiled
 def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
     """The lanes with the lowest program id among ``lanes``, and that id; no lanes when none has a program."""
     lowest = np.int64(NO_PROGRAM)

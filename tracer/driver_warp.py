@@ -7,9 +7,8 @@ interpreter share every decision: ``advance`` works until a function must run, `
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from tracer.driver_calls import borrowed
+from tracer.driver_calls import borrowed, compiled, entry_point
 from tracer.driver_state import (
     ACTIVATION,
     CALL,
@@ -81,7 +80,7 @@ class Warps(NamedTuple):
     runs: np.ndarray  # int64[rows, RUN_WORDS]
 
 
-@njit(cache=True)
+@compiled
 def borrow(w: Warps) -> Warps:
     """All arrays without their owners (``borrowed``)."""
     return Warps(
@@ -110,7 +109,7 @@ def borrow(w: Warps) -> Warps:
     )
 
 
-@njit(cache=True)
+@compiled
 def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) -> int:
     """Put a function in flight on the control stack; RUN, or STACK_OVERFLOW."""
     depth = w.depth[warp]
@@ -138,7 +137,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     return RUN
 
 
-@njit(cache=True)
+@compiled
 def push_program(w: Warps, warp: int, program: int, mask: int, kind: int, frame: int, record_row: int) -> int:
     """Put a program of the trace call in ``frame`` in flight for the lanes of ``mask``.
 
@@ -162,7 +161,7 @@ def push_program(w: Warps, warp: int, program: int, mask: int, kind: int, frame:
     return push_activation(w, warp, program, mask, index)
 
 
-@njit(cache=True)
+@compiled
 def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     """Set the machine's words for the activation that runs next."""
     view = w.views[item[ITEM_VIEW]]
@@ -170,7 +169,7 @@ def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     w.machine[M_NEXT_FRAME] = w.frames[frame_depth(w, warp)].ctypes.data
 
 
-@njit(cache=True)
+@entry_point
 def frame_depth(w: Warps, warp: int) -> int:
     """How many trace calls are in flight: the frame that the next one takes."""
     depth = 0
@@ -179,7 +178,7 @@ def frame_depth(w: Warps, warp: int) -> int:
     return depth
 
 
-@njit(cache=True)
+@entry_point
 def suspended(w: Warps, warp: int, reason: int) -> int:
     """Take note of why the innermost function stopped; RUN to go on, else the reason itself."""
     index = w.depth[warp]
@@ -212,7 +211,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
     return RUN
 
 
-@njit(cache=True)
+@compiled
 def start_warp(w: Warps, warp: int, function: int, mask: int, sbt_data: int) -> None:
     """Begin a warp with its entry; an entry sees one record, at ``sbt_data``."""
     w.depth[warp] = 0
