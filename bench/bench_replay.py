@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/bench_replay.py [--traces FOLDER]
 
-`steady`: 8,192 warps, a loop of 24 instructions with two coalesced loads and one store over a 1 MB buffer, IPC above
+`steady`: 8,192 warps, a loop of 24 instructions with two coalesced loads and one store over a 256 KB buffer, IPC above
 1.5 per SM. `starved`: the same loop, but every lane loads from its own place in 512 MB, so DRAM bandwidth limits it.
 Figures are process CPU time, the least of three runs, machine code cached.
 """
@@ -87,7 +87,7 @@ def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: 
     if starved:
         address = 0x1000_0000 + rng.integers(0, 1 << 24, (rows, 32)) * 32
     else:
-        address = 0x1000_0000 + (rng.random((rows, 1)) ** 4 * (1 << 13)).astype(np.int64) * 128 + np.arange(32) * 4
+        address = 0x1000_0000 + (rng.random((rows, 1)) ** 6 * (1 << 11)).astype(np.int64) * 128 + np.arange(32) * 4
     writer.put("accesses", {
         "warp_id": np.repeat(warp, len(memory)), "visit": np.repeat(np.tile(np.arange(trips), warps), len(memory)),
         "instruction_id": np.tile(memory, len(warp)), "lane_mask": np.full(rows, FULL),

@@ -4,13 +4,15 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic as numba_intrinsic
 
+intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
 FAR = 1 << 62  # a time that never comes
 # Functions that only compiled code calls get no wrapper for Python, which halves the time to compile them. None of them
 # allocates, so none counts references: the counters are atomic, and took two thirds of the time when they were there.
-compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
-entry_point = njit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
+jit: Any = njit  # its stub lacks the options used here
+compiled = jit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
+entry_point = jit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
 
 

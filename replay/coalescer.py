@@ -51,7 +51,7 @@ def add_sectors(
     """Append the different sectors of one instruction in ascending order; returns the new end."""
     stop = start
     for lane in range(begin, end):
-        low = np.int64(address[lane])
+        low = int(address[lane])
         high = low + max(size, 1) - 1
         for number in range(low >> 5, (high >> 5) + 1):
             place = stop
@@ -66,7 +66,8 @@ def add_sectors(
                 stop += 1
                 place += 1
             if is_store:
-                from_byte, to_byte = max(low - (number << 5), 0), min(high - (number << 5), 31)
+                from_byte: int = max(low - (number << 5), 0)
+                to_byte: int = min(high - (number << 5), 31)
                 byte_mask[place - 1] |= ((1 << (to_byte - from_byte + 1)) - 1) << from_byte
     return stop
 
@@ -76,7 +77,7 @@ def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.
     """Cycles of a shared access: the most different 4 B words that one of the banks has to give."""
     count = 0
     for lane in range(begin, end):
-        low = np.int64(address[lane])
+        low = int(address[lane])
         for word in range(low >> 2, ((low + max(size, 1) - 1) >> 2) + 1):
             known = False
             for place in range(count):

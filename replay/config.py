@@ -121,7 +121,7 @@ def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
         if name not in raw:
             raise UserError(f"{text.place(path)}: missing key {prefix}{name} ({field.metadata.get('doc', 'section')})")
         if dataclasses.is_dataclass(hints[name]):
-            given[name] = build(hints[name], text, raw[name], prefix + name)  # type: ignore[arg-type]
+            given[name] = build(hints[name], text, raw[name], prefix + name)
         else:
             given[name] = check_value(hints[name], field, text, prefix + name, raw[name])
     try:

@@ -17,8 +17,8 @@ from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 class Crossbar(NamedTuple):
     """Scratch of the counting sorts."""
 
-    count: np.ndarray  # int64[longest interval + 1]
-    sorted: np.ndarray  # int64[packets in flight]: rows of request or output, in order
+    sent_in: np.ndarray  # int64[longest interval + 1]
+    in_order: np.ndarray  # int64[packets in flight]: rows of request or output, in order
     request_cycles: int  # SM port to tag check: link and slice latency
     reply_cycles: int
 
@@ -35,7 +35,7 @@ def route_requests(state: Crossbar, port: Port, cache: L2, since: int, until: in
     """Hand every request sent in [since, until) to its slice."""
     total = sort_requests(state, port, since, until)
     for place in range(total):
-        at = state.sorted[place]
+        at = state.in_order[place]
         sector = port.request[at, 1]
         part = slice_of(cache, sector)
         row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
@@ -50,7 +50,7 @@ def route_requests(state: Crossbar, port: Port, cache: L2, since: int, until: in
 @compiled
 def sort_requests(state: Crossbar, port: Port, since: int, until: int) -> int:
     """Rows of the requests sent before ``until``, by (cycle, SM); each SM's own are in order already."""
-    count, mask = state.count, port.ring - 1
+    count, mask = state.sent_in, port.ring - 1
     count[: until - since + 1] = 0
     sms = port.port.shape[0]
     for sm in range(sms):
@@ -69,7 +69,7 @@ def sort_requests(state: Crossbar, port: Port, since: int, until: int) -> int:
             cycle = port.request[at, 0]
             if cycle >= until:
                 break
-            state.sorted[count[cycle - since]] = at
+            state.in_order[count[cycle - since]] = at
             count[cycle - since] += 1
             head += 1
         port.port[sm, REQUEST_HEAD] = head
@@ -81,14 +81,14 @@ def route_responses(state: Crossbar, port: Port, cache: L2, since: int, until: i
     """Deliver every response a slice sent in [since, until) to its SM's port."""
     total = sort_responses(state, cache, since, until)
     for place in range(total):
-        at = state.sorted[place]
+        at = state.in_order[place]
         ports.reply(port, cache.output[at, 1], cache.output[at, 0] + state.reply_cycles, cache.output[at, 2])
 
 
 @compiled
 def sort_responses(state: Crossbar, cache: L2, since: int, until: int) -> int:
     """Rows of the responses sent before ``until``, by (cycle, slice)."""
-    count, mask = state.count, cache.ring - 1
+    count, mask = state.sent_in, cache.ring - 1
     count[: until - since + 1] = 0
     slices = cache.slice.shape[0]
     for part in range(slices):
@@ -107,7 +107,7 @@ def sort_responses(state: Crossbar, cache: L2, since: int, until: int) -> int:
             cycle = cache.output[at, 0]
             if cycle >= until:
                 break
-            state.sorted[count[cycle - since]] = at
+            state.in_order[count[cycle - since]] = at
             count[cycle - since] += 1
             head += 1
         cache.slice[part, OUT_HEAD] = head

@@ -109,7 +109,7 @@ class Replay:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
         self.program: Program = load_program(tables, self.characterisation, str(self.trace.path))
-        self.launches: list[Launch] = read_launches(self.trace, self.gpu, self.program.count)
+        self.launches: list[Launch] = read_launches(self.trace, self.gpu, self.program.length)
         kernels = self.trace.read("kernels")
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         self.window = Window(self.trace, self.program, Static(instructions, kernels), per_lane)

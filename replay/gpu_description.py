@@ -25,7 +25,6 @@ class MemoryControllers:
 class Gpu:
     """A whole GPU. Raises ``LawError`` (a ``UserError`` when read from a file) where units do not fit together."""
 
-    name: str = value("name", "Name of the GPU")
     sm: dispatch.Spec
     scheduler: scheduler.Spec
     lsu: lsu.Spec
@@ -35,6 +34,7 @@ class Gpu:
     memory: MemoryControllers
     l2: l2.Spec
     dram: dram.Spec
+    name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:
         for name in ("l2_clock_khz", "interconnect_clock_khz"):

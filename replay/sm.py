@@ -74,7 +74,7 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     block = work.block[visit]
     first = program.first[block]
     warp[here, INSTRUCTION] = first
-    warp[here, BLOCK_END] = first + program.count[block]
+    warp[here, BLOCK_END] = first + program.length[block]
     warp[here, MASK] = work.mask[visit]
     warp[here, THREADS] = count_bits(np.int64(work.mask[visit]))
     load_instruction(core, program, here)

@@ -21,7 +21,7 @@ class Program(NamedTuple):
 
     code: np.ndarray  # int64[instructions]
     first: np.ndarray  # int64[blocks]: first instruction
-    count: np.ndarray  # int64[blocks]: instructions
+    length: np.ndarray  # int64[blocks]: instructions
 
 
 class Work(NamedTuple):
