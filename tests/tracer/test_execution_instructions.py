@@ -3,8 +3,11 @@
 import sys
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+
+from tracer import jit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import both
@@ -230,3 +233,17 @@ def test_approximations_are_within_two_units_of_the_true_value() -> None:
     for row, function in zip(got, (np.sin, np.cos, np.exp2, np.log2), strict=True):
         true = function(x[:THREADS].astype(np.float64))
         assert np.all(np.abs(row - true) <= 0.51 * np.spacing(np.abs(true).astype(np.float32)))
+
+
+@pytest.mark.parametrize("forms", [integer_forms(), float_forms(), conversion_forms()], ids=["int", "float", "cvt"])
+def test_code_for_an_older_processor_gives_the_same(
+    forms: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """AVX2 without AVX-512: other instructions, the same bits."""
+    jit._target()  # prepares LLVM
+    older = llvm.Target.from_default_triple().create_target_machine(cpu="x86-64-v3", opt=2, jit=True)
+    monkeypatch.setattr(jit, "_target", lambda: older)
+    monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path))
+    words = np.concatenate([numbers(32, seed) for seed in (7, 8, 9)])
+    doubles = np.concatenate([numbers(64, seed) for seed in (10, 11, 12)])
+    both(program(forms), [words, doubles, np.zeros(len(forms) * THREADS, np.uint64)], block=(THREADS, 1, 1))
