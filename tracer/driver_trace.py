@@ -65,7 +65,7 @@ INFINITY_BITS = np.uint32(0x7F800000)
 RAY_WORDS = 17
 COUNT_RAYS, COUNT_NODES, COUNT_RUNS = 0, 1, 2
 STRETCH_WORDS = 65_536  # room in the node log that a stretch may fill
-M_ERROR_LANE = MACHINE["error_lane"]
+M_ERROR_LANE, M_INSTRUCTION = MACHINE["error_lane"], MACHINE["suspend_instruction"]
 F_MISS_INDEX = FIELD["miss_index"]
 M_ERROR_ADDRESS = MACHINE["error_address"]
 M_VISIT_NEXT = MACHINE["visit_next"]
@@ -96,7 +96,7 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
             return FULL
         for lane in range(LANES):
             if item[ITEM_TODO] >> lane & 1 and not _traverse(w, item, lane):
-                w.machine[M_ERROR_LANE] = lane
+                w.machine[M_ERROR_LANE], w.machine[M_INSTRUCTION] = lane, item[ITEM_INSTRUCTION]
                 return LONG_STRETCH
         waiting = _suspended_lanes(w, frame, item[ITEM_TODO])
         item[ITEM_TODO], item[ITEM_ROUND] = waiting, waiting

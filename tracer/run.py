@@ -208,6 +208,12 @@ def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int)
         STACK_OVERFLOW: "calls are nested too deep",
         TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
         DEADLOCK: "no warp of the CTA can go on: the barriers they wait at never open",
-        LONG_STRETCH: f"lane {lane}: the traversal cannot go on (error {address})",
+        LONG_STRETCH: f"lane {lane}: {_traversal_error(address) if code == LONG_STRETCH else ''}",
     }[code]
     return UserError(f"{place}: {what}")
+
+
+def _traversal_error(number: int) -> str:
+    from tracer.traversal import ERRORS  # only launches that trace need the traversal
+
+    return ERRORS[number]

@@ -8,6 +8,7 @@ import pytest
 
 import ptx
 from formats.errors import UserError
+from ptx.inject import inject_filter
 from tracer.driver import ImageLaunch
 from tracer.prepare import Sampling, prepare_image
 from tracer.program import read_config
@@ -282,3 +283,15 @@ def test_selected_pixels_trace_what_they_trace_in_the_whole(launch: tuple[ImageL
 def test_trace_calls_nested_too_deep(launch: tuple[ImageLaunch, int], backend: str) -> None:
     with pytest.raises(UserError, match=r"rays\.ptx:\d+: call: trace calls are nested deeper than trace_depth allows"):
         run(replace(launch[0], trace_depth=2), launch[1], backend)
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+def test_a_miss_record_that_is_not_there(launch: tuple[ImageLaunch, int], backend: str) -> None:
+    module = ptx.parse(PROGRAM.replace("%r5, 0, 1, 0, %r1", "%r5, 0, 1, 5, %r1"), "rays.ptx")
+    entries = [inject_filter(f) if "raygen" in f.name else f for f in module.functions.values()]
+    by_name = {f.name: f for f in entries}
+    programs = tuple((module, by_name[function.name]) for _, function in launch[0].programs)
+    with pytest.raises(
+        UserError, match=r"rays\.ptx:\d+: call: lane \d+: a ray selected a miss record beyond the shader"
+    ):
+        run(replace(launch[0], programs=programs), launch[1], backend)
