@@ -3,8 +3,8 @@
     .venv/bin/python -m bench.bench_replay [--traces FOLDER]
 
 `steady`: 8,192 warps, a loop of 24 instructions with two coalesced loads and one store over a 256 KB buffer. The target
-is stated for an IPC of 1.5 per SM, so the IPC is printed beside the speed. `starved`: the same loop, but every lane loads
-from its own place in 512 MB: 32 sectors a load, and DRAM bandwidth limits it.
+is stated for an IPC of 1.5 per SM, so the IPC is printed beside the speed. `starved`: the same loop, but every lane
+loads from its own place in 512 MB: 32 sectors a load, and DRAM bandwidth limits it.
 Figures are process CPU time, the least of three runs, machine code cached.
 """
 
