@@ -7,7 +7,6 @@ inside the box it stands for, so no hit is lost to quantisation.
 import math
 
 import numpy as np
-from numba import njit
 
 from tracer.bvh_layout import (
     BLOCK_WORDS,
@@ -34,6 +33,7 @@ from tracer.bvh_layout import (
     WIDTH,
 )
 from tracer.bvh_split import BOX_BYTES, MOST_LEVELS, half_area
+from tracer.compiled import compiled, entry_point
 
 LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
     NODE_LOW_BYTES[0],
@@ -46,7 +46,7 @@ SMALLEST_EXPONENT = -100
 EVERY_RAY = np.uint32(0xFFFFFFFF)
 
 
-@njit(cache=True)
+@entry_point
 def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> tuple[int, int, int]:
     """Open the child with the largest surface until a node has six children or only leaves.
 
@@ -72,7 +72,7 @@ def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> 
     return count, depth, entries
 
 
-@njit(cache=True)
+@compiled
 def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarray) -> int:
     """Fill ``row`` with the children of a wide node; returns how many they are."""
     row[:] = -1
@@ -96,7 +96,7 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
     return children
 
 
-@njit(cache=True)
+@entry_point
 def pack(
     wide: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, leaf_kind: int, words: np.ndarray, first: int
 ) -> np.ndarray:
@@ -139,7 +139,7 @@ def pack(
     return leaf_block
 
 
-@njit(cache=True)
+@compiled
 def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
     total = 0
     for before in range(slot):
@@ -147,7 +147,7 @@ def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
     return total
 
 
-@njit(cache=True)
+@compiled
 def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.ndarray) -> None:
     words[block, HEADER_ROOT] = 4 * BLOCK_WORDS
     for axis in range(3):
@@ -155,7 +155,7 @@ def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.nda
         floats[block, HEADER_HIGH + axis] = -box[4 + axis]
 
 
-@njit(cache=True)
+@compiled
 def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int) -> None:
     """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
     for axis in range(3):
@@ -171,7 +171,7 @@ def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantis
         quantised[block, EXPONENT_BYTE + axis] = np.uint8(exponent & 0xFF)
 
 
-@njit(cache=True)
+@compiled
 def _first_exponent(extent: np.float32) -> int:
     """The smallest exponent e with extent <= 255 * 2^(e - 8) that keeps 2^(e - 8) a normal number."""
     fraction, exponent = math.frexp(extent)
@@ -180,7 +180,7 @@ def _first_exponent(extent: np.float32) -> int:
     return max(exponent, SMALLEST_EXPONENT) if extent > np.float32(0.0) else SMALLEST_EXPONENT
 
 
-@njit(cache=True)
+@compiled
 def _quantise_axis(
     row: np.ndarray,
     node_box: np.ndarray,
@@ -209,7 +209,7 @@ def _quantise_axis(
     return True
 
 
-@njit(cache=True)
+@entry_point
 def write_triangles(
     words: np.ndarray, leaf_block: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, opaque: int, row: int
 ) -> None:
@@ -233,7 +233,7 @@ def write_triangles(
         words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
 
 
-@njit(cache=True)
+@entry_point
 def write_procedural(words: np.ndarray, leaf_block: np.ndarray, low: np.ndarray, high: np.ndarray, row: int) -> None:
     """Leaves of procedural primitives, one geometry. low, high: float32[n, 3]."""
     floats = words.view(np.float32)
@@ -248,7 +248,7 @@ def write_procedural(words: np.ndarray, leaf_block: np.ndarray, low: np.ndarray,
         words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
 
 
-@njit(cache=True)
+@entry_point
 def block_kinds(words: np.ndarray, first: int, kinds: np.ndarray) -> None:
     """Fill ``kinds`` (uint8[blocks], 255 where no record begins) for the structure whose header is block ``first``."""
     quantised = words.view(np.uint8)

@@ -8,9 +8,9 @@ SAH-based bounding volume hierarchies", 2007.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tracer.compiled import compiled, entry_point
 from tracer.raw_memory import copy_box, fill_box, grow_box, load_f32, load_i32, load_u32, store_f32, store_u32
 
 BINS = 16
@@ -49,7 +49,7 @@ def boxes(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.flo
     return rows
 
 
-@njit(cache=True)
+@entry_point
 def triangle_boxes(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """Boxes float32[m, 8] of triangles. vertices: float32[n, 3]; triangles: uint32[m, 3]."""
     rows = np.zeros((triangles.shape[0], BOX_WORDS), np.float32)
@@ -64,7 +64,7 @@ def triangle_boxes(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return rows
 
 
-@njit(cache=True, error_model="numpy")
+@entry_point
 def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) -> int:
     """Build the tree; returns how many nodes it has, 2 n - 1.
 
@@ -103,7 +103,7 @@ def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) 
     return nodes
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _split(scratch: _Scratch, begin: int, end: int, level: int) -> int:
     """Reorder a range so that its left side comes first; returns where the right side begins. Fills the boxes and the
     centre bounds of both sides."""
@@ -119,25 +119,25 @@ def _split(scratch: _Scratch, begin: int, end: int, level: int) -> int:
     return middle
 
 
-@njit(cache=True)
+@compiled
 def _extent(box: int, axis: int) -> np.float32:
     """Width of a box of eight words along an axis."""
     return -load_f32(box + 16 + 4 * axis) - load_f32(box + 4 * axis)
 
 
-@njit(cache=True)
+@compiled
 def half_area(box: int) -> np.float32:
     """Half the surface area of a box of eight words."""
     x, y, z = _extent(box, 0), _extent(box, 1), _extent(box, 2)
     return x * y + y * z + z * x
 
 
-@njit(cache=True)
+@compiled
 def _doubled_centre(box: int, axis: int) -> np.float32:
     return load_f32(box + 4 * axis) - load_f32(box + 16 + 4 * axis)
 
 
-@njit(cache=True)
+@compiled
 def _grow_centre(total: int, box: int) -> None:
     """Widen bounds of doubled centres, themselves a box of eight words, by those of a box."""
     for axis in range(3):
@@ -147,7 +147,7 @@ def _grow_centre(total: int, box: int) -> None:
         store_f32(high, min(load_f32(high), -twice))
 
 
-@njit(cache=True)
+@compiled
 def _bounds(rows: int, begin: int, end: int, box: int, centre: int) -> None:
     """Box and centre bounds of a range."""
     fill_box(box, INFINITY)
@@ -157,7 +157,7 @@ def _bounds(rows: int, begin: int, end: int, box: int, centre: int) -> None:
         _grow_centre(centre, rows + BOX_BYTES * row)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _sort_and_sweep(scratch: _Scratch, begin: int, end: int) -> int:
     """Sort along the widest axis and take the cheapest of all cuts."""
     axis = 0
@@ -187,7 +187,7 @@ def _sort_and_sweep(scratch: _Scratch, begin: int, end: int) -> int:
     return begin + cut
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
     """The axis and the last bin of the left side of the cheapest cut; fills the boxes of both sides."""
     _fill_bins(scratch, begin, end)
@@ -217,7 +217,7 @@ def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
     return best_axis, best_cut
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _fill_bins(scratch: _Scratch, begin: int, end: int) -> None:
     for index in range(3 * BINS):
         fill_box(scratch.bins + BOX_BYTES * index, INFINITY)
@@ -234,14 +234,14 @@ def _fill_bins(scratch: _Scratch, begin: int, end: int) -> None:
         _add_to_bin(scratch, box, _bin_of(scratch.centre, box, 2, scale_z) + 2 * BINS)
 
 
-@njit(cache=True)
+@compiled
 def _add_to_bin(scratch: _Scratch, box: int, index: int) -> None:
     grow_box(scratch.bins + BOX_BYTES * index, box)
     count = scratch.bin_count + 4 * index
     store_u32(count, load_u32(count) + 1)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _bin_scale(centre: int, axis: int) -> np.float32:
     """Bins per unit of the doubled centre, a little less than exact so that the last centre stays in the last bin."""
     width = _extent(centre, axis)
@@ -250,12 +250,12 @@ def _bin_scale(centre: int, axis: int) -> np.float32:
     return np.float32(BINS * 0.99999) / width
 
 
-@njit(cache=True)
+@compiled
 def _bin_of(centre: int, box: int, axis: int, scale: np.float32) -> int:
     return int((_doubled_centre(box, axis) - load_f32(centre + 4 * axis)) * scale)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _partition(scratch: _Scratch, begin: int, end: int, axis: int, cut: int) -> int:
     """Move the primitives of the bins up to ``cut`` to the front; fills the centre bounds of both sides."""
     fill_box(scratch.side_centre, INFINITY)

@@ -4,18 +4,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-I64 = ir.IntType(64)
+from tracer.compiled import compiled
 
-# Functions that only compiled code calls have no wrapper for Python, which halves the time to compile them; the
-# cached code of an entry point holds those it calls.
-_NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
-_CACHED: Any = {"cache": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
-compiled: Any = njit(**_NO_WRAPPERS)
-entry_point: Any = njit(**_CACHED)
+I64 = ir.IntType(64)
 
 
 @intrinsic

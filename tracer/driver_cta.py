@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tracer.driver_calls import borrowed, call_program, compiled, entry_point
+from tracer.compiled import compiled, entry_point
+from tracer.driver_calls import borrowed, call_program
 from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
 from tracer.driver_warp import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.driver_calls import compiled
+from tracer.compiled import compiled
 from tracer.driver_state import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
 from tracer.driver_warp import (
     CALL_MASK,

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tracer.driver_calls import call_traversal, compiled, entry_point
+from tracer.compiled import compiled, entry_point
+from tracer.driver_calls import call_traversal
 from tracer.driver_report import advance_report
 from tracer.driver_state import (
     FULL,

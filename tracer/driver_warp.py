@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracer.driver_calls import borrowed, compiled, entry_point
+from tracer.compiled import compiled, entry_point
+from tracer.driver_calls import borrowed
 from tracer.driver_state import (
     ACTIVATION,
     CALL,

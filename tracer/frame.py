@@ -1,7 +1,7 @@
 """The record of a trace call in flight: what programs, traversal and intrinsics share, one column per lane.
 
-A frame is a C-contiguous ``uint32[FIELD_COUNT, 32]`` array: field ``f`` of lane ``l`` is word ``f * 32 + l``; floats are
-stored as their bits. Machine code, the interpreter and the traversal all read and write this one layout.
+A frame is a C-contiguous ``uint32[FIELD_COUNT, 32]`` array: field ``f`` of lane ``l`` is word ``f * 32 + l``; floats
+are stored as their bits. Machine code, the interpreter and the traversal all read and write this one layout.
 
 Life of a lane in a frame: the trace call writes RAY fields, sets STATUS to START and COMMITTED_T to T_MAX. The
 traversal runs until STATUS is HIT, MISS, ANY_HIT or INTERSECTION and PROGRAM names what to run next. After an any-hit

@@ -7,8 +7,8 @@ three dimensions); Ize, "Robust BVH ray traversal", 2013 (the factor that keeps 
 import math
 
 import numpy as np
-from numba import njit
 
+from tracer.compiled import compiled
 from tracer.raw_memory import load_f32
 
 Triple = tuple[np.float32, np.float32, np.float32]
@@ -21,7 +21,7 @@ FAR_SLACK = np.float32(1.0 + 6.0 * 2.0**-24 + 2.0**-22)
 HIT_FRONT, HIT_BACK, NO_HIT = 1, 2, 0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def safe_inverse(component: np.float32) -> np.float32:
     """1 / component, finite also for zero."""
     if abs(component) < SMALLEST_DIRECTION:
@@ -29,7 +29,7 @@ def safe_inverse(component: np.float32) -> np.float32:
     return ONE / component
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def transform_point(matrix: int, point: Triple) -> Triple:
     """matrix: address of float32[12], a 3x4 matrix row by row."""
     return (
@@ -39,18 +39,18 @@ def transform_point(matrix: int, point: Triple) -> Triple:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def transform_vector(matrix: int, vector: Triple) -> Triple:
     """As ``transform_point`` without the translation; the result is not normalised, so distances stay comparable."""
     return _row(matrix, vector), _row(matrix + 16, vector), _row(matrix + 32, vector)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _row(row: int, vector: Triple) -> np.float32:
     return load_f32(row) * vector[0] + load_f32(row + 4) * vector[1] + load_f32(row + 8) * vector[2]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def intersect_triangle(
     corners: int, origin: Triple, direction: Triple
 ) -> tuple[int, np.float32, np.float32, np.float32]:
@@ -81,13 +81,13 @@ def intersect_triangle(
     return (HIT_FRONT if facing < ZERO else HIT_BACK), t, u * weight, v * weight
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _corner(corner: int, origin: Triple) -> Triple:
     """A vertex relative to the ray's origin."""
     return load_f32(corner) - origin[0], load_f32(corner + 4) - origin[1], load_f32(corner + 8) - origin[2]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _edge(
     px: np.float32,
     py: np.float32,

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 
+from tracer.compiled import entry_point
 from tracer.driver_cta import (
     RUN_ACCESSES,
     RUN_ADDRESSES,
@@ -215,7 +215,7 @@ class Recorder:
                 self.sink.put(table, rows[table])
 
 
-@njit(cache=True)
+@entry_point
 def _instructions(blocks: np.ndarray, masks: np.ndarray, counts: np.ndarray, first_block: int) -> tuple[int, int]:
     """Warp and thread instructions of block visits."""
     warp, thread = 0, 0

@@ -10,9 +10,10 @@ Distances are in units of the direction's length in world space: directions are 
 from typing import cast
 
 import numpy as np
-from numba import cfunc, njit, types
+from numba import cfunc, types
 
 from tracer.bvh_layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
+from tracer.compiled import compiled, entry_point
 from tracer.frame import (
     NO_PROGRAM,
     STATUS_ANY_HIT,
@@ -62,7 +63,7 @@ ERRORS = {
 """What a negative result of ``traverse_lane`` means."""
 
 
-@njit(cache=True)
+@entry_point
 def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
     """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
 
@@ -78,7 +79,7 @@ def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lan
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> int:
     """``traverse_lane`` on addresses; lane: that of the lane's first field."""
     shared = open_context(context)
@@ -97,7 +98,7 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
     return _finish(shared, lane, count)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _enter(shared: Context, lane: int, state: int) -> bool:
     """Whether the ray is one at all and meets the bounds in the header; pushes the root when it does."""
     origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
@@ -121,7 +122,7 @@ def _enter(shared: Context, lane: int, state: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def _settle(lane: int, status: int) -> bool:
     """Act on what the program decided; whether the traversal goes on."""
     verdict = get(lane, VERDICT)
@@ -134,7 +135,7 @@ def _settle(lane: int, status: int) -> bool:
     return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(lane)))
 
 
-@njit(cache=True)
+@compiled
 def _finish(shared: Context, lane: int, count: int) -> int:
     """Status and program of a ray that has ended."""
     if get(lane, COMMITTED + HIT_INSTANCE) == NO_INSTANCE:

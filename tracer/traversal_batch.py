@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tracer.bvh import Acceleration
+from tracer.compiled import compiled, entry_point
 from tracer.frame import (
     FIELD,
     FIELD_COUNT,
@@ -172,7 +172,7 @@ def _surfaces(acceleration: Acceleration) -> _Surfaces:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@entry_point
 def _trace(
     context: np.ndarray,
     surfaces: _Surfaces,
@@ -215,7 +215,7 @@ def _trace(
     return rays.shape[0], used
 
 
-@njit(cache=True)
+@compiled
 def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, flags: int) -> None:
     for word in range(8):
         floats[_RAY + word, lane] = ray[word]
@@ -225,7 +225,7 @@ def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, fl
     floats[COMMITTED + HIT_T, lane] = ray[7]
 
 
-@njit(cache=True)
+@compiled
 def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
     """The candidate's texel against its cutoff; nearest texel, wrapped by repetition."""
     floats = frame.view(np.float32)
@@ -241,7 +241,7 @@ def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
     return surfaces.texels[first + y * width + x] >= surfaces.cutoff[material]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _intersect_sphere(surfaces: _Surfaces, frame: np.ndarray, floats: np.ndarray, lane: int) -> None:
     """Commit the nearer meeting within the ray's interval, in double precision."""
     sphere = surfaces.sphere[frame[CANDIDATE + HIT_PRIMITIVE, lane]]

@@ -4,8 +4,8 @@ A lane is named by the address of its word of field 0; field f is ``FIELD_BYTES 
 """
 
 import numpy as np
-from numba import njit
 
+from tracer.compiled import compiled
 from tracer.frame import ATTRIBUTE_COUNT, FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
 from tracer.geometry import HIT_FRONT, Triple
 from tracer.raw_memory import load_f32, load_u32, store_f32, store_u32
@@ -29,28 +29,28 @@ Place = tuple[int, int, int, int]
 """Instance, primitive, geometry in its bottom level, hit record."""
 
 
-@njit(cache=True)
+@compiled
 def get(lane: int, field: int) -> int:
     """A field's word, as a non-negative number."""
     return load_u32(lane + FIELD_BYTES * field)
 
 
-@njit(cache=True)
+@compiled
 def put(lane: int, field: int, value: int) -> None:
     store_u32(lane + FIELD_BYTES * field, value)
 
 
-@njit(cache=True)
+@compiled
 def get_float(lane: int, field: int) -> np.float32:
     return load_f32(lane + FIELD_BYTES * field)
 
 
-@njit(cache=True)
+@compiled
 def get_triple(lane: int, field: int) -> Triple:
     return get_float(lane, field), get_float(lane, field + 1), get_float(lane, field + 2)
 
 
-@njit(cache=True)
+@compiled
 def write_hit(lane: int, first: int, hit: tuple[int, np.float32, np.float32, np.float32], place: Place) -> None:
     """Write the run of fields at ``first`` (COMMITTED or CANDIDATE). hit: as ``intersect_triangle`` returns it."""
     store_f32(lane + FIELD_BYTES * (first + HIT_T), hit[1])
@@ -63,7 +63,7 @@ def write_hit(lane: int, first: int, hit: tuple[int, np.float32, np.float32, np.
     put(lane, first + HIT_RECORD, place[3])
 
 
-@njit(cache=True)
+@compiled
 def write_suspension(lane: int, status: int, program: int, origin: Triple, direction: Triple) -> None:
     """What the lane waits for, and the ray in the object space of the candidate's instance."""
     put(lane, STATUS, status)
@@ -73,14 +73,14 @@ def write_suspension(lane: int, status: int, program: int, origin: Triple, direc
         store_f32(lane + FIELD_BYTES * (OBJECT_DIRECTION + axis), direction[axis])
 
 
-@njit(cache=True)
+@compiled
 def commit_candidate(lane: int) -> None:
     """The candidate becomes the closest hit."""
     for field in range(HIT_FIELDS):
         put(lane, COMMITTED + field, get(lane, CANDIDATE + field))
 
 
-@njit(cache=True)
+@compiled
 def is_committed(lane: int) -> bool:
     """Whether the committed hit is on the primitive that an intersection program looked at last."""
     same = True

@@ -6,9 +6,9 @@ that lie behind the committed hit are dropped.
 """
 
 import numpy as np
-from numba import njit
 
 from tracer.bvh_layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET
+from tracer.compiled import compiled
 from tracer.raw_memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
 from tracer.traversal_box import INSTANCE_SHIFT, INTERNAL_SHIFT
 from tracer.traversal_state import NEAREST_ORDER, STATE_SCRATCH, STATE_STACK
@@ -19,14 +19,14 @@ KIND_SHIFT = 28
 BLOCK_MASK = (1 << KIND_SHIFT) - 1
 
 
-@njit(cache=True)
+@compiled
 def push(state: int, top: int, reference: int, entry: np.float32) -> None:
     """Write stack entry ``top``: what to visit, and how far along the ray its box begins."""
     store_u32(state + 4 * STATE_STACK + 8 * top, reference)
     store_f32(state + 4 * STATE_STACK + 8 * top + 4, entry)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple[int, int]:
     """Take the top entry above ``base``; returns it, or NOTHING, and the new top."""
     while top > base:
@@ -37,7 +37,7 @@ def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple
     return NOTHING, top
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
     """Push the hit children of a node in the given order; returns what is next (or NOTHING) and the new top."""
     child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)
@@ -61,13 +61,13 @@ def push_children(order: int, record: int, block: int, found: int, state: int, t
     return following, top
 
 
-@njit(cache=True)
+@compiled
 def _child_block(child: int, found: int, slot: int) -> int:
     """Children follow each other; an instance takes two blocks."""
     return child + slot + population(found >> INSTANCE_SHIFT & ((1 << slot) - 1))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _insert(state: int, first: int, top: int, reference: int, entry: np.float32) -> None:
     """Push so that entries from ``first`` stay sorted, the nearest on top; equal ones in slot order from the top."""
     slot = top

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tracer.bvh import Acceleration
+from tracer.compiled import compiled
 from tracer.raw_memory import load_i64
 
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
@@ -99,7 +99,7 @@ def make_context(
     return TraversalContext(words, acceleration, (records, misses, offsets))
 
 
-@njit(cache=True)
+@compiled
 def open_context(words: int) -> Context:
     """words: address of int64[CONTEXT_WORDS]."""
     return Context(

@@ -1,7 +1,6 @@
 """The loop of a traversal: take a record, log it, test it, push what it leads to."""
 
 import numpy as np
-from numba import njit
 
 from tracer.bvh_layout import (
     BLOCK_BYTES,
@@ -19,6 +18,7 @@ from tracer.bvh_layout import (
     LEAF_VERTICES,
     TRIANGLE,
 )
+from tracer.compiled import compiled
 from tracer.frame import STATUS_ANY_HIT, STATUS_INTERSECTION
 from tracer.geometry import (
     HIT_FRONT,
@@ -78,7 +78,7 @@ Ray = tuple[Triple, Triple, Triple]
 """Origin, direction and 1 / direction in the space that is being traversed."""
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity: int) -> int:
     """Visit records until none is left (the state's top is FINISHED) or a program is needed (the frame says which).
     lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
@@ -121,37 +121,37 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
                 return count if action > GO_ON else action
 
 
-@njit(cache=True)
+@compiled
 def _word(record: int, word: int) -> int:
     return load_u32(record + 4 * word)
 
 
-@njit(cache=True)
+@compiled
 def _write(log: int, index: int, row: int) -> int:
     """Log a record; returns the next index."""
     store_u32(log + 4 * index, row)
     return index + 1
 
 
-@njit(cache=True)
+@compiled
 def _save(state: int, top: int, base: int, inside: int) -> None:
     store_u32(state + 4 * STATE_TOP, top)
     store_u32(state + 4 * STATE_BASE, base)
     store_u32(state + 4 * STATE_INSTANCE, inside)
 
 
-@njit(cache=True)
+@compiled
 def root_of(shared: Context, header: int) -> int:
     """Block of the root of the level whose header is block ``header``."""
     return header + _word(shared.image + BLOCK_BYTES * header, HEADER_ROOT) // BLOCK_BYTES
 
 
-@njit(cache=True)
+@compiled
 def _top_row(shared: Context, block: int) -> int:
     return load_u32(shared.top_row + 4 * (block - shared.top_block))
 
 
-@njit(cache=True)
+@compiled
 def _enter_instance(shared: Context, lane: int, block: int, record: int, log: int, count: int) -> tuple[int, int]:
     """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
     the ray does not see, and how many words are logged now."""
@@ -164,7 +164,7 @@ def _enter_instance(shared: Context, lane: int, block: int, record: int, log: in
     return INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
     """The ray in world space, or in the object space of the instance at block ``inside``."""
     origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
@@ -174,7 +174,7 @@ def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
     return origin, direction, (safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _visit_leaf(
     shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32, log: int
 ) -> int:
@@ -208,7 +208,7 @@ def _visit_leaf(
     return SUSPENDED
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray: Ray, limit: np.float32) -> int:
     """Suspend the lane for the intersection program of a procedural primitive, when it has one."""
     place = _place(shared, lane, inside, record)
@@ -222,7 +222,7 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
     return SUSPENDED
 
 
-@njit(cache=True)
+@compiled
 def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
     instance = _word(shared.image + BLOCK_BYTES * inside, INSTANCE_INDEX)
     geometry = _word(record, LEAF_GEOMETRY) & (LEAF_OPAQUE_BIT - 1)

@@ -1,0 +1,17 @@
+"""How numba compiles the tracer's functions.
+
+``compiled``     what only compiled code calls: no wrapper for Python, which halves the time to compile it.
+``entry_point``  what Python calls; its cached machine code holds what it calls.
+
+Division by zero gives infinity or NaN, as on the GPU.
+"""
+
+from typing import Any
+
+from numba import njit
+
+# numba's own annotations leave the wrapper options out
+_INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+_OUTER: Any = {"cache": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+compiled: Any = njit(**_INNER)
+entry_point: Any = njit(**_OUTER)
