@@ -67,3 +67,25 @@ def to_records(warps: list[WarpTrace]) -> Records:
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
         np.array(node, np.uint32), rt_unit.node_info(address, size, kinds),
     )  # fmt: skip
+
+
+def read_accesses(path: Path, operation: dict[int, int]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """The ``M`` and ``R`` lines per SM, in order of cycle, as the columns that ``test_rt_unit_memory`` names.
+
+    operation  number of the warp-trace with a uid.
+    """
+    accesses: dict[int, list[list[int]]] = {}
+    responses: dict[int, list[list[int]]] = {}
+    with lzma.open(path, "rt") as lines:
+        for line in lines:
+            kind, *words = line.split()
+            if kind == "M":
+                row = [int(words[2]), int(words[3], 16) >> 5, int(words[4]), int(words[5])]
+                accesses.setdefault(int(words[0]), []).append(row)
+            elif kind == "R":
+                row = [int(words[2]), int(words[3], 16) >> 5, int(words[5]), operation[int(words[1])]]
+                responses.setdefault(int(words[0]), []).append(row)
+    return tuple(  # type: ignore[return-value]
+        {sm: np.array(sorted(rows, key=lambda row: row[0]), np.int64) for sm, rows in table.items()}
+        for table in (accesses, responses)
+    )
