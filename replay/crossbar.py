@@ -10,7 +10,7 @@ import numpy as np
 
 from replay import port as ports
 from replay.bits import compiled
-from replay.l2 import L2, OUT_HEAD, OUT_TAIL, TAIL, slice_of
+from replay.l2_state import L2, OUT_HEAD, OUT_TAIL, TAIL, slice_of
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 
 

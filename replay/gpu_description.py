@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
-from replay import config, dispatch, dram, l1, l2, lsu, port, rt_unit, scheduler
+from replay import config, dispatch, dram, l1, l2_state, lsu, port, rt_unit, scheduler
 from replay.config import law, value
 
 FOLDER = Path(__file__).parent / "gpu"
@@ -32,7 +32,7 @@ class Gpu:
     rt: rt_unit.Spec
     interconnect: port.Spec
     memory: MemoryControllers
-    l2: l2.Spec
+    l2: l2_state.Spec
     dram: dram.Spec
     name: str = value("name", "Name of the GPU")
 

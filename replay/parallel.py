@@ -14,7 +14,7 @@ from replay.bits import FAR, entry_point
 from replay.dispatch import Dispatch
 from replay.dram import Dram
 from replay.l1 import L1
-from replay.l2 import L2
+from replay.l2_state import L2
 from replay.lsu import Lsu
 from replay.port import Port
 from replay.rt_unit import Records, RtUnit

@@ -7,7 +7,7 @@ commands and these before look-ups; the slices go in order of number.
 from replay import dram, l2
 from replay.bits import FAR, compiled, entry_point
 from replay.dram import Dram
-from replay.l2 import BLOCKED, HEAD, L2, LOOKUP_AT, TAIL
+from replay.l2_state import BLOCKED, BLOCKED_TIMES, HEAD, L2, LOOKUP_AT, OUT_HEAD, OUT_TAIL, TAIL
 
 
 @compiled
@@ -67,7 +67,7 @@ def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
         cache.slice[part, HEAD] += 1
     else:
         cache.slice[part, BLOCKED] = 1
-        cache.stats[part, l2.BLOCKED_TIMES] += 1
+        cache.stats[part, BLOCKED_TIMES] += 1
 
 
 @compiled
@@ -99,7 +99,7 @@ def is_idle(cache: L2, memory: Dram, controller: int) -> bool:
     for part in range(first, first + cache.slices_per_controller):
         if cache.slice[part, HEAD] != cache.slice[part, TAIL]:
             return False
-        if cache.slice[part, l2.OUT_HEAD] != cache.slice[part, l2.OUT_TAIL]:
+        if cache.slice[part, OUT_HEAD] != cache.slice[part, OUT_TAIL]:
             return False
     return memory.channel[controller, dram.UNDER_WAY] == 0
 

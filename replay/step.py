@@ -19,7 +19,7 @@ from replay.crossbar import Crossbar
 from replay.dispatch import Dispatch
 from replay.dram import Dram
 from replay.l1 import L1
-from replay.l2 import L2
+from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rt_unit import STORE_TAG, Records, RtUnit

@@ -84,7 +84,7 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from replay import dram, l2, lsu, port, rt_unit
+    from replay import dram, l2_state, lsu, port, rt_unit
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
@@ -96,8 +96,8 @@ def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
     assert (replay.rt.unit[:, rt_unit.STORE_HEAD] == replay.rt.unit[:, rt_unit.STORE_TAIL]).all()
     assert (replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] == replay.l1.entries).all()
     cache, memory = replay.memory.l2, replay.memory.dram
-    assert (cache.slice[:, l2.HEAD] == cache.slice[:, l2.TAIL]).all()
-    assert (cache.slice[:, l2.MSHR_FREE] == cache.entries).all()
+    assert (cache.slice[:, l2_state.HEAD] == cache.slice[:, l2_state.TAIL]).all()
+    assert (cache.slice[:, l2_state.MSHR_FREE] == cache.entries).all()
     assert not memory.channel[:, dram.UNDER_WAY].any()
     assert not memory.channel[:, dram.SCHEDULED].any()
 
