@@ -11,7 +11,7 @@ import numpy as np
 from formats.errors import UserError
 from formats.reader import Trace, open_trace
 from formats.trace import CHARACTERISATION
-from replay import crossbar, dispatch, dram, l1, l2_state, lsu, partition, port, rt_unit, scheduler, step
+from replay import crossbar, dispatch, dram_state, l1, l2_state, lsu, partition, port, rt_unit, scheduler, step
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
 from replay.metrics import Counters, Result, collect, unit_counters
@@ -129,7 +129,7 @@ class Replay:
         self.port = port.make_state(gpu.interconnect, sms)
         ways = crossbar.make_state(gpu.request_cycles, gpu.interconnect.reply_cycles, self.quantum, in_flight)
         slices = l2_state.make_state(gpu.l2, gpu.memory.count, in_flight, gpu.dram)
-        self.memory = step.Memory(ways, slices, dram.make_state(gpu.dram, gpu.memory.count, gpu.sm.clock_khz))
+        self.memory = step.Memory(ways, slices, dram_state.make_state(gpu.dram, gpu.memory.count, gpu.sm.clock_khz))
 
     def run(self, progress: Callable[[int, int], None]) -> None:
         """Replay every launch, one after the other."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
-from replay import config, dispatch, dram, l1, l2_state, lsu, port, rt_unit, scheduler
+from replay import config, dispatch, dram_state, l1, l2_state, lsu, port, rt_unit, scheduler
 from replay.config import law, value
 
 FOLDER = Path(__file__).parent / "gpu"
@@ -33,7 +33,7 @@ class Gpu:
     interconnect: port.Spec
     memory: MemoryControllers
     l2: l2_state.Spec
-    dram: dram.Spec
+    dram: dram_state.Spec
     name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from replay import dram
 from replay.bits import HASH_FACTOR, compiled
-from replay.dram import Dram
+from replay.dram_state import Dram
 from replay.l2_state import (
     DIRTY,
     FULL,

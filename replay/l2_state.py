@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import dram
+from replay import dram_state
 from replay.bits import compiled
 from replay.config import law, value
 
@@ -63,7 +63,7 @@ class L2(NamedTuple):
     banks: int
 
 
-def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram.Spec) -> L2:
+def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram_state.Spec) -> L2:
     """Empty, cold slices. ``in_flight`` is the most requests that all SMs may have under way."""
     slices = controllers * spec.slices_per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import dram, l1, l2_state, lsu, port, rt_unit, scheduler
+from replay import dram_state, l1, l2_state, lsu, port, rt_unit, scheduler
 
 if TYPE_CHECKING:
     from replay.driver import Replay
@@ -75,7 +75,7 @@ def unit_counters(replay: "Replay") -> Counters:
     units = {
         "sm": scheduler.stats(replay.warps), "lsu": lsu.stats(replay.lsu), "l1d": l1.stats(replay.l1),
         "rt_unit": rt_unit.stats(replay.rt), "port": port.stats(replay.port), "l2": l2_state.stats(memory.l2),
-        "dram": dram.stats(memory.dram),
+        "dram": dram_state.stats(memory.dram),
     }  # fmt: skip
     return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in units.items()}
 

@@ -12,7 +12,7 @@ import numpy as np
 from replay import crossbar, dispatch, partition, step
 from replay.bits import FAR, entry_point
 from replay.dispatch import Dispatch
-from replay.dram import Dram
+from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import Lsu

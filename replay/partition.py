@@ -4,9 +4,9 @@ Partitions share nothing, so they may run on several threads. Inside one, at equ
 commands and these before look-ups; the slices go in order of number.
 """
 
-from replay import dram, l2
+from replay import dram, dram_state, l2
 from replay.bits import FAR, compiled, entry_point
-from replay.dram import Dram
+from replay.dram_state import Dram
 from replay.l2_state import BLOCKED, BLOCKED_TIMES, HEAD, L2, LOOKUP_AT, OUT_HEAD, OUT_TAIL, TAIL
 
 
@@ -16,11 +16,11 @@ def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
     channel = memory.channel
     while True:
         filled = FAR
-        if channel[controller, dram.OUT_HEAD] != channel[controller, dram.OUT_TAIL]:
-            place = channel[controller, dram.OUT_HEAD] & (memory.capacity - 1)
+        if channel[controller, dram_state.OUT_HEAD] != channel[controller, dram_state.OUT_TAIL]:
+            place = channel[controller, dram_state.OUT_HEAD] & (memory.capacity - 1)
             filled = memory.returned[controller * memory.capacity + place, 0]
         tick = dram.next_tick(memory, controller)
-        commanded = dram.to_cycle(memory, tick) if tick < FAR else FAR
+        commanded = dram_state.to_cycle(memory, tick) if tick < FAR else FAR
         part = next_slice(cache, controller)
         looked_up = lookup_cycle(cache, part)
         soonest = min(filled, commanded, looked_up)
@@ -29,9 +29,9 @@ def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
         if filled == soonest:
             take_return(cache, memory, controller, filled)
         elif commanded == soonest:
-            under_way = channel[controller, dram.UNDER_WAY]
+            under_way = channel[controller, dram_state.UNDER_WAY]
             dram.advance(memory, controller)
-            if channel[controller, dram.UNDER_WAY] < under_way:
+            if channel[controller, dram_state.UNDER_WAY] < under_way:
                 wake(cache, controller, soonest)
         else:
             look_up(cache, memory, part, looked_up)
@@ -74,10 +74,10 @@ def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
 def take_return(cache: L2, memory: Dram, controller: int, now: int) -> None:
     """Fill the sector whose data came back first."""
     channel = memory.channel
-    place = channel[controller, dram.OUT_HEAD] & (memory.capacity - 1)
+    place = channel[controller, dram_state.OUT_HEAD] & (memory.capacity - 1)
     at = controller * memory.capacity + place
-    channel[controller, dram.OUT_HEAD] += 1
-    channel[controller, dram.UNDER_WAY] -= 1
+    channel[controller, dram_state.OUT_HEAD] += 1
+    channel[controller, dram_state.UNDER_WAY] -= 1
     l2.fill(cache, memory.returned[at, 2], now, memory.returned[at, 1])
     wake(cache, controller, now)
 
@@ -101,7 +101,7 @@ def is_idle(cache: L2, memory: Dram, controller: int) -> bool:
             return False
         if cache.slice[part, OUT_HEAD] != cache.slice[part, OUT_TAIL]:
             return False
-    return memory.channel[controller, dram.UNDER_WAY] == 0
+    return memory.channel[controller, dram_state.UNDER_WAY] == 0
 
 
 @entry_point

@@ -17,7 +17,7 @@ from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, lowest_bit
 from replay.crossbar import Crossbar
 from replay.dispatch import Dispatch
-from replay.dram import Dram
+from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu

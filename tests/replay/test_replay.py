@@ -84,7 +84,7 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from replay import dram, l2_state, lsu, port, rt_unit
+    from replay import dram_state, l2_state, lsu, port, rt_unit
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
@@ -98,8 +98,8 @@ def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
     cache, memory = replay.memory.l2, replay.memory.dram
     assert (cache.slice[:, l2_state.HEAD] == cache.slice[:, l2_state.TAIL]).all()
     assert (cache.slice[:, l2_state.MSHR_FREE] == cache.entries).all()
-    assert not memory.channel[:, dram.UNDER_WAY].any()
-    assert not memory.channel[:, dram.SCHEDULED].any()
+    assert not memory.channel[:, dram_state.UNDER_WAY].any()
+    assert not memory.channel[:, dram_state.SCHEDULED].any()
 
 
 @pytest.mark.parametrize("quantum", [45, 10, 1])

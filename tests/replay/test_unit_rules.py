@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from replay import dram, scheduler
+from replay import dram, dram_state, scheduler
 from replay.bits import FAR, bucket, count_bits, entry_point, lowest_bit, shift_right
 from replay.coalescer import SCRATCH_WORDS, coalesce
 from replay.gpu_description import load
@@ -36,17 +36,17 @@ def bits(mask: int, distance: int) -> tuple:
 
 
 @entry_point
-def push(state: dram.Dram, cycle: int, bank: int, row: int, is_write: int, entry: int) -> None:
+def push(state: dram_state.Dram, cycle: int, bank: int, row: int, is_write: int, entry: int) -> None:
     dram.push(state, 0, cycle, bank, row, is_write, entry, 0)
 
 
 @entry_point
-def next_tick(state: dram.Dram) -> int:
+def next_tick(state: dram_state.Dram) -> int:
     return dram.next_tick(state, 0)
 
 
 @entry_point
-def advance(state: dram.Dram) -> None:
+def advance(state: dram_state.Dram) -> None:
     dram.advance(state, 0)
 
 
@@ -103,7 +103,7 @@ def test_coalescer_equals_its_twin(slow: ModuleType, space: int) -> None:
 def commands(requests: list[tuple[int, int, int]]) -> list[tuple[str, int]]:
     """Name and tick of every command for (bank, row, is_write) requests that arrive together on an idle channel."""
     gpu = load("rtx2060", ["dram.latency_cycles=0"])
-    state = dram.make_state(gpu.dram, 1, gpu.sm.clock_khz)
+    state = dram_state.make_state(gpu.dram, 1, gpu.sm.clock_khz)
     for number, (bank, row, is_write) in enumerate(requests):
         push(state, 0, bank, row, is_write, number)
     names = dict(enumerate(("RD", "WR", "ACT", "PRE")))
