@@ -11,7 +11,7 @@ import numpy as np
 from formats.errors import UserError
 from formats.reader import Trace, open_trace
 from formats.trace import CHARACTERISATION
-from replay import crossbar, dispatch, dram_state, l1, l2_state, lsu, partition, port, rt_unit, scheduler, step
+from replay import crossbar, dispatch, dram_state, l1, l2_state, lsu, partition, port, rt_unit_state, scheduler, step
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
 from replay.metrics import Counters, Result, collect, unit_counters
@@ -125,7 +125,7 @@ class Replay:
         self.warps = scheduler.make_state(gpu.scheduler, sms, gpu.sm.warps)
         self.lsu = lsu.make_state(gpu.lsu, gpu.l1, sms)
         self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
-        self.rt = rt_unit.make_state(gpu.rt, sms)
+        self.rt = rt_unit_state.make_state(gpu.rt, sms)
         self.port = port.make_state(gpu.interconnect, sms)
         ways = crossbar.make_state(gpu.request_cycles, gpu.interconnect.reply_cycles, self.quantum, in_flight)
         slices = l2_state.make_state(gpu.l2, gpu.memory.count, in_flight, gpu.dram)
@@ -187,7 +187,7 @@ class Replay:
         self.warps.warp[:, [ACCESS, ACCESS_END]] -= shift["access_key"]
         self.warps.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
         self.lsu.operation[:, [lsu.CURSOR, lsu.END]] -= shift["sector"]
-        self.rt.lane[[rt_unit.CURSOR, rt_unit.END]] -= shift["node"]
+        self.rt.lane[[rt_unit_state.CURSOR, rt_unit_state.END]] -= shift["node"]
         self.rt.waiting[:] -= shift["trace_visit"] << 8
 
     def _oldest_live_warp(self) -> int:
@@ -211,7 +211,11 @@ class Replay:
 
     def _makes_progress(self) -> bool:
         """Whether anything was issued, answered or delivered in the last intervals."""
-        done = int(self.warps.stats.sum()) + int(self.port.stats.sum()) + int(self.rt.stats[:, rt_unit.RECORDS].sum())
+        done = (
+            int(self.warps.stats.sum())
+            + int(self.port.stats.sum())
+            + int(self.rt.stats[:, rt_unit_state.RECORDS].sum())
+        )
         self.idle_intervals = self.idle_intervals + 1 if done == self.done_before else 0
         self.done_before = done
         return self.idle_intervals < PATIENCE_INTERVALS

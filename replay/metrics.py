@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import dram_state, l1, l2_state, lsu, port, rt_unit, scheduler
+from replay import dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler
 
 if TYPE_CHECKING:
     from replay.driver import Replay
@@ -74,7 +74,7 @@ def unit_counters(replay: "Replay") -> Counters:
     memory = replay.memory
     units = {
         "sm": scheduler.stats(replay.warps), "lsu": lsu.stats(replay.lsu), "l1d": l1.stats(replay.l1),
-        "rt_unit": rt_unit.stats(replay.rt), "port": port.stats(replay.port), "l2": l2_state.stats(memory.l2),
+        "rt_unit": rt_unit_state.stats(replay.rt), "port": port.stats(replay.port), "l2": l2_state.stats(memory.l2),
         "dram": dram_state.stats(memory.dram),
     }  # fmt: skip
     return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in units.items()}
@@ -98,7 +98,7 @@ def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[st
     yield "gpu_ipc", entry(ipc, "thread-instructions/cycle", "ratio", DEFINITIONS["gpu_ipc"])
     yield "l1d_miss_rate", entry(ratio(*l1_misses(total["l1d"])), "1", "ratio", DEFINITIONS["l1d_miss_rate"])
     yield "l2_miss_rate", entry(ratio(*l2_misses(total["l2"])), "1", "ratio", DEFINITIONS["l2_miss_rate"])
-    efficiency = ratio(rt["efficiency_sum"] / rt_unit.EFFICIENCY_UNIT, rt["warps"])
+    efficiency = ratio(rt["efficiency_sum"] / rt_unit_state.EFFICIENCY_UNIT, rt["warps"])
     yield "rt_efficiency", entry(efficiency, "1", "mean", DEFINITIONS["rt_efficiency"])
     memory = counters["dram"]
     efficiency = mean_ratio(memory["data_ticks"], memory["active_ticks"])

@@ -17,7 +17,7 @@ from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import Lsu
 from replay.port import Port
-from replay.rt_unit import Records, RtUnit
+from replay.rt_unit_state import Records, RtUnit
 from replay.scheduler import Warps
 from replay.step import NEEDS_WARPS, RUNNING, Memory
 from replay.work import Program, Work

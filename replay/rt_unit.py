@@ -8,119 +8,59 @@ completed. Lanes of a warp that ask for the same (address, size) share a request
 warp whose front record has its base address. Instead of ticking lanes, each lane keeps the cycle its delay ends.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
-
 from replay.bits import FAR, compiled, lowest_bit
-from replay.config import law, value
 from replay.l1 import FAIL, HIT, L1, read, write
 from replay.port import Port
-
-LANES = 32
-MAX_WARPS = 8
-QUEUE = 128  # records a warp may have queued; more lanes simply wait
-STORE_QUEUE = 1024
-STORE_TAG = 2
-HIT_BUFFERS = 1 << 41  # sector number of the first hit record; the records lie above every traced address
-HIT_BUFFER_SECTORS = 8  # each hit gets a block of 256 bytes of its own
-# columns of lane: record cursor and end, cycle its delay ends, base address >> 5 of the front record, chunks of it
-# still missing, whether it was asked for, whether its delay ends in a hit store, cycle its last delay ends
-CURSOR, END, READY_AT, BASE, MISSING, MARKED, HIT_STORE, FINISHED_AT = range(8)
-# columns of slot: warp (or -1), age, start, active lanes, lanes with records left, lanes in delay, lanes that may ask,
-# earliest end of a delay, queue head and tail, stores under way
-WARP, AGE, START, ACTIVE, OPEN, DELAYED, ASKING, NEXT_READY, QUEUE_HEAD, QUEUE_TAIL, STORES = range(11)
-# columns of unit: resident warps, next age, slot whose record is being sent, its base, its chunk, its chunks,
-# store queue head and tail, waiting warps head and tail, hit records made, reads under way, next cycle to run
-RESIDENT, NEXT_AGE, SENDING, SEND_BASE, SEND_CHUNK, SEND_CHUNKS, STORE_HEAD, STORE_TAIL, WAIT_HEAD, WAIT_TAIL, \
-    HITS_MADE, READS_IN_FLIGHT, NEXT_CYCLE, BUSY_SINCE = range(14)  # fmt: skip
-WARPS_DONE, WARP_CYCLES, LANE_CYCLES, EFFICIENCY, READS, STORES_SENT, BUSY_CYCLES, RECORDS, CHUNKS_DELIVERED = range(9)
-COUNTERS = ("warps", "warp_cycles", "lane_cycles", "efficiency_sum", "reads", "stores", "busy_cycles", "records",
-            "chunks_delivered")  # fmt: skip
-EFFICIENCY_UNIT = 1 << 30  # efficiency_sum is a fixed-point number: sums do not depend on their order
-
-
-@dataclass(frozen=True)
-class Spec:
-    """Ray-tracing unit of an SM."""
-
-    warps: int = value("warps", "Warps that may be in the unit at a time", 1)
-    mshr_entries: int = value("requests", "Reads of the unit that may be missing at a time; 0 sets no limit", 0)
-    perfect_memory: bool = value("1", "Every request hits and stores end at once")
-    header_cycles: int = value("cycles", "Latency of a BVH header after its last byte arrived", 1)
-    internal_cycles: int = value("cycles", "Latency of an internal node", 1)
-    instance_cycles: int = value("cycles", "Latency of an instance", 1)
-    descriptor_cycles: int = value("cycles", "Latency of a primitive descriptor", 1)
-    triangle_cycles: int = value("cycles", "Latency of a triangle that is missed", 1)
-    triangle_hit_cycles: int = value("cycles", "Latency of a triangle that is hit", 1)
-    procedural_cycles: int = value("cycles", "Latency of a procedural primitive", 1)
-
-    def __post_init__(self) -> None:
-        law(self.warps <= MAX_WARPS, f"warps must be at most {MAX_WARPS}, not {self.warps}")
-
-    @property
-    def latency_cycles(self) -> tuple[int, ...]:
-        """Latencies by record kind (formats.trace.NODE_KINDS), then the hit triangle's."""
-        return (
-            self.header_cycles, self.internal_cycles, self.instance_cycles, self.descriptor_cycles,
-            self.triangle_cycles, self.procedural_cycles, self.triangle_hit_cycles,
-        )  # fmt: skip
-
-
-class RtUnit(NamedTuple):
-    """All SMs' units; slot r of SM s is row s * MAX_WARPS + r, its lane l row (s * MAX_WARPS + r) * 32 + l."""
-
-    lane: np.ndarray  # int64[8, sms * MAX_WARPS * 32]: a row per column name, so that lanes are contiguous
-    slot: np.ndarray  # int64[sms * MAX_WARPS, 11]
-    unit: np.ndarray  # int64[sms, 14]
-    queue: np.ndarray  # int64[sms * MAX_WARPS, QUEUE]: base << 4 | chunks
-    store: np.ndarray  # int64[sms, STORE_QUEUE, 2]: slot, sector
-    waiting: np.ndarray  # int64[sms, 64]: warps of the SM that wait for a place
-    latency: np.ndarray  # int64[7]
-    stats: np.ndarray  # int64[sms, 9]
-    warps: int
-    mshr_entries: int
-    perfect: bool
-
-
-class Records(NamedTuple):
-    """The traced rays in memory: operation o has the rays first_ray[o] to first_ray[o + 1]."""
-
-    first_ray: np.ndarray  # int64[operations + 1]
-    lane: np.ndarray  # uint8[rays]
-    first_node: np.ndarray  # int64[rays + 1]
-    node: np.ndarray  # uint32[records]: node_id, bit 31 set where a triangle was hit
-    info: np.ndarray  # int64[nodes]: address >> 5 << 8 | chunks << 4 | kind
-
-
-def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """Pack the nodes table for ``Records.info``; records are fetched in chunks of 32 bytes."""
-    chunks = (length.astype(np.int64) + 31) >> 5
-    return ((address.astype(np.int64) >> 5) << 8) | (chunks << 4) | kind.astype(np.int64)
-
-
-def make_state(spec: Spec, sms: int) -> RtUnit:
-    """Empty units."""
-    slot = np.zeros((sms * MAX_WARPS, 11), np.int64)
-    slot[:, WARP] = -1
-    slot[:, NEXT_READY] = FAR
-    unit = np.zeros((sms, 14), np.int64)
-    unit[:, SENDING] = -1
-    unit[:, NEXT_CYCLE] = FAR
-    return RtUnit(
-        np.zeros((8, sms * MAX_WARPS * LANES), np.int64),
-        slot,
-        unit,
-        np.zeros((sms * MAX_WARPS, QUEUE), np.int64),
-        np.zeros((sms, STORE_QUEUE, 2), np.int64),
-        np.zeros((sms, 64), np.int64),
-        np.array(spec.latency_cycles, np.int64),
-        np.zeros((sms, len(COUNTERS)), np.int64),
-        spec.warps,
-        spec.mshr_entries or FAR,
-        spec.perfect_memory,
-    )
+from replay.rt_unit_delivery import deliver, end_delays, load_front
+from replay.rt_unit_state import (
+    ACTIVE,
+    AGE,
+    ASKING,
+    BASE,
+    BUSY_CYCLES,
+    BUSY_SINCE,
+    CURSOR,
+    DELAYED,
+    EFFICIENCY,
+    EFFICIENCY_UNIT,
+    END,
+    FINISHED_AT,
+    HIT_STORE,
+    LANE_CYCLES,
+    LANES,
+    MARKED,
+    MAX_WARPS,
+    MISSING,
+    NEXT_AGE,
+    NEXT_CYCLE,
+    NEXT_READY,
+    OPEN,
+    QUEUE,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    READS,
+    READS_IN_FLIGHT,
+    READY_AT,
+    RESIDENT,
+    SEND_BASE,
+    SEND_CHUNK,
+    SEND_CHUNKS,
+    SENDING,
+    START,
+    STORE_HEAD,
+    STORE_QUEUE,
+    STORE_TAG,
+    STORE_TAIL,
+    STORES,
+    STORES_SENT,
+    WAIT_HEAD,
+    WAIT_TAIL,
+    WARP,
+    WARP_CYCLES,
+    WARPS_DONE,
+    Records,
+    RtUnit,
+)
 
 
 @compiled
@@ -168,98 +108,6 @@ def accept(state: RtUnit, records: Records, sm: int, now: int) -> None:
     slot[at, ACTIVE] = active
     slot[at, OPEN] = open_lanes
     slot[at, ASKING] = open_lanes
-
-
-@compiled
-def load_front(state: RtUnit, records: Records, row: int) -> None:
-    """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
-    info = records.info[records.node[state.lane[CURSOR, row]] & 0x7FFFFFFF]
-    state.lane[BASE, row] = info >> 8
-    state.lane[MISSING, row] = (1 << ((info >> 4) & 15)) - 1
-    state.lane[MARKED, row] = 0
-
-
-@compiled
-def end_delays(state: RtUnit, sm: int, at: int, now: int) -> None:
-    """Lanes of a slot whose delay has ended by ``now`` may ask for their next record; hits queue their store."""
-    slot, lane = state.slot, state.lane
-    delayed, asking, open_lanes = slot[at, DELAYED], slot[at, ASKING], slot[at, OPEN]
-    rest, next_ready = delayed, FAR
-    while rest:
-        index = lowest_bit(rest)
-        rest &= rest - 1
-        row = at * LANES + index
-        if lane[READY_AT, row] > now:
-            next_ready = min(next_ready, lane[READY_AT, row])
-            continue
-        bit = 1 << index
-        delayed ^= bit
-        if open_lanes & bit and not lane[MARKED, row]:
-            asking |= bit
-        if lane[HIT_STORE, row]:
-            lane[HIT_STORE, row] = 0
-            queue_store(state, sm, at)
-    slot[at, DELAYED] = delayed
-    slot[at, ASKING] = asking
-    slot[at, NEXT_READY] = next_ready
-
-
-@compiled
-def queue_store(state: RtUnit, sm: int, at: int) -> None:
-    """A 32 B store of a hit record to a 256 B block of its own."""
-    unit = state.unit
-    tail = unit[sm, STORE_TAIL] & (STORE_QUEUE - 1)
-    state.store[sm, tail, 0] = at
-    state.store[sm, tail, 1] = HIT_BUFFERS + (sm << 30) + unit[sm, HITS_MADE] * HIT_BUFFER_SECTORS
-    unit[sm, STORE_TAIL] += 1
-    unit[sm, HITS_MADE] += 1
-    state.slot[at, STORES] += 1
-
-
-@compiled
-def deliver(state: RtUnit, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
-    """A chunk of the record at ``base`` (address >> 5) arrived for a slot: serve every lane it is the front of."""
-    slot, lane = state.slot, state.lane
-    first = at * LANES
-    bit = 1 << chunk
-    state.stats[sm, CHUNKS_DELIVERED] += 1
-    rest = slot[at, OPEN]
-    bases = lane[BASE, first : first + LANES]
-    matching = 0
-    for index in range(LANES):
-        matching |= (1 if bases[index] == base else 0) << index
-    rest &= matching
-    while rest:
-        index = lowest_bit(rest)
-        rest &= rest - 1
-        missing = lane[MISSING, first + index] & ~bit
-        lane[MISSING, first + index] = missing
-        if missing == 0:
-            finish_record(state, records, sm, at, index, now)
-
-
-@compiled
-def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int, now: int) -> None:
-    """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
-    slot, lane = state.slot, state.lane
-    row, bit = at * LANES + index, 1 << index
-    node = np.int64(records.node[lane[CURSOR, row]])
-    kind = records.info[node & 0x7FFFFFFF] & 15
-    hit = node >> 31
-    ready_at = max(lane[READY_AT, row], now) + state.latency[6 if hit else kind]
-    lane[READY_AT, row] = ready_at
-    if hit:
-        lane[HIT_STORE, row] = 1
-    lane[CURSOR, row] += 1
-    slot[at, DELAYED] |= bit
-    slot[at, ASKING] &= ~bit
-    slot[at, NEXT_READY] = min(slot[at, NEXT_READY], ready_at)
-    state.stats[sm, RECORDS] += 1
-    if lane[CURSOR, row] == lane[END, row]:
-        slot[at, OPEN] &= ~bit
-        lane[FINISHED_AT, row] = ready_at
-    else:
-        load_front(state, records, row)
 
 
 @compiled
@@ -437,8 +285,3 @@ def receive_ack(state: RtUnit, sm: int, now: int, slot: int) -> None:
     """A hit store of a slot was acknowledged."""
     state.slot[sm * MAX_WARPS + slot, STORES] -= 1
     state.unit[sm, NEXT_CYCLE] = min(state.unit[sm, NEXT_CYCLE], now)
-
-
-def stats(state: RtUnit) -> dict[str, np.ndarray]:
-    """Every counter per SM; ``efficiency_sum`` is in units of 2^-30."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -7,7 +7,7 @@ from replay import scheduler as warps
 from replay.bits import compiled, count_bits
 from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS, Dispatch
 from replay.lsu import Lsu
-from replay.rt_unit import RtUnit
+from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,

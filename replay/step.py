@@ -22,7 +22,7 @@ from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
-from replay.rt_unit import STORE_TAG, Records, RtUnit
+from replay.rt_unit_state import STORE_TAG, Records, RtUnit
 from replay.scheduler import PARKED, PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, NO_SLOT, Program, Work
 

@@ -13,7 +13,7 @@ from formats.errors import FormatError
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
 from replay.coalescer import SCRATCH_WORDS, coalesce, most_sectors
-from replay.rt_unit import Records, node_info
+from replay.rt_unit_state import Records, node_info
 from replay.work import Program, Work
 
 ROWS_PER_BATCH = 24_000_000  # lane addresses and records loaded at a time, about

@@ -84,7 +84,7 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from replay import dram_state, l2_state, lsu, port, rt_unit
+    from replay import dram_state, l2_state, lsu, port, rt_unit_state
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
@@ -92,8 +92,8 @@ def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
     assert not replay.port.port[:, port.IN_FLIGHT].any()
     assert (replay.port.port[:, port.REQUEST_HEAD] == replay.port.port[:, port.REQUEST_TAIL]).all()
     assert (replay.lsu.unit[:, lsu.FREE] == lsu.OPERATIONS).all()
-    assert not replay.rt.unit[:, rt_unit.RESIDENT].any()
-    assert (replay.rt.unit[:, rt_unit.STORE_HEAD] == replay.rt.unit[:, rt_unit.STORE_TAIL]).all()
+    assert not replay.rt.unit[:, rt_unit_state.RESIDENT].any()
+    assert (replay.rt.unit[:, rt_unit_state.STORE_HEAD] == replay.rt.unit[:, rt_unit_state.STORE_TAIL]).all()
     assert (replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] == replay.l1.entries).all()
     cache, memory = replay.memory.l2, replay.memory.dram
     assert (cache.slice[:, l2_state.HEAD] == cache.slice[:, l2_state.TAIL]).all()

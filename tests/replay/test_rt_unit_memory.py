@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from replay import gpu_description, l1, port, rt_unit
+from replay import gpu_description, l1, port, rt_unit, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
-from replay.rt_unit import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
+from replay.rt_unit_state import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
 from tests.replay.vulkan_sim import WarpTrace, read_accesses, read_dump, to_records
 
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
@@ -135,7 +135,7 @@ def replay_dump(path: Path) -> dict[str, int]:
     count = np.zeros(4, np.int64)
     for sm in sorted({warp.sm for warp in warps}):
         mine = np.array([index for index, warp in enumerate(warps) if warp.sm == sm], np.int64)
-        units = rt_unit.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1)
+        units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1)
         scratch = Scratch(
             np.zeros(len(warps), np.int64), np.zeros(len(warps), np.int64), np.zeros((4096, 2), np.int64),
             np.zeros(4, np.int64),

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replay import gpu_description, l1, port, rt_unit
+from replay import gpu_description, l1, port, rt_unit, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
-from replay.rt_unit import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
+from replay.rt_unit_state import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
 from tests.replay.vulkan_sim import TRIANGLE_HIT, WarpTrace, read_dump, to_records
 
 WARPS = 122  # in the file
@@ -52,7 +52,7 @@ def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
     """What ``run_unit`` finds for every warp of a dump with perfect memory, and the units' state."""
     gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
     sms = max(warp.sm for warp in warps) + 1
-    state, records = rt_unit.make_state(gpu.rt, sms), to_records(warps)
+    state, records = rt_unit_state.make_state(gpu.rt, sms), to_records(warps)
     caches, ports = l1.make_state(gpu.l1, sms, 16), port.make_state(gpu.interconnect, sms)
     arrival = np.array([warp.arrival_cycle for warp in warps])
     found = np.zeros((len(warps), 2 + LANES), np.int64)
@@ -97,7 +97,11 @@ def test_no_warp_is_far_from_the_dump(perfect: tuple) -> None:
 def test_efficiency_is_that_of_the_dump(perfect: tuple) -> None:
     warps, _, state = perfect
     theirs = np.mean([sum(w.latency.values()) / (32 * (w.end_cycle - w.start_cycle)) for w in warps])
-    ours = state.stats[:, rt_unit.EFFICIENCY].sum() / rt_unit.EFFICIENCY_UNIT / state.stats[:, rt_unit.WARPS_DONE].sum()
+    ours = (
+        state.stats[:, rt_unit_state.EFFICIENCY].sum()
+        / rt_unit_state.EFFICIENCY_UNIT
+        / state.stats[:, rt_unit_state.WARPS_DONE].sum()
+    )
     assert ours == pytest.approx(theirs, abs=0.005)
 
 
@@ -105,5 +109,5 @@ def test_every_record_is_delivered_and_every_hit_stored(perfect: tuple) -> None:
     """A lane that is handed two hits in one delay stores once, as in Vulkan-Sim; the dump has one such pair."""
     warps, _, state = perfect
     kinds = [kind for warp in warps for lane in warp.records.values() for _, _, kind in lane]
-    assert state.stats[:, rt_unit.RECORDS].sum() == len(kinds)
-    assert state.stats[:, rt_unit.STORES_SENT].sum() == kinds.count(TRIANGLE_HIT) - 1
+    assert state.stats[:, rt_unit_state.RECORDS].sum() == len(kinds)
+    assert state.stats[:, rt_unit_state.STORES_SENT].sum() == kinds.count(TRIANGLE_HIT) - 1

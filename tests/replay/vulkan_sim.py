@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from formats.trace import NODE_KINDS
-from replay import rt_unit
-from replay.rt_unit import Records
+from replay import rt_unit_state
+from replay.rt_unit_state import Records
 
 TRIANGLE_HIT = 5
 # Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit
@@ -65,7 +65,7 @@ def to_records(warps: list[WarpTrace]) -> Records:
     address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes, strict=True))
     return Records(
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
-        np.array(node, np.uint32), rt_unit.node_info(address, size, kinds),
+        np.array(node, np.uint32), rt_unit_state.node_info(address, size, kinds),
     )  # fmt: skip
 
 
