@@ -1,0 +1,32 @@
+"""What the README shows is what happens."""
+
+import contextlib
+import io
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_pandas_session_prints_what_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, printed = re.search(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", README, re.DOTALL).groups()
+    monkeypatch.chdir(ROOT)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(program, "README.md", "exec"), {})
+    assert output.getvalue() == printed
+
+
+def test_linked_files_exist() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_makefile_verbs_that_the_readme_names_exist() -> None:
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for verb in set(re.findall(r"make ([a-z]+)", README)):
+        assert f"make {verb} " in shown, verb
