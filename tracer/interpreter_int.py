@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ptx.ir import Immediate, Instruction, Pair, Vector
-from tracer import interpreter_float
+from tracer import interpreter_convert, interpreter_float
 from tracer.interpreter_values import UNSIGNED, Lanes, resize, splat
 from tracer.lower_emit import TYPES, type_names
 from tracer.lower_int import INT_COMPARISONS
@@ -271,8 +271,8 @@ def run_isspacep(w: Lanes, i: Instruction) -> None:
 
 
 def run_cvt(w: Lanes, i: Instruction) -> None:
-    """cvt, in ``interpreter_float``."""
-    interpreter_float.run_cvt(w, i)
+    """cvt, in ``interpreter_convert``."""
+    interpreter_convert.run_cvt(w, i)
 
 
 def run_clamp(w: Lanes, i: Instruction) -> None:
