@@ -16,7 +16,6 @@ from replay.rt_unit_state import (
     ACTIVE,
     AGE,
     ASKING,
-    BASE,
     BUSY_CYCLES,
     BUSY_SINCE,
     CURSOR,
@@ -30,7 +29,6 @@ from replay.rt_unit_state import (
     LANES,
     MARKED,
     MAX_WARPS,
-    MISSING,
     NEXT_AGE,
     NEXT_CYCLE,
     NEXT_READY,
@@ -111,7 +109,7 @@ def accept(state: RtUnit, records: Records, sm: int, now: int) -> None:
 
 
 @compiled
-def fill_queue(state: RtUnit, at: int) -> None:
+def fill_queue(state: RtUnit, records: Records, at: int) -> None:
     """Queue the front records of all lanes that may ask, lane 0 first, equal (address, size) once."""
     slot, lane, queue = state.slot, state.lane, state.queue
     rest = slot[at, ASKING]
@@ -122,7 +120,8 @@ def fill_queue(state: RtUnit, at: int) -> None:
         rest &= rest - 1
         row = at * LANES + index
         lane[MARKED, row] = 1
-        entry = (lane[BASE, row] << 4) | lane[MISSING, row]
+        info = records.info[records.node[lane[CURSOR, row]] & 0x7FFFFFFF]
+        entry = (info >> 8 << 4) | ((1 << ((info >> 4) & 15)) - 1)  # whole, whatever chunks came for other lanes
         known = False
         for place in range(slot[at, QUEUE_HEAD], slot[at, QUEUE_TAIL]):
             known |= queue[at, place & (QUEUE - 1)] == entry
@@ -155,7 +154,7 @@ def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now: 
         at = choose(state, sm)
         if at < 0:
             return
-        fill_queue(state, at)
+        fill_queue(state, records, at)
         entry = state.queue[at, slot[at, QUEUE_HEAD] & (QUEUE - 1)]
         slot[at, QUEUE_HEAD] += 1
         unit[sm, SENDING] = at
@@ -177,6 +176,9 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now
         waiter = ((at - sm * MAX_WARPS) << 3 | chunk) << 1 | 1
         answer = read(l1, port, sm, now, base + chunk, waiter)
     if answer == FAIL:
+        if chunk == 0:  # the record goes back to its warp's queue: stores and older warps may go before it
+            unit[sm, SENDING] = -1
+            state.slot[at, QUEUE_HEAD] -= 1
         return
     state.stats[sm, READS] += 1
     if answer == HIT:

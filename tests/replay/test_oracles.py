@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replay.driver import simulate
+from replay.driver import INTERVAL_CYCLES, simulate
 from replay.gpu_description import Gpu, load
 from replay.metrics import Result
 
@@ -125,11 +125,13 @@ def test_a_warp_that_ends_early_does_not_hold_the_barrier(micro: Callable, op: t
 def test_lrr_shares_and_gto_does_not(micro: Callable, op: type, gpu: Gpu) -> None:
     """Two endless rivals of one scheduler: with round robin both end together, greedily one ends at half time."""
     one = gpu.with_values(["scheduler.count=1"])
-    trace = micro([op(stall=1)], [400, 400])
-    both = {}
-    for policy in ("gto", "lrr"):
-        both[policy] = simulate(trace, one.with_values([f"scheduler.policy={policy}"]))
-        assert both[policy].value("gpu_cycles") == pytest.approx(800, abs=10)
+    work = INTERVAL_CYCLES * 4 // 5  # the first warp alone ends in the first interval, both together in the second
+    trace = micro([op(stall=1)], [work, work])
+    for policy, ended in (("gto", [1, 1]), ("lrr", [0, 2])):
+        result = simulate(trace, one.with_values([f"scheduler.policy={policy}"]))
+        assert result.value("gpu_cycles") == pytest.approx(2 * work, abs=10)
+        retired = result.timeline["counter"] == "retired_warps"
+        assert result.timeline["value"][retired].tolist() == ended
 
 
 def total(result: Result, unit: str, counter: str) -> int:

@@ -157,15 +157,11 @@ def exact(warps: list[WarpTrace], found: np.ndarray) -> dict[str, int]:
     return {"warps": int(same_warps), "lanes": lanes}
 
 
-# Of 122, 160 and 122 warps. The unit's rules differ from Vulkan-Sim's in two places: what makes two requests of a warp
-# the same, and what happens after a first chunk that found no place. After the first difference a warp meets a memory
-# that answers another unit, so these numbers are low; they rise as a whole when a rule is closed.
+# All 122, 160 and 122 warps. After a refused chunk, a store and a read may change places without any other effect.
 EXPECTED: dict[str, dict[str, int]] = {
-    "box32": {"warps": 66, "lanes": 1999, "accesses": 15106, "accesses_differ": 1022, "accesses_more": 570},
-    "shipao32": {"warps": 0, "lanes": 0, "accesses": 14747, "accesses_differ": 12189, "accesses_more": 20844},
-    "cornell32_rtx2060": {
-        "warps": 90, "lanes": 2368, "accesses": 18742, "accesses_differ": 451, "accesses_more": 12425,
-    },
+    "box32": {"warps": 122, "lanes": 3069, "accesses": 22890, "accesses_differ": 4, "accesses_more": 0},
+    "shipao32": {"warps": 160, "lanes": 3696, "accesses": 117660, "accesses_differ": 6, "accesses_more": 0},
+    "cornell32_rtx2060": {"warps": 122, "lanes": 3069, "accesses": 22479, "accesses_differ": 0, "accesses_more": 0},
 }  # fmt: skip
 
 
