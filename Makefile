@@ -55,6 +55,9 @@ $(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $
 	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) $(if $(FRACTION),--fraction $(FRACTION)) --against $(RESULT) --out $(PREDICTION)
 
 test: $(SETUP_TEST) ## create the environment and pass the tests
+	@# machine code is compiled once here, not at the same time in every worker of the tests
+	$(BIN)/python -m tracer render cornell --size 32x32 --samples 1 --out build/first.trace
+	$(BIN)/python -m replay build/first.trace --gpu rtx2060 --out build/first.result
 	$(BIN)/python -m pytest -n 2 -q
 
 check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages
