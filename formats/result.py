@@ -38,7 +38,7 @@ PIXELS = Table(
     "pixels", "pixel of an image launch", optional=True, columns=(
         Column("pixel_x", "uint16", "count", "Column, 0 at the left."),
         Column("pixel_y", "uint16", "count", "Row, 0 at the top."),
-        Column("cycles", "int64", "cycles", "Cycles the pixel's own thread was active, in blocks and rays, waits included."),
+        Column("cycles", "int64", "cycles", "Cycles the pixel's own thread was active, waits and rays included."),
         Column("rays", "uint32", "count", "Rays the pixel traced, continuations not counted again."),
         Column("node_visits", "uint32", "count", "BVH records its rays fetched."),
     ),

@@ -27,13 +27,8 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
-    made.add_argument(
-        "--scale",
-        type=int,
-        default=1,
-        metavar="K",
-        help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)",
-    )
+    made.add_argument("--scale", type=int, default=1, metavar="K",
+                      help="replay on 1/K of the GPU's SMs and memory controllers (default: 1)")  # fmt: skip
     made.add_argument(
         "--quantum",
         type=int,
