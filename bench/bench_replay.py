@@ -23,6 +23,7 @@ from replay.gpu_description import load
 
 WARPS = 8192
 FULL = 0xFFFFFFFF
+LOADED_LINES = 1 << 10  # 128 KB
 BODY = ("int", "int", "load", "fp32", "fp32", "fp32", "int", "fp32", "load", "fp32", "fp32", "sfu", "int", "fp32",
         "fp32", "int", "fp32", "fp32", "int", "fp32", "fp32", "store", "predicate", "branch")  # fmt: skip
 UNIT = {"int": 0, "predicate": 0, "fp32": 1, "sfu": 3, "load": 4, "store": 4, "branch": 8}
@@ -88,7 +89,10 @@ def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: 
     if starved:
         address = 0x1000_0000 + rng.integers(0, 1 << 24, (rows, 32)) * 32
     else:
-        address = 0x1000_0000 + (rng.random((rows, 1)) ** 6 * (1 << 11)).astype(np.int64) * 128 + np.arange(32) * 4
+        line = (rng.random((rows, 1)) ** 6 * LOADED_LINES).astype(np.int64)
+        stores = np.tile([BODY[index] == "store" for index in memory], len(warp))
+        line[stores, 0] = LOADED_LINES + warp
+        address = 0x1000_0000 + line * 128 + np.arange(32) * 4
     writer.put("accesses", {
         "warp_id": np.repeat(warp, len(memory)), "visit": np.repeat(np.tile(np.arange(trips), warps), len(memory)),
         "instruction_id": np.tile(memory, len(warp)), "lane_mask": np.full(rows, FULL),

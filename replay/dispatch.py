@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from formats.errors import UserError
-from replay.bits import FAR, compiled
+from replay.bits import FAR, compiled, inlined
 from replay.config import law, value
 
 REGISTER_UNIT = 256  # a warp's registers are given out in units of 8 per thread
@@ -135,7 +135,7 @@ def grant_until(state: Dispatch, until: int, loaded_warps: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def next_start(state: Dispatch, sm: int) -> int:
     """Start cycle of the SM's next CTA, FAR without one."""
     unit = state.unit

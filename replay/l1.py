@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import bucket, compiled
+from replay.bits import bucket, compiled, inlined
 from replay.config import law, value
 from replay.port import READ, WRITE, Port, may_send, send
 
@@ -100,7 +100,7 @@ def invalidate(state: L1) -> None:
     state.order[:] = (-1, -1, 0)
 
 
-@compiled
+@inlined
 def find(state: L1, sm: int, line: int) -> int:
     """Line number holding the line address, or -1."""
     base = sm * state.sets * state.ways
@@ -110,7 +110,7 @@ def find(state: L1, sm: int, line: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def unlink(state: L1, base: int, group: int, at: int) -> None:
     """Take a line out of its set's order of use."""
     row, order = state.line, state.order
@@ -125,7 +125,7 @@ def unlink(state: L1, base: int, group: int, at: int) -> None:
         order[group, OLDEST] = newer
 
 
-@compiled
+@inlined
 def push_newest(state: L1, base: int, group: int, at: int) -> None:
     """Make a line the most recently used of its set."""
     row, order = state.line, state.order
@@ -139,7 +139,7 @@ def push_newest(state: L1, base: int, group: int, at: int) -> None:
     order[group, NEWEST] = at
 
 
-@compiled
+@inlined
 def touch(state: L1, sm: int, line: int, at: int) -> None:
     """Note a use of the line."""
     group = sm * state.sets + line % state.sets
@@ -208,7 +208,7 @@ def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     return True
 
 
-@compiled
+@inlined
 def fill(state: L1, sm: int, entry: int) -> int:
     """A missing sector arrived: allocate it, free its MSHR entry, and return how many waiters it has.
 
@@ -229,7 +229,7 @@ def fill(state: L1, sm: int, entry: int) -> int:
     return state.mshr[row, WAITING]
 
 
-@compiled
+@inlined
 def drop_entry(state: L1, sm: int, entry: int, sector: int) -> None:
     """Take an entry out of its chain and put it back on the free stack."""
     base = sm * state.entries

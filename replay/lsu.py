@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replay import l1 as cache
-from replay.bits import FAR, compiled
+from replay.bits import FAR, inlined
 from replay.config import law, value
 from replay.l1 import FAIL, HIT, L1
 from replay.port import ATOMIC as ATOMIC_REQUEST
@@ -84,7 +84,7 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int) -> Lsu:
     )
 
 
-@compiled
+@inlined
 def has_room(state: Lsu, sm: int) -> bool:
     """Whether one more memory instruction may issue."""
     unit = state.unit
@@ -92,7 +92,7 @@ def has_room(state: Lsu, sm: int) -> bool:
     return waiting < state.queue_entries and unit[sm, FREE] > 0 and unit[sm, TIMER_COUNT] + waiting < TIMERS
 
 
-@compiled
+@inlined
 def new_operation(state: Lsu, sm: int, warp: int, kind: int, slot: int) -> int:
     """A free operation for a warp's instruction."""
     unit = state.unit
@@ -105,7 +105,7 @@ def new_operation(state: Lsu, sm: int, warp: int, kind: int, slot: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def free_operation(state: Lsu, sm: int, at: int) -> None:
     """The operation is over."""
     unit = state.unit
@@ -113,7 +113,7 @@ def free_operation(state: Lsu, sm: int, at: int) -> None:
     unit[sm, FREE] += 1
 
 
-@compiled
+@inlined
 def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
     """A memory instruction issues: it reaches the unit ``issue_cycles`` later."""
     unit = state.unit
@@ -131,7 +131,7 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
     state.stats[sm, INSTRUCTIONS] += 1
 
 
-@compiled
+@inlined
 def start_timer(state: Lsu, sm: int, cycle: int, at: int) -> None:
     """Complete the operation at ``cycle``; the list stays sorted, the latest first."""
     unit, timer = state.unit, state.timer
@@ -146,7 +146,7 @@ def start_timer(state: Lsu, sm: int, cycle: int, at: int) -> None:
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], cycle)
 
 
-@compiled
+@inlined
 def front(state: Lsu, work: Work, sm: int, now: int) -> None:
     """Give the instruction at the queue's head its cycle: sectors in different banks, or a shared-memory access."""
     unit, operation = state.unit, state.operation
@@ -185,7 +185,7 @@ def front(state: Lsu, work: Work, sm: int, now: int) -> None:
         unit[sm, FRONT_AT] = now + 1
 
 
-@compiled
+@inlined
 def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     """The tag check of the pipeline's oldest sector: the operation it completes, -1 for none, -2 when it must wait."""
     unit, operation = state.unit, state.operation
@@ -212,7 +212,7 @@ def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     return at if done and operation[row, MISSING] == 0 else -1
 
 
-@compiled
+@inlined
 def receive_sector(state: Lsu, sm: int, at: int) -> bool:
     """A missing sector of an operation arrived; True when it was the last."""
     row = sm * OPERATIONS + at
@@ -220,7 +220,7 @@ def receive_sector(state: Lsu, sm: int, at: int) -> bool:
     return state.operation[row, MISSING] == 0
 
 
-@compiled
+@inlined
 def next_cycle(state: Lsu, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something."""
     unit = state.unit

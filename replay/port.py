@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import compiled
+from replay.bits import inlined
 from replay.config import value
 
 READ, WRITE, ATOMIC = 0, 1, 2
@@ -54,14 +54,14 @@ def make_state(spec: Spec, sms: int) -> Port:
     )
 
 
-@compiled
+@inlined
 def may_send(state: Port, sm: int, now: int) -> bool:
     """Whether one more request finds a place in the miss queue and in the network."""
     port = state.port
     return port[sm, FREE_AT] - now < state.miss_queue and port[sm, IN_FLIGHT] < state.packets_in_flight
 
 
-@compiled
+@inlined
 def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
     """Queue a request; it leaves in the first cycle the port is free. ``tag`` comes back with the response."""
     port = state.port
@@ -78,7 +78,7 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     state.stats[sm, SENT] += 1
 
 
-@compiled
+@inlined
 def reply(state: Port, sm: int, ready: int, tag: int) -> None:
     """Deliver a response that reaches the SM at ``ready`` or, one per cycle, as soon as its port is free."""
     port = state.port

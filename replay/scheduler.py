@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled, lowest_bit, shift_right
+from replay.bits import FAR, compiled, inlined, lowest_bit, shift_right
 from replay.config import law, value
 
 POLICIES = ("gto", "lrr")
@@ -117,7 +117,7 @@ def leave(state: Warps, sm: int, warp: int) -> None:
         state.last[row] = -1
 
 
-@compiled
+@inlined
 def stall_until(state: Warps, sm: int, warp: int, now: int, cycle: int) -> None:
     """Look at the warp again at ``cycle``, or at the wheel's end when that is farther away."""
     place = min(cycle, now + WHEEL - 1) & (WHEEL - 1)
@@ -125,7 +125,7 @@ def stall_until(state: Warps, sm: int, warp: int, now: int, cycle: int) -> None:
     state.occupied[sm] |= 1 << place
 
 
-@compiled
+@inlined
 def next_stall_end(state: Warps, sm: int, now: int) -> int:
     """The next cycle at which the wheel holds a warp, FAR without one. ``now``'s own place is empty."""
     occupied = state.occupied[sm]
@@ -138,14 +138,14 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
     return now + 1 + lowest_bit(turned)
 
 
-@compiled
+@inlined
 def set_ready(state: Warps, sm: int, warp: int) -> None:
     """The warp may issue."""
     row = sm * state.schedulers + warp % state.schedulers
     state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
 
 
-@compiled
+@inlined
 def hold(state: Warps, sm: int, warp: int, slot: int, results: int) -> None:
     """``results`` more results are to come for a slot of the warp."""
     here = sm * state.warps + warp
@@ -153,7 +153,7 @@ def hold(state: Warps, sm: int, warp: int, slot: int, results: int) -> None:
     state.warp[here, PENDING] |= 1 << slot
 
 
-@compiled
+@inlined
 def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
     """A result of a slot has come; True when the warp was parked and may go on (or has finished for good)."""
     here = sm * state.warps + warp
@@ -167,7 +167,7 @@ def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def pick(candidates: int, last_rank: int, greedy: bool) -> int:
     """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
     if greedy:

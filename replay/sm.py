@@ -4,7 +4,7 @@ import numpy as np
 
 from replay import dispatch, lsu, rt_unit
 from replay import scheduler as warps
-from replay.bits import compiled, count_bits
+from replay.bits import compiled, count_bits, inlined
 from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS, Dispatch
 from replay.lsu import Lsu
 from replay.rt_unit_state import RtUnit
@@ -62,7 +62,7 @@ from replay.work import (
 LANES = 32
 
 
-@compiled
+@inlined
 def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     """Set a warp's next instruction to the first of its current visit, or finish it after its last."""
     warp = core.warp
@@ -80,7 +80,7 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     load_instruction(core, program, here)
 
 
-@compiled
+@inlined
 def load_instruction(core: Warps, program: Program, here: int) -> None:
     """Fetch the code of a warp's next instruction: what it waits for."""
     code = program.code[core.warp[here, INSTRUCTION]]
@@ -132,7 +132,7 @@ def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: i
     warps.set_ready(core, sm, index)
 
 
-@compiled
+@inlined
 def go_on(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp has nothing left to wait for: it may issue, or retires when it has finished."""
     if core.warp[sm * core.warps + index, INSTRUCTION] >= 0:
@@ -207,7 +207,7 @@ def account_lanes(core: Warps, lane_cycles: np.ndarray, here: int, now: int, mas
             row[lane] += elapsed * ((mask >> lane) & 1)
 
 
-@compiled
+@inlined
 def issue(
     core: Warps,
     ctas: Dispatch,
@@ -255,7 +255,7 @@ def issue(
     warps.stall_until(core, sm, index, now, ready_at)
 
 
-@compiled
+@inlined
 def end_visit(
     core: Warps,
     rays: RtUnit,
@@ -281,7 +281,7 @@ def end_visit(
     start_visit(core, program, work, here)
 
 
-@compiled
+@inlined
 def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: int, kind: int, slot: int) -> None:
     """Send a memory instruction's access, if any lane made one, to the LSU and hold its scoreboard slot."""
     here = sm * core.warps + index

@@ -14,7 +14,7 @@ from replay import crossbar, dispatch, lsu, partition, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, compiled, entry_point, lowest_bit
+from replay.bits import FAR, compiled, entry_point, inlined, lowest_bit
 from replay.crossbar import Crossbar
 from replay.dispatch import Dispatch
 from replay.dram_state import Dram
@@ -76,7 +76,7 @@ def run(
     return RUNNING
 
 
-@compiled
+@inlined
 def close_quantum(
     ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, now: int, until: int, soonest: int, stop: int
 ) -> int:
@@ -95,7 +95,7 @@ def close_quantum(
     return RUNNING if dispatch.has_requests(ctas) else STUCK
 
 
-@compiled
+@inlined
 def advance_sm(
     core: Warps,
     ctas: Dispatch,
@@ -133,7 +133,7 @@ def advance_sm(
     return now
 
 
-@compiled
+@inlined
 def has_ready(core: Warps, sm: int) -> bool:
     """Whether any scheduler of the SM has a ready warp."""
     state = core
@@ -143,7 +143,7 @@ def has_ready(core: Warps, sm: int) -> bool:
     return any_ready != 0
 
 
-@compiled
+@inlined
 def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     port = ports
@@ -157,7 +157,7 @@ def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port
     return max(soonest, now + 1)
 
 
-@compiled
+@inlined
 def receive(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
@@ -182,7 +182,7 @@ def receive(
             complete_access(core, ctas, lsus, sm, now, number)
 
 
-@compiled
+@inlined
 def fill(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int
 ) -> None:
@@ -207,7 +207,7 @@ def complete_access(core: Warps, ctas: Dispatch, lsus: Lsu, sm: int, now: int, a
         execution.release(core, ctas, sm, now, warp, slot)
 
 
-@compiled
+@inlined
 def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
     state = core
@@ -229,7 +229,7 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
             execution.go_on(core, ctas, sm, now, index)
 
 
-@compiled
+@inlined
 def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
     """One cycle of the LSU: shared accesses that end, tag checks, then the instruction at the front."""
     unit, state = lsus.unit, lsus
@@ -250,7 +250,7 @@ def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wor
     unit[sm, lsu.NEXT_CYCLE] = lsu.next_cycle(state, sm, now)
 
 
-@compiled
+@inlined
 def run_rt_unit(
     core: Warps,
     ctas: Dispatch,
@@ -270,7 +270,7 @@ def run_rt_unit(
         execution.release(core, ctas, sm, now, index, warps.HELD_SLOT)
 
 
-@compiled
+@inlined
 def issue(
     core: Warps,
     ctas: Dispatch,
