@@ -60,8 +60,10 @@ def atomic_file(final: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(partial, final)
         sync_folder(final.parent)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, name):
+            error.filename = str(final)
         raise
 
 

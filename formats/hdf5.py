@@ -18,6 +18,7 @@ from formats.atomic import atomic_file
 from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
 from formats.hdf5_policy import MANIFEST_DATASET, column_dataset, open_hdf5, table_group
+from formats.hdf5_sink import Hdf5Sink
 from formats.manifest import FileEntry, Manifest, parse_manifest
 from formats.reader import Dataset
 
@@ -34,13 +35,16 @@ def write_hdf5(dataset: Dataset, path: Path | str) -> None:
     final = Path(path)
     with atomic_file(final) as partial:
         try:
-            with h5py.File(partial, "w", libver="latest") as file:
-                _write(dataset, file, final)
+            with Hdf5Sink(partial) as sink:
+                with h5py.File(sink, "w", libver="latest") as file:
+                    _write(dataset, file, final, sink)
+                sink.check()
         except (OSError, RuntimeError) as error:
-            raise FormatError(f"{final}: cannot be written: {' '.join(str(error).split())}") from None
+            reason = getattr(error, "strerror", None) or str(error)
+            raise FormatError(f"{final}: cannot be written: {' '.join(reason.split())}") from None
 
 
-def _write(dataset: Dataset, file: h5py.File, final: Path) -> None:
+def _write(dataset: Dataset, file: h5py.File, final: Path, sink: Hdf5Sink) -> None:
     manifest = dataset.manifest
     head = Manifest(
         manifest.format, manifest.version, manifest.provenance, manifest.image_size, manifest.launches,
@@ -56,6 +60,7 @@ def _write(dataset: Dataset, file: h5py.File, final: Path) -> None:
     with tqdm(total=rows, desc=final.name, unit="row", unit_scale=True, disable=None) as progress:
         for name in dataset.tables:
             _write_table(dataset, file, dataset.layout.table(name), progress)
+            sink.check()
 
 
 def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any) -> None:

@@ -1,12 +1,16 @@
 """A full disk, Ctrl-C or any error leaves the old trace as it was, and nothing half-written anywhere."""
 
 import errno
+import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from formats.atomic import atomic_file
 from formats.convert import convert
 from formats.errors import FormatError
 from formats.generate import make_tables, make_trace
@@ -198,3 +202,33 @@ def test_the_manifest_is_written_last(tmp_path: Path, monkeypatch) -> None:
     make_trace(tmp_path / "mine.trace")
     assert order[-1] == MANIFEST
     assert order.count(MANIFEST) == 1
+
+
+@pytest.mark.parametrize("limit_bytes", [500, 100_000, 300_000])
+def test_a_full_disk_while_hdf5_writes_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
+    """The library itself cannot close a file that refuses writes; it would end in a crash."""
+    sample = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
+    final = tmp_path / "old.trace.h5"
+    convert(open_trace(sample), final)
+    before = final.read_bytes()
+    assert len(before) > limit_bytes
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+    command = [sys.executable, "-m", "formats", "convert", str(sample), str(final)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert (done.returncode, done.stderr) == (2, f"formats: error: {final}: cannot be written: File too large\n")
+    assert final.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == [final.name]
+
+
+def test_an_error_of_a_writer_names_the_final_file(tmp_path: Path) -> None:
+    def write() -> None:
+        with atomic_file(tmp_path / "a.ptx"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write()
+    assert caught.value.filename == str(tmp_path / "a.ptx")
+    assert not list(tmp_path.iterdir())

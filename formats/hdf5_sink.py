@@ -1,0 +1,42 @@
+"""The file the HDF5 library writes into: when the disk refuses, the library can still close it."""
+
+import io
+from pathlib import Path
+
+
+class Hdf5Sink(io.FileIO):
+    """A file open for reading and writing that never fails in the middle of the library.
+
+    HDF5 cannot close a file whose device refuses writes: it reports every object it could not store and then crashes.
+    So the first failure is kept for ``check``, and what comes after it is thrown away.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "w+")
+        self.failure: BaseException | None = None
+
+    def check(self) -> None:
+        """Raise the first failure, if there was one."""
+        if self.failure is not None:
+            raise self.failure
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        """Write all of ``data``, or nothing after a failure; its length in bytes either way."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while len(left) and self.failure is None:
+                left = left[super().write(left) :]
+        except BaseException as failure:  # an interrupt, too, must wait until the library has closed the file
+            self.failure = failure
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """Cut or extend the file to ``size`` bytes, or leave it after a failure; ``size`` either way."""
+        wanted = self.tell() if size is None else size
+        try:
+            if self.failure is None:
+                super().truncate(wanted)
+        except BaseException as failure:
+            self.failure = failure
+        return wanted
