@@ -39,7 +39,7 @@ class ParquetSource:
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file
         if path.is_symlink() or not path.is_file():
-            raise FormatError(f"{path}: must be a file, as the manifest says, but is missing or none")
+            raise FormatError(f"{path}: must be a file, as the manifest says, but is not there")
         found = path.stat().st_size
         if found != entry.bytes:
             raise FormatError(f"{path}: must be {entry.bytes} bytes long, as the manifest says, not {found}")

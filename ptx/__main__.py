@@ -75,10 +75,12 @@ def _parse(module: Module) -> int:
 
     print("\n".join(module_lines(module)))
     problems = verify(module)
+    if len(problems) == 1:
+        raise UserError(str(problems[0]))
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
-        raise UserError(f"{module.source_name}: {len(problems)} problems, the first: {problems[0]}")
+        raise UserError(f"{module.source_name}: {len(problems)} problems, named above")
     return 0
 
 

@@ -62,7 +62,8 @@ class Source:
         place = self.position(offset)
         start = self.starts[place.line - 1]
         line = self.text[start : start + 200].split("\n", 1)[0].strip(" \t\r\0")
-        return UserError(f"{self.name}:{place.line}:{place.column}: {message}, in: {line}")
+        where = f", in: {line}" if line else ""
+        return UserError(f"{self.name}:{place.line}:{place.column}: {message}{where}")
 
 
 def table() -> Table:

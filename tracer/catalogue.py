@@ -27,7 +27,7 @@ def catalogue() -> list[Entry]:
 
 def _generated_entry(name: str) -> Entry:
     scene = load(name)
-    note = (PROCEDURAL[name].__doc__ or "").partition(".")[0]
+    note = (PROCEDURAL[name].__doc__ or "").partition(".")[0].replace("``", "")
     return Entry(name, scene.unique_triangles, scene.instanced_triangles, len(scene.spheres), " ".join(note.split()))
 
 

@@ -37,7 +37,8 @@ def test_tables_and_texts_are_written(data_folder, tmp_path) -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (["parse", "{broken}"], "broken.ptx:4:1: expected a name or opcode"),
     (["cfg", "{missing}"], "missing.ptx: No such file"),
-    (["parse", "{wrong}"], "1 problems, the first: "),
+    (["parse", "{wrong}"], "wrong.ptx:3:29: opcode 'foo.u32' is not known"),
+    (["parse", "{two}"], "two.ptx: 2 problems, named above"),
     (["cfg", "{rays}", "--entry", "x"], "there is no function 'x'; there are: __raygen__image"),
     (["characterise", "{rays}", "--pipeline", "x"], "pipeline must be one of rtx2060, not 'x'"),
     (["characterise", "{wrong}"], "opcode 'foo.u32' of function 'k'"),
@@ -47,7 +48,11 @@ def test_tables_and_texts_are_written(data_folder, tmp_path) -> None:
 def test_mistakes_are_one_line_and_exit_code_2(arguments, message, data_folder, tmp_path) -> None:
     (tmp_path / "broken.ptx").write_text(".version 8.0\n.target sm_75\n.visible .entry\n(")
     (tmp_path / "wrong.ptx").write_text(".version 8.0\n.target sm_75\n.entry k() { .reg .b32 %r1; foo.u32 %r1; }")
+    (tmp_path / "two.ptx").write_text(
+        ".version 8.0\n.target sm_75\n.entry k() { .reg .b32 %r1; foo.u32 %r1; baz.u32 %r1; }"
+    )
     places = {
+        "two": tmp_path / "two.ptx",
         "broken": tmp_path / "broken.ptx", "missing": tmp_path / "missing.ptx", "wrong": tmp_path / "wrong.ptx",
         "rays": data_folder / "rays.ptx", "compute": data_folder / "compute.ptx",
         "nowhere": tmp_path / "no" / "x.parquet",

@@ -65,8 +65,9 @@ def _find(name: str, options: dict[str, int]) -> Scene:
         return read_scene_pack(pack)
     if path.suffix.lower() in (*SUFFIXES, ".json") or "/" in name:
         raise UserError(f"{name}: no such scene file")
-    near = difflib.get_close_matches(name, known_names(), n=1, cutoff=0.0)
-    raise UserError(f"no scene is called {name}; did you mean {near[0]}? Known: {', '.join(known_names())}")
+    near = difflib.get_close_matches(name, known_names(), n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UserError(f"no scene is called {name}; {hint}known: {', '.join(known_names())}")
 
 
 def _generate(generator: str, argument: str, options: dict[str, int]) -> Scene:
