@@ -11,10 +11,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/installed
 SETUP_TEST := .venv/installed-for-tests
-NAME := $(basename $(notdir $(SCENE)))-$(WORKLOAD)-$(SIZE)-$(SAMPLES)
+NAME := $(subst :,-,$(basename $(notdir $(SCENE))))-$(WORKLOAD)-$(SIZE)-$(SAMPLES)
 TRACE := traces/$(NAME).trace
 RESULT := results/$(NAME)-$(basename $(notdir $(GPU))).result
-PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU))).prediction
+PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU)))$(if $(FRACTION),-$(FRACTION)).prediction
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

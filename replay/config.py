@@ -32,6 +32,9 @@ def law(holds: bool, sentence: str) -> None:
         raise LawError(sentence)
 
 
+COMMAND_LINE = 0  # in place of a line of the file
+
+
 @dataclasses.dataclass(frozen=True)
 class Text:
     """A TOML file with the place and the comment of every key, by dotted path."""
@@ -42,9 +45,11 @@ class Text:
     comments: dict[str, str]
 
     def place(self, path: str) -> str:
-        """``file:line`` of a key, or of the nearest section above it."""
+        """``file:line`` of a key, or of the nearest section above it; ``--set key`` of one from the command line."""
         while path and path not in self.lines:
             path = path.rpartition(".")[0]
+        if path and self.lines[path] == COMMAND_LINE:
+            return f"--set {path}"
         return f"{self.name}:{self.lines[path]}" if path else self.name
 
 
@@ -84,7 +89,7 @@ def override(text: Text, assignments: list[str]) -> Text:
         path, equals, literal = assignment.partition("=")
         path = path.strip()
         if not equals or not path:
-            raise UserError(f"--set {assignment}: must be key=value, such as l1.lines=256")
+            raise UserError(f"--set {assignment}: must be key=value, such as l1.bytes=32768")
         section, _, key = path.rpartition(".")
         holder = values
         for step in filter(None, section.split(".")):
@@ -93,7 +98,7 @@ def override(text: Text, assignments: list[str]) -> Text:
                 raise UserError(f"--set {assignment}: {section} is a value, not a section")
         holder[key] = parse_literal(literal.strip())
         comments[path] = "set on the command line"
-        lines.pop(path, None)
+        lines[path] = COMMAND_LINE
     return Text(text.name, values, lines, comments)
 
 

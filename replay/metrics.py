@@ -227,5 +227,6 @@ def table(result: Result) -> str:
     for name, metric in result.summary.items():
         found = metric["value"]
         shown = "undefined" if found is None else f"{found:,}" if isinstance(found, int) else f"{found:,.6g}"
-        lines.append(f"{name:24} {shown:>20}  {metric['unit']}")
+        unit = "" if metric["unit"] == "1" else metric["unit"]
+        lines.append(f"{name:24} {shown:>20}  {unit}".rstrip())
     return "\n".join(lines)

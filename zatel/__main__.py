@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     predict = _add_verb(verbs, "predict", "a trace and a GPU -> predicted metrics, NAME.prediction", PREDICT_EXAMPLE)
     predict.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1 (default: equation (1) of the paper, 0.3 to 0.6)")  # fmt: skip # noqa: E501
+    predict.add_argument("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1, rounded up to whole 32x2 chunks (default: equation (1) of the paper, 0.3 to 0.6)")  # fmt: skip # noqa: E501
     predict.add_argument("--against", type=Path, metavar="RESULT", help="result of the full replay, to compare with")
     predict.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed of clustering and selection (default: 1)"
