@@ -6,7 +6,7 @@ A bank serves one request at a time: the oldest that hits its open row, else the
 ticks of the DRAM's command clock. Sources: ``reference/accel-sim.md`` C and D, ``reference/vulkan-sim.md`` 1.9-1.10.
 """
 
-from replay.bits import FAR, compiled
+from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.dram_state import (
     ACTIVATE_AT,
     ACTIVATE_GAP,
@@ -15,6 +15,7 @@ from replay.dram_state import (
     ACTIVE_UNTIL,
     BANK,
     BANKS,
+    BUSY_BANKS,
     BUSY_FROM,
     BUSY_TICKS,
     COMMANDS_PER_SECTOR,
@@ -69,13 +70,13 @@ from replay.dram_state import (
 )
 
 
-@compiled
+@inlined
 def has_room(state: Dram, channel: int, requests: int) -> bool:
     """Whether that many requests more may be under way."""
     return state.channel[channel, UNDER_WAY] + requests <= state.gap[IN_FLIGHT]
 
 
-@compiled
+@inlined
 def push(state: Dram, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
     """Send a sector's request down to the scheduler; a read calls back with ``entry`` of slice ``part``."""
     ch, base = state.channel, channel * state.capacity
@@ -96,7 +97,7 @@ def push(state: Dram, channel: int, cycle: int, bank: int, row: int, is_write: i
     ch[channel, UNDER_WAY] += 1
 
 
-@compiled
+@inlined
 def next_tick(state: Dram, channel: int) -> int:
     """Tick of the channel's next event: a request that reaches the scheduler, or a command."""
     ch = state.channel
@@ -107,18 +108,21 @@ def next_tick(state: Dram, channel: int) -> int:
     return soonest
 
 
-@compiled
+@inlined
 def advance(state: Dram, channel: int) -> None:
     """Do the channel's next event. ``next_tick`` must be a tick, not FAR."""
     ch = state.channel
     if ch[channel, NEXT_TICK] > next_tick(state, channel):
+        serving = ch[channel, BUSY_BANKS]
         take_in(state, channel)
+        if ch[channel, BUSY_BANKS] == serving:
+            return  # it waits behind another request: the next command stays
     else:
         issue(state, channel, ch[channel, NEXT_BANK], ch[channel, NEXT_TICK])
     choose_command(state, channel)
 
 
-@compiled
+@inlined
 def take_in(state: Dram, channel: int) -> None:
     """The request that has waited longest reaches the scheduler and joins its bank's list."""
     ch, base = state.channel, channel * state.capacity
@@ -152,8 +156,11 @@ def pick(state: Dram, channel: int, bank: int) -> None:
     if at < 0:
         at, before = state.bank[bank, OLDEST], -1
     state.bank[bank, SERVING] = at
+    bit = 1 << (bank - channel * state.gap[BANKS])
     if at < 0:
+        state.channel[channel, BUSY_BANKS] &= ~bit
         return
+    state.channel[channel, BUSY_BANKS] |= bit
     after = request[base + at, NEXT]
     if before < 0:
         state.bank[bank, OLDEST] = after
@@ -163,28 +170,25 @@ def pick(state: Dram, channel: int, bank: int) -> None:
         state.bank[bank, YOUNGEST] = before
 
 
-@compiled
+@inlined
 def choose_command(state: Dram, channel: int) -> None:
     """Find the command that may be issued first; column commands go before row commands, then the lower bank."""
     ch, gap = state.channel, state.gap
-    banks = gap[BANKS]
     best, best_bank = FAR, -1
-    for index in range(banks):
-        bank = channel * banks + index
-        if state.bank[bank, SERVING] >= 0:
-            tick = 2 * earliest(state, channel, bank)
-            if (
-                state.bank[bank, ROW]
-                != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]
-            ):
-                tick += 1
-            if tick < best:
-                best, best_bank = tick, bank
+    rest = ch[channel, BUSY_BANKS]
+    while rest:
+        bank = channel * gap[BANKS] + lowest_bit(rest)
+        rest &= rest - 1
+        tick = 2 * earliest(state, channel, bank)
+        if state.bank[bank, ROW] != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]:
+            tick += 1
+        if tick < best:
+            best, best_bank = tick, bank
     ch[channel, NEXT_TICK] = best >> 1 if best_bank >= 0 else FAR
     ch[channel, NEXT_BANK] = best_bank
 
 
-@compiled
+@inlined
 def earliest(state: Dram, channel: int, bank: int) -> int:
     """First tick at which the next command of the bank's request may be issued."""
     ch, request = state.channel, channel * state.capacity + state.bank[bank, SERVING]
@@ -200,7 +204,7 @@ def earliest(state: Dram, channel: int, bank: int) -> int:
     return max(now, state.bank[bank, READ_AT], ch[channel, READ_GAP], state.group[group, 0])
 
 
-@compiled
+@inlined
 def issue(state: Dram, channel: int, bank: int, tick: int) -> None:
     """Issue the next command of a bank's request at ``tick`` and set the gaps that follow from it."""
     ch, gap, rows = state.channel, state.gap, state.bank
@@ -226,7 +230,7 @@ def issue(state: Dram, channel: int, bank: int, tick: int) -> None:
         issue_column(state, channel, bank, tick)
 
 
-@compiled
+@inlined
 def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     """A read or write command moves one atom; the last one of a request ends it and frees its bank."""
     ch, gap, rows = state.channel, state.gap, state.bank
@@ -252,7 +256,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
         finish(state, channel, bank, tick)
 
 
-@compiled
+@inlined
 def finish(state: Dram, channel: int, bank: int, tick: int) -> None:
     """End a bank's request: a read's data returns after CL and its burst; the bank takes its next request."""
     ch, base = state.channel, channel * state.capacity

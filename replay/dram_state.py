@@ -15,9 +15,10 @@ ROW, SERVING, OLDEST, YOUNGEST, ACTIVATE_AT, READ_AT, WRITE_AT, PRECHARGE_AT = r
 BANK, REQUEST_ROW, LEFT, IS_WRITE, ENTRY, NEXT, SLICE = range(7)
 # columns of channel: tick of the next activate of any bank, read, write (bus gaps), row command bus,
 # the next command (cached): its tick and bank; requests in the scheduler, incoming head and tail, returned head and
-# tail, requests under way, tick up to which the channel counts as active, first free request
+# tail, requests under way, tick up to which the channel counts as active, first free request, tick of the last event,
+# banks that serve a request (bit = bank)
 ACTIVATE_GAP, READ_GAP, WRITE_GAP, ROW_BUS, NEXT_TICK, NEXT_BANK, SCHEDULED, IN_HEAD, IN_TAIL, OUT_HEAD, OUT_TAIL, \
-    UNDER_WAY, ACTIVE_UNTIL, FREE, BUSY_FROM = range(15)  # fmt: skip
+    UNDER_WAY, ACTIVE_UNTIL, FREE, BUSY_FROM, BUSY_BANKS = range(16)  # fmt: skip
 READS, WRITES, ACTIVATES, PRECHARGES, BUSY_TICKS, ACTIVE_TICKS = range(6)
 COUNTERS = ("reads", "writes", "activates", "precharges", "data_ticks", "active_ticks")
 (T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS, GROUPS,
@@ -54,6 +55,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.burst_length % self.data_ratio == 0, "burst_length must be a multiple of data_ratio")
+        law(self.banks <= 62, f"banks must be at most 62, not {self.banks}")
         law(self.banks % self.bank_groups == 0, "banks must be a multiple of bank_groups")
         law(32 % self.atom_bytes == 0, f"bus_bytes x burst_length ({self.atom_bytes}) must divide a sector, 32 bytes")
         law(self.row_bytes % 128 == 0, "row_bytes must be a multiple of 128")
@@ -88,7 +90,7 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: np.ndarray  # int64[channels, 15]
+    channel: np.ndarray  # int64[channels, 16]
     bank: np.ndarray  # int64[channels * banks, 8]
     group: np.ndarray  # int64[channels * groups, 3]: first tick of a column command, of a precharge, unused
     request: np.ndarray  # int64[channels * capacity, 7]
@@ -104,7 +106,7 @@ def make_state(spec: Spec, channels: int, core_khz: int) -> Dram:
     capacity = 1 << (spec.in_flight_entries + EXTRA - 1).bit_length()
     bank = np.zeros((channels * spec.banks, 8), np.int64)
     bank[:, (ROW, SERVING, OLDEST, YOUNGEST)] = -1
-    channel = np.zeros((channels, 15), np.int64)
+    channel = np.zeros((channels, 16), np.int64)
     channel[:, NEXT_TICK] = FAR
     request = np.zeros((channels * capacity, 7), np.int64)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)

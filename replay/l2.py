@@ -10,7 +10,7 @@ works for any number of sets. Sources: ``reference/vulkan-sim.md`` 1.10, ``refer
 import numpy as np
 
 from replay import dram
-from replay.bits import HASH_FACTOR, compiled
+from replay.bits import HASH_FACTOR, compiled, inlined
 from replay.dram_state import Dram
 from replay.l2_state import (
     DIRTY,
@@ -48,7 +48,7 @@ def push_dram(state: L2, memory: Dram, part: int, now: int, sector: int, is_writ
     dram.push(memory, part // state.slices_per_controller, now, bank, row, is_write, entry, part)
 
 
-@compiled
+@inlined
 def find(state: L2, part: int, line: int) -> int:
     """Row of the line address in its set, or -1."""
     first = set_of(state, part, line)
@@ -58,14 +58,14 @@ def find(state: L2, part: int, line: int) -> int:
     return -1
 
 
-@compiled
+@inlined
 def set_of(state: L2, part: int, line: int) -> int:
     """First row of the set of a line address."""
     spread = ((line * HASH_FACTOR) >> 32) & FULL
     return (part * state.sets + ((spread * state.sets) >> 32)) * state.ways
 
 
-@compiled
+@inlined
 def victim(state: L2, part: int, line: int) -> int:
     """The row to replace: an empty one, else the least recently used that waits for nothing, else -1."""
     first = set_of(state, part, line)
@@ -93,7 +93,7 @@ def allocate(state: L2, memory: Dram, part: int, row: int, now: int, line: int) 
     state.line[row, PENDING] = 0
 
 
-@compiled
+@inlined
 def respond(state: L2, part: int, now: int, sm: int, tag: int) -> None:
     """Send a response, one per cycle and slice."""
     at = max(now, state.slice[part, RESPOND_AT])
@@ -105,7 +105,7 @@ def respond(state: L2, part: int, now: int, sm: int, tag: int) -> None:
     state.output[row, 2] = tag
 
 
-@compiled
+@inlined
 def look_up(state: L2, memory: Dram, part: int, now: int) -> bool:
     """Serve the request at the slice's head; False when it has to wait for a fill."""
     head = part * state.ring + (state.slice[part, HEAD] & (state.ring - 1))
@@ -129,7 +129,7 @@ def look_up(state: L2, memory: Dram, part: int, now: int) -> bool:
     return miss(state, memory, part, now, line, row, offset, sm, tag, kind)
 
 
-@compiled
+@inlined
 def merge(state: L2, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
     """Wait for a sector that is already being fetched."""
     entry = part * state.entries + state.entry_of[row, offset]
@@ -146,7 +146,7 @@ def merge(state: L2, part: int, now: int, row: int, offset: int, sm: int, tag: i
     return True
 
 
-@compiled
+@inlined
 def miss(
     state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
 ) -> bool:
@@ -178,7 +178,7 @@ def miss(
     return True
 
 
-@compiled
+@inlined
 def write(
     state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
 ) -> bool:
@@ -206,7 +206,7 @@ def write(
     return True
 
 
-@compiled
+@inlined
 def fill(state: L2, part: int, now: int, free: int) -> None:
     """A fetched sector arrived: it is readable, and all that waited for it are answered."""
     entry = part * state.entries + free

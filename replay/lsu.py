@@ -15,7 +15,7 @@ from replay.bits import FAR, inlined
 from replay.config import law, value
 from replay.l1 import FAIL, HIT, L1
 from replay.port import ATOMIC as ATOMIC_REQUEST
-from replay.port import Port, may_send, send
+from replay.port import FREE_AT, Port, may_send, send
 from replay.work import LOAD, STORE, Work
 
 OPERATIONS = 256  # memory instructions of an SM under way
@@ -25,8 +25,8 @@ TIMERS = 64
 # cycle it reaches the unit
 WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES = range(8)
 # columns of unit: queue head and tail, pipeline head and tail, free operations, timers, cycle the front is free,
-# next cycle to run
-QUEUE_HEAD, QUEUE_TAIL, PIPE_HEAD, PIPE_TAIL, FREE, TIMER_COUNT, FRONT_AT, NEXT_CYCLE = range(8)
+# next cycle to run, cycle up to which the oldest sector is known to have been blocked (-1: it is not)
+QUEUE_HEAD, QUEUE_TAIL, PIPE_HEAD, PIPE_TAIL, FREE, TIMER_COUNT, FRONT_AT, NEXT_CYCLE, BLOCKED_AT = range(9)
 INSTRUCTIONS, SECTORS, SHARED_CYCLES, BANK_CONFLICT_CYCLES, STALL_CYCLES = range(5)
 COUNTERS = ("instructions", "sectors", "shared_cycles", "bank_conflict_cycles", "blocked_cycles")
 
@@ -47,7 +47,7 @@ class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o."""
 
     operation: np.ndarray  # int64[sms * OPERATIONS, 8]
-    unit: np.ndarray  # int64[sms, 8]
+    unit: np.ndarray  # int64[sms, 9]
     free: np.ndarray  # int64[sms, OPERATIONS]: stack of free operations
     queue: np.ndarray  # int64[sms, 64]: operations
     pipe: np.ndarray  # int64[sms * pipe_size, 4]: cycle of the tag check, sector, byte mask, operation
@@ -64,9 +64,10 @@ class Lsu(NamedTuple):
 def make_state(spec: Spec, l1: cache.Spec, sms: int) -> Lsu:
     """Idle units."""
     pipe_size = 1 << ((l1.latency_cycles + 2) * l1.banks - 1).bit_length()
-    unit = np.zeros((sms, 8), np.int64)
+    unit = np.zeros((sms, 9), np.int64)
     unit[:, FREE] = OPERATIONS
     unit[:, NEXT_CYCLE] = FAR
+    unit[:, BLOCKED_AT] = -1
     return Lsu(
         np.zeros((sms * OPERATIONS, 8), np.int64),
         unit,
@@ -213,6 +214,27 @@ def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
 
 
 @inlined
+def count_blocked(state: Lsu, l1: L1, sm: int, until: int) -> None:
+    """Count the cycles before ``until`` in which the oldest sector tried again in vain, while the unit slept."""
+    unit = state.unit
+    skipped = until - 1 - unit[sm, BLOCKED_AT]
+    if unit[sm, BLOCKED_AT] < 0 or skipped <= 0:
+        return
+    unit[sm, BLOCKED_AT] = until - 1
+    state.stats[sm, STALL_CYCLES] += skipped
+    place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
+    if state.operation[sm * OPERATIONS + state.pipe[place, 3], KIND] in (LOAD, STORE):
+        l1.stats[sm, cache.FAILS] += skipped
+
+
+@inlined
+def wake(state: Lsu, sm: int, now: int) -> None:
+    """A response came: a blocked sector tries again."""
+    if state.unit[sm, BLOCKED_AT] >= 0:
+        state.unit[sm, NEXT_CYCLE] = min(state.unit[sm, NEXT_CYCLE], now)
+
+
+@inlined
 def receive_sector(state: Lsu, sm: int, at: int) -> bool:
     """A missing sector of an operation arrived; True when it was the last."""
     row = sm * OPERATIONS + at
@@ -221,16 +243,21 @@ def receive_sector(state: Lsu, sm: int, at: int) -> bool:
 
 
 @inlined
-def next_cycle(state: Lsu, sm: int, now: int) -> int:
-    """The next cycle in which the unit can do something."""
+def next_cycle(state: Lsu, port: Port, sm: int, now: int) -> int:
+    """The next cycle in which the unit can do something; a blocked sector waits for the port or for a response."""
     unit = state.unit
     soonest = FAR
-    if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:
+    if unit[sm, BLOCKED_AT] >= 0:
+        free_at = port.port[sm, FREE_AT] - port.miss_queue + 1
+        soonest = free_at if free_at > now else FAR
+    elif unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:
         place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
         soonest = max(state.pipe[place, 0], now + 1)
     if unit[sm, QUEUE_HEAD] != unit[sm, QUEUE_TAIL]:
         head = sm * OPERATIONS + state.queue[sm, unit[sm, QUEUE_HEAD] & 63]
-        soonest = min(soonest, max(state.operation[head, ARRIVES], unit[sm, FRONT_AT], now + 1))
+        full = unit[sm, PIPE_TAIL] - unit[sm, PIPE_HEAD] == state.pipe_size
+        if not full or state.operation[head, CONFLICT]:
+            soonest = min(soonest, max(state.operation[head, ARRIVES], unit[sm, FRONT_AT], now + 1))
     if unit[sm, TIMER_COUNT]:
         soonest = min(soonest, state.timer[sm, unit[sm, TIMER_COUNT] - 1, 0])
     return soonest

@@ -5,7 +5,7 @@ commands and these before look-ups; the slices go in order of number.
 """
 
 from replay import dram, dram_state, l2
-from replay.bits import FAR, compiled, entry_point
+from replay.bits import FAR, compiled, entry_point, inlined
 from replay.dram_state import Dram
 from replay.l2_state import BLOCKED, BLOCKED_TIMES, HEAD, L2, LOOKUP_AT, OUT_HEAD, OUT_TAIL, TAIL
 
@@ -14,13 +14,15 @@ from replay.l2_state import BLOCKED, BLOCKED_TIMES, HEAD, L2, LOOKUP_AT, OUT_HEA
 def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
     """Do every event of the partition before cycle ``until``."""
     channel = memory.channel
+    tick = commanded = FAR
     while True:
         filled = FAR
         if channel[controller, dram_state.OUT_HEAD] != channel[controller, dram_state.OUT_TAIL]:
             place = channel[controller, dram_state.OUT_HEAD] & (memory.capacity - 1)
             filled = memory.returned[controller * memory.capacity + place, 0]
-        tick = dram.next_tick(memory, controller)
-        commanded = dram_state.to_cycle(memory, tick) if tick < FAR else FAR
+        if dram.next_tick(memory, controller) != tick:  # the division takes longer than all else here
+            tick = dram.next_tick(memory, controller)
+            commanded = dram_state.to_cycle(memory, tick) if tick < FAR else FAR
         part = next_slice(cache, controller)
         looked_up = lookup_cycle(cache, part)
         soonest = min(filled, commanded, looked_up)
@@ -37,7 +39,7 @@ def advance(cache: L2, memory: Dram, controller: int, until: int) -> None:
             look_up(cache, memory, part, looked_up)
 
 
-@compiled
+@inlined
 def lookup_cycle(cache: L2, part: int) -> int:
     """Cycle of the next look-up of a slice, FAR when its input is empty or waits for a fill."""
     state = cache.slice
@@ -47,7 +49,7 @@ def lookup_cycle(cache: L2, part: int) -> int:
     return max(cache.input[head, 0], state[part, LOOKUP_AT])
 
 
-@compiled
+@inlined
 def next_slice(cache: L2, controller: int) -> int:
     """The slice of the controller that looks up first."""
     first = controller * cache.slices_per_controller
@@ -59,7 +61,7 @@ def next_slice(cache: L2, controller: int) -> int:
     return best
 
 
-@compiled
+@inlined
 def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
     """One look-up of a slice; a request that cannot be served blocks the slice until the channel moves."""
     cache.slice[part, LOOKUP_AT] = now + 1
@@ -70,7 +72,7 @@ def look_up(cache: L2, memory: Dram, part: int, now: int) -> None:
         cache.stats[part, BLOCKED_TIMES] += 1
 
 
-@compiled
+@inlined
 def take_return(cache: L2, memory: Dram, controller: int, now: int) -> None:
     """Fill the sector whose data came back first."""
     channel = memory.channel
@@ -82,7 +84,7 @@ def take_return(cache: L2, memory: Dram, controller: int, now: int) -> None:
     wake(cache, controller, now)
 
 
-@compiled
+@inlined
 def wake(cache: L2, controller: int, now: int) -> None:
     """Let the controller's blocked slices try again."""
     first = controller * cache.slices_per_controller

@@ -260,14 +260,15 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, now: int
 def next_cycle(state: RtUnit, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself (responses wake it, too)."""
     unit, slot = state.unit, state.slot
-    if unit[sm, SENDING] >= 0 or unit[sm, STORE_HEAD] != unit[sm, STORE_TAIL]:
+    blocked = unit[sm, SENDING] >= 0 and unit[sm, READS_IN_FLIGHT] >= state.mshr_entries  # until a response comes
+    if not blocked and (unit[sm, SENDING] >= 0 or unit[sm, STORE_HEAD] != unit[sm, STORE_TAIL]):
         return now + 1
     if unit[sm, WAIT_HEAD] != unit[sm, WAIT_TAIL] and unit[sm, RESIDENT] < state.warps:
         return now + 1
     soonest = FAR
     for at in range(sm * MAX_WARPS, sm * MAX_WARPS + state.warps):
         if slot[at, WARP] >= 0:
-            if slot[at, ASKING] or slot[at, QUEUE_HEAD] != slot[at, QUEUE_TAIL]:
+            if not blocked and (slot[at, ASKING] or slot[at, QUEUE_HEAD] != slot[at, QUEUE_TAIL]):
                 return now + 1
             soonest = min(soonest, slot[at, NEXT_READY])
     return soonest

@@ -39,22 +39,10 @@ class Memory(NamedTuple):
 
 @entry_point
 def run(
-    core: Warps,
-    ctas: Dispatch,
-    lsus: Lsu,
-    caches: L1,
-    rays: RtUnit,
-    ports: Port,
-    program: Program,
-    work: Work,
-    records: Records,
-    lane_cycles: np.ndarray,
-    memory: Memory,
-    clock: np.ndarray,
-    stop: int,
-    quantum: int,
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    records: Records, lane_cycles: np.ndarray, memory: Memory, clock: np.ndarray, stop: int, quantum: int,
     loaded_warps: int,
-) -> int:
+) -> int:  # fmt: skip
     """Run quanta from ``clock[0]`` until ``stop``, the end of the launch, or the end of the loaded warps."""
     while clock[0] < stop:
         now = clock[0]
@@ -97,60 +85,45 @@ def close_quantum(
 
 @inlined
 def advance_sm(
-    core: Warps,
-    ctas: Dispatch,
-    lsus: Lsu,
-    caches: L1,
-    rays: RtUnit,
-    ports: Port,
-    program: Program,
-    work: Work,
-    records: Records,
-    lane_cycles: np.ndarray,
-    sm: int,
-    since: int,
-    until: int,
-) -> int:
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
+) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``; returns the next cycle at which it has something to do by itself."""
     now = since if has_ready(core, sm) else next_event(core, ctas, lsus, rays, ports, sm, since - 1)
     while now < until:
-        receive(
-            core, ctas, lsus, caches, rays, ports, records, sm, now
-        )  # responses fill the L1 and release what waits for them
+        # responses fill the L1 and release what waits for them
+        receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         while dispatch.next_start(ctas, sm) <= now:
             execution.launch(core, ctas, program, work, sm, now)  # new CTAs take their places
         end_stalls(core, ctas, sm, now)  # warps whose stall ends become ready
         if lsus.unit[sm, lsu.NEXT_CYCLE] <= now:
             run_lsu(core, ctas, lsus, caches, ports, work, sm, now)  # sectors meet the tags; hits complete loads
         if rays.unit[sm, rt_unit.NEXT_CYCLE] <= now:
-            run_rt_unit(
-                core, ctas, caches, rays, ports, records, lane_cycles, sm, now
-            )  # one request, one completed warp
-        retry = issue(
-            core, ctas, lsus, rays, program, work, lane_cycles, sm, now
-        )  # each scheduler issues one ready warp
+            # one request, one completed warp
+            run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
+        # each scheduler issues one ready warp
+        retry = issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
+    lsu.count_blocked(lsus, caches, sm, until)
     return now
 
 
 @inlined
 def has_ready(core: Warps, sm: int) -> bool:
     """Whether any scheduler of the SM has a ready warp."""
-    state = core
     any_ready = 0
-    for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
-        any_ready |= state.ready[row]
+    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
+        any_ready |= core.ready[row]
     return any_ready != 0
 
 
 @inlined
 def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
-    port = ports
     soonest = warps.next_stall_end(core, sm, now)
-    if port.port[sm, RESPONSE_HEAD] != port.port[sm, RESPONSE_TAIL]:
-        head = sm * port.ring + (port.port[sm, RESPONSE_HEAD] & (port.ring - 1))
-        soonest = min(soonest, port.response[head, 0])
+    if ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
+        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        soonest = min(soonest, ports.response[head, 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu.NEXT_CYCLE])
     soonest = min(soonest, rays.unit[sm, rt_unit.NEXT_CYCLE])
@@ -162,15 +135,15 @@ def receive(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
     """Take the responses that have arrived: L1 fills, and acknowledgements of stores and atomics."""
-    port = ports
-    while port.port[sm, RESPONSE_HEAD] != port.port[sm, RESPONSE_TAIL]:
-        head = sm * port.ring + (port.port[sm, RESPONSE_HEAD] & (port.ring - 1))
-        if port.response[head, 0] > now:
+    while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
+        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        if ports.response[head, 0] > now:
             break
-        tag = port.response[head, 1]
-        port.port[sm, RESPONSE_HEAD] += 1
-        port.port[sm, IN_FLIGHT] -= 1
-        port.stats[sm, RECEIVED] += 1
+        tag = ports.response[head, 1]
+        ports.port[sm, RESPONSE_HEAD] += 1
+        ports.port[sm, IN_FLIGHT] -= 1
+        ports.stats[sm, RECEIVED] += 1
+        lsu.wake(lsus, sm, now)
         kind, number = tag & 3, tag >> 2
         if kind == l1_cache.FILL_TAG:
             fill(core, ctas, lsus, caches, rays, records, sm, now, number)
@@ -210,21 +183,20 @@ def complete_access(core: Warps, ctas: Dispatch, lsus: Lsu, sm: int, now: int, a
 @inlined
 def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
-    state = core
     place = now & (WHEEL - 1)
-    ended = state.wheel[sm, place]
+    ended = core.wheel[sm, place]
     if ended == 0:
         return
-    state.wheel[sm, place] = 0
-    state.occupied[sm] &= ~(1 << place)
+    core.wheel[sm, place] = 0
+    core.occupied[sm] &= ~(1 << place)
     while ended:
         index = lowest_bit(ended)
         ended &= ended - 1
-        here = sm * state.warps + index
-        if state.warp[here, READY_AT] > now:
-            warps.stall_until(state, sm, index, now, state.warp[here, READY_AT])
-        elif state.warp[here, PENDING] & state.warp[here, WAIT]:
-            state.warp[here, PARKED] = 1
+        here = sm * core.warps + index
+        if core.warp[here, READY_AT] > now:
+            warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
+        elif core.warp[here, PENDING] & core.warp[here, WAIT]:
+            core.warp[here, PARKED] = 1
         else:
             execution.go_on(core, ctas, sm, now, index)
 
@@ -233,6 +205,8 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
 def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
     """One cycle of the LSU: shared accesses that end, tag checks, then the instruction at the front."""
     unit, state = lsus.unit, lsus
+    lsu.count_blocked(lsus, caches, sm, now)
+    unit[sm, lsu.BLOCKED_AT] = -1
     while unit[sm, TIMER_COUNT] and state.timer[sm, unit[sm, TIMER_COUNT] - 1, 0] <= now:
         unit[sm, TIMER_COUNT] -= 1
         complete_access(core, ctas, lsus, sm, now, state.timer[sm, unit[sm, TIMER_COUNT], 1])
@@ -243,11 +217,12 @@ def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wor
         at = lsu.check_tag(state, caches, ports, sm, now)
         if at == -2:
             state.stats[sm, lsu.STALL_CYCLES] += 1
+            unit[sm, lsu.BLOCKED_AT] = now
             break
         if at >= 0:
             complete_access(core, ctas, lsus, sm, now, at)
     lsu.front(state, work, sm, now)
-    unit[sm, lsu.NEXT_CYCLE] = lsu.next_cycle(state, sm, now)
+    unit[sm, lsu.NEXT_CYCLE] = lsu.next_cycle(state, ports, sm, now)
 
 
 @inlined
