@@ -53,7 +53,7 @@ def find(state: L2, part: int, line: int) -> int:
     """Row of the line address in its set, or -1."""
     first = set_of(state, part, line)
     for row in range(first, first + state.ways):
-        if state.line[row, TAG] == line:
+        if state.line[TAG, row] == line:
             return row
     return -1
 
@@ -71,26 +71,26 @@ def victim(state: L2, part: int, line: int) -> int:
     first = set_of(state, part, line)
     best, best_at = -1, 1 << 62
     for row in range(first, first + state.ways):
-        if state.line[row, TAG] < 0:
+        if state.line[TAG, row] < 0:
             return row
-        if state.line[row, PENDING] == 0 and state.line[row, USED_AT] < best_at:
-            best, best_at = row, state.line[row, USED_AT]
+        if state.line[PENDING, row] == 0 and state.line[USED_AT, row] < best_at:
+            best, best_at = row, state.line[USED_AT, row]
     return best
 
 
 @compiled
 def allocate(state: L2, memory: Dram, part: int, row: int, now: int, line: int) -> None:
     """Give a row to a line address and write the dirty sectors of its old line back."""
-    dirty = state.line[row, DIRTY]
+    dirty = state.line[DIRTY, row]
     for sector in range(SECTORS):
         if (dirty >> sector) & 1:
-            push_dram(state, memory, part, now, state.line[row, TAG] * SECTORS + sector, 1, 0)
+            push_dram(state, memory, part, now, state.line[TAG, row] * SECTORS + sector, 1, 0)
             state.stats[part, WRITE_BACKS] += 1
         state.written[row, sector] = 0
-    state.line[row, TAG] = line
-    state.line[row, VALID] = 0
-    state.line[row, DIRTY] = 0
-    state.line[row, PENDING] = 0
+    state.line[TAG, row] = line
+    state.line[VALID, row] = 0
+    state.line[DIRTY, row] = 0
+    state.line[PENDING, row] = 0
 
 
 @inlined
@@ -117,14 +117,14 @@ def look_up(state: L2, memory: Dram, part: int, now: int) -> bool:
     bit = 1 << offset
     if kind == WRITE:
         return write(state, memory, part, now, line, row, offset, byte_mask, sm, tag)
-    if row >= 0 and state.line[row, VALID] & bit:
+    if row >= 0 and state.line[VALID, row] & bit:
         state.stats[part, READ_HITS] += 1
         if kind != READ:
-            state.line[row, DIRTY] |= bit
-        state.line[row, USED_AT] = now
+            state.line[DIRTY, row] |= bit
+        state.line[USED_AT, row] = now
         respond(state, part, now, sm, tag)
         return True
-    if row >= 0 and state.line[row, PENDING] & bit:
+    if row >= 0 and state.line[PENDING, row] & bit:
         return merge(state, part, now, row, offset, sm, tag, kind)
     return miss(state, memory, part, now, line, row, offset, sm, tag, kind)
 
@@ -140,8 +140,8 @@ def merge(state: L2, part: int, now: int, row: int, offset: int, sm: int, tag: i
     state.waiter[entry * state.merges + waiting, 1] = tag
     state.mshr[entry, 2] = waiting + 1
     if kind != READ:
-        state.line[row, DIRTY] |= 1 << offset
-    state.line[row, USED_AT] = now
+        state.line[DIRTY, row] |= 1 << offset
+    state.line[USED_AT, row] = now
     state.stats[part, PENDING_HITS] += 1
     return True
 
@@ -170,10 +170,10 @@ def miss(
     state.waiter[entry * state.merges, 0] = sm
     state.waiter[entry * state.merges, 1] = tag
     state.entry_of[row, offset] = free
-    state.line[row, PENDING] |= 1 << offset
+    state.line[PENDING, row] |= 1 << offset
     if kind != READ:
-        state.line[row, DIRTY] |= 1 << offset
-    state.line[row, USED_AT] = now
+        state.line[DIRTY, row] |= 1 << offset
+    state.line[USED_AT, row] = now
     push_dram(state, memory, part, now, line * SECTORS + offset, 0, free)
     return True
 
@@ -184,7 +184,7 @@ def write(
 ) -> bool:
     """Write some bytes of a sector and acknowledge; a sector written in full becomes readable without a fetch."""
     bit = 1 << offset
-    if row >= 0 and (state.line[row, VALID] | state.line[row, DIRTY] | state.line[row, PENDING]) & bit:
+    if row >= 0 and (state.line[VALID, row] | state.line[DIRTY, row] | state.line[PENDING, row]) & bit:
         state.stats[part, WRITE_HITS] += 1
     elif row >= 0:
         state.stats[part, WRITE_MISSES] += 1
@@ -198,10 +198,10 @@ def write(
         state.stats[part, WRITE_MISSES] += 1
     written = np.int64(state.written[row, offset]) | byte_mask
     state.written[row, offset] = written
-    state.line[row, DIRTY] |= bit
+    state.line[DIRTY, row] |= bit
     if written == FULL:
-        state.line[row, VALID] |= bit
-    state.line[row, USED_AT] = now
+        state.line[VALID, row] |= bit
+    state.line[USED_AT, row] = now
     respond(state, part, now, sm, tag)
     return True
 
@@ -211,8 +211,8 @@ def fill(state: L2, part: int, now: int, free: int) -> None:
     """A fetched sector arrived: it is readable, and all that waited for it are answered."""
     entry = part * state.entries + free
     row, offset = state.mshr[entry, 0], state.mshr[entry, 1]
-    state.line[row, VALID] |= 1 << offset
-    state.line[row, PENDING] &= ~(1 << offset)
+    state.line[VALID, row] |= 1 << offset
+    state.line[PENDING, row] &= ~(1 << offset)
     state.written[row, offset] = 0
     for waiting in range(state.mshr[entry, 2]):
         at = entry * state.merges + waiting

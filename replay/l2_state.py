@@ -42,7 +42,7 @@ class Spec:
 class L2(NamedTuple):
     """All slices; set k of slice s holds rows (s * sets + k) * ways and on of ``line``."""
 
-    line: np.ndarray  # int64[slices * sets * ways, 5]
+    line: np.ndarray  # int64[5, slices * sets * ways]: a row per column name, so that the tags of a set are neighbours
     written: np.ndarray  # uint32[slices * sets * ways, 4]: bytes written since the sector was last readable
     entry_of: np.ndarray  # int32[slices * sets * ways, 4]: MSHR entry a pending sector waits in
     slice: np.ndarray  # int64[slices, 8]
@@ -69,8 +69,8 @@ def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram_sta
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
     lines = slices * sets * spec.ways
     ring = 1 << (in_flight - 1).bit_length()
-    line = np.zeros((lines, 5), np.int64)
-    line[:, TAG] = -1
+    line = np.zeros((5, lines), np.int64)
+    line[TAG] = -1
     state = L2(
         line,
         np.zeros((lines, SECTORS), np.uint32),
