@@ -53,10 +53,8 @@ def simulate(
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
-    if not isinstance(trace, Trace):
-        trace = open_trace(trace)
-    if isinstance(gpu, str):
-        gpu = load(gpu)
+    trace = trace if isinstance(trace, Trace) else open_trace(trace)
+    gpu = load(gpu) if isinstance(gpu, str) else gpu
     longest = gpu.longest_quantum
     if quantum is not None and not 1 <= quantum <= longest:
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
