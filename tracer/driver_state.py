@@ -56,6 +56,9 @@ REPORT_T, REPORT_KIND, REPORT_ATTRIBUTE = 0, 1, 2
 REPORT_ANSWER = 10
 REPORT_ROWS = 11
 
+# What machine code writes down: nothing, the visits, or visits and accesses
+RECORD_NOTHING, RECORD_VISITS, RECORD_ALL = range(3)
+
 # Records written by machine code
 VISIT_BYTES = 8  # block id, active mask: uint32
 ACCESS_BYTES = 16  # instruction id, visit, lane mask, 0: uint32

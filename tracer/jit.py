@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from formats.code_cache import cache_root
+from tracer.driver_state import RECORD_ALL
 from tracer.lower import LinkedFunction, lower_program
 
 SPEED_LEVEL = 1
@@ -45,7 +46,7 @@ def _toolchain() -> bytes:
     return digest.digest()
 
 
-def content_key(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int]) -> str:
+def content_key(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int) -> str:
     """Name of the cached code of these functions, linked with these numbers."""
     digest = hashlib.sha256(_toolchain())
     for module in {id(f.module): f.module for f in functions}.values():
@@ -54,20 +55,22 @@ def content_key(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, 
         texts = [(i.text, i.guard, i.operands) for i in f.function.body if i.position.line == 0]
         head = (f.function.name, len(f.function.body), f.number, f.block_base, f.instruction_base, f.layout.shared)
         digest.update(repr((head, texts)).encode())
-    digest.update(repr(sorted(symbols.items())).encode())
+    digest.update(repr((sorted(symbols.items()), records)).encode())
     return digest.hexdigest()[:32]
 
 
-def compile_program(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int]) -> MachineCode:
+def compile_program(
+    functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int = RECORD_ALL
+) -> MachineCode:
     """Machine code of the functions, from the cache where it has been made before.
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
-    path = cache_root() / "machine-code" / f"{content_key(functions, symbols)}.o"
+    path = cache_root() / "machine-code" / f"{content_key(functions, symbols, records)}.o"
     try:
         data = path.read_bytes()
     except OSError:
-        data = translate(lower_program(functions, symbols))
+        data = translate(lower_program(functions, symbols, records))
         _keep(path, data)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))

@@ -19,7 +19,15 @@ from tracer import (
     lower_memory,
     lower_warp,
 )
-from tracer.driver_state import ACTIVATION_HEADER_BYTES, FULL, MOST_BLOCK_ACCESSES, RETURNED, STACK_ENTRY_BYTES
+from tracer.driver_state import (
+    ACTIVATION_HEADER_BYTES,
+    FULL,
+    MOST_BLOCK_ACCESSES,
+    RECORD_ALL,
+    RECORD_VISITS,
+    RETURNED,
+    STACK_ENTRY_BYTES,
+)
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
 from tracer.lower_layout import FunctionLayout
@@ -49,13 +57,17 @@ class LinkedFunction:
     instruction_base: int
 
 
-def lower_program(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int]) -> str:
+def lower_program(
+    functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int = RECORD_ALL
+) -> str:
     """The LLVM module text; ``symbols`` number the variables of (module, name) in the launch's address table.
+
+    ``records`` says what the code writes down (``driver_state``).
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
     by_name = {(id(f.module), f.function.name): f for f in functions}
-    texts = [_FunctionLowering(f, by_name, symbols).text() for f in functions]
+    texts = [_FunctionLowering(f, by_name, symbols, records).text() for f in functions]
     return "\n".join((*texts, ATTRIBUTES, PROFILE, ""))
 
 
@@ -65,11 +77,12 @@ class _FunctionLowering:
         linked: LinkedFunction,
         by_name: dict[tuple[int, str], LinkedFunction],
         symbols: dict[tuple[str, str], int],
+        records: int,
     ) -> None:
         self.linked = linked
         self.by_name = by_name
         own = {name: number for (module, name), number in symbols.items() if module == linked.module.source_name}
-        self.e = Emitter(linked.module, linked.function, linked.layout, own)
+        self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
         self.control = Control(self.e, len(linked.cfg.blocks), linked.cfg.reconvergence)
 
     def text(self) -> str:
@@ -155,9 +168,10 @@ class _FunctionLowering:
         self._room(index)
         visit = e.op("load i64, ptr %visit.next")
         mask = e.op("load i32, ptr %mask")
-        high = e.op(f"shl i64 {e.op(f'zext i32 {mask} to i64')}, 32")
-        record = e.op(f"or i64 {high}, {self.linked.block_base + index}")
-        e.put(f"store i64 {record}, ptr {e.op(f'inttoptr i64 {visit} to ptr')}")
+        if e.records >= RECORD_VISITS:
+            high = e.op(f"shl i64 {e.op(f'zext i32 {mask} to i64')}, 32")
+            record = e.op(f"or i64 {high}, {self.linked.block_base + index}")
+            e.put(f"store i64 {record}, ptr {e.op(f'inttoptr i64 {visit} to ptr')}")
         e.put(f"store i64 {e.op(f'add i64 {visit}, 8')}, ptr %visit.next")
         e.values = {"lanes": e.op(f"bitcast i32 {mask} to <32 x i1>")}
         e.written = {}
@@ -176,7 +190,7 @@ class _FunctionLowering:
         accesses = sum(i.opcode in MEMORY for i in body)
         if accesses > MOST_BLOCK_ACCESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
-        if accesses:
+        if accesses and e.records == RECORD_ALL:
             for name in ("access", "address"):
                 place = e.op(f"ptrtoint ptr {e.op(f'load ptr, ptr %{name}.next')} to i64")
                 tests.append(f"icmp ugt i64 {place}, {e.machine(f'{name}_limit')}")

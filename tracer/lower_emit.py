@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from formats.errors import UserError
 from ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
-from tracer.driver_state import ACTIVATION, MACHINE
+from tracer.driver_state import ACTIVATION, MACHINE, RECORD_ALL
 from tracer.lower_layout import FunctionLayout
 
 INT = {width: f"<32 x i{width}>" for width in (1, 8, 16, 32, 64, 128)}
@@ -44,11 +44,19 @@ class Emitter:
     are SSA values; those that live on afterwards have a slot in the activation.
     """
 
-    def __init__(self, module: Module, function: Function, layout: FunctionLayout, symbols: dict[str, int]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        layout: FunctionLayout,
+        symbols: dict[str, int],
+        records: int = RECORD_ALL,
+    ) -> None:
         self.module = module
         self.function = function
         self.layout = layout
         self.symbols = symbols
+        self.records = records
         self.lines: list[str] = []
         self.values: dict[str, str] = {}
         self.written: dict[str, None] = {}

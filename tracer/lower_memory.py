@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
-from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS
+from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
 from tracer.lower_emit import INT, TYPES, Emitter, type_names
 
 SPACES = ("global", "shared", "local", "const", "param")
@@ -73,6 +73,8 @@ def check(e: Emitter, bad: str, address: str) -> None:
 
 def record(e: Emitter, address: str, lanes: str) -> None:
     """Append an access: instruction, visit, lane mask, and the addresses of the set lanes."""
+    if e.records < RECORD_ALL:
+        return
     bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
     next_access, next_address = e.op("load ptr, ptr %access.next"), e.op("load ptr, ptr %address.next")
     visits = e.op(f"sub i64 {e.op('load i64, ptr %visit.next')}, %visit.origin")

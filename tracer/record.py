@@ -5,7 +5,7 @@ A sink is anything with ``put(table, columns)``: ``formats.writer.TraceWriter``,
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -45,6 +45,7 @@ VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small 
 RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Where rows go."""
 
@@ -203,7 +204,7 @@ class Recorder:
             for table, column in RUN_COLUMN.items():
                 rows[table] = reordered(rows[table], row_order(lengths[:, column], order))
         visits = rows["visits"]
-        total = _instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, int(self.first_block))
+        total = instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, int(self.first_block))
         self.counts.visits += len(visits["block_id"])
         self.counts.accesses += len(rows["accesses"]["visit"])
         self.counts.rays += len(rows["rays"]["visit"])
@@ -216,7 +217,7 @@ class Recorder:
 
 
 @entry_point
-def _instructions(blocks: np.ndarray, masks: np.ndarray, counts: np.ndarray, first_block: int) -> tuple[int, int]:
+def instructions(blocks: np.ndarray, masks: np.ndarray, counts: np.ndarray, first_block: int) -> tuple[int, int]:
     """Warp and thread instructions of block visits."""
     warp, thread = 0, 0
     for row in range(blocks.shape[0]):

@@ -1,7 +1,6 @@
 """Run a launch: every warp executed by machine code or by the interpreter, and its trace sent to a sink."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -26,7 +25,7 @@ from tracer.driver_cta import (
     run_ctas,
 )  # fmt: skip
 from tracer.driver_link import LinkedLaunch, check_opcodes, image_chain, link_launch
-from tracer.driver_memory import Shape, make_warps, thread_indices
+from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
     DEADLOCK,
     FULL,
@@ -40,6 +39,7 @@ from tracer.driver_state import (
 from tracer.interpreter import interpret_ctas
 from tracer.jit import compile_program
 from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
+from tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
 
 CTAS_PER_STEP = 256
 BACKENDS = ("machine", "interpreter")
@@ -57,14 +57,15 @@ class Numbering:
 
 def run_image_launch(
     launch: ImageLaunch,
-    sink: Sink,
+    sink: AnySink,
     backend: str = "machine",
     progress: bool = True,
     numbering: Numbering | None = None,
 ) -> Counts:
     """Run ray generation over all pixels, a warp per 32x1 pixels, and send the trace's tables to ``sink``.
 
-    The tables are kernels, instructions, blocks, characterisation, warps, threads, visits, accesses and rays.
+    The tables are kernels, instructions, blocks, characterisation, warps, threads, visits, accesses and rays. A
+    ``VisitSink`` gets the block visits alone; with None nothing is written down and only memory changes.
     Raises ``UserError`` for an opcode the executor lacks, an illegal address, or trace calls nested too deep.
     """
     numbering = numbering or Numbering()
@@ -80,7 +81,7 @@ def run_image_launch(
 
 def run_compute_launch(
     launch: ComputeLaunch,
-    sink: Sink,
+    sink: AnySink,
     backend: str = "machine",
     progress: bool = True,
     numbering: Numbering | None = None,
@@ -122,7 +123,7 @@ def _run(
     linked: LinkedLaunch,
     shape: Shape,
     launch: ImageLaunch | ComputeLaunch,
-    sink: Sink,
+    sink: AnySink,
     backend: str,
     progress: bool,
     numbering: Numbering,
@@ -130,17 +131,14 @@ def _run(
     if backend not in BACKENDS:
         raise UserError(f"backend must be one of {', '.join(BACKENDS)}, not {backend}")
     check_opcodes(linked) if backend == "interpreter" else None
-    code = compile_program(linked.functions, linked.symbols) if backend == "machine" else None
+    code = compile_program(linked.functions, linked.symbols, records_of(sink)) if backend == "machine" else None
     image = launch if isinstance(launch, ImageLaunch) else None
     buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
-    table_kernels = state.kernel_row(numbering.kernels, linked.program.registers_per_thread)
-    for table, columns in (("kernels", table_kernels), *_numbered(linked.program, numbering).tables().items()):
-        sink.put(table, columns)
-    for table, columns in shape.warp_tables(numbering.kernels, numbering.warps, image).items():
-        sink.put(table, columns)
+    if isinstance(sink, Sink):
+        _put_tables(sink, linked, shape, state, image, numbering)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
-    recorder = Recorder(sink, buffers, counts, (numbering.blocks, numbering.instructions), shape.warps)
+    recorder = make_recorder(sink, buffers, counts, (numbering.blocks, numbering.instructions), shape.warps)
     steps = np.zeros(PROGRESS_WORDS, np.int64)
     steps[ENTRY], steps[FIRST_WARP], steps[THREADS] = shape.entry, numbering.warps, shape.threads
     if image is not None:
@@ -152,6 +150,22 @@ def _run(
     numbering.instructions += int(counts.sum())
     numbering.warps += shape.ctas * shape.warps
     return recorder.counts
+
+
+def _put_tables(
+    sink: Sink,
+    linked: LinkedLaunch,
+    shape: Shape,
+    state: LaunchState,
+    image: ImageLaunch | None,
+    numbering: Numbering,
+) -> None:
+    """What is known before the first warp runs."""
+    sink.put("kernels", state.kernel_row(numbering.kernels, linked.program.registers_per_thread))
+    for table, columns in _numbered(linked.program, numbering).tables().items():
+        sink.put(table, columns)
+    for table, columns in shape.warp_tables(numbering.kernels, numbering.warps, image).items():
+        sink.put(table, columns)
 
 
 def _numbered(program: Program, numbering: Numbering) -> Program:
@@ -167,9 +181,9 @@ def _numbered(program: Program, numbering: Numbering) -> Program:
 def _loop(
     linked: LinkedLaunch,
     shape: Shape,
-    state: Any,
+    state: LaunchState,
     buffers: Buffers,
-    recorder: Recorder,
+    recorder: Recorder | VisitRecorder,
     steps: np.ndarray,
     backend: str,
     progress: bool,
