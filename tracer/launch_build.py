@@ -16,11 +16,13 @@ def build(cls: Any, raw: Any, place: str) -> Any:
     """An instance of the type ``cls`` made of ``raw``; ``place`` is its file, or ``file: key`` inside of it.
 
     cls  a frozen dataclass (``raw`` is a table with its fields as keys), ``tuple[T, ...]`` (a list), ``dict[str, T]``
-         (a table with free names), a union, or one of int, float (whole numbers, too), str and bool.
+         (a table with free names), a union, one of int, float (whole numbers, too), str and bool, or ``Any``.
 
     Raises ``UserError``: an unknown key with the nearest known one, a missing key, a value of another type.
     """
     origin = typing.get_origin(cls)
+    if cls is Any:
+        return raw
     if origin is types.UnionType:
         return _build_union(typing.get_args(cls), raw, place)
     if origin is tuple:
@@ -69,9 +71,8 @@ def _inside(place: str, key: str) -> str:
 
 
 def _build_union(choices: tuple[Any, ...], raw: Any, place: str) -> Any:
-    """The first member that takes ``raw``; the complaint is that of a list if ``raw`` is one, else of the first."""
+    """The member that takes ``raw``; the complaint is that of a list if ``raw`` is one, else of the first."""
     wanted = [each for each in choices if each is not types.NoneType]
     is_list = isinstance(raw, list)
-    return build(
-        next((each for each in wanted if (typing.get_origin(each) is tuple) == is_list), wanted[0]), raw, place
-    )
+    like = [each for each in wanted if (typing.get_origin(each) is tuple) == is_list] or wanted
+    return build(next((each for each in like if each is type(raw)), like[0]), raw, place)
