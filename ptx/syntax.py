@@ -1,4 +1,4 @@
-"""Text to reductions: runs the LALR(1) table that lark makes of ``grammar.lark``.
+"""Text to reductions: runs the LALR(1) table that lark makes of ``grammar.lark`` or ``sass.lark``.
 
 lark's own driver costs about six times as much per instruction as the loop below, so lark only makes the table; the
 table is kept as JSON in the user's cache, and lark is not even imported when it is there. ``reduce_text`` calls one
@@ -30,6 +30,11 @@ SPELLING = {
     "DIRECTIVE": "a directive such as .maxntid", "ENTRY": ".entry", "FUNC": ".func", "REG": ".reg", "ALIGN": ".align",
     "PTR": ".ptr", "PRAGMA": ".pragma", "ALIAS": ".alias", "VECTOR": ".v2 or .v4", "ATTRIBUTE": ".attribute(...)",
     "BRANCH_TARGETS": ".branchtargets", "CALL_PROTOTYPE": ".callprototype", "$END": "the end of the file",
+    "ADDRESS": "an instruction address such as /*0010*/", "ENCODING": "an encoding such as /* 0x0000000000007918 */",
+    "LABEL": "a label such as .L_x_1:", "SASS_DIRECTIVE": "a directive such as .section", "HEADING": "a heading",
+    "SASS_WORD": "an opcode or register", "SASS_NUMBER": "a number", "TARGET": "a target such as `(.L_x_1)",
+    "TARGETS": "(*...*)", "RELOCATION": "a relocation such as 32@lo(name)", "SUFFIX": "a suffix such as .reuse",
+    "ANNOTATION": "an annotation such as &wr=0x1", "MINUS": "'-'", "TILDE": "'~'",
 }  # fmt: skip
 MOST_EXPECTATIONS = 6
 
@@ -43,6 +48,7 @@ class Table(NamedTuple):
     gotos: list[dict[str, int]]
     rules: list[tuple[str, str, int]]  # left side, method of the builder, number of children
     scanner: str  # one regular expression: what is skipped, then one group per terminal
+    skipped: str  # one regular expression: white space and comments
 
 
 class Source:
@@ -66,11 +72,11 @@ class Source:
         return UserError(f"{self.name}:{place.line}:{place.column}: {message}{where}")
 
 
-def table() -> Table:
-    """The table of ``grammar.lark``, from the cache when the grammar and lark are the ones it was made with."""
-    grammar = GRAMMAR.read_text()
+def table(path: Path = GRAMMAR) -> Table:
+    """The table of a grammar, from the cache when the grammar and lark are the ones it was made with."""
+    grammar = path.read_text()
     key = hashlib.sha256(f"{version('lark')}\n{grammar}\n{Path(__file__).read_text()}".encode()).hexdigest()[:16]
-    kept = cache_root() / f"ptx-grammar-{key}.json"
+    kept = cache_root() / f"ptx-{path.stem}-{key}.json"
     try:
         return _from_json(kept.read_text())
     except (OSError, ValueError, KeyError):
@@ -112,16 +118,17 @@ def _make_table(grammar: str) -> Table:
                 actions[state][symbol] = -1 - rules[id(argument)]
             else:
                 (actions if symbol in terminals else gotos)[state][symbol] = argument
-    return Table(made.start_states["start"], made.end_states["start"], actions, gotos, rows, _scanner(parser))
+    skipped = "|".join(t.pattern.to_regexp() for t in parser.terminals if t.name in parser.ignore_tokens)
+    scanner = _scanner(parser, skipped)
+    return Table(made.start_states["start"], made.end_states["start"], actions, gotos, rows, scanner, skipped)
 
 
-def _scanner(parser: Any) -> str:
+def _scanner(parser: Any, skipped: str) -> str:
     """Skipped text, then the terminals: the higher priority first, then the longer pattern, as lark's lexer does."""
-    skipped = [t.pattern.to_regexp() for t in parser.terminals if t.name in parser.ignore_tokens]
     kept = [t for t in parser.terminals if t.name not in parser.ignore_tokens]
     kept.sort(key=lambda t: (-t.priority, -len(t.pattern.value), t.name))
     groups = "|".join(f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in kept)
-    return f"(?:{'|'.join(skipped)})*+(?:{groups}|(?P<END>\\Z))"
+    return f"(?:{skipped})*+(?:{groups}|(?P<END>\\Z))"
 
 
 def reduce_text(made: Table, source: Source, builder: Any) -> Any:
@@ -143,7 +150,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
     while True:
         match = scan()
         if match is None:
-            raise _unexpected_character(source, end, _accepted(made, states))
+            raise _unexpected_character(source, end, made.skipped, _accepted(made, states))
         token = match.lastgroup
         begin, kind = (end, "$END") if token == "END" else (match.start(token), token)
         while True:
@@ -196,16 +203,11 @@ def _unexpected(source: Source, offset: int, found: str, accepted: list[str]) ->
     return source.error(offset, f"expected {_expectations(accepted)}, found '{shown}'")
 
 
-def _unexpected_character(source: Source, offset: int, accepted: list[str]) -> UserError:
+def _unexpected_character(source: Source, offset: int, skipped: str, accepted: list[str]) -> UserError:
     """Nothing in the language begins like this; skip what may be skipped, to point at the character itself."""
     text = source.text
-    while True:
-        rest = re.compile(r"(?:\s|//[^\n]*)*").match(text, offset)
-        offset = rest.end() if rest else offset
-        comment = re.compile(r"/\*.*?\*/", re.DOTALL).match(text, offset)
-        if comment is None:
-            break
-        offset = comment.end()
+    rest = re.compile(f"(?:{skipped})*+").match(text, offset)
+    offset = rest.end() if rest else offset
     if text.startswith("/*", offset):
         return source.error(offset, "expected '*/' after this '/*', found the end of the file")
     word = re.compile(r"\.?[\w$:]+|.").match(text, offset)
