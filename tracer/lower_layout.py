@@ -8,7 +8,8 @@ from ptx.liveness import live_in
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
 LOCAL_ALIGN = 16
-SLOT_BYTES = {"pred": 4, "b16": 64, "u16": 64, "s16": 64, "f16": 64}
+SLOT_BYTES = {"pred": 4, "b128": 512, "f16": 64, "bf16": 64, "f32x2": 256,
+              **{f"{kind}{bits}": 4 * bits for kind in "bus" for bits in (8, 16)}}  # fmt: skip
 
 
 @dataclass(frozen=True)
