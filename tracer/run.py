@@ -88,7 +88,7 @@ def run_compute_launch(
 ) -> Counts:
     """Run a compute kernel over its grid and send the trace's tables to ``sink``; see ``run_image_launch``."""
     numbering = numbering or Numbering()
-    entry = _entry(launch.module, launch.entry)
+    entry = entry_of(launch.module, launch.entry)
     programs = ((launch.module, entry),)
     linked = link_launch(programs, launch.memory, launch.constants)
     shape = Shape(
@@ -98,7 +98,8 @@ def run_compute_launch(
     return _run(linked, shape, launch, sink, backend, progress, numbering)
 
 
-def _entry(module: Module, name: str) -> Function:
+def entry_of(module: Module, name: str) -> Function:
+    """The entry called ``name``; ``UserError`` with the names there are when there is none."""
     function = module.functions.get(name)
     if function is None or not function.is_entry:
         entries = ", ".join(f.name for f in module.functions.values() if f.is_entry) or "none"
