@@ -79,7 +79,31 @@ class Texture:
     coordinates: "Operand"
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Pair | Not | Texture
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """SASS: ``name[table][base + index + offset]``: memory, constant banks, descriptors, tensor memory.
+
+    ``[R2.64+0x8]`` has no name and no table; ``c[0x0][0x160]`` and ``desc[UR4][R2.64]`` have both, ``gdesc[UR4]`` has
+    a name alone. ``terms`` are registers, possibly ``Modified`` by ``.64``, ``.U32`` or ``.X4``.
+    """
+
+    name: str
+    table: "Operand | None"
+    terms: tuple["Operand", ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Modified:
+    """SASS: an operand with a sign (``-``, ``~`` or none), bars and suffixes: ``-|R2|.H0_H0``, ``R2.reuse``."""
+
+    operand: "Operand"
+    sign: str = ""
+    absolute: bool = False
+    suffixes: tuple[str, ...] = ()
+
+
+Operand = Register | Immediate | Symbol | Address | Vector | Pair | Not | Texture | Reference | Modified
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +128,8 @@ class Call:
 class Instruction:
     """One instruction. ``opcode`` is the first word, ``modifiers`` the rest: ``ld`` and ``("global", "f32")``.
 
-    Operands stand as written, destinations first; a ``call`` has ``call`` and no operands.
+    Operands stand as written, destinations first; a ``call`` has ``call`` and no operands. ``address`` is the byte
+    address of a SASS instruction in its section and ``encoding`` its 128 bits; both None where they are not known.
     """
 
     opcode: str
@@ -114,6 +139,8 @@ class Instruction:
     position: Position
     text: str
     call: Call | None = None
+    address: int | None = None
+    encoding: int | None = None
 
     @property
     def full_opcode(self) -> str:
@@ -159,6 +186,7 @@ class Function:
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     prototypes: dict[str, "Function"] = field(default_factory=dict)
     is_declaration: bool = False
+    language: str = "ptx"  # or "sass"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ SPELLING = {
     "BRANCH_TARGETS": ".branchtargets", "CALL_PROTOTYPE": ".callprototype", "$END": "the end of the file",
     "ADDRESS": "an instruction address such as /*0010*/", "ENCODING": "an encoding such as /* 0x0000000000007918 */",
     "LABEL": "a label such as .L_x_1:", "SASS_DIRECTIVE": "a directive such as .section", "HEADING": "a heading",
-    "SASS_WORD": "an opcode or register", "SASS_NUMBER": "a number", "TARGET": "a target such as `(.L_x_1)",
+    "SASS_WORD": "an opcode or register", "SASS_NUMBER": "a number", "SASS_TARGET": "a target such as `(.L_x_1)",
     "TARGETS": "(*...*)", "RELOCATION": "a relocation such as 32@lo(name)", "SUFFIX": "a suffix such as .reuse",
     "ANNOTATION": "an annotation such as &wr=0x1", "MINUS": "'-'", "TILDE": "'~'",
 }  # fmt: skip
