@@ -20,19 +20,16 @@ class Arguments(tuple[Operand, ...]):
     """A parenthesised list of operands: what only a ``call`` has."""
 
 
-class OperandBuilder:
-    """Builds operands; ``scopes`` are those of the function being read."""
+class ListBuilder:
+    """Positions and lists, which every language has."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.scopes = Scopes()
-        self._numbers: dict[str, Immediate] = {}
 
     def place(self, offset: int) -> Position:
         """The position of a character of the text."""
         return self.source.position(offset)
 
-    # --- lists --------------------------------------------------------------------------------------------------
     def ignore(self, children: Children, start: int, end: int) -> None:
         """Nothing that the structure keeps."""
 
@@ -64,7 +61,15 @@ class OperandBuilder:
         children[0].append(children[2])
         return children[0]
 
-    # --- operands -----------------------------------------------------------------------------------------------
+
+class OperandBuilder(ListBuilder):
+    """Builds operands; ``scopes`` are those of the function being read."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.scopes = Scopes()
+        self._numbers: dict[str, Immediate] = {}
+
     def constant(self, text: str) -> Immediate:
         """The constant a NUMBER stands for."""
         made = self._numbers.get(text)
