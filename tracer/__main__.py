@@ -22,6 +22,7 @@ LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_
 
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
+TRAVERSALS = ("nearest", "vulkan-sim")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,6 +69,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--seed", type=_natural, default=1, metavar="N", help="seed of the random numbers" + default)
     add("--camera", metavar="KEY=VALUE,...", help="change the scene's camera: eye=X,Y,Z at=X,Y,Z up=X,Y,Z vfov=DEGREES "
         "aperture=DIAMETER focus=DISTANCE, joined by commas")  # fmt: skip
+    add("--traversal", choices=TRAVERSALS, default="nearest", help="which of a node's children a ray visits first: the "
+        "nearest, or Vulkan-Sim's order of slots" + default)  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
         "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
@@ -95,6 +98,7 @@ def _render(options: argparse.Namespace) -> int:
         bounces=options.bounces,
         seed=options.seed,
         camera=options.camera,
+        traversal=options.traversal,
         pixels=options.pixels,
         backend=options.backend,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",

@@ -49,10 +49,12 @@ def prepare_image(
     sampling: Sampling,
     selected: NDArray[np.bool_] | None = None,
     place: str = "program",
+    traversal: str = "nearest",
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
     selected   bool[height, width], the pixels to trace; None for all.
+    traversal  order of a node's children: see ``tracer.traversal.make_context``.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
@@ -76,7 +78,7 @@ def prepare_image(
         hit_record_addresses=table.hit_record_addresses,
         hit_programs=table.hit_programs,
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
-        trace_context=make_context(acceleration, table.hit_programs, table.miss_programs.tolist()),
+        trace_context=make_context(acceleration, table.hit_programs, table.miss_programs.tolist(), traversal),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
         name=config.name,

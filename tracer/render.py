@@ -43,6 +43,7 @@ class Request:
     seed: int = 1
     camera: str | None = None
     pixels: Path | None = None
+    traversal: str = "nearest"
     backend: str = "machine"
 
 
@@ -99,7 +100,9 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
     with summary.phase("prepare"):
         module = ptx.parse_file(request.program)
         sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
-        prepared = prepare_image(scene, module, read_config(request.config), sampling, selected, str(request.config))
+        prepared = prepare_image(
+            scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal
+        )
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
     with summary.phase("run"), TraceWriter(request.out, _provenance(request, selected), size) as writer:
@@ -139,6 +142,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "samples": request.samples,
         "bounces": request.bounces,
         "seed": request.seed,
+        "traversal": request.traversal,
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},

@@ -96,7 +96,7 @@ def trace_rays(
     fails (``tracer.traversal.ERRORS``).
     """
     surfaces = _surfaces(acceleration)
-    context = make_context(acceleration, _hit_records(acceleration), [-1], order=order)
+    context = make_context(acceleration, _hit_records(acceleration), [-1], order)
     rays = np.empty((len(origins), 8), np.float32)
     rays[:, :3], rays[:, 3:6], rays[:, 6], rays[:, 7] = origins, directions, t_min, t_max
     hit = np.zeros((len(rays), HIT_FIELDS), np.uint32)

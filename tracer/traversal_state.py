@@ -64,8 +64,8 @@ def make_context(
     acceleration: Acceleration,
     hit_records: NDArray[np.int32],
     miss_programs: Sequence[int],
+    order: str,
     instance_records: NDArray[np.uint32] | None = None,
-    order: str = "vulkan-sim",
 ) -> TraversalContext:
     """Bind an acceleration structure to the programs of a launch.
 

@@ -88,7 +88,7 @@ def triangles_only(seed: int) -> Scene:
 
 def context_of(acceleration: Acceleration, any_hit: int = -1, intersection: int = -1) -> TraversalContext:
     records = np.tile(np.array([[CLOSEST, any_hit, intersection]], np.int32), (len(acceleration.geometries), 1))
-    return make_context(acceleration, records, [MISS])
+    return make_context(acceleration, records, [MISS], "vulkan-sim")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -243,7 +243,7 @@ def test_hit_record_follows_offset_and_stride() -> None:
     acceleration = build_acceleration(triangles_only(3), BASE)
     records = np.arange(12, dtype=np.int32).reshape(4, 3)
     records[:, 1] = -1
-    context = make_context(acceleration, records, [0, MISS])
+    context = make_context(acceleration, records, [0, MISS], "vulkan-sim")
     origins, directions = random_rays(4, 200)
     programs = set()
     for origin, direction in zip(origins, directions, strict=True):
