@@ -1,6 +1,7 @@
 """How numba compiles the tracer's functions.
 
 ``compiled``     what only compiled code calls: no wrapper for Python, which halves the time to compile it.
+``inlined``      small leaves of a hot loop that take many arrays: a call would copy them all, LLVM does not inline it.
 ``entry_point``  what Python calls; its cached machine code holds what it calls.
 
 Division by zero gives infinity or NaN, as on the GPU.
@@ -14,4 +15,5 @@ from numba import njit
 _INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
 _OUTER: Any = {"cache": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
 compiled: Any = njit(**_INNER)
+inlined: Any = njit(inline="always", **_INNER)
 entry_point: Any = njit(**_OUTER)
