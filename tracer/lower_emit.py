@@ -5,12 +5,20 @@ from collections.abc import Iterable
 
 from formats.errors import UserError
 from ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
+from ptx.numbers import f32_bits
 from tracer.driver_state import ACTIVATION, MACHINE, RECORD_ALL
 from tracer.lower_layout import FunctionLayout
 
-INT = {width: f"<32 x i{width}>" for width in (1, 8, 16, 32, 64, 128)}
-FLOAT = {32: "<32 x float>", 64: "<32 x double>"}
-TYPES = {f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)} | {"f32": 32, "f64": 64, "pred": 1}
+INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
+FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
+HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
+SMALL_FLOATS = {
+    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16,
+}  # fmt: skip
+TYPES = {
+    **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
+    **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
+}  # fmt: skip
 LANE_IDS = ", ".join(f"i32 {lane}" for lane in range(32))
 
 
@@ -31,7 +39,7 @@ def immediate_bits(immediate: Immediate, type_name: str) -> int:
     width = TYPES[type_name]
     bits = immediate.bits
     if immediate.kind == "f64" and width == 32:
-        bits = struct.unpack("<I", struct.pack("<f", struct.unpack("<d", struct.pack("<Q", bits))[0]))[0]
+        bits = f32_bits(struct.unpack("<d", struct.pack("<Q", bits))[0])
     elif immediate.kind == "f32" and width == 64 and type_name == "f64":
         bits = struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
     return bits & ((1 << width) - 1)
