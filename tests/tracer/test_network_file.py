@@ -1,0 +1,186 @@
+"""The shipped networks are those of their papers, and a description with a mistake is refused with its place."""
+
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from formats.errors import UserError
+from tracer.network_file import Network, read_network
+from tracer.network_layers import Add, BatchNorm, DepthwiseConvolution, Windowed
+from tracer.network_plan import plan_network
+from tracer.network_shapes import infer_shapes
+
+FOLDER = Path(__file__).parents[2] / "examples" / "cnn"
+
+# Parameters as keras.io/api/applications states them, but EfficientNetB0 without the 7 of Keras's normalisation of
+# the image. Multiply-accumulates as the papers round them: VGG and ResNet in the ResNet paper (Table 1 and section 1),
+# MobileNet Table 8, MobileNetV2 Table 4, EfficientNetB0 Table 2; DenseNet and InceptionV3 as torchvision states them.
+PUBLISHED = {
+    "vgg16": (138_357_544, 15.3e9),
+    "vgg19": (143_667_240, 19.6e9),
+    "resnet50": (25_636_712, 3.8e9),
+    "resnet101": (44_707_176, 7.6e9),
+    "resnet152": (60_419_944, 11.3e9),
+    "mobilenet": (4_253_864, 0.569e9),
+    "mobilenet_v2": (3_538_984, 0.300e9),
+    "densenet121": (8_062_504, 2.83e9),
+    "densenet169": (14_307_880, 3.36e9),
+    "densenet201": (20_242_984, 4.29e9),
+    "inception_v3": (23_851_784, 5.71e9),
+    "efficientnet_b0": (5_330_571 - 7, 0.39e9),
+}
+
+# "Neurons" of HyPA's Table I, and those of Keras's layers that compute nothing and that our descriptions do not have:
+# the zeros in front of convolutions with stride 2, and layers that reshape, drop out or scale the image.
+NEURONS = {
+    "vgg16": (15_262_696, 0),
+    "vgg19": (16_567_272, 0),
+    "resnet101": (55_886_036, 0),
+    "resnet152": (79_067_348, 0),
+    "densenet121": (49_926_612, 0),
+    "densenet169": (60_094_164, 0),
+    "densenet201": (77_292_244, 0),
+    "inception_v3": (32_554_387, 0),
+    "mobilenet": (16_848_248, 113**2 * 64 + 57**2 * 128 + 29**2 * 256 + 15**2 * 512 + 2 * 1024 + 2 * 1000),
+    "mobilenet_v2": (21_815_960, 113**2 * 96 + 57**2 * 144 + 29**2 * 192 + 15**2 * 576),
+    "efficientnet_b0": (
+        25_117_095,
+        2 * 224**2 * 3 + 225**2 * 3 + 113**2 * 96 + 59**2 * 144 + 29**2 * 240 + 17**2 * 672  # scaling and zeros
+        + 56**2 * 24 + 28**2 * 40 + 2 * 14**2 * 80 + 2 * 14**2 * 112 + 3 * 7**2 * 192 + 1280  # dropouts
+        + 32 + 96 + 2 * 144 + 2 * 240 + 3 * 480 + 3 * 672 + 4 * 1152,  # reshaped gates
+    ),
+}  # fmt: skip
+
+
+def network(name: str) -> Network:
+    return read_network(FOLDER / f"{name}.toml")
+
+
+def test_every_shipped_network_is_checked() -> None:
+    assert sorted(PUBLISHED) == sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_and_work_as_published(name: str) -> None:
+    parameters, multiply_accumulates = PUBLISHED[name]
+    layers = infer_shapes(network(name))
+    assert sum(layer.parameters for layer in layers) == parameters
+    assert sum(layer.multiply_accumulates for layer in layers) == pytest.approx(multiply_accumulates, rel=0.016)
+    assert layers[-1].shape == (1, 1, 1000)
+
+
+@pytest.mark.parametrize("name", NEURONS)
+def test_neurons_as_in_table_1_of_the_paper(name: str) -> None:
+    """The values that all layers of Keras's model put out, its image among them, are the paper's number exactly."""
+    described = network(name)
+    neurons = prod(described.image)
+    for layer in infer_shapes(described):
+        settings, out = layer.placed.settings, prod(layer.shape)
+        if isinstance(settings, Windowed) and isinstance(settings.padding, int):  # Keras: a layer of zeros of its own
+            neurons += prod(length + 2 * settings.padding for length in layer.inputs[0][:2]) * layer.inputs[0][2]
+        if layer.placed.operation != "softmax":  # Keras: the activation of the layer before it
+            neurons += out
+        if isinstance(settings, DepthwiseConvolution) and settings.batch_norm:
+            neurons += out + (out if settings.activation else 0)
+        elif isinstance(settings, BatchNorm | Add) and settings.activation:
+            neurons += out
+    total, of_idle_layers = NEURONS[name]
+    assert neurons + of_idle_layers == total
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_launches_cover_their_outputs(name: str) -> None:
+    """Every value of every output has a thread, and no CTA is idle."""
+    plan = plan_network(network(name))
+    for launch in plan.launches:
+        shape = plan.layers[launch.layer].shape
+        pixels, channels = shape[0] * shape[1], shape[2]
+        if launch.entry in ("convolution_direct", "convolution_depthwise", "pool_maximum", "pool_average"):
+            assert launch.grid == (-(-channels // 32), -(-pixels // 8), 1)
+        elif launch.entry == "convolution_implicit_gemm":
+            assert launch.grid == (-(-pixels // 64), -(-channels // 64), 1)
+        elif launch.entry.startswith(("batch_norm", "activation", "add", "scale")):
+            assert launch.grid == (-(-prod(shape) // 256), 1, 1)
+        assert launch.entry in (FOLDER / "kernels.ptx").read_text()
+
+
+CONV = '{ op = "convolution", filters = 4, kernel = 3 }'
+MISTAKES = {
+    "unknown operation": ('{ op = "convolutoin" }', "layers[0].op: unknown name 'convolutoin'; did you mean 'convol"),
+    "unknown key": ('{ op = "flatten", kernel = 3 }', "layers[0]: unknown name 'kernel'"),
+    "missing key": ('{ op = "convolution", kernel = 3 }', "layers[0]: needs the key 'filters'"),
+    "wrong type": ('{ op = "convolution", kernel = 3, filters = 1.5 }', "layers[0].filters: must be a whole number"),
+    "neither op nor block": ("{ kernel = 3 }", "layers[0]: must have either the key 'op' or the key 'block'"),
+    "activation": ('{ op = "add", inputs = ["in", "in"], activation = "tanh" }', "activation: unknown name 'tanh'"),
+    "kernel": ('{ op = "max_pool", kernel = [1, 2, 3] }', "kernel must be one or two lengths"),
+    "stride": ('{ op = "max_pool", kernel = 2, stride = 0 }', "stride must be from 1"),
+    "padding name": ('{ op = "max_pool", kernel = 2, padding = "sane" }', "did you mean 'same'"),
+    "padding": ('{ op = "max_pool", kernel = 3, padding = [1, 2] }', "top, bottom, left and right"),
+    "padding outside": ('{ op = "max_pool", kernel = 3, padding = 3 }', "must be smaller than the window"),
+    "window": ('{ op = "max_pool", kernel = 9 }', "the window must fit into the padded input, found 9 and 8"),
+    "input": (f'{CONV}, {{ op = "add", inputs = ["in", "cov"] }}', "layers[1].inputs: unknown name 'cov'"),
+    "one input": ('{ op = "add", inputs = ["in"] }', "layers[0].inputs: must name 2 of the layers before"),
+    "shapes": (
+        '{ op = "convolution", name = "c", filters = 4, kernel = 1 }, { op = "add", inputs = ["in", "c"] }',
+        "layers[1].inputs: must have one shape, found (8, 8, 3) and (8, 8, 4)",
+    ),
+    "gates": ('{ op = "scale", inputs = ["in", "in"] }', "the second must be a vector with a gate for each of the 3"),
+    "vector": ('{ op = "dense", units = 3 }', "its input must be a vector"),
+    "name twice": ('{ op = "flatten", name = "a" }, { op = "flatten", name = "a" }', "layers[1].name: must be letters"),
+    "unknown block": ('{ block = "Basic" }', "layers[0].block: unknown name 'Basic'; known are B, R"),
+    "argument missing": ('{ block = "B" }', "block.B.layers[0].filters: the use of the block must set 'n'; it sets no"),
+    "argument unknown": ('{ block = "B", set = { n = 1, m = 2 } }', "layers[0].set: unknown name 'm'"),
+    "argument type": ('{ block = "B", set = { n = "x" } }', "block.B.layers[0].filters: must be a whole number"),
+    "repeat": ('{ block = "B", repeat = 0, set = { n = 1 } }', "layers[0].repeat: must be from 1"),
+    "recursion": ('{ block = "R" }', "must not contain itself"),
+    "too large": ('{ block = "B", set = { n = 1000000 } }, { block = "B", set = { n = 1000000 } }', "less than 2^31"),
+}
+
+
+def refused(folder: Path, text: str) -> str:
+    (folder / "kernels.ptx").write_text("")
+    (folder / "n.toml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        plan_network(read_network(folder / "n.toml"))
+    assert str(caught.value).startswith(str(folder / "n.toml"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_layers(tmp_path: Path, mistake: str) -> None:
+    layers, message = MISTAKES[mistake]
+    text = f"""program = "kernels.ptx"
+image = [8, 8, 3]
+layers = [{layers}]
+[block.B]
+layers = [{{ op = "convolution", filters = "$n", kernel = 1 }}]
+[block.R]
+layers = [{{ block = "R" }}]
+"""
+    assert message in refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("[8, 8, 3]", "[8, 8]"), "image: must be height, width and channels"),
+        (lambda text: text.replace("[8, 8, 3]", "[8, 8, 0]"), "image: must be height, width and channels"),
+        (lambda text: text.replace("kernels.ptx", "../kernels.ptx"), "program: must be a file in the folder"),
+        (lambda text: text.replace("kernels.ptx", "other.ptx"), "program: there is no file"),
+        (lambda text: text.replace("image", "imgae"), "unknown name 'imgae'; did you mean 'image'"),
+        (lambda text: text.replace('{ op = "flatten" }', ""), "layers: must have at least one layer"),
+        (lambda text: text + "]", "must be TOML"),
+    ],
+)
+def test_mistakes_in_files(tmp_path: Path, change: Callable[[str], str], message: str) -> None:
+    text = 'program = "kernels.ptx"\nimage = [8, 8, 3]\nlayers = [{ op = "flatten" }]\n'
+    assert message in refused(tmp_path, change(text))
+
+
+def test_too_many_images(tmp_path: Path) -> None:
+    (tmp_path / "kernels.ptx").write_text("")
+    (tmp_path / "n.toml").write_text(f'program = "kernels.ptx"\nimage = [8, 8, 3]\nlayers = [{CONV}]\n')
+    with pytest.raises(UserError, match="70000 images"):
+        plan_network(read_network(tmp_path / "n.toml"), 70000)
