@@ -134,17 +134,17 @@ def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tupl
     for node, targets in enumerate(successors):
         for target in targets:
             predecessors[target].append(node)
-    order = _post_order(predecessors, end)
+    order = post_order(predecessors, end)
     while len(order) < size + 1:
         stuck = max(set(range(size)) - set(order))
         successors[stuck].append(end)
         predecessors[end].append(stuck)
-        order = _post_order(predecessors, end)
-    dominators = _dominators(order, successors, end)
+        order = post_order(predecessors, end)
+    dominators = immediate_dominators(order, successors, end)
     return tuple(-1 if dominators[node] == end else dominators[node] for node in range(size))
 
 
-def _post_order(edges: list[list[int]], root: int) -> list[int]:
+def post_order(edges: list[list[int]], root: int) -> list[int]:
     """Nodes reachable from the root, each after everything first reached through it."""
     seen, order = {root}, []
     stack = [(root, iter(edges[root]))]
@@ -160,8 +160,11 @@ def _post_order(edges: list[list[int]], root: int) -> list[int]:
     return order
 
 
-def _dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
-    """Immediate dominators in the reversed graph: its predecessors of a node are the node's ``successors``."""
+def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
+    """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
+
+    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
+    """
     number = {node: index for index, node in enumerate(order)}
     dominator = {root: root}
     changed = True
