@@ -13,7 +13,8 @@ INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
 FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
 HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
 SMALL_FLOATS = {
-    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16,
+    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16,
+    "ue8m0x2": 16,
 }  # fmt: skip
 TYPES = {
     **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
