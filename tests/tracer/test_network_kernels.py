@@ -1,34 +1,20 @@
 """The kernels of CNN inference equal numpy: every kind of layer in odd sizes, and a small whole network."""
 
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import ptx
 from ptx.ir import Module
+from tests.reference import network_slow
 from tracer.network_file import read_network
 from tracer.network_plan import Plan, plan_network
 from tracer.network_run import infer, random_weights
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cnn"
-SLOW = Path(__file__).parents[1] / "reference" / "network_slow.py"
-
-
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-slow = load(SLOW)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +38,9 @@ def check(plan: Plan, kernels: Module, backend: str = "machine") -> set[str]:
     weights = {tensor.name: values for tensor, values in random_weights(plan, seed=7)}
     image = np.random.default_rng(3).normal(0, 1, plan.image.shape).astype(np.float32)
     placed = infer(plan, kernels, image, weights, backend)
-    for shaped, output, expected in zip(plan.layers, plan.outputs, slow.infer(plan, image, weights), strict=True):
+    for shaped, output, expected in zip(
+        plan.layers, plan.outputs, network_slow.infer(plan, image, weights), strict=True
+    ):
         assert output.shape == expected.shape
         assert expected.std() > 0  # a constant would prove little
         np.testing.assert_allclose(
