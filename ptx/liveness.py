@@ -30,6 +30,7 @@ class Liveness:
             self.reads.append(reads)
             self.writes.append(writes)
             self.writes_all.append(0 if instruction.guard else writes)
+        self._returned = self._bits(tuple(v.name for v in function.returns if v.space == "reg"))
         self.live_in, self.live_out = self._solve(cfg)
 
     def _bits(self, names: tuple[str, ...]) -> int:
@@ -49,12 +50,13 @@ class Liveness:
             for successor in block.successors:
                 predecessors[successor].append(number)
         live_in, live_out = [0] * size, [0] * size
+        at_end = [self._returned if block.leaves else 0 for block in cfg.blocks]
         waiting = list(range(size))
         queued = [True] * size
         while waiting:
             number = waiting.pop()
             queued[number] = False
-            live_out[number] = 0
+            live_out[number] = at_end[number]
             for successor in cfg.blocks[number].successors:
                 live_out[number] |= live_in[successor]
             before = needs[number] | live_out[number] & ~kills[number]

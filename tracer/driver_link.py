@@ -5,33 +5,71 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.ir import Function, Module, Symbol, Variable
+from ptx.ir import Function, Module
 from ptx.optix import INTRINSICS
 from ptx.program import Program, link
 from tracer.driver import ImageLaunch
+from tracer.driver_functions import called_names, callees_of, calls_of, external_function, with_called
+from tracer.driver_variables import SharedVariables, place_variables
 from tracer.lower import LinkedFunction, lower_program
-from tracer.lower_layout import layout, shared_variables
-from tracer.memory import DeviceMemory
+from tracer.lower_layout import layout
+from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES, DeviceMemory
 
-RECURSION_DEPTH = 32  # how often a function that calls itself may be in flight
-STORED_SPACES = ("const", "global")
+RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
 
 
 @dataclass(frozen=True)
 class LinkedLaunch:
-    """``symbols`` number the addresses of the table ``addresses``; ``shared_bytes`` are the static ones."""
+    """Everything that a launch can run.
+
+    symbols    number the addresses of the table ``addresses``.
+    externals  functions without a body that are called; their numbers follow those of ``functions``.
+    by_address int32[functions that have an address]: the number of each, -1 where it is not part of the launch.
+    """
 
     program: Program
     functions: tuple[LinkedFunction, ...]
+    externals: tuple[Function, ...]
     symbols: dict[tuple[str, str], int]
     addresses: np.ndarray
+    by_address: np.ndarray
     shared_bytes: int
 
-    def chain(self, cost: Callable[[LinkedFunction], int], number: int) -> int:
-        """The most that a function and the functions it calls have of something at once."""
-        by_name = {(id(f.module), f.function.name): f for f in self.functions}
-        return _chain(self.functions[number], by_name, cost, ())
+    def chain(self, cost: Callable[[LinkedFunction], int], number: int, depth: int = RECURSION_DEPTH) -> int:
+        """The most that a function and the functions it calls have of something at once.
+
+        Functions that can call themselves may all be in flight ``depth`` times.
+        """
+        reached = self.reached(number)
+        if self.is_recursive(number):
+            return depth * sum(cost(self.functions[k]) for k in reached)
+        most: dict[int, int] = {}
+        for k in reached:  # callees come first
+            most[k] = cost(self.functions[k]) + max((most[c] for c in self._called(k)), default=0)
+        return most[number]
+
+    def reached(self, number: int) -> list[int]:
+        """Numbers of the functions that one can run, itself the last; callees come before their callers."""
+        order: list[int] = []
+        seen, stack = {number}, [(number, iter(self._called(number)))]
+        while stack:
+            node, rest = stack[-1]
+            following = next((k for k in rest if k not in seen), None)
+            if following is None:
+                order.append(node)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(self._called(following))))
+        return order
+
+    def is_recursive(self, number: int) -> bool:
+        """Whether a function, or one it calls, can be in flight more than once."""
+        position = {k: place for place, k in enumerate(self.reached(number))}
+        return any(position[c] >= position[k] for k in position for c in self._called(k))
+
+    def _called(self, number: int) -> list[int]:
+        return [k for k in self.functions[number].calls if k < len(self.functions)]
 
     def at(self, instruction_id: int) -> tuple[LinkedFunction, int]:
         """The function of an instruction, and the index in its body."""
@@ -39,28 +77,6 @@ class LinkedLaunch:
             (f for f in self.functions if f.instruction_base <= instruction_id), key=lambda f: f.instruction_base
         )
         return owner, instruction_id - owner.instruction_base
-
-
-def _chain(
-    f: LinkedFunction,
-    by_name: dict[tuple[int, str], LinkedFunction],
-    cost: Callable[[LinkedFunction], int],
-    above: tuple[str, ...],
-) -> int:
-    if f.function.name in above:
-        return RECURSION_DEPTH * cost(f)
-    deepest = 0
-    for name in called_names(f.function):
-        callee = by_name.get((id(f.module), name))
-        if callee is not None:
-            deepest = max(deepest, _chain(callee, by_name, cost, (*above, f.function.name)))
-    return cost(f) + deepest
-
-
-def called_names(function: Function) -> dict[str, None]:
-    """Names of the functions that a function calls, in order of first call."""
-    calls = (i.call.target for i in function.body if i.call is not None)
-    return {target.name: None for target in calls if isinstance(target, Symbol) and target.name not in INTRINSICS}
 
 
 def link_launch(
@@ -74,65 +90,39 @@ def link_launch(
 
     Raises ``UserError`` for an opcode the executor lacks, and for constants that no module declares.
     """
-    functions = list(programs)
+    functions = with_called(programs)
+    numbers = {(id(module), function.name): number for number, (module, function) in enumerate(functions)}
+    externals: list[Function] = []
     for module, function in functions:
         for name in called_names(function):
-            callee = module.functions.get(name)
-            if callee is not None and not callee.is_declaration and (module, callee) not in functions:
-                functions.append((module, callee))
+            if (id(module), name) not in numbers:
+                numbers[id(module), name] = len(functions) + len(externals)
+                externals.append(external_function(module, name))
     program = link(functions)
-    modules = list({id(module): module for module, _ in functions}.values())
-    shared, shared_bytes = shared_variables(modules)
+    shared = SharedVariables(functions)
+    for module, function in functions:
+        if not function.is_entry:
+            memory.function_address((module.source_name, function.name))
+    symbols, addresses = place_variables(functions, memory, constants)
     linked = tuple(
         LinkedFunction(
-            module, function, cfg, layout(function, cfg, shared), number, program.block_base[number],
-            program.instruction_base[number],
+            module, function, cfg, layout(function, cfg, shared.of(module, function)), number,
+            program.block_base[number], program.instruction_base[number], callees_of(module, function, numbers),
+            calls_of(module, function, functions, numbers),
         )
         for number, ((module, function), cfg) in enumerate(zip(functions, program.cfgs, strict=True))
     )  # fmt: skip
-    symbols, addresses = place_variables(modules, memory, constants)
-    return LinkedLaunch(program, linked, symbols, addresses, shared_bytes)
+    by_address = np.full(len(memory.functions), -1, np.int32)
+    for module, function in functions:
+        place = memory.functions.get((module.source_name, function.name))
+        if place is not None and not function.is_entry:
+            by_address[(place - FIRST_FUNCTION) // FUNCTION_STEP_BYTES] = numbers[id(module), function.name]
+    return LinkedLaunch(program, linked, tuple(externals), symbols, addresses, by_address, shared.bytes)
 
 
 def check_opcodes(linked: LinkedLaunch) -> None:
     """``UserError`` for the first opcode the executor lacks."""
     lower_program(linked.functions, linked.symbols)
-
-
-def place_variables(
-    modules: list[Module], memory: DeviceMemory, constants: Mapping[str, bytes]
-) -> tuple[dict[tuple[str, str], int], np.ndarray]:
-    """Variables of all modules into memory, once per ``DeviceMemory``; ``constants`` are one buffer per symbol."""
-    places: dict[tuple[str, str], int] = {}
-    for name, data in constants.items():
-        declared = [m for m in modules if name in m.variables]
-        if not declared:
-            known = sorted(v.name for m in modules for v in m.variables.values() if v.space == "const")
-            raise UserError(f"constant {name}: no module declares it; there are: {', '.join(known) or 'none'}")
-        size = max(len(data), *(m.variables[name].bytes for m in declared))
-        address = memory.allocate(data.ljust(size, b"\0"))
-        places.update({(m.source_name, name): address for m in declared})
-    fresh: list[tuple[Module, Variable, int]] = []
-    for module in modules:
-        for variable in _stored(module):
-            key = (module.source_name, variable.name)
-            if key not in places and key not in memory.variables:
-                contents = variable.initial.ljust(variable.bytes, b"\0")
-                memory.variables[key] = memory.allocate(contents, max(variable.align, 16))
-                fresh.append((module, variable, memory.variables[key]))
-            places.setdefault(key, memory.variables.get(key, 0))
-    for module, variable, address in fresh:
-        for offset, symbol in variable.relocations:
-            target = places.get((module.source_name, symbol.name))
-            if target is None:
-                raise UserError(f"{module.source_name}: {variable.name}: the executor does not know &{symbol.name}")
-            memory.view(address + offset, np.uint64, 1)[0] = target + symbol.offset
-    return {key: number for number, key in enumerate(places)}, np.array(list(places.values()), np.uint64)
-
-
-def _stored(module: Module) -> list[Variable]:
-    inside = (variable for function in module.functions.values() for variable in function.variables.values())
-    return [variable for variable in (*module.variables.values(), *inside) if variable.space in STORED_SPACES]
 
 
 def image_chain(linked: LinkedLaunch, launch: ImageLaunch, cost: Callable[[LinkedFunction], int]) -> int:

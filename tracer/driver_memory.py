@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
-from tracer.driver_link import LinkedLaunch
+from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
 from tracer.driver_state import MACHINE, MACHINE_WORDS, REPORT_ROWS
-from tracer.driver_warp import ITEM_WORDS, MOST_ITEMS, V_SBT, Warps
+from tracer.driver_warp import ITEM_WORDS, V_SBT, Warps
 from tracer.frame import FIELD_COUNT, LANES
 from tracer.jit import MachineCode
-from tracer.lower_layout import align_up
-from tracer.memory import FIRST_ADDRESS
+from tracer.lower_layout import align_up, signature_of
+from tracer.memory import FIRST_ADDRESS, DeviceMemory
 from tracer.record import Buffers
+
+FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class LaunchState:
     """The arrays behind ``warps``, kept alive with it; ``shared`` is the running CTA's shared memory."""
 
     warps: Warps
+    memory: DeviceMemory
     shared: np.ndarray
     shape: Shape
     kept: tuple[Any, ...]
@@ -117,6 +120,8 @@ def make_warps(
     machine = np.zeros(MACHINE_WORDS, np.int64)
     shared, kept = _fill_machine(machine, linked, shape, launch)
     layouts = [f.layout for f in linked.functions]
+    called = (*(f.function for f in linked.functions), *linked.externals)
+    items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
     depth = image.trace_depth + 1 if image else 1
     words = max(layout.bytes for layout in layouts)
     stack_words = align_up(shape.stack_bytes + 2 * words, 64) // 8
@@ -127,10 +132,11 @@ def make_warps(
         words=np.array([layout.bytes // 8 for layout in layouts], np.int64),
         zero=np.array([(layout.zero[0] // 8, layout.zero[1] // 8) for layout in layouts], np.int64),
         local_bytes=np.array([layout.local_bytes for layout in layouts], np.int64),
+        signatures=np.array([signature_of(function).identity for function in called], np.int64),
         stacks=_aligned((shape.warps, stack_words), np.int64),
-        items=np.zeros((shape.warps, MOST_ITEMS, ITEM_WORDS), np.int64),
+        items=np.zeros((shape.warps, items, ITEM_WORDS), np.int64),
         depth=np.zeros(shape.warps, np.int64),
-        views=np.zeros((MOST_ITEMS, V_SBT + LANES), np.int64),
+        views=np.zeros((items, V_SBT + LANES), np.int64),
         frames=_aligned((depth, FIELD_COUNT, LANES), np.uint32),
         report=_aligned((REPORT_ROWS, LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),
@@ -146,7 +152,7 @@ def make_warps(
         runs=buffers.runs,
     )
     machine[MACHINE["report"]] = warps.report.ctypes.data
-    return LaunchState(warps, shared, shape, (kept, code, launch))
+    return LaunchState(warps, launch.memory, shared, shape, (kept, code, launch))
 
 
 def _record_data(addresses: np.ndarray | None) -> np.ndarray:
@@ -196,17 +202,19 @@ def _fill_machine(
         "local_total_bytes": threads * local_bytes,
         "warps_per_cta": shape.warps,
         "symbols": linked.addresses.ctypes.data,
+        "functions": linked.by_address.ctypes.data,
+        "function_count": len(linked.by_address),
         **{f"nctaid_{axis}": size for axis, size in zip("xyz", shape.grid, strict=True)},
         **{f"ntid_{axis}": size for axis, size in zip("xyz", shape.block, strict=True)},
     }
-    kept: tuple[Any, ...] = (linked.addresses,)
+    kept: tuple[Any, ...] = ()
     if isinstance(launch, ImageLaunch):
         image_words, kept = _image_words(launch)
         words.update(image_words)
     words.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
     for name, value in words.items():
         machine[MACHINE[name]] = value
-    return memory.view(shared_base, np.uint8, shared_bytes), (linked.addresses, kept)
+    return memory.view(shared_base, np.uint8, shared_bytes), (linked, kept)
 
 
 def _image_words(launch: ImageLaunch) -> tuple[dict[str, int], tuple[Any, ...]]:

@@ -7,18 +7,14 @@ import numpy as np
 from tracer.compiled import compiled
 from tracer.driver_state import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
 from tracer.driver_warp import (
-    CALL_MASK,
-    ITEM_ACTIVATION,
     ITEM_FRAME,
     ITEM_GROUP,
     ITEM_PHASE,
     ITEM_ROUND,
-    ITEM_START,
     ITEM_TODO,
-    LIVE,
-    MASK,
     RUN,
     Warps,
+    leave_activations,
     push_program,
 )
 from tracer.frame import (
@@ -141,9 +137,4 @@ def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
     for lane in range(LANES):
         if lanes >> lane & 1 and w.frames[frame, VERDICT, lane] == VERDICT_TERMINATED:
             ended |= 1 << lane
-    for index in range(w.depth[warp] - 2, -1, -1):
-        item = w.items[warp, index]
-        if item[0] != ITEM_ACTIVATION:
-            return
-        for word in (MASK, LIVE, CALL_MASK):
-            w.stacks[warp, item[ITEM_START] + word] &= ~ended
+    leave_activations(w, warp, w.depth[warp] - 2, ended)

@@ -25,15 +25,20 @@ MACHINE = _numbered(
     # record buffers: next free place and limit, host pointers; visit_origin is where the warp's visit 0 would lie
     "visit_next visit_limit visit_origin access_next access_limit address_next address_limit "
     # why machine code returned
-    "suspend_instruction suspend_mask suspend_function suspend_barrier suspend_count error_lane error_address "
+    "suspend_instruction suspend_mask suspend_function suspend_signature suspend_barrier suspend_count error_lane "
+    "error_address "
+    # functions by address: pointer to int32 numbers, and how many there are
+    "functions function_count "
     # image launches: pointers to bool[height][width], instance tables, the view of the program, the next trace frame
     "width height selected instance_ids instance_handles geometry_first geometry_vertices geometry_triangles "
     "view next_frame report"
 )
 MACHINE_WORDS = len(MACHINE)
 
-ACTIVATION = _numbered("pc reconvergence mask depth live local_offset call_mask")
-ACTIVATION_HEADER_BYTES = 64
+# call_mask: lanes of the call in flight; todo_mask: lanes of an indirect call whose function has not run yet;
+# exited: lanes that ended their thread in this function
+ACTIVATION = _numbered("pc reconvergence mask depth live local_offset call_mask todo_mask exited")
+ACTIVATION_HEADER_BYTES = 128
 STACK_ENTRY_BYTES = 16
 
 VIEW = _numbered("frame hit_rows t_row kind")
@@ -42,8 +47,8 @@ VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
 # Why machine code returned; RETURNED: no lane of the activation is left.
 (
     RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
-    LONG_STRETCH,
-) = range(12)  # fmt: skip
+    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE,
+) = range(15)  # fmt: skip
 
 KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
 

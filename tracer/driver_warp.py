@@ -12,7 +12,9 @@ from tracer.compiled import compiled, entry_point
 from tracer.driver_calls import borrowed
 from tracer.driver_state import (
     ACTIVATION,
+    BAD_SIGNATURE,
     CALL,
+    EXTERNAL,
     KIND_RAYGEN,
     MACHINE,
     REPORT,
@@ -31,15 +33,15 @@ ITEM_FRAME, ITEM_INSTRUCTION, ITEM_TODO, ITEM_SEGMENT, ITEM_PHASE = 1, 2, 3, 5, 
 ITEM_ROUND, ITEM_GROUP = 7, 8  # lanes of this round whose program has to run; lanes whose program runs
 ITEM_LANES = 9  # trace: all lanes of the call
 ITEM_WORDS = 10
-MOST_ITEMS = 256
 
 RUN, WARP_DONE = 100, 101
 
 PC, RECONVERGENCE, MASK = ACTIVATION["pc"], ACTIVATION["reconvergence"], ACTIVATION["mask"]
 DEPTH, LIVE, LOCAL_OFFSET = ACTIVATION["depth"], ACTIVATION["live"], ACTIVATION["local_offset"]
-CALL_MASK = ACTIVATION["call_mask"]
+CALL_MASK, TODO_MASK, EXITED = ACTIVATION["call_mask"], ACTIVATION["todo_mask"], ACTIVATION["exited"]
 M_VIEW, M_NEXT_FRAME = MACHINE["view"], MACHINE["next_frame"]
 M_MASK, M_FUNCTION = MACHINE["suspend_mask"], MACHINE["suspend_function"]
+M_SIGNATURE = MACHINE["suspend_signature"]
 M_INSTRUCTION = MACHINE["suspend_instruction"]
 V_FRAME, V_HIT, V_T, V_KIND = VIEW["frame"], VIEW["hit_rows"], VIEW["t_row"], VIEW["kind"]
 V_SBT = len(VIEW)
@@ -59,11 +61,12 @@ class Warps(NamedTuple):
     words: np.ndarray  # int64[functions], length of an activation
     zero: np.ndarray  # int64[functions, 2], words of an activation that start as 0
     local_bytes: np.ndarray  # int64[functions]
+    signatures: np.ndarray  # int64[functions and external functions]
     # per warp of a CTA
     stacks: np.ndarray  # int64[warps, words], activations; starts at a multiple of 64 bytes
-    items: np.ndarray  # int64[warps, MOST_ITEMS, ITEM_WORDS]
+    items: np.ndarray  # int64[warps, items, ITEM_WORDS]
     depth: np.ndarray  # int64[warps], items in use
-    views: np.ndarray  # int64[MOST_ITEMS, V_SBT + 32]
+    views: np.ndarray  # int64[items, V_SBT + 32]
     # trace calls
     frames: np.ndarray  # uint32[trace depth + 1, FIELD_COUNT, 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
@@ -90,6 +93,7 @@ def borrow(w: Warps) -> Warps:
         borrowed(w.words),
         borrowed(w.zero),
         borrowed(w.local_bytes),
+        borrowed(w.signatures),
         borrowed(w.stacks),
         borrowed(w.items),
         borrowed(w.depth),
@@ -123,12 +127,12 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
             break
     end = start + w.words[function]
     no_local = local + w.local_bytes[function] > w.machine[M_LOCAL_BYTES]
-    if depth + 2 >= MOST_ITEMS or end + w.words.max() > w.stacks.shape[1] or no_local:
+    if depth + 2 >= w.items.shape[1] or end + w.words.max() > w.stacks.shape[1] or no_local:
         return STACK_OVERFLOW
     stack = w.stacks[warp]
     stack[start + PC], stack[start + RECONVERGENCE] = 0, -1
     stack[start + MASK], stack[start + LIVE] = mask, mask
-    stack[start + DEPTH], stack[start + LOCAL_OFFSET] = 0, local
+    stack[start + DEPTH], stack[start + LOCAL_OFFSET], stack[start + EXITED] = 0, local, 0
     for word in range(start + w.zero[function, 0], start + w.zero[function, 1]):
         stack[word] = 0
     item = w.items[warp, depth]
@@ -185,16 +189,24 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
     index = w.depth[warp]
     if reason == RETURNED:
         w.depth[warp] = index - 1
+        exited = w.stacks[warp, w.items[warp, index - 1, ITEM_START] + EXITED]
+        if exited:
+            leave_activations(w, warp, index - 2, exited)
         return RUN
     mask = w.machine[M_MASK]
     if reason == CALL:
-        return push_activation(w, warp, w.machine[M_FUNCTION], mask, w.items[warp, index - 1, ITEM_VIEW])
+        function, wanted = w.machine[M_FUNCTION], w.machine[M_SIGNATURE]
+        if wanted >= 0 and w.signatures[function] != wanted:
+            return BAD_SIGNATURE
+        if function >= w.words.shape[0]:
+            return EXTERNAL
+        return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM_VIEW])
     if reason != TRACE and reason != REPORT:
         return reason
     frame = frame_depth(w, warp)
     if (reason == TRACE and frame + 1 >= w.frames.shape[0]) or (reason == REPORT and frame == 0):
         return TRACE_DEPTH
-    if index + 2 >= MOST_ITEMS:
+    if index + 2 >= w.items.shape[1]:
         return STACK_OVERFLOW
     item = w.items[warp, index]
     item[0] = ITEM_TRACE if reason == TRACE else ITEM_REPORT
@@ -210,6 +222,17 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
                 w.frames[frame, COMMITTED_INSTANCE, lane] = 0xFFFFFFFF
                 w.frames[frame, F_VERDICT, lane] = 0
     return RUN
+
+
+@compiled
+def leave_activations(w: Warps, warp: int, innermost: int, lanes: int) -> None:
+    """Lanes leave the activation at ``innermost`` on the control stack, and the functions it was called from."""
+    for index in range(innermost, -1, -1):
+        item = w.items[warp, index]
+        if item[0] != ITEM_ACTIVATION:
+            return
+        for word in (MASK, LIVE, CALL_MASK, TODO_MASK):
+            w.stacks[warp, item[ITEM_START] + word] &= ~lanes
 
 
 @compiled

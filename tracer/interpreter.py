@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ptx.ir import Symbol
 from tracer.driver import ImageLaunch
 from tracer.driver_cta import (
     IN_CTA,
@@ -29,6 +28,7 @@ from tracer.driver_memory import LaunchState
 from tracer.driver_state import LANES, RETURNED
 from tracer.driver_trace import advance
 from tracer.driver_warp import ITEM_FUNCTION, ITEM_LOCAL, ITEM_START, ITEM_VIEW, RUN, frame_depth, suspended
+from tracer.interpreter_calls import accept_arguments, results_of
 from tracer.interpreter_memory import Memory
 from tracer.interpreter_optix import TraceState
 from tracer.interpreter_run import Machinery, Run
@@ -50,6 +50,7 @@ class Interpreter:
         self.warps = state.warps
         launch = state.kept[2]
         image = launch if isinstance(launch, ImageLaunch) else None
+        self.device = launch.memory
         arena = launch.memory.view(FIRST_ADDRESS, np.uint8, launch.memory.used_bytes)
         self.machinery = Machinery(
             lanes=Lanes(self.warps.machine, linked.symbols, linked.addresses),
@@ -57,7 +58,7 @@ class Interpreter:
             trace=TraceState(self.warps, image) if image else None,
             selected=state.kept[0][1][0]["selected"] if image else np.zeros(0, np.uint8),
             report=self.warps.report,
-            by_name={(id(f.module), f.function.name): f for f in linked.functions},
+            launch=linked,
             buffers=buffers,
         )
         self.activations: dict[tuple[int, int], Activation] = {}
@@ -89,6 +90,15 @@ class Interpreter:
                 return code
         return LAUNCH_DONE
 
+    def outgoing(self, warp: int) -> list[np.ndarray]:
+        """Arguments of the function without a body that a warp calls, uint8[32, bytes] each."""
+        return self.activations[warp, int(self.warps.depth[warp]) - 1].outgoing
+
+    def resume(self, warp: int, results: list[np.ndarray]) -> None:
+        """Hand results of such a function to the warp; it may have taken device memory."""
+        self.activations[warp, int(self.warps.depth[warp]) - 1].returned = results
+        self.machinery.memory.arena = self.device.view(FIRST_ADDRESS, np.uint8, self.device.used_bytes)
+
     def _run_warp(self, warp: int) -> int:
         w = self.warps
         while True:
@@ -109,7 +119,7 @@ class Interpreter:
                 del self.activations[warp, index]
                 caller = self.activations.get((warp, index - 1))
                 if caller is not None:
-                    caller.returned = activation.variables
+                    caller.returned = results_of(activation)
             code = suspended(w, warp, reason)
             if code != RUN:
                 return code
@@ -121,11 +131,7 @@ class Interpreter:
         for name, (_, size) in linked.layout.lane_variables.items():
             made.variables[name] = np.zeros((LANES, size), np.uint8)
         caller = self.activations.get((warp, index - 1))
-        if caller is not None and caller.resume is not None and caller.resume[0].call is not None:
-            call = caller.resume[0].call
-            if getattr(call.target, "name", "") == linked.function.name:
-                for variable, operand in zip(linked.function.parameters, call.arguments, strict=True):
-                    assert isinstance(operand, Symbol)
-                    made.variables[variable.name][:] = caller.variables[operand.name]
+        if caller is not None and not linked.function.is_entry:
+            accept_arguments(made, caller.outgoing)
         self.activations[warp, index] = made
         return made

@@ -4,10 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptx.cfg import branch_labels
-from ptx.ir import Instruction, Symbol
+from ptx.ir import Instruction
 from ptx.optix import INTRINSICS
-from tracer import interpreter_extended, interpreter_float, interpreter_int, interpreter_memory, interpreter_optix
+from tracer import (
+    interpreter_calls,
+    interpreter_extended,
+    interpreter_float,
+    interpreter_int,
+    interpreter_memory,
+    interpreter_optix,
+)
+from tracer.driver_link import LinkedLaunch
 from tracer.driver_state import (
     BARRIER,
     CALL,
@@ -20,12 +27,12 @@ from tracer.driver_state import (
     TRACE,
     TRAPPED,
 )  # fmt: skip
-from tracer.driver_warp import CALL_MASK, DEPTH, LIVE, MASK, PC, RECONVERGENCE
+from tracer.driver_warp import CALL_MASK, EXITED
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
+from tracer.interpreter_flow import Flow
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
 from tracer.interpreter_values import Lanes, lanes_of, mask_of
-from tracer.lower import LinkedFunction
 from tracer.lower_emit import type_names
 from tracer.lower_optix import GETTERS
 from tracer.record import Buffers
@@ -42,31 +49,26 @@ class Machinery:
     trace: TraceState | None
     selected: np.ndarray
     report: np.ndarray
-    by_name: dict[tuple[int, str], LinkedFunction]
+    launch: LinkedLaunch
     buffers: Buffers
 
 
-class Run:
+class Run(Flow):
     """One activation from where it stands until it suspends."""
 
     def __init__(self, owner: Machinery, header: np.ndarray) -> None:
+        super().__init__(owner.lanes, header)
         self.owner = owner
-        self.w = owner.lanes
-        self.header = header
-        self.activation = owner.lanes.activation
-        self.linked: LinkedFunction = self.activation.linked
-        self.block, self.meet = int(header[PC]), int(np.int32(header[RECONVERGENCE] & 0xFFFFFFFF))
-        self.mask, self.live = int(header[MASK]), int(header[LIVE])
 
     def run(self) -> int:
         """Visit blocks until a reason to stop comes up."""
         reason: int | None = None
         if self.activation.resume is not None:
-            self._finish_call(*self.activation.resume)
+            reason = self._finish_call(*self.activation.resume)
         elif self.mask == 0:
-            self._pop()
+            self.pop()
         while reason is None:
-            if self.mask == 0 and not self._pop():
+            if self.mask == 0 and not self.pop():
                 reason = RETURNED
             elif self._is_full():
                 reason = FULL
@@ -75,8 +77,7 @@ class Run:
                     reason = self._visit()
                 except IllegalAddressError as error:
                     reason = error.code
-        self.header[PC], self.header[RECONVERGENCE] = self.block, self.meet
-        self.header[MASK], self.header[LIVE], self.header[DEPTH] = self.mask, self.live, len(self.activation.stack)
+        self.save()
         return reason
 
     def _is_full(self) -> bool:
@@ -104,7 +105,7 @@ class Run:
                 self._straight(instruction)
             else:
                 return self._end(instruction)
-        self._go(self._after())
+        self.go(self.after())
         return None
 
     def _ends(self, i: Instruction) -> bool:
@@ -114,9 +115,6 @@ class Run:
         if i.opcode in ("bar", "barrier"):
             return i.modifiers[:1] != ("warp",)
         return i.opcode in ("bra", "brx", "ret", "exit", "trap")
-
-    def _after(self) -> int | None:
-        return self.block + 1 if self.block + 1 < len(self.linked.cfg.blocks) else None
 
     def _straight(self, i: Instruction) -> None:
         owner, w = self.owner, self.w
@@ -141,11 +139,13 @@ class Run:
     def _end(self, i: Instruction) -> int | None:
         """The last instruction of a block: where each lane goes, or why the activation stops."""
         lanes = self.w.executing()
-        taken, after = mask_of(lanes), self._after()
+        taken, after = mask_of(lanes), self.after()
         if i.opcode in ("bra", "brx"):
-            self._branch(i, taken, after)
+            self.branch(i, taken, after)
         elif i.opcode in ("ret", "exit"):
-            self._leave(taken, after)
+            if i.opcode == "exit" and not self.linked.function.is_entry:
+                self.header[EXITED] |= taken
+            self.leave(taken, after)
         elif i.opcode == "trap":
             return self._stop(TRAPPED, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
@@ -164,7 +164,7 @@ class Run:
     def _stop(self, reason: int, i: Instruction, taken: int, after: int | None) -> int | None:
         """Suspend at an instruction for the lanes that execute it; nothing happens when there are none."""
         if taken == 0:
-            self._go(after)
+            self.go(after)
             return None
         self._set("suspend_mask", taken)
         self._set("suspend_instruction", self.w.instruction_id)
@@ -179,7 +179,7 @@ class Run:
             assert trace is not None
             verdict = VERDICT_IGNORED if "ignore" in name else VERDICT_TERMINATED
             trace.frame[FIELD["verdict"]][lanes_of(taken)] = verdict
-            self._leave(taken, after)
+            self.leave(taken, after)
             return None
         if name.startswith("_optix_trace"):
             assert trace is not None
@@ -189,11 +189,25 @@ class Run:
             assert trace is not None
             interpreter_optix.store_report(self.w, trace, i)
             return self._stop(REPORT, i, taken, after)
-        callee = self.owner.by_name[id(self.linked.module), name]
-        self._set("suspend_function", callee.number)
-        return self._stop(CALL, i, taken, after)
+        reason = self._stop(CALL, i, taken, after)
+        if reason is None:
+            return None
+        self._set("suspend_signature", interpreter_calls.begin(self.w, i, taken, self.owner.launch))
+        return self._next_function()
 
-    def _finish_call(self, i: Instruction, block: int) -> None:
+    def _next_function(self) -> int | None:
+        """Run the next function of a call; None when all its lanes have returned."""
+        while self.activation.waiting:
+            function, lanes = self.activation.waiting.pop(0)
+            lanes &= self.live
+            if lanes:
+                self.header[CALL_MASK] = lanes
+                self._set("suspend_mask", lanes)
+                self._set("suspend_function", function)
+                return CALL
+        return None
+
+    def _finish_call(self, i: Instruction, block: int) -> int | None:
         """Results of a call come back to the lanes that made it, and control goes on after it."""
         self.activation.resume = None
         self.block = block
@@ -210,69 +224,13 @@ class Run:
         elif name.startswith("_optix_report"):
             w.write(i.call.results[0], self.owner.report[REPORT_ANSWER].copy())
         else:
-            callee = self.owner.by_name[id(self.linked.module), name]
-            returned = self.activation.returned
-            for variable, operand in zip(callee.function.returns, i.call.results, strict=True):
-                assert isinstance(operand, Symbol)
-                self.activation.variables[operand.name][:] = returned[variable.name]
+            interpreter_calls.take_results(w, i)
+            again = self._next_function()
+            if again is not None:
+                self.activation.resume = (i, block)
+                return again
         if self.mask:
-            self._go(self._after())
+            self.go(self.after())
         else:
-            self._pop()
-
-    def _go(self, target: int | None) -> None:
-        """Continue at a block; at the reconvergence block lanes wait for the entry below."""
-        if target is None:
-            self.live &= ~self.mask
-            self.mask = 0
-        elif target == self.meet:
-            self._pop()
-        else:
-            self.block = target
-
-    def _pop(self) -> bool:
-        """Take the innermost entry with live lanes off the stack; False when there is none."""
-        self.mask = 0
-        while self.activation.stack:
-            self.block, self.meet, mask = self.activation.stack.pop()
-            self.mask = mask & self.live
-            if self.mask:
-                return True
-        return False
-
-    def _leave(self, gone: int, after: int | None) -> None:
-        self.live &= ~gone
-        self.mask &= ~gone
-        if self.mask:
-            self._go(after)
-
-    def _branch(self, i: Instruction, taken: int, after: int | None) -> None:
-        """Lanes part: each target's lanes are pushed, the lowest block last, so that it runs first."""
-        f = self.linked
-        first = [block.first for block in f.cfg.blocks]
-        targets = [first.index(f.function.labels[label]) for label in branch_labels(i, f.function)]
-        sides: dict[int | None, int] = {}
-        if i.opcode == "brx":
-            chosen = np.minimum(self.w.read(i.operands[0], "u32"), len(targets) - 1)
-            for lane in range(LANES):
-                if taken >> lane & 1:
-                    target = targets[chosen[lane]]
-                    sides[target] = sides.get(target, 0) | 1 << lane
-        elif taken:
-            sides[targets[0]] = taken
-        if self.mask & ~taken:
-            sides[after] = sides.get(after, 0) | self.mask & ~taken
-        if None in sides:
-            self.live &= ~sides.pop(None)
-        if len(sides) < 2:
-            target, self.mask = next(iter(sides.items()), (None, 0))
-            self._go(target)
-            return
-        meet = f.cfg.reconvergence[self.block]
-        stack = self.activation.stack
-        if meet >= 0 and self.meet != meet:
-            stack.append((meet, self.meet, self.mask))
-        for target in sorted((t for t in sides if t is not None), reverse=True):
-            if target != meet:
-                stack.append((target, meet, sides[target]))
-        self._pop()
+            self.pop()
+        return None

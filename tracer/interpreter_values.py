@@ -6,6 +6,7 @@ import numpy as np
 
 from ptx.ir import Guard, Immediate, Instruction, Not, Operand, Register, Symbol
 from tracer.driver_state import LANES, MACHINE
+from tracer.driver_variables import own_names
 from tracer.lower import LinkedFunction
 from tracer.lower_emit import TYPES, immediate_bits, unknown
 from tracer.lower_special import CLOCKS, CONSTANTS, LANE_MASKS, UNIFORM
@@ -53,7 +54,9 @@ class Activation:
     variables: dict[str, np.ndarray] = field(default_factory=dict)
     stack: list[tuple[int, int, int]] = field(default_factory=list)
     resume: tuple[Instruction, int] | None = None  # the call to finish, and its block
-    returned: dict[str, np.ndarray] = field(default_factory=dict)  # variables of the function that returned last
+    outgoing: list[np.ndarray] = field(default_factory=list)  # arguments of the call in flight, uint8[32, bytes] each
+    returned: list[np.ndarray] = field(default_factory=list)  # results of the function that returned last, likewise
+    waiting: list[tuple[int, int]] = field(default_factory=list)  # functions and lanes of an indirect call still to run
 
 
 class Lanes:
@@ -70,6 +73,7 @@ class Lanes:
         self.instruction_id = 0
         self.active = np.zeros(LANES, bool)
         self.carry = np.zeros(LANES, bool)
+        self._names: dict[int, dict[str, int]] = {}
 
     def machine(self, name: str) -> int:
         """The machine's word ``name``."""
@@ -126,8 +130,14 @@ class Lanes:
             return splat(layout.shared[name] + symbol.offset, 64)
         if name in layout.entry_params:
             return splat(self.machine("param_base") + layout.entry_params[name] + symbol.offset, 64)
-        key = (self.activation.linked.module.source_name, name)
-        return splat(int(self.addresses[self.symbols[key]]) + symbol.offset, 64)
+        return splat(int(self.addresses[self.names()[name]]) + symbol.offset, 64)
+
+    def names(self) -> dict[str, int]:
+        """Numbers of the addresses that the running function may name."""
+        linked = self.activation.linked
+        if linked.number not in self._names:
+            self._names[linked.number] = own_names(self.symbols, linked.module, linked.function)
+        return self._names[linked.number]
 
     def special(self, register: Register) -> np.ndarray:
         """A special register."""

@@ -19,8 +19,8 @@ from tracer import (
     lower_memory,
     lower_warp,
 )
+from tracer.driver_functions import Callee
 from tracer.driver_state import (
-    ACTIVATION_HEADER_BYTES,
     FULL,
     MOST_BLOCK_ACCESSES,
     RECORD_ALL,
@@ -28,6 +28,8 @@ from tracer.driver_state import (
     RETURNED,
     STACK_ENTRY_BYTES,
 )
+from tracer.driver_variables import own_names
+from tracer.lower_calls import lower_call
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
 from tracer.lower_layout import FunctionLayout
@@ -46,7 +48,10 @@ PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
 
 @dataclass(frozen=True)
 class LinkedFunction:
-    """A function of a launch with everything that lowering and running it need; ``number`` is its program id."""
+    """A function of a launch with everything that lowering and running it need; ``number`` is its program id.
+
+    ``callees`` are the functions that its calls name; ``calls`` numbers all that it may run, through registers, too.
+    """
 
     module: Module
     function: Function
@@ -55,6 +60,8 @@ class LinkedFunction:
     number: int
     block_base: int
     instruction_base: int
+    callees: dict[str, Callee]
+    calls: tuple[int, ...]
 
 
 def lower_program(
@@ -66,22 +73,14 @@ def lower_program(
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
-    by_name = {(id(f.module), f.function.name): f for f in functions}
-    texts = [_FunctionLowering(f, by_name, symbols, records).text() for f in functions]
+    texts = [_FunctionLowering(f, symbols, records).text() for f in functions]
     return "\n".join((*texts, ATTRIBUTES, PROFILE, ""))
 
 
 class _FunctionLowering:
-    def __init__(
-        self,
-        linked: LinkedFunction,
-        by_name: dict[tuple[int, str], LinkedFunction],
-        symbols: dict[tuple[str, str], int],
-        records: int,
-    ) -> None:
+    def __init__(self, linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> None:
         self.linked = linked
-        self.by_name = by_name
-        own = {name: number for (module, name), number in symbols.items() if module == linked.module.source_name}
+        own = own_names(symbols, linked.module, linked.function)
         self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
         self.control = Control(self.e, len(linked.cfg.blocks), linked.cfg.reconvergence)
 
@@ -100,7 +99,7 @@ class _FunctionLowering:
         e.put("entry:")
         e.put(f"%arena = inttoptr i64 {e.machine('host_offset')} to ptr")
         e.put(f"%visit.origin = add i64 {e.machine('visit_origin')}, 0")
-        e.put(f"%stack = getelementptr i8, ptr %activation, i64 {ACTIVATION_HEADER_BYTES}")
+        e.put(f"%stack = getelementptr i8, ptr %activation, i64 {self.linked.layout.stack_offset}")
         for name in _STATE_32:
             e.put(f"%{name} = alloca i32")
             value = e.op(f"load i64, ptr {e.header(name)}")
@@ -210,7 +209,7 @@ class _FunctionLowering:
         e = self.e
         e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         if i.call is not None:
-            name = i.call.target.name
+            name = getattr(i.call.target, "name", "")
             if name not in GETTERS or name not in INTRINSICS:
                 raise e.unknown(f"call {name}")
             lower_getter(e, i, name, INTRINSICS[name].outputs, INTRINSICS[name].inputs)
@@ -244,13 +243,11 @@ class _FunctionLowering:
             else:
                 control.branch_indexed(index, targets, after)
         elif i.opcode in ("ret", "exit"):
-            if i.opcode == "exit" and not self.linked.function.is_entry:
-                raise e.unknown("exit inside a function")
             e.spill(live)
-            control.leave_lanes(after)
+            control.leave_lanes(after, ends_thread=i.opcode == "exit" and not self.linked.function.is_entry)
         elif i.opcode == "trap":
             control.trap(after)
-        elif i.call is not None and (name := i.call.target.name) not in GETTERS:
+        elif i.call is not None and (name := _called(i)) not in GETTERS:
             e.spill(live)
             self._call(name, i, live, after)
         else:
@@ -268,16 +265,17 @@ class _FunctionLowering:
             if not self.linked.function.is_entry:
                 raise e.unknown(f"call {name} inside a function")
             control.verdict(name, after)
-        elif isinstance(i.call and i.call.target, Symbol) and (id(self.linked.module), name) in self.by_name:
-            callee = self.by_name[id(self.linked.module), name]
-            names = [v.name for v in callee.function.parameters], [v.name for v in callee.function.returns]
-            control.call(i, callee.number, callee.layout, names, after)
         else:
-            raise e.unknown(f"call {name}")
+            lower_call(control, i, self.linked.callees.get(name), live, after)
 
     def _block_of(self, label: str) -> int:
         start = self.linked.function.labels[label]
         return next(k for k, block in enumerate(self.linked.cfg.blocks) if block.first == start)
+
+
+def _called(i: Instruction) -> str:
+    """The function that a call names; an indirect call names none."""
+    return i.call.target.name if i.call is not None and isinstance(i.call.target, Symbol) else ""
 
 
 _STATE_32 = ("pc", "reconvergence", "mask", "live")

@@ -5,10 +5,9 @@ both wait at the branch's immediate post-dominator. A uniform branch jumps, whic
 one empty side. Stack entries are int32 block, int32 reconvergence block, int32 mask.
 """
 
-from ptx.ir import Immediate, Instruction, Symbol
+from ptx.ir import Immediate, Instruction
 from tracer.driver_state import (
     BARRIER,
-    CALL,
     REPORT,
     REPORT_ANSWER,
     ROW_BYTES,
@@ -18,7 +17,6 @@ from tracer.driver_state import (
 )  # fmt: skip
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
 from tracer.lower_emit import Emitter
-from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import load_row, load_trace_results, store_report, store_row, store_trace, view_word
 
 
@@ -143,11 +141,15 @@ class Control:
                 e.put(f"{done}:")
         e.put("br label %pop")
 
-    def leave_lanes(self, after: int | None) -> None:
-        """``ret`` and ``exit``, predicated or not."""
+    def leave_lanes(self, after: int | None, ends_thread: bool = False) -> None:
+        """``ret`` and ``exit``, predicated or not; ``ends_thread``: the functions above are left, too."""
         e = self.e
         gone = e.op(f"bitcast <32 x i1> {e.lanes()} to i32")
         self.end_lanes(gone)
+        if ends_thread:
+            place = e.header("exited")
+            before, wide = e.op(f"load i64, ptr {place}"), e.op(f"zext i32 {gone} to i64")
+            e.put(f"store i64 {e.op(f'or i64 {before}, {wide}')}, ptr {place}")
         if e.guard() is None:
             e.put("br label %pop")
             return
@@ -239,30 +241,6 @@ class Control:
         e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT_ANSWER * ROW_BYTES), 32)
         e.spill(live)
         self.go(after)
-
-    def call(self, i: Instruction, number: int, callee: FunctionLayout, names: tuple[list[str], list[str]],
-             after: int | None) -> None:  # fmt: skip
-        """A function of the module: parameters are copied into its activation, results out of it."""
-        e = self.e
-        assert i.call is not None
-        parameters, returns = names
-        self.call_lanes(after)
-        for operand, name in zip(i.call.arguments, parameters, strict=True):
-            self._copy(operand, callee.lane_variables[name], True)
-        e.put_machine("suspend_function", str(number))
-        self.suspend(CALL, after)
-        for operand, name in zip(i.call.results, returns, strict=True):
-            self._copy(operand, callee.lane_variables[name], False)
-        self.go(after)
-
-    def _copy(self, operand: object, place: tuple[int, int], inward: bool) -> None:
-        e = self.e
-        if not isinstance(operand, Symbol) or operand.name not in e.layout.lane_variables:
-            raise e.unknown("a call with arguments that are not .param variables")
-        own, size = e.layout.lane_variables[operand.name]
-        outer, inner = e.at(own), e.at(e.layout.bytes + place[0])
-        target, source = (inner, outer) if inward else (outer, inner)
-        e.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {32 * min(size, place[1])}, i1 false)")
 
     def trap(self, after: int | None) -> None:
         """The launch ends here for the first lane that executes it."""

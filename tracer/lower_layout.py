@@ -1,23 +1,72 @@
 """Where a function keeps what outlives a basic block: the activation's layout, and each space's offsets."""
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypeVar
 
 from ptx.cfg import Cfg
-from ptx.ir import Function, Module, Variable
+from ptx.ir import Function, Register, Variable
 from ptx.liveness import live_in
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
+Name = TypeVar("Name", bound=Hashable)
 LOCAL_ALIGN = 16
+WIDEST_REGISTER_BYTES = 16
 SLOT_BYTES = {"pred": 4, "b128": 512, "f16": 64, "bf16": 64, "f32x2": 256,
               **{f"{kind}{bits}": 4 * bits for kind in "bus" for bits in (8, 16)}}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Where a caller puts parameters and finds results: (offset in the callee's activation, bytes of a lane) each.
+
+    It follows from the sizes alone, so that a caller need not know which function it calls. Lane after lane; a
+    predicate is one word with a bit per lane, its ``bytes`` are 0.
+    """
+
+    parameters: tuple[tuple[int, int], ...]
+    returns: tuple[tuple[int, int], ...]
+
+    @property
+    def identity(self) -> int:
+        """A number that signatures of other sizes do not have."""
+        sizes = [[size for _, size in places] for places in (self.parameters, self.returns)]
+        return int.from_bytes(sha256(repr(sizes).encode()).digest()[:7], "little")
+
+    @property
+    def returns_start(self) -> int:
+        """Where parameters end."""
+        return max([ACTIVATION_HEADER_BYTES, *(_end(place) for place in self.parameters)])
+
+    @property
+    def end(self) -> int:
+        """Where parameters and results end."""
+        return max([self.returns_start, *(_end(place) for place in self.returns)])
+
+
+def _end(place: tuple[int, int]) -> int:
+    return align_up(place[0] + max(place[1] * LANES, 4), 64)
+
+
+def signature_of(function: Function) -> Signature:
+    """The signature of a function that is called; an entry has none of its own."""
+    end, places = ACTIVATION_HEADER_BYTES, []
+    for variable in () if function.is_entry else (*function.parameters, *function.returns):
+        places.append((end, 0 if variable.type == "pred" else variable.bytes))
+        end = _end(places[-1])
+    count = 0 if function.is_entry else len(function.parameters)
+    return Signature(tuple(places[:count]), tuple(places[count:]))
 
 
 @dataclass(frozen=True)
 class FunctionLayout:
     """Byte offsets of one function.
 
+    stack_offset   in the activation: the reconvergence stack, after all else.
     slots          in the activation: registers live at the start of some block, 32 lanes each.
     lane_variables in the activation: ``.param`` variables (offset, bytes of a lane), lane after lane.
+    outgoing       in the activation: what an indirect call keeps while it runs one function after the other.
     zero           the part of the activation that must be 0 at the start.
     bytes          length of the activation, a multiple of 64.
     locals         in the function's part of a thread's local memory, which is ``local_bytes`` long.
@@ -27,6 +76,7 @@ class FunctionLayout:
     stack_offset: int
     slots: dict[str, int]
     lane_variables: dict[str, tuple[int, int]]
+    outgoing: int
     zero: tuple[int, int]
     bytes: int
     locals: dict[str, int]
@@ -41,61 +91,73 @@ def align_up(value: int, align: int) -> int:
     return -(-value // max(align, 1)) * max(align, 1)
 
 
-def place(variables: "list[Variable] | tuple[Variable, ...]", start: int = 0) -> tuple[dict[str, int], int]:
+def place(variables: Mapping[Name, Variable]) -> tuple[dict[Name, int], int]:
     """Offsets of variables one after another, aligned, and where they end."""
-    offsets, end = {}, start
-    for variable in variables:
+    offsets, end = {}, 0
+    for name, variable in variables.items():
         end = align_up(end, variable.align)
-        offsets[variable.name] = end
+        offsets[name] = end
         end += variable.bytes
     return offsets, end
 
 
-def shared_variables(modules: list[Module]) -> tuple[dict[str, int], int]:
-    """Offsets of all ``.shared`` variables of a launch and their bytes; ``.extern`` ones follow the others."""
-    found: dict[str, Variable] = {}
-    for module in modules:
-        own = [*module.variables.values(), *(v for f in module.functions.values() for v in f.variables.values())]
-        found.update((variable.name, variable) for variable in own if variable.space == "shared")
-    static = [variable for variable in found.values() if variable.linkage != "extern" and variable.bytes]
-    offsets, end = place(static)
-    for variable in found.values():
-        if variable.name not in offsets:
-            offsets[variable.name] = align_up(end, 16)
-    return offsets, end
-
-
 def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayout:
-    """Lay out one function."""
+    """Lay out one function: header, parameters, results, other variables, registers, reconvergence stack."""
+    returned = {v.name for v in function.returns if v.space == "reg"}
     live = [names & function.registers.keys() for names in live_in(function, cfg)]
     live_out = tuple(
-        tuple(sorted(set().union(*(live[successor] for successor in block.successors)))) for block in cfg.blocks
+        tuple(sorted(set().union(*(live[k] for k in block.successors), returned if block.leaves else ())))
+        for block in cfg.blocks
     )
-    entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
-    end = align_up(ACTIVATION_HEADER_BYTES + entries * STACK_ENTRY_BYTES, 64)
     lane_variables: dict[str, tuple[int, int]] = {}
-    inside = [variable for variable in function.variables.values() if variable.space == "param"]
-    end = _place_lanes(lane_variables, () if function.is_entry else function.parameters, end)
-    zero_start = end
-    end = _place_lanes(lane_variables, (*function.returns, *inside), end)
     slots: dict[str, int] = {}
-    first = sorted(live[0]) if live else []
+    signature = signature_of(function)
+    if not function.is_entry:
+        places = (*signature.parameters, *signature.returns)
+        for variable, place_ in zip((*function.parameters, *function.returns), places, strict=True):
+            if variable.space == "reg":
+                slots[variable.name] = place_[0]
+            else:
+                lane_variables[variable.name] = place_
+    inside = tuple(variable for variable in function.variables.values() if variable.space == "param")
+    end = _place_lanes(lane_variables, inside, signature.end)
+    first = sorted((live[0] if live else set()) - slots.keys())
     end = zero_end = _place_slots(slots, first, function, end)
-    end = _place_slots(slots, sorted(set().union(*live) - set(first)), function, end)
-    local, local_end = place([v for v in function.variables.values() if v.space == "local"])
-    params = place(function.parameters)[0] if function.is_entry else {}
+    rest = sorted(set().union(*live, *live_out) - slots.keys())
+    end = outgoing = _place_slots(slots, rest, function, end)
+    end += _outgoing_bytes(function)
+    entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
+    local, local_end = place({name: v for name, v in function.variables.items() if v.space == "local"})
+    params = place({v.name: v for v in function.parameters})[0] if function.is_entry else {}
     return FunctionLayout(
-        stack_offset=ACTIVATION_HEADER_BYTES,
+        stack_offset=end,
         slots=slots,
         lane_variables=lane_variables,
-        zero=(zero_start, zero_end),
-        bytes=end,
+        outgoing=outgoing,
+        zero=(signature.returns_start, zero_end),
+        bytes=align_up(end + entries * STACK_ENTRY_BYTES, 64),
         locals=local,
         local_bytes=align_up(local_end, LOCAL_ALIGN),
         shared=shared,
         entry_params=params,
         live_out=live_out,
     )
+
+
+def _outgoing_bytes(function: Function) -> int:
+    """Room for the addresses of an indirect call's functions and for its arguments."""
+    if not any(i.call is not None and isinstance(i.call.target, Register) for i in function.body):
+        return 0
+    sizes = {v.name: v.bytes for v in (*function.variables.values(), *function.parameters, *function.returns)}
+    calls = (i.call for i in function.body if i.call is not None and isinstance(i.call.target, Register))
+    most = max(
+        sum(
+            align_up(LANES * sizes.get(getattr(operand, "name", ""), WIDEST_REGISTER_BYTES), 64)
+            for operand in call.arguments
+        )
+        for call in calls
+    )
+    return 8 * LANES + most
 
 
 def _place_lanes(offsets: dict[str, tuple[int, int]], variables: "tuple[Variable, ...]", start: int) -> int:

@@ -55,8 +55,8 @@ def arena_offset(e: Emitter, address: str, space: str, size: int, lanes: str) ->
     return offset
 
 
-def check(e: Emitter, bad: str, address: str) -> None:
-    """Leave the function with an illegal address when a lane of ``bad`` is set."""
+def check(e: Emitter, bad: str, address: str, reason: int = ILLEGAL_ADDRESS) -> None:
+    """Leave the function for ``reason``, an illegal address, when a lane of ``bad`` is set."""
     bits = e.op(f"bitcast <32 x i1> {bad} to i32")
     good, wrong = e.label(), e.label()
     test = e.op(f"icmp eq i32 {bits}, 0")
@@ -66,7 +66,7 @@ def check(e: Emitter, bad: str, address: str) -> None:
     e.put_machine("error_lane", e.op(f"zext i32 {lane} to i64"))
     e.put_machine("error_address", e.op(f"extractelement <32 x i64> {address}, i32 {lane}"))
     e.put_machine("suspend_instruction", str(e.instruction_id))
-    e.put(f"store i64 {ILLEGAL_ADDRESS}, ptr %reason")
+    e.put(f"store i64 {reason}, ptr %reason")
     e.put("br label %leave")
     e.put(f"{good}:")
 
@@ -143,19 +143,19 @@ def lower_ld(e: Emitter, i: Instruction) -> None:
     return None
 
 
-def gather(e: Emitter, pointers: str, lanes: str, width: int) -> str:
-    """Read ``width`` bits per set lane, 0 elsewhere."""
+def gather(e: Emitter, pointers: str, lanes: str, width: int, align: int = 0) -> str:
+    """Read ``width`` bits per set lane, 0 elsewhere; pointers are as aligned as wide, or as ``align`` says."""
     return e.op(
         f"call {INT[width]} @llvm.masked.gather.v32i{width}.v32p0("
-        f"<32 x ptr> align {width // 8} {pointers}, <32 x i1> {lanes}, {INT[width]} zeroinitializer)"
+        f"<32 x ptr> align {align or width // 8} {pointers}, <32 x i1> {lanes}, {INT[width]} zeroinitializer)"
     )
 
 
-def scatter(e: Emitter, value: str, pointers: str, lanes: str, width: int) -> None:
+def scatter(e: Emitter, value: str, pointers: str, lanes: str, width: int, align: int = 0) -> None:
     """Write ``width`` bits per set lane, lanes in order."""
     e.put(
         f"call void @llvm.masked.scatter.v32i{width}.v32p0("
-        f"{INT[width]} {value}, <32 x ptr> align {width // 8} {pointers}, <32 x i1> {lanes})"
+        f"{INT[width]} {value}, <32 x ptr> align {align or width // 8} {pointers}, <32 x i1> {lanes})"
     )
 
 

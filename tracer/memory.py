@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike
 from formats.errors import UserError
 
 FIRST_ADDRESS = 0x1000_0000
+FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
 RESERVED_BYTES = 1 << 38
 SMALLEST_RESERVATION_BYTES = 1 << 32
 
@@ -24,6 +25,8 @@ class DeviceMemory:
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.used_bytes = 0
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
+        self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
+        self.printed: list[str] = []  # what programs have printed, in order
 
     @property
     def host_address(self) -> int:
@@ -44,6 +47,10 @@ class DeviceMemory:
             raw = _raw_bytes(np.array(bytearray(data), np.uint8) if isinstance(data, bytes) else data)
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
+
+    def function_address(self, key: tuple[str, str]) -> int:
+        """The address of a module's function, the same in every launch; no code lies there."""
+        return self.functions.setdefault(key, FIRST_FUNCTION + FUNCTION_STEP_BYTES * len(self.functions))
 
     def view(self, address: int, dtype: DTypeLike, shape: "int | tuple[int, ...]") -> np.ndarray:
         """``shape`` values of ``dtype`` at ``address``, writable, without a copy; ``UserError`` when outside."""

@@ -17,6 +17,7 @@ from tracer.driver_cta import (
     LAST_CTA,
     LAUNCH_DONE,
     NEXT_CTA,
+    NEXT_WARP,
     PROGRESS_WORDS,
     SBT_DATA,
     THREADS,
@@ -24,22 +25,28 @@ from tracer.driver_cta import (
     WIDTH,
     run_ctas,
 )  # fmt: skip
-from tracer.driver_link import LinkedLaunch, check_opcodes, image_chain, link_launch
+from tracer.driver_external import external_arguments, write_external_results
+from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch, check_opcodes, image_chain, link_launch
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
+    BAD_CALL,
+    BAD_SIGNATURE,
     DEADLOCK,
+    EXTERNAL,
     FULL,
     ILLEGAL_ADDRESS,
+    LANES,
     LONG_STRETCH,
     MACHINE,
     STACK_OVERFLOW,
     TRACE_DEPTH,
     TRAPPED,
 )  # fmt: skip
-from tracer.interpreter import interpret_ctas
+from tracer.interpreter import Interpreter, interpret_ctas
 from tracer.jit import compile_program
 from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
 from tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
+from tracer.services import ServiceCall, run_service
 
 CTAS_PER_STEP = 256
 BACKENDS = ("machine", "interpreter")
@@ -206,21 +213,46 @@ def _loop(
                 first = int(steps[FIRST_WARP] + steps[NEXT_CTA] * shape.warps)
                 is_open = shape.warps > 1 and steps[IN_CTA]
                 recorder.drain(machine, first if is_open else np.iinfo(np.int64).max)
+            elif code == EXTERNAL:
+                _serve(linked, shape, state, interpret, int(steps[NEXT_WARP]))
             elif code != LAUNCH_DONE:
                 raise _failure(linked, shape, machine, code)
     recorder.drain(machine, np.iinfo(np.int64).max)
 
 
-def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int) -> UserError:
-    """The error for a code that ends a launch."""
+def _serve(linked: LinkedLaunch, shape: Shape, state: LaunchState, interpret: Interpreter | None, warp: int) -> None:
+    """Run the function without a body that a warp calls."""
+    machine = state.warps.machine
+    function = linked.externals[int(machine[MACHINE["suspend_function"]]) - len(linked.functions)]
+    mask = int(machine[MACHINE["suspend_mask"]])
+    lanes = [lane for lane in range(LANES) if mask >> lane & 1]
+    waiting = interpret.outgoing(warp) if interpret else external_arguments(state, warp, function)
+    call = ServiceCall(state.memory, lanes, waiting, _place(linked, shape, machine))
+    results = run_service(function.name, call, [v.bytes for v in function.returns])
+    if interpret:
+        interpret.resume(warp, results)
+    else:
+        write_external_results(state, warp, function, results)
+    machine[MACHINE["arena_bytes"]] = state.memory.used_bytes
+
+
+def _place(linked: LinkedLaunch, shape: Shape, machine: np.ndarray) -> str:
+    """Where a launch stopped."""
     owner, index = linked.at(int(machine[MACHINE["suspend_instruction"]]))
     instruction = owner.function.body[index]
-    place = f"{shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
+    return f"{shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
+
+
+def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int) -> UserError:
+    """The error for a code that ends a launch."""
+    place = _place(linked, shape, machine)
     lane, address = int(machine[MACHINE["error_lane"]]), int(machine[MACHINE["error_address"]])
     what = {
         ILLEGAL_ADDRESS: f"lane {lane} accesses {address % 2**64:#x}, which is not allocated or not aligned",
         TRAPPED: f"lane {lane} stops the program",
-        STACK_OVERFLOW: "calls are nested too deep",
+        BAD_CALL: f"lane {lane} calls {address % 2**64:#x}, which is not the address of a function of the launch",
+        BAD_SIGNATURE: "the function that is called has parameters or results of other sizes than the call says",
+        STACK_OVERFLOW: f"calls are nested too deep: more than {RECURSION_DEPTH} functions, or than local memory holds",
         TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
         DEADLOCK: "no warp of the CTA can go on: the barriers they wait at never open",
         LONG_STRETCH: f"lane {lane}: {_traversal_error(address) if code == LONG_STRETCH else ''}",
