@@ -17,6 +17,7 @@ Roles of operands, in order; ``?`` marks those that may be left out:
     l   label or branch target list
 """
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -64,7 +65,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "cp.async": ("a a x ?x ?x", "load"),
     "atom": ("d a s ?s ?x", "atomic"), "red": ("a s ?x", "atomic"),
     "tex": ("X t ?x ?x ?x", "texture"), "tld4": ("X t ?x ?x", "texture"), "txq": ("X t ?x", "texture"),
-    "suq": ("X t", "texture"), "suld": ("X t", "texture"), "sust": ("t x", "texture"), "sured": ("t x", "texture"),
+    "suq": ("X t", "texture"), "suld": ("X t", "load"), "sust": ("t x", "store"), "sured": ("t x", "atomic"),
     "bra": ("l", "branch"), "brx": ("u l", "branch"), "call": ("", "branch"), "ret": ("", "exit"),
     "exit": ("", "exit"), "trap": ("", "exit"), "brkpt": ("", "other"),
     "bar.red": ("X x ?x ?p", "barrier"), "barrier.red": ("X x ?x ?p", "barrier"),
@@ -73,8 +74,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "membar": ("", "fence"), "fence": ("?a ?x", "fence"), "griddepcontrol": ("", "other"),
     "shfl": ("q s u u ?u", "shuffle"), "vote": ("X p ?u", "shuffle"), "match": ("X s ?u", "shuffle"),
     "activemask": ("r", "shuffle"), "redux": ("d s u", "shuffle"), "elect": ("q u", "shuffle"),
-    "wmma.load": ("X a ?u", "matrix"), "wmma.store": ("a x ?u", "matrix"), "wmma.mma": ("X x x x", "matrix"),
-    "mma": ("X x x x", "matrix"), "ldmatrix": ("X a", "matrix"), "stmatrix": ("a x", "matrix"),
+    "wmma.load": ("X a ?u", "load"), "wmma.store": ("a x ?u", "store"), "wmma.mma": ("X x x x", "matrix"),
+    "mma": ("X x x x", "matrix"), "ldmatrix": ("X a", "load"), "stmatrix": ("a x", "store"),
     "movmatrix": ("X x", "matrix"), "nanosleep": ("u", "other"), "pmevent": ("x", "other"),
     "setmaxnreg": ("x", "other"), "vabsdiff4": ("d x x x", "int"), "createpolicy": ("X ?x ?x ?x", "other"),
     # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (paper, Listing 1)
@@ -133,13 +134,14 @@ def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
     operation_class = _operation_class(opcode, row[1], types)
     if operation_class in ("load", "store", "atomic"):
         space = next((SPACES[m] for m in modifiers if m in SPACES), "generic")
+        space = _UNUSUAL_SPACES.get(opcode, space)
         size = lanes * TYPE_BYTES[types[-1]] if types else 0
         if space in ("const", "param"):
             # arguments of calls are registers on the hardware, constants come from their own cache
             operation_class = "constant" if operation_class == "load" else "move"
     elif operation_class == "texture":
-        space = "texture"
-        size = lanes * TYPE_BYTES[types[0]] if types else 0
+        space = "none" if opcode in ("txq", "suq") else "texture"
+        size = lanes * TYPE_BYTES[types[0]] if types and space == "texture" else 0
     return Opcode(tuple(row[0].split()), operation_class, space, size, types, lanes)
 
 
@@ -197,7 +199,27 @@ def access_bytes(instruction: Instruction, opcode: Opcode) -> int:
     if instruction.opcode == "cp" and len(instruction.operands) > 2:
         size = getattr(instruction.operands[2], "bits", 0)
         return size if size in (4, 8, 16) else 0
+    if instruction.opcode in ("ldmatrix", "stmatrix"):
+        return 16  # a row of 8 elements
+    if instruction.opcode == "wmma" and opcode.memory_space != "none":
+        return _fragment_bytes(instruction.modifiers)
     return opcode.access_bytes
+
+
+def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
+    """A lane's share of the matrix that wmma.load or wmma.store moves."""
+    shape = next((found for m in modifiers if (found := _SHAPE.fullmatch(m))), None)
+    bits = next((int(found[1]) for m in modifiers if (found := _ELEMENT.fullmatch(m))), 0)
+    if shape is None:
+        return 0
+    m, n, k = map(int, shape.groups())
+    elements = m * k if "a" in modifiers else k * n if "b" in modifiers else m * n
+    return elements * bits // 8 // 32
+
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_ELEMENT = re.compile(r"(?:f|bf|tf|s|u|b)(\d+)")
+_UNUSUAL_SPACES = {"suld": "texture", "sust": "texture", "sured": "texture", "cp": "global"}
 
 
 def call_class(instruction: Instruction) -> str:

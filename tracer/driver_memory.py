@@ -14,6 +14,7 @@ from tracer.jit import MachineCode
 from tracer.lower_layout import align_up, signature_of
 from tracer.memory import FIRST_ADDRESS, DeviceMemory
 from tracer.record import Buffers
+from tracer.unit import ROWS_BYTES, unit_addresses
 
 FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
@@ -152,7 +153,10 @@ def make_warps(
         runs=buffers.runs,
     )
     machine[MACHINE["report"]] = warps.report.ctypes.data
-    return LaunchState(warps, launch.memory, shared, shape, (kept, code, launch))
+    units = unit_addresses({i.opcode for f in linked.functions for i in f.function.body})
+    unit_rows = _aligned((ROWS_BYTES,), np.uint8)
+    machine[MACHINE["units"]], machine[MACHINE["unit_rows"]] = units.ctypes.data, unit_rows.ctypes.data
+    return LaunchState(warps, launch.memory, shared, shape, (kept, code, launch, units, unit_rows))
 
 
 def _record_data(addresses: np.ndarray | None) -> np.ndarray:

@@ -31,7 +31,9 @@ MACHINE = _numbered(
     "functions function_count "
     # image launches: pointers to bool[height][width], instance tables, the view of the program, the next trace frame
     "width height selected instance_ids instance_handles geometry_first geometry_vertices geometry_triangles "
-    "view next_frame report"
+    "view next_frame report "
+    # units (tracer.unit): pointers to their code and to the rows that they work on
+    "units unit_rows"
 )
 MACHINE_WORDS = len(MACHINE)
 
@@ -47,8 +49,8 @@ VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
 # Why machine code returned; RETURNED: no lane of the activation is left.
 (
     RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
-    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE,
-) = range(15)  # fmt: skip
+    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE,
+) = range(17)  # fmt: skip
 
 KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
 

@@ -32,11 +32,13 @@ from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
 from tracer.interpreter_flow import Flow
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
+from tracer.interpreter_unit import HANDLERS as UNITS
 from tracer.interpreter_values import Lanes, lanes_of, mask_of
 from tracer.lower_emit import type_names
 from tracer.lower_optix import GETTERS
 from tracer.record import Buffers
 
+MEMORY = interpreter_memory.MEMORY | UNITS
 INTEGER_HANDLERS = interpreter_int.HANDLERS | interpreter_extended.HANDLERS
 
 
@@ -85,7 +87,7 @@ class Run(Flow):
         block = self.linked.cfg.blocks[self.block]
         body = self.linked.function.body[block.first : block.first + block.count]
         room = m("visit_next") <= m("visit_limit")
-        if any(i.opcode in interpreter_memory.MEMORY for i in body):
+        if any(i.opcode in MEMORY for i in body):
             room = room and m("access_next") <= m("access_limit") and m("address_next") <= m("address_limit")
         return not room
 
@@ -125,8 +127,8 @@ class Run(Flow):
             interpreter_optix.run_getter(w, owner.trace, i, name, intrinsic.outputs, intrinsic.inputs)
         elif i.opcode == "filter_shader":
             interpreter_memory.run_filter(w, i, owner.memory, owner.selected)
-        elif i.opcode in interpreter_memory.MEMORY:
-            interpreter_memory.MEMORY[i.opcode](w, i, owner.memory)
+        elif i.opcode in MEMORY:
+            MEMORY[i.opcode](w, i, owner.memory)
         elif i.opcode in interpreter_memory.WARP:
             interpreter_memory.WARP[i.opcode](w, i)
         else:

@@ -17,6 +17,7 @@ from tracer import (
     lower_int,
     lower_math,
     lower_memory,
+    lower_unit,
     lower_warp,
 )
 from tracer.driver_functions import Callee
@@ -35,13 +36,17 @@ from tracer.lower_emit import Emitter, type_names, unknown
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
 
-MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS}
+MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {
     **lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_convert.HANDLERS, **MEMORY,
     **lower_warp.HANDLERS,
     **dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function),
 }  # fmt: skip
-UNTYPED = {"activemask", *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing)}
+UNTYPED = {
+    "activemask",
+    *lower_unit.HANDLERS,
+    *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing),
+}
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
 

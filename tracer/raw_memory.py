@@ -38,19 +38,22 @@ def _store_f32(typing_context: Any, address: Any, value: Any) -> Any:
     return types.void(types.int64, types.float32), generate
 
 
-def _store_u32(typing_context: Any, address: Any, value: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-        word = builder.trunc(arguments[1], ir.IntType(32))
-        builder.store(word, builder.inttoptr(arguments[0], ir.IntType(32).as_pointer()), align=1)
-        return context.get_dummy_value()
+def _integer_storer(bits: int) -> Callable[..., Any]:
+    def store(typing_context: Any, address: Any, value: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+            word = builder.trunc(arguments[1], ir.IntType(bits)) if bits < 64 else arguments[1]
+            builder.store(word, builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer()), align=1)
+            return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+        return types.void(types.int64, types.int64), generate
+
+    return intrinsic(store)
 
 
-load_u8, load_u32 = _integer_loader(8, "zext"), _integer_loader(32, "zext")
+load_u8, load_u16, load_u32 = (_integer_loader(bits, "zext") for bits in (8, 16, 32))
 load_i32, load_i64 = _integer_loader(32, "sext"), _integer_loader(64, "sext")
 load_f32: Callable[..., Any] = intrinsic(_load_f32)
-store_u32: Callable[..., Any] = intrinsic(_store_u32)
+store_u8, store_u16, store_u32, store_i64 = (_integer_storer(bits) for bits in (8, 16, 32, 64))
 store_f32: Callable[..., Any] = intrinsic(_store_f32)
 """Integers are int64 in registers, whatever their width in memory."""
 
@@ -104,3 +107,36 @@ trailing_zeros = _bit_count("cttz")
 """Number of the lowest set bit; the value must not be 0."""
 population = _bit_count("ctpop")
 """How many bits are set."""
+
+
+def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+fused_multiply_add: Callable[..., Any] = intrinsic(_fused)
+"""a * b + c of float64, rounded once."""
+
+
+def _reinterpret(source: Any, target: Any, pointee: ir.Type) -> Callable[..., Any]:
+    def cast(typing_context: Any, value: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+            value = arguments[0]
+            if pointee == ir.IntType(64) and isinstance(value.type, ir.FloatType):
+                return builder.zext(builder.bitcast(value, ir.IntType(32)), pointee)
+            if isinstance(pointee, ir.FloatType):
+                return builder.bitcast(builder.trunc(value, ir.IntType(32)), pointee)
+            return builder.bitcast(value, pointee)
+
+        return target(source), generate
+
+    return intrinsic(cast)
+
+
+f32_bits = _reinterpret(types.float32, types.int64, ir.IntType(64))
+f32_of_bits = _reinterpret(types.int64, types.float32, ir.FloatType())
+f64_bits = _reinterpret(types.float64, types.int64, ir.IntType(64))
+f64_of_bits = _reinterpret(types.int64, types.float64, ir.DoubleType())
+"""Bits as they are; those of float32 are zero-extended."""

@@ -30,6 +30,7 @@ from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch, check_opcodes, ima
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
     BAD_CALL,
+    BAD_HANDLE,
     BAD_SIGNATURE,
     DEADLOCK,
     EXTERNAL,
@@ -38,6 +39,7 @@ from tracer.driver_state import (
     LANES,
     LONG_STRETCH,
     MACHINE,
+    OUTSIDE_SURFACE,
     STACK_OVERFLOW,
     TRACE_DEPTH,
     TRAPPED,
@@ -255,6 +257,8 @@ def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int)
         STACK_OVERFLOW: f"calls are nested too deep: more than {RECURSION_DEPTH} functions, or than local memory holds",
         TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
         DEADLOCK: "no warp of the CTA can go on: the barriers they wait at never open",
+        BAD_HANDLE: f"lane {lane} uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
+        OUTSIDE_SURFACE: f"lane {lane} accesses a place outside its surface: {address} along x",
         LONG_STRETCH: f"lane {lane}: {_traversal_error(address) if code == LONG_STRETCH else ''}",
     }[code]
     return UserError(f"{place}: {what}")

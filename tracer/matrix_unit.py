@@ -1,0 +1,271 @@
+"""The matrix unit: D = A x B + C of a warp instruction.
+
+Products are exact; a result starts as its element of C and takes the products in ascending k, in float64 with a fused
+multiply-add, and is rounded once to the type of D (to nearest even; NaN is 0x7fffffff or 0x7fff). Integers are exact in
+float64 and wrap at 32 bits, or saturate. Of tf32 the upper 19 bits count. Lanes that do not execute the instruction
+contribute zeros. Fragment layouts: ``tracer.matrix_types``; mma.m8n8k4 of f16 is four products of eight lanes each.
+"""
+
+import numpy as np
+from numba import carray, cfunc, types
+
+from tracer.compiled import compiled
+from tracer.driver_calls import as_pointer
+from tracer.matrix_types import ACC_F16, ACC_F32, ACC_F64, ACC_S32, B1, BF16, E4M3, E5M2, F16, F64, S4, S8, TF32, U8
+from tracer.number_formats import e4m3_value, e5m2_value, f16_of, f16_value, f32_of
+from tracer.raw_memory import (
+    f32_of_bits,
+    f64_bits,
+    f64_of_bits,
+    fused_multiply_add,
+    load_i64,
+    load_u32,
+    store_i64,
+    store_u32,
+)  # fmt: skip
+from tracer.unit import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+
+EVERYONE = (1 << 32) - 1
+B_FIRST, C_FIRST, D_FIRST = 8 * SLOT_BYTES, 16 * SLOT_BYTES, RESULT_SLOT * SLOT_BYTES
+SCRATCH = SCRATCH_SLOT * SLOT_BYTES
+A_BYTES, B_BYTES = 32 << 10, 16 << 10  # room for A and for B^T in the scratch, float64 each; C follows
+
+
+@compiled
+def element(bits: int, kind: int) -> float:
+    """An element of A or B: the low bits of ``bits`` as a number; bits of .b1 become 1 and -1, or 1 and 0."""
+    if kind == F16:
+        return f16_value(bits & 0xFFFF)
+    if kind == BF16:
+        return float(f32_of_bits((bits & 0xFFFF) << 16))
+    if kind == TF32:
+        return float(f32_of_bits(bits & 0xFFFFE000))
+    if kind == E4M3:
+        return e4m3_value(bits & 0xFF)
+    if kind == E5M2:
+        return e5m2_value(bits & 0xFF)
+    if kind == S8:
+        return float(((bits & 0xFF) ^ 0x80) - 0x80)
+    if kind == U8:
+        return float(bits & 0xFF)
+    if kind == S4:
+        return float(((bits & 0xF) ^ 8) - 8)
+    if kind == B1:
+        return float(bits & 1)
+    return float(bits & 0xF)
+
+
+@compiled
+def bits_of(kind: int) -> int:
+    """Bits of an element; f64 is told apart by its caller."""
+    if kind in (F16, BF16):
+        return 16
+    if kind == TF32:
+        return 32
+    if kind == B1:
+        return 1
+    return 4 if kind == S4 or kind == S4 + 1 else 8
+
+
+@compiled
+def gather(slots: int, values: np.ndarray, kind: int, lines_first: bool, low: float) -> None:
+    """Multiplicand registers at ``slots`` to ``values``, float64: [line, k] of A (``lines_first``), [k, line] of B.
+
+    low: what a 0 bit of .b1 stands for.
+    """
+    lines, k = values.shape if lines_first else values.shape[::-1]
+    size = 64 if kind == F64 else bits_of(kind)
+    per_register = 1 if kind == F64 else 32 // size
+    bands, chunks = lines // 8, k // (4 * per_register)
+    for block in range(bands * chunks):
+        band = block % bands if lines_first else block // chunks
+        chunk = block // bands if lines_first else block % chunks
+        source = slots + block * SLOT_BYTES
+        for lane in range(32):
+            line = 8 * band + (lane >> 2)
+            first = (4 * chunk + (lane & 3)) * per_register
+            bits = load_i64(source + 8 * lane) if kind == F64 else load_u32(source + 4 * lane)
+            for number in range(per_register):
+                value = f64_of_bits(bits) if kind == F64 else element(bits >> (number * size), kind)
+                if kind == B1 and value == 0.0:
+                    value = low
+                if lines_first:
+                    values[line, first + number] = value
+                else:
+                    values[first + number, line] = value
+
+
+@compiled
+def accumulator(bits: int, kind: int) -> float:
+    """An element of C from its bits."""
+    if kind == ACC_F16:
+        return f16_value(bits & 0xFFFF)
+    if kind == ACC_F32:
+        return float(f32_of_bits(bits))
+    if kind == ACC_S32:
+        return float((bits ^ 0x80000000) - 0x80000000)
+    return f64_of_bits(bits)
+
+
+@compiled
+def result(value: float, kind: int, saturates: bool) -> int:
+    """Bits of an element of D."""
+    if kind == ACC_F16:
+        return f16_of(value)
+    if kind == ACC_F32:
+        return f32_of(value)
+    if kind == ACC_S32:
+        if saturates:
+            value = min(max(value, -2147483648.0), 2147483647.0)
+        return int(value) & 0xFFFFFFFF
+    return f64_bits(value)
+
+
+@compiled
+def move_accumulators(slots: int, values: np.ndarray, kind: int, outward: bool, saturates: bool) -> None:
+    """C from its registers to float64[m, n], or D from float64 to its registers (``outward``)."""
+    bands = values.shape[0] // 8
+    for block in range(bands * (values.shape[1] // 8)):
+        for lane in range(32):
+            row = 8 * (block % bands) + (lane >> 2)
+            column = 8 * (block // bands) + 2 * (lane & 3)
+            move_pair(slots, 2 * block, lane, values[row, column : column + 2], kind, outward, saturates)
+
+
+@compiled
+def move_pair(slots: int, number: int, lane: int, pair: np.ndarray, kind: int, outward: bool, saturates: bool) -> None:
+    """Accumulators ``number`` and ``number + 1`` of a lane: two registers, or one of f16x2."""
+    if kind == ACC_F16:
+        place = slots + number // 2 * SLOT_BYTES + 4 * lane
+        if outward:
+            store_u32(place, result(pair[0], kind, False) | result(pair[1], kind, False) << 16)
+        else:
+            bits = load_u32(place)
+            pair[0], pair[1] = accumulator(bits, kind), accumulator(bits >> 16, kind)
+        return
+    width = 8 if kind == ACC_F64 else 4
+    for index in range(2):
+        place = slots + (number + index) * SLOT_BYTES + width * lane
+        if outward and kind == ACC_F64:
+            store_i64(place, result(pair[index], kind, saturates))
+        elif outward:
+            store_u32(place, result(pair[index], kind, saturates))
+        else:
+            pair[index] = accumulator(load_i64(place) if kind == ACC_F64 else load_u32(place), kind)
+
+
+@compiled
+def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+    """c += a x b, each element in ascending k."""
+    for row in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            factor = a[row, k]
+            for column in range(c.shape[1]):
+                c[row, column] = fused_multiply_add(factor, b[k, column], c[row, column])
+
+
+@compiled
+def silence(rows: int, mask: int) -> None:
+    """Zeros in the operands of lanes that do not execute the instruction."""
+    for lane in range(32):
+        if not mask >> lane & 1:
+            for slot in range(RESULT_SLOT):
+                store_u32(rows + slot * SLOT_BYTES + 4 * lane, 0)
+
+
+@compiled
+def silence_wide(rows: int, mask: int) -> None:
+    """``silence`` for registers of 64 bits."""
+    for lane in range(32):
+        if not mask >> lane & 1:
+            for slot in range(RESULT_SLOT):
+                store_i64(rows + slot * SLOT_BYTES + 8 * lane, 0)
+
+
+@compiled
+def multiply_bits(a: np.ndarray, b: np.ndarray, c: np.ndarray, both: bool) -> None:
+    """c += the number of bits set in a & b, or in a ^ b, whose bits are 1 and -1 here."""
+    for row in range(a.shape[0]):
+        for column in range(c.shape[1]):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += a[row, k] * b[k, column]
+            c[row, column] += total if both else (a.shape[1] - total) * 0.5
+
+
+@compiled
+def product(rows: int, settings: int) -> None:
+    """Any shape but that of ``quads``."""
+    m, n, k = (settings & 7) * 8, (settings >> 3 & 7) * 8, settings >> 6 & 1023
+    kind_a, kind_b = settings >> 16 & 15, settings >> 20 & 15
+    saturates, both = settings >> 28 & 1 != 0, settings >> 29 & 1 != 0
+    a = carray(as_pointer(rows + SCRATCH), (m, k), np.float64)
+    b = carray(as_pointer(rows + SCRATCH + A_BYTES), (k, n), np.float64)
+    c = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (m, n), np.float64)
+    low = 0.0 if both else -1.0
+    gather(rows, a, kind_a, True, low)
+    gather(rows + B_FIRST, b, kind_b, False, low)
+    move_accumulators(rows + C_FIRST, c, settings >> 24 & 3, False, False)
+    if kind_a == B1:
+        multiply_bits(a, b, c, both)
+    else:
+        multiply(a, b, c)
+    move_accumulators(rows + D_FIRST, c, settings >> 26 & 3, True, saturates)
+
+
+@compiled
+def quads(rows: int, settings: int) -> None:
+    """mma.m8n8k4 of f16: lanes 4q to 4q + 3 and 4q + 16 to 4q + 19 multiply 8 x 4 by 4 x 8."""
+    a = carray(as_pointer(rows + SCRATCH), (8, 4), np.float64)
+    b = carray(as_pointer(rows + SCRATCH + A_BYTES), (4, 8), np.float64)
+    c = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (8, 8), np.float64)
+    transposed_a, transposed_b = settings >> 31 & 1 != 0, settings >> 32 & 1 != 0
+    for quad in range(4):
+        for index in range(8):
+            lane = 4 * quad + (index & 3) + 16 * (index >> 2)
+            for number in range(4):
+                shift = 16 * (number & 1)
+                place = (number >> 1) * SLOT_BYTES + 4 * lane
+                upper = index & 4
+                value = f16_value(load_u32(rows + place) >> shift & 0xFFFF)
+                if transposed_a:
+                    a[upper + number, index & 3] = value
+                else:
+                    a[index, number] = value
+                value = f16_value(load_u32(rows + B_FIRST + place) >> shift & 0xFFFF)
+                if transposed_b:
+                    b[number, index] = value
+                else:
+                    b[index & 3, upper + number] = value
+        move_quad(rows + C_FIRST, c, quad, settings >> 24 & 3, False)
+        multiply(a, b, c)
+        move_quad(rows + D_FIRST, c, quad, settings >> 26 & 3, True)
+
+
+@compiled
+def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: bool) -> None:
+    """``move_accumulators`` for the 8 x 8 of a quad pair: rows of eight in f16, pairs two columns wide in f32."""
+    for index in range(8):
+        lane = 4 * quad + (index & 3) + 16 * (index >> 2)
+        for number in range(0, 8, 2):
+            if kind == ACC_F16:
+                row, column = index, number
+            else:
+                row = (index & 4) + (lane & 1) + (number & 2)
+                column = (number & 4) + (lane & 2)
+            move_pair(slots, number, lane, values[row, column : column + 2], kind, outward, False)
+
+
+@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+def matrix_unit(machine: int, rows: int, mask: int, settings: int) -> int:
+    """``tracer.unit`` says how it is called; settings are those of ``tracer.matrix_plan``."""
+    if mask != EVERYONE:
+        if settings >> 16 & 15 == F64:
+            silence_wide(rows, mask)
+        else:
+            silence(rows, mask)
+    if settings >> 30 & 1:
+        quads(rows, settings)
+    else:
+        product(rows, settings)
+    return 0
