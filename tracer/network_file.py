@@ -90,8 +90,18 @@ def read_network(path: Path) -> Network:
     return Network(path.stem, path, confined(path, file.program, "program"), (height, width, channels), layers)
 
 
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where steps stand: the names they may use, what comes before their own, and the blocks they are in."""
+
+    numbers: dict[str, int]
+    prefix: str = ""
+    within: tuple[str, ...] = ()
+    is_single: bool = False  # a step alone in its block, which then goes by the block's name
+
+
 class _Writer:
-    """Writes blocks out. ``layers`` grows; a scope maps the names that are visible to numbers of layers."""
+    """Writes blocks out: ``layers`` grows by one after the other."""
 
     def __init__(self, file: NetworkFile, path: Path) -> None:
         self.file = file
@@ -100,64 +110,50 @@ class _Writer:
         self.names: set[str] = set()  # of layers and uses, with their prefixes
 
     def all_layers(self) -> tuple[Placed, ...]:
-        self.write(self.file.layers, f"{self.path}: layers", "", IMAGE_NUMBER, ())
-        if not self.layers:
-            raise UserError(f"{self.path}: layers: must have at least one layer")
+        self.write(self.file.layers, f"{self.path}: layers", IMAGE_NUMBER, _Scope({IMAGE: IMAGE_NUMBER}))
         return tuple(self.layers)
 
-    def write(
-        self, steps: tuple[dict[str, Any], ...], place: str, prefix: str, source: int, within: tuple[str, ...]
-    ) -> int:
+    def write(self, steps: tuple[dict[str, Any], ...], place: str, source: int, scope: _Scope) -> int:
         """Write out ``steps``, whose input is layer ``source``; the number of the last layer."""
-        scope = {IMAGE: source}
+        if not steps:
+            raise UserError(f"{place}: must have at least one layer")
         for number, raw in enumerate(steps):
             here = f"{place}[{number}]"
-            name, source = self.step(raw, here, prefix, source, scope, within)
+            if ("op" in raw) == ("block" in raw):
+                raise UserError(f"{here}: must have either the key 'op' or the key 'block'")
+            name, source = (self.use if "block" in raw else self.layer)(raw, here, source, scope)
             if name:
-                scope[name] = source
+                scope.numbers[name] = source
             if len(self.layers) > MOST_LAYERS:
                 raise UserError(f"{here}: a network must have at most {MOST_LAYERS} layers")
         return source
 
-    def step(
-        self,
-        raw: dict[str, Any],
-        place: str,
-        prefix: str,
-        source: int,
-        scope: dict[str, int],
-        within: tuple[str, ...],
-    ) -> tuple[str, int]:
-        """Write out one step: its name (perhaps empty) and the number of its last layer."""
-        if ("op" in raw) == ("block" in raw):
-            raise UserError(f"{place}: must have either the key 'op' or the key 'block'")
-        if "block" in raw:
-            use: Use = build(Use, raw, place)
-            sources = self.sources(use.inputs, (1, 1), source, scope, place)
-            name = self.new_name(use.name, use.block, prefix, scope, place)
-            return use.name, self.use(use, place, name, sources[0], within)
+    def layer(self, raw: dict[str, Any], place: str, source: int, scope: _Scope) -> tuple[str, int]:
+        """Write a layer: its name (perhaps empty) and its number."""
         operation = build(str, raw["op"], f"{place}.op")
         check_choice(operation, OPERATIONS, f"{place}.op")
         keys = {key: value for key, value in raw.items() if key != "op"}
         settings: Layer = build(OPERATIONS[operation], keys, place)
         sources = self.sources(settings.inputs, INPUT_COUNTS.get(operation, (1, 1)), source, scope, place)
-        name = self.new_name(settings.name, operation, prefix, scope, place)
+        name = self.new_name(settings.name, operation, scope, place)
         self.layers.append(Placed(operation, settings, name, sources, place))
         return settings.name, len(self.layers) - 1
 
-    def new_name(self, name: str, kind: str, prefix: str, scope: dict[str, int], place: str) -> str:
+    def new_name(self, name: str, kind: str, scope: _Scope, place: str) -> str:
         """The full name of a step called ``name``; one without a name is called after its kind, and numbered."""
-        if name and (name in scope or not NAME.fullmatch(name)):
+        if name and (name in scope.numbers or not NAME.fullmatch(name)):
             raise UserError(f"{place}.name: must be letters, digits, '_' and '-', and not used before, found {name!r}")
-        full, number = prefix + (name or kind), 1
+        if scope.is_single and not name:
+            return scope.prefix.rstrip("/")
+        full, number = scope.prefix + (name or kind), 1
         while full in self.names:
             number += 1
-            full = f"{prefix}{name or kind}_{number}"
+            full = f"{scope.prefix}{name or kind}_{number}"
         self.names.add(full)
         return full
 
     def sources(
-        self, inputs: tuple[str, ...], count: tuple[int, int], source: int, scope: dict[str, int], place: str
+        self, inputs: tuple[str, ...], count: tuple[int, int], source: int, scope: _Scope, place: str
     ) -> tuple[int, ...]:
         """Numbers of the layers that ``inputs`` names."""
         fewest, most = count
@@ -167,28 +163,32 @@ class _Writer:
             wanted = f"{fewest}" if fewest == most else f"at least {fewest}"
             raise UserError(f"{place}.inputs: must name {wanted} of the layers before, found {list(inputs)}")
         for name in inputs:
-            check_choice(name, scope, f"{place}.inputs")
-        return tuple(scope[name] for name in inputs)
+            check_choice(name, scope.numbers, f"{place}.inputs")
+        return tuple(scope.numbers[name] for name in inputs)
 
-    def use(self, use: Use, place: str, name: str, source: int, within: tuple[str, ...]) -> int:
-        """Write out the block of ``use`` as often as it says; the number of its last layer."""
+    def use(self, raw: dict[str, Any], place: str, source: int, scope: _Scope) -> tuple[str, int]:
+        """Write out a block as often as its use says: the use's name and the number of the last layer."""
+        use: Use = build(Use, raw, place)
         check_choice(use.block, self.file.block, f"{place}.block")
-        if use.block in within or len(within) == DEEPEST_BLOCK:
+        if use.block in scope.within or len(scope.within) == DEEPEST_BLOCK:
             raise UserError(
                 f"{place}.block: {use.block!r} must not contain itself, or nest deeper than {DEEPEST_BLOCK}"
             )
         if not 1 <= use.repeat <= MOST_LAYERS:
             raise UserError(f"{place}.repeat: must be from 1 to {MOST_LAYERS}, found {use.repeat}")
+        name = self.new_name(use.name, use.block, scope, place)
         block = self.file.block[use.block]
         home = f"{self.path}: block.{use.block}.layers"
         used: set[str] = set()
         steps = tuple(_filled(step, use.set, f"{home}[{number}]", used) for number, step in enumerate(block.layers))
         for key in use.set:
             check_choice(key, used, f"{place}.set")
+        (source,) = self.sources(use.inputs, (1, 1), source, scope, place)
         for turn in range(use.repeat):
-            number = f".{turn + 1}" if use.repeat > 1 else ""
-            source = self.write(steps, home, f"{name}{number}/", source, (*within, use.block))
-        return source
+            prefix = f"{name}.{turn + 1}/" if use.repeat > 1 else f"{name}/"
+            inner = _Scope({IMAGE: source}, prefix, (*scope.within, use.block), len(steps) == 1)
+            source = self.write(steps, home, source, inner)
+        return use.name, source
 
 
 def _filled(value: Any, arguments: dict[str, Any], place: str, used: set[str]) -> Any:

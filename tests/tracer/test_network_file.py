@@ -117,6 +117,16 @@ def test_launches_cover_their_outputs(name: str) -> None:
         assert launch.entry in (FOLDER / "kernels.ptx").read_text()
 
 
+def test_names_of_layers() -> None:
+    """A layer alone in its block goes by the name of the block's use; names are unique."""
+    names = [layer.name for layer in network("inception_v3").layers]
+    assert len(set(names)) == len(names)
+    assert {"stem1", "max_pool", "max_pool_2", "mixed1.2/five_a", "mixed1.2/pool/same", "mixed9.1/threes"} < set(names)
+    assert [layer.name for layer in network("vgg16").layers][:3] == [
+        "stage1/convolution.1", "stage1/convolution.2", "stage1/pool",
+    ]  # fmt: skip
+
+
 CONV = '{ op = "convolution", filters = 4, kernel = 3 }'
 MISTAKES = {
     "unknown operation": ('{ op = "convolutoin" }', "layers[0].op: unknown name 'convolutoin'; did you mean 'convol"),
@@ -140,11 +150,12 @@ MISTAKES = {
     "gates": ('{ op = "scale", inputs = ["in", "in"] }', "the second must be a vector with a gate for each of the 3"),
     "vector": ('{ op = "dense", units = 3 }', "its input must be a vector"),
     "name twice": ('{ op = "flatten", name = "a" }, { op = "flatten", name = "a" }', "layers[1].name: must be letters"),
-    "unknown block": ('{ block = "Basic" }', "layers[0].block: unknown name 'Basic'; known are B, R"),
+    "unknown block": ('{ block = "Basic" }', "layers[0].block: unknown name 'Basic'; known are B, R, E"),
     "argument missing": ('{ block = "B" }', "block.B.layers[0].filters: the use of the block must set 'n'; it sets no"),
     "argument unknown": ('{ block = "B", set = { n = 1, m = 2 } }', "layers[0].set: unknown name 'm'"),
     "argument type": ('{ block = "B", set = { n = "x" } }', "block.B.layers[0].filters: must be a whole number"),
     "repeat": ('{ block = "B", repeat = 0, set = { n = 1 } }', "layers[0].repeat: must be from 1"),
+    "empty block": ('{ block = "E", repeat = 9 }', "block.E.layers: must have at least one layer"),
     "recursion": ('{ block = "R" }', "must not contain itself"),
     "too large": ('{ block = "B", set = { n = 1000000 } }, { block = "B", set = { n = 1000000 } }', "less than 2^31"),
 }
@@ -169,6 +180,8 @@ layers = [{layers}]
 layers = [{{ op = "convolution", filters = "$n", kernel = 1 }}]
 [block.R]
 layers = [{{ block = "R" }}]
+[block.E]
+layers = []
 """
     assert message in refused(tmp_path, text)
 
