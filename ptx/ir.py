@@ -34,18 +34,20 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The address of a variable, function or label, plus a byte offset."""
+    """The address of a variable, function or label, plus a byte offset; ``generic`` where ``generic(..)`` asks so."""
 
     name: str
     offset: int = 0
+    generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``[base + offset]``."""
+    """``[base + offset]``, ``unified`` where ``.unified`` follows it."""
 
     base: "Register | Symbol | Immediate"
     offset: int = 0
+    unified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,9 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """``p|q``: two destinations of one instruction."""
+    """``p|q``: two destinations of one instruction; the first may be a vector (``tex``)."""
 
-    first: "Register | None"
+    first: "Register | Vector | None"
     second: "Register | None"
 
 
@@ -95,7 +97,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Modified:
-    """SASS: an operand with a sign (``-``, ``~`` or none), bars and suffixes: ``-|R2|.H0_H0``, ``R2.reuse``."""
+    """SASS: an operand with a sign (``-``, ``~`` or none), bars and suffixes: ``-|R2|.H0_H0``, ``R2.reuse``.
+
+    In PTX, the ``-%r1`` of ``vmad``.
+    """
 
     operand: "Operand"
     sign: str = ""
@@ -150,7 +155,13 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable or parameter. ``initial`` are its first bytes, the rest is 0; ``relocations`` are (offset, symbol)."""
+    """A variable or parameter. ``initial`` are its first bytes, the rest is 0; ``relocations`` are (offset, symbol).
+
+    ``shape`` are the dimensions as written, 0 for ``[]``. ``masked`` are (offset, mask, symbol): the byte of an address
+    that ``0xff00(symbol)`` selects, where those beside it do not make a whole address. ``pointer`` is what ``.ptr``
+    says of a parameter: the state space (may be empty) and the alignment (0 when not said). ``attributes`` are those of
+    ``.attribute(...)``, ``properties`` the (name, value) of a sampler.
+    """
 
     name: str
     space: str
@@ -161,6 +172,20 @@ class Variable:
     linkage: str = ""
     initial: builtins.bytes = b""
     relocations: tuple[tuple[int, Symbol], ...] = ()
+    shape: tuple[int, ...] = ()
+    masked: tuple[tuple[int, int, Symbol], ...] = ()
+    pointer: tuple[str, int] | None = None
+    attributes: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A ``.loc``, ``.pragma``, ``.file`` or ``.section`` as text; ``index`` is the instruction it stands before."""
+
+    text: str
+    position: Position
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +193,9 @@ class Function:
     """An ``.entry`` or ``.func``. ``labels`` maps a label to the index in ``body`` of the instruction it stands before.
 
     ``registers`` maps every register name to its type (``b32``, ``f32``, ``pred``, ``v4.f32``, ...).
-    ``directives`` holds ``maxntid``, ``reqntid``, ... as tuples of int; ``branch_targets`` the label lists of
-    ``brx.idx``.
+    A range ``%r<100>`` is there with the registers that the body names. ``directives`` holds ``maxntid``, ``reqntid``,
+    ... as tuples of int; ``branch_targets`` the label lists of ``brx.idx``; ``annotations`` the ``.loc`` and
+    ``.pragma`` between instructions; ``pragmas`` and ``attributes`` those of the head.
     """
 
     name: str
@@ -187,11 +213,19 @@ class Function:
     prototypes: dict[str, "Function"] = field(default_factory=dict)
     is_declaration: bool = False
     language: str = "ptx"  # or "sass"
+    annotations: tuple[Annotation, ...] = ()
+    pragmas: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One ``.ptx`` file."""
+    """One ``.ptx`` file.
+
+    ``aliases`` maps the names of ``.alias`` to the function each stands for, which ``functions`` has under both names.
+    ``registers`` are those declared outside functions (before PTX 3.1 only). ``annotations`` are the ``.file``,
+    ``.pragma`` and ``.section`` directives; ``remarks`` what the parser took although PTX does not have it.
+    """
 
     source_name: str
     source_lines: tuple[str, ...]
@@ -200,3 +234,7 @@ class Module:
     address_size: int
     variables: dict[str, Variable]
     functions: dict[str, Function]
+    aliases: dict[str, str] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
+    annotations: tuple[Annotation, ...] = ()
+    remarks: tuple[tuple[Position, str], ...] = ()

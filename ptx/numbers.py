@@ -5,17 +5,19 @@ import struct
 from ptx.ir import Immediate
 
 
-def immediate(text: str) -> Immediate:
-    """The constant that ``text``, a NUMBER of the grammar, stands for. A decimal float is ``f64``, as PTX has it."""
-    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text)
+class Unsigned(int):
+    """An integer constant of type ``u64``, as the suffix ``U`` makes it; a plain ``int`` is an ``s64``."""
+
+
+def immediate(digits: str) -> Immediate:
+    """The constant that a NUMBER of the grammar stands for. A decimal float is ``f64``, as PTX has it."""
     prefix = digits[:2].lower()
-    if prefix == "0f":
-        return Immediate(int(digits[2:], 16) ^ (0x8000_0000 if sign < 0 else 0), "f32")
-    if prefix == "0d":
-        return Immediate(int(digits[2:], 16) ^ (1 << 63 if sign < 0 else 0), "f64")
+    if prefix in ("0f", "0d"):
+        return Immediate(int(digits[2:], 16), "f32" if prefix == "0f" else "f64")
     if prefix not in ("0x", "0b") and any(letter in digits for letter in ".eE"):
-        return Immediate(f64_bits(sign * float(digits)), "f64")
-    return Immediate(sign * integer(digits), "int")
+        return Immediate(f64_bits(float(digits)), "f64")
+    value = integer(digits)
+    return Immediate(Unsigned(value) if digits[-1] == "U" else value, "int")
 
 
 def integer(digits: str) -> int:
@@ -69,5 +71,7 @@ def encode(constant: Immediate, type_name: str) -> bytes:
 TYPE_BYTES = {
     "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2, "b32": 4, "u32": 4, "s32": 4,
     "f32": 4, "tf32": 4, "f16x2": 4, "bf16x2": 4, "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16, "u128": 16,
-    "s128": 16, "e4m3": 1, "e5m2": 1, "e4m3x2": 2, "e5m2x2": 2, "pred": 1, "texref": 8, "samplerref": 8, "surfref": 8,
+    "s128": 16, "e4m3": 1, "e5m2": 1, "e4m3x2": 2, "e5m2x2": 2, "e4m3x4": 4, "e5m2x4": 4, "e2m1x2": 1, "e2m3x2": 2,
+    "e3m2x2": 2, "e2m1x4": 2, "e2m3x4": 4, "e3m2x4": 4, "ue8m0x2": 2, "u16x2": 4, "s16x2": 4, "f32x2": 8, "pred": 1,
+    "texref": 8, "samplerref": 8, "surfref": 8,
 }  # fmt: skip

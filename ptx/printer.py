@@ -11,6 +11,7 @@ from ptx.ir import (
     Function,
     Immediate,
     Instruction,
+    Modified,
     Module,
     Not,
     Operand,
@@ -24,46 +25,58 @@ from ptx.ir import (
 from ptx.numbers import TYPE_BYTES
 
 Naming = Callable[[str], str]
+LATE = (".section", "@@DWARF")  # they name labels of functions
 
 
 def print_module(module: Module) -> str:
-    """The text of a module: all functions declared, then variables, functions and, last, entries."""
+    """The text of a module: all functions declared, then variables, functions and, last, entries and debug sections."""
+    early = [a.text for a in module.annotations if not a.text.startswith(LATE)]
+    late = [a.text for a in module.annotations if a.text.startswith(LATE)]
     parts = [
         f".version {module.version[0]}.{module.version[1]}\n.target {', '.join(module.target)}\n"
         f".address_size {module.address_size}\n"
     ]
+    parts += early
+    parts += [f".reg {_type(type_name)} {name};" for name, type_name in module.registers.items()]
     functions = sorted(module.functions.values(), key=lambda function: function.is_entry)
     parts += [
         "\n".join([_head(function, str), *_directives(function)]) + ";"
         for function in functions
         if function.is_declaration or not function.is_entry
     ]
-    symbols = frozenset(module.variables)
-    parts += [_variable(variable, str, symbols) for variable in module.variables.values()]
-    parts += [print_function(function, symbols) for function in functions if not function.is_declaration]
-    return "\n".join(parts) + "\n"
+    parts += [_variable(variable, str) for variable in module.variables.values()]
+    defined = [f for f in functions if not f.is_declaration and f.name not in module.aliases]
+    outside = frozenset(module.registers)
+    parts += [print_function(function, outside) for function in defined]
+    parts += [f".alias {alias}, {name};" for alias, name in module.aliases.items()]
+    return "\n".join(parts + late) + "\n"
 
 
-def print_function(function: Function, module_variables: frozenset[str] = frozenset()) -> str:
-    """The text of one function."""
+def print_function(function: Function, outside: frozenset[str] = frozenset()) -> str:
+    """The text of one function; registers declared ``outside`` functions are not declared again."""
     name = _Renaming(function)
     lines = [f"{_head(function, name)}", *_directives(function), "{"]
-    parameters = {p.name for p in (*function.returns, *function.parameters) if p.space == "reg"}
+    declared = {p.name for p in (*function.returns, *function.parameters) if p.space == "reg"} | outside
     for register, type_name in function.registers.items():
-        if register not in parameters:
+        if register not in declared:
             lines.append(f"\t.reg {_type(type_name)} {name(register)};")
-    lines += [f"\t{_variable(v, name, module_variables)}" for v in function.variables.values()]
-    lines += [f"{name(p)}: .callprototype {_signature(f, str, '_')};" for p, f in function.prototypes.items()]
+    lines += [f"\t{_variable(v, name)}" for v in function.variables.values()]
+    for prototype, signature in function.prototypes.items():
+        text = " ".join([_signature(signature, str, "_"), *_directives(signature)])
+        lines.append(f"{name(prototype)}: .callprototype {text};")
     lines += [
         f"{name(targets)}: .branchtargets {', '.join(map(name, labels))};"
         for targets, labels in function.branch_targets.items()
     ]
     at: dict[int, list[str]] = {}
     for label, index in function.labels.items():
-        at.setdefault(index, []).append(label)
+        at.setdefault(index, []).append(f"{name(label)}:")
+    for annotation in function.annotations:
+        at.setdefault(annotation.index, []).append(f"\t{annotation.text}")
     for index, instruction in enumerate(function.body):
-        lines += [f"{name(label)}:" for label in at.get(index, ())]
+        lines += at.get(index, ())
         lines.append(f"\t{print_instruction(instruction, name)}")
+    lines += at.get(len(function.body), ())
     return "\n".join([*lines, "}"])
 
 
@@ -87,54 +100,80 @@ class _Renaming:
 
 def _head(function: Function, name: Naming) -> str:
     linkage = f".{function.linkage} " if function.linkage else ""
+    said = _attributes(function.attributes)
     if function.is_entry:
-        return f"{linkage}.entry {function.name} {_parameters(function.parameters)}"
-    return f"{linkage}.func {_signature(function, name, function.name)}"
+        return f"{linkage}.entry {said}{function.name} {_parameters(function.parameters, str)}"
+    return f"{linkage}.func {said}{_signature(function, name, function.name)}"
 
 
 def _signature(function: Function, name: Naming, shown: str) -> str:
-    returns = f"{_parameters(function.returns)} " if function.returns else ""
-    return f"{returns}{shown} {_parameters(function.parameters)}"
+    returns = f"{_parameters(function.returns, name)} " if function.returns else ""
+    return f"{returns}{shown} {_parameters(function.parameters, name)}"
 
 
-def _parameters(parameters: Iterable[Variable]) -> str:
-    return f"({', '.join(_variable(p, str, frozenset()).rstrip(';') for p in parameters)})"
+def _parameters(parameters: Iterable[Variable], name: Naming) -> str:
+    return f"({', '.join(_variable(p, name).rstrip(';') for p in parameters)})"
 
 
 def _directives(function: Function) -> list[str]:
-    return [f".{name} {', '.join(map(str, numbers))}".rstrip() for name, numbers in function.directives.items()]
+    numbers = [f".{name} {', '.join(map(str, numbers))}".rstrip() for name, numbers in function.directives.items()]
+    return [*numbers, *(f".pragma {text};" for text in function.pragmas)]
 
 
 def _type(type_name: str) -> str:
     return "." + " .".join(type_name.split("."))
 
 
-def _variable(variable: Variable, name: Naming, symbols: frozenset[str]) -> str:
+def _attributes(texts: Iterable[str]) -> str:
+    return "".join(f".attribute({text}) " for text in texts)
+
+
+def _variable(variable: Variable, name: Naming) -> str:
     linkage = f".{variable.linkage} " if variable.linkage else ""
     if variable.space == "reg":
         return f".reg {_type(variable.type)} {name(variable.name)};"
+    pointer = ""
+    if variable.pointer is not None:
+        space, align = variable.pointer
+        pointer = " .ptr" + f" .{space}" * bool(space) + f" .align {align}" * bool(align)
+    shape = "".join(f"[{d}]" if d else "[]" for d in variable.shape)
+    aligned = "" if variable.type.endswith("ref") else f".align {variable.align} "
+    said = _attributes(variable.attributes)
+    kind = f"{linkage}.{variable.space} {said}{aligned}{_type(variable.type)}{pointer}"
+    return f"{kind} {name(variable.name)}{shape}{_initial(variable)};"
+
+
+def _initial(variable: Variable) -> str:
+    if variable.properties:
+        return f" = {{{', '.join(f'{name} = {value}' for name, value in variable.properties)}}}"
+    if not (variable.initial or variable.relocations):
+        return ""
     element = variable.type.rpartition(".")[2]
-    lanes = int(variable.type[1]) if "." in variable.type else 1
-    count = variable.bytes // (TYPE_BYTES[element] * lanes)
-    shape = "" if count == 1 else f"[{count}]" if count else "[]"
-    initial = f" = {_initial(variable, element, symbols)}" if variable.initial else ""
-    kind = f"{linkage}.{variable.space} .align {variable.align} {_type(variable.type)}"
-    return f"{kind} {name(variable.name)}{shape}{initial};"
+    shape = list(variable.shape) + ([int(variable.type[1])] if "." in variable.type else [])
+    values = _values(variable, element)
+    for size in reversed(shape[1:]):
+        values = [f"{{{', '.join(values[i : i + size])}}}" for i in range(0, len(values), size)]
+    return f" = {{{', '.join(values)}}}" if shape else f" = {values[0]}"
 
 
-def _initial(variable: Variable, element: str, symbols: frozenset[str]) -> str:
+def _values(variable: Variable, element: str) -> list[str]:
+    """The elements of an initialiser up to the last that is not 0."""
     size = TYPE_BYTES[element]
     data = variable.initial + bytes(-len(variable.initial) % size)
-    relocations = dict(variable.relocations)
-    values = []
-    for start in range(0, len(data), size):
-        symbol = relocations.get(start)
-        if symbol is not None:
-            shown = f"generic({symbol.name})" if symbol.name in symbols else symbol.name
-            values.append(f"{shown}+{symbol.offset}" if symbol.offset else shown)
-        else:
-            values.append(_number(int.from_bytes(data[start : start + size], "little"), element))
-    return values[0] if variable.bytes == size else f"{{{', '.join(values)}}}"
+    linked = {offset: _symbol(symbol) for offset, symbol in variable.relocations if size > 1}
+    for offset, symbol in variable.relocations:
+        if size == 1:  # an address in an array of bytes: each byte is a mask of it
+            linked |= {offset + i: f"{0xFF << 8 * i:#x}({_symbol(symbol)})" for i in range(8)}
+    linked |= {offset: f"{mask:#x}({_symbol(symbol)})" for offset, mask, symbol in variable.masked}
+    return [
+        linked.get(start) or _number(int.from_bytes(data[start : start + size], "little"), element)
+        for start in range(0, len(data), size)
+    ]
+
+
+def _symbol(symbol: Symbol) -> str:
+    name = f"generic({symbol.name})" if symbol.generic else symbol.name
+    return f"{name}+{symbol.offset}" if symbol.offset else name
 
 
 def _number(bits: int, element: str) -> str:
@@ -170,9 +209,11 @@ def print_operand(operand: "Operand | None", name: Naming = str) -> str:
         case Immediate(bits, kind):
             return _number(bits, kind)
         case Symbol(base, offset):
-            return name(base) + (f"+{offset}" if offset > 0 else str(offset) if offset else "")
-        case Address(base, offset):
-            return f"[{print_operand(base, name)}{f'+{offset}' if offset else ''}]"
+            return name(base) + (f"+{offset}" if offset else "")
+        case Address(base, offset, unified):
+            return f"[{print_operand(base, name)}{f'+{offset}' if offset else ''}]{'.unified' if unified else ''}"
+        case Modified(base, "-"):
+            return f"-{print_operand(base, name)}"
         case Vector(elements):
             return f"{{{', '.join(print_operand(e, name) for e in elements)}}}"
         case Pair(first, second):

@@ -34,8 +34,21 @@ SPELLING = {
     "LABEL": "a label such as .L_x_1:", "SASS_DIRECTIVE": "a directive such as .section", "HEADING": "a heading",
     "SASS_WORD": "an opcode or register", "SASS_NUMBER": "a number", "SASS_TARGET": "a target such as `(.L_x_1)",
     "TARGETS": "(*...*)", "RELOCATION": "a relocation such as 32@lo(name)", "SUFFIX": "a suffix such as .reuse",
+    "ARCHITECTURE": ".target", "OPERATOR": "an operator", "QMARK": "'?'", "WARP_SZ": "WARP_SZ", "FILE": ".file",
+    "LOC": ".loc", "SECTION": ".section", "DWARF": "@@DWARF", "DOTTED": "a word that begins with '.'",
     "ANNOTATION": "an annotation such as &wr=0x1", "MINUS": "'-'", "TILDE": "'~'",
 }  # fmt: skip
+# Terminals that one word says better when all of them could come.
+GROUPS = (
+    (
+        ("REGISTER", "WORD", "NUMBER", "WARP_SZ", "LPAR", "PLUS", "MINUS", "BANG", "TILDE", "LSQB", "LBRACE"),
+        "an operand",
+    ),
+    (("REGISTER", "WORD", "NUMBER", "WARP_SZ", "LPAR", "PLUS", "MINUS", "BANG", "TILDE"), "a name or a number"),
+    (("NUMBER", "WARP_SZ", "LPAR", "PLUS", "MINUS", "BANG", "TILDE"), "a number"),
+    (("OPERATOR", "PLUS", "MINUS", "VBAR", "LESSTHAN", "MORETHAN", "QMARK", "COLON"), "an operator"),
+    (("DOTTED", "TYPE", "SPACE", "VECTOR"), "a modifier"),
+)
 MOST_EXPECTATIONS = 6
 
 
@@ -216,7 +229,13 @@ def _unexpected_character(source: Source, offset: int, skipped: str, accepted: l
 
 
 def _expectations(accepted: list[str]) -> str:
-    names = sorted({SPELLING.get(name, name) for name in accepted}, key=lambda name: (name[0] != "'", name))
+    left, said = set(accepted), set()
+    for terminals, word in GROUPS:
+        if left.issuperset(terminals):
+            left.difference_update(terminals)
+            said.add(word)
+    said |= {SPELLING.get(name, name) for name in left}
+    names = sorted(said, key=lambda name: (name[0] != "'", name))
     shown = names[:MOST_EXPECTATIONS]
     if len(names) > len(shown):
         shown.append("...")

@@ -106,7 +106,7 @@ def test_module_declarations() -> None:
     assert module.variables["smem"].bytes == 0
     assert module.variables["table"].initial == bytes([1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 3])
     assert module.variables["pi"].initial == bytes.fromhex("00004940")
-    assert module.variables["addresses"].relocations == ((0, Symbol("table", 4)), (8, Symbol("pi")))
+    assert module.variables["addresses"].relocations == ((0, Symbol("table", 4, True)), (8, Symbol("pi")))
     assert (module.variables["v"].bytes, module.variables["v"].type) == (16, "v4.f32")
     assert module.functions["vprintf"].is_declaration
     assert module.functions["twice"].registers == {"%out": "u32", "%in": "u32"}
@@ -152,15 +152,15 @@ def test_compiled_programs_are_whole(program) -> None:
 
 ERRORS = [
     ("add.s32 %r1 %r2, 3;", 12, 13, "expected ',', ';' or '|', found", "%r2"),
-    ("add.s32 %r1, , %r2;", 12, 14, "a number", ","),
+    ("add.s32 %r1, , %r2;", 12, 14, "an operand", ","),
     ("add.s32 %r1, %r2, 3", 13, 1, "';'", "}"),
     ("ld.global.u32 %r1, [%rd1;", 12, 25, "']'", ";"),
     ("@ add.s32 %r1, %r2, 3;", 12, 11, "expected a name or opcode, found", "%r1"),
-    ("mov.u32 %r1, 0xZZ;", 12, 14, "a number", "0xZZ"),
+    ("mov.u32 %r1, 0xZZ;", 12, 14, "an operand", "0xZZ"),
     (".reg .u33 %x;", 12, 6, "a type such as .u32", ".u33"),
     ("mov.u32 %r1, (%r2);", 12, 1, "an operand", "parenthesised"),
     ("@foo ret;", 12, 1, "a register", "'foo'"),
-    (".reg .b32 %x<9999999>;", 12, 11, "at most 1048576 registers", "9999999"),
+    (".reg .b32 %x<9999999999>;", 12, 11, "at most 2147483648 registers", "9999999999"),
     (".reg .b32 %r1;", 12, 11, "declared twice", "%r1"),
     ("L: L: ret;", 12, 4, "label 'L' stands twice", "L"),
     ("call (%r1), 5, ();", 12, 1, "call (results), function, (arguments)", "call"),
