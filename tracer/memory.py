@@ -24,6 +24,7 @@ class DeviceMemory:
         self._map = _reserve()
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.used_bytes = 0
+        self.allocations: list[tuple[int, int]] = []  # first address and bytes, in the order of addresses
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -43,6 +44,7 @@ class DeviceMemory:
         if start + size > self._bytes.size:
             raise UserError(f"device memory: {size} bytes do not fit, {self._bytes.size - self.used_bytes} are left")
         self.used_bytes = start + size
+        self.allocations.append((FIRST_ADDRESS + start, size))
         if not isinstance(data, int):
             raw = _raw_bytes(np.array(bytearray(data), np.uint8) if isinstance(data, bytes) else data)
             self._bytes[start : start + size] = raw
