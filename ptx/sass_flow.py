@@ -7,7 +7,7 @@ Source: reference/ptx-sass.md 4.
 
 from formats.errors import UserError
 from ptx.cfg import END, Block, Cfg, immediate_post_dominators
-from ptx.ir import Function, Immediate, Instruction, Not, Register, Symbol
+from ptx.ir import Function, Instruction, Not, Register, Symbol
 
 _BRANCHES = frozenset(("BRA", "JMP"))
 _INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))

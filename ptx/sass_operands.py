@@ -11,7 +11,7 @@ from ptx.ir import Immediate, Modified, Not, Operand, Reference, Register, Symbo
 from ptx.numbers import f64_bits
 from ptx.syntax import Source
 
-# Registers as the disassemblers name them: general, predicate, their uniform twins, barriers, scoreboards, special ones.
+# Registers as the disassemblers name them: general, predicate, uniform ones, barriers, scoreboards, special ones.
 REGISTER = re.compile(r"(?:U?R(?:\d{1,3}|Z)|U?P(?:[0-6]|T|R)|S?B\d{1,2}|SRZ?)\Z|SR_\w+(?:\.[XYZ])?\Z")
 _SUFFIXED = re.compile(r"(U?R(?:\d{1,3}|Z)|U?P[0-6T])\.(.+)\Z")
 _SPECIAL_BITS = {"QNAN": 0x7FF8 << 48, "SNAN": 0x7FF4 << 48, "NAN": 0x7FF8 << 48, "INF": 0x7FF << 52}

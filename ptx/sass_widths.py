@@ -9,11 +9,17 @@ import re
 from formats.sass_classes import access_bytes
 from ptx.ir import Immediate, Instruction, Modified, Reference, Register, Symbol
 
-DOUBLE = frozenset("DADD DFMA DMUL DMNMX DSETP".split())
-_PAIR_MODIFIER = frozenset("IADD MOV UMOV UIADD3 UIADD SEL USEL LEA ULEA UIMAD IMAD SHF USHF ISETP UISETP".split())
-_PACKED = frozenset("FADD2 FMUL2 FFMA2".split())
-_CODE_ADDRESS = frozenset("BRX BRXU JMX JMXU RET CALL".split())
-_SURFACES = frozenset("SULD SUST SUATOM SURED".split())
+
+def opcodes(text: str) -> frozenset[str]:
+    """A set of opcodes, written as one text."""
+    return frozenset(text.split())
+
+
+DOUBLE = opcodes("DADD DFMA DMUL DMNMX DSETP")
+_PAIR_MODIFIER = opcodes("IADD MOV UMOV UIADD3 UIADD SEL USEL LEA ULEA UIMAD IMAD SHF USHF ISETP UISETP")
+_PACKED = opcodes("FADD2 FMUL2 FFMA2")
+_CODE_ADDRESS = opcodes("BRX BRXU JMX JMXU RET CALL")
+_SURFACES = opcodes("SULD SUST SUATOM SURED")
 _WARP_BITS = 32 * 32  # a register of all lanes of a warp
 _MATRIX_BITS = {"TF32": 32, "S8": 8, "U8": 8, "E4M3": 8, "E5M2": 8, "S4": 4, "U4": 4, "E2M1": 4, "B1": 1}
 _MATRIX_SHAPES = {  # rows, columns, depth
@@ -157,11 +163,11 @@ def _texture(instruction: Instruction, number: int, destinations: int) -> int:
 _COORDINATES = {"1D": 1, "2D": 2, "3D": 3}
 _RULES = {
     **dict.fromkeys(
-        "LD LDG LDL LDS LDC ULDC LDCU LDSM ST STG STL STS STSM ATOM ATOMG ATOMS RED REDG".split(), _memory
+        opcodes("LD LDG LDL LDS LDC ULDC LDCU LDSM ST STG STL STS STSM ATOM ATOMG ATOMS RED REDG"), _memory
     ),
     **dict.fromkeys(("IMAD", "UIMAD"), _multiply),
-    **dict.fromkeys("F2F F2I I2F FRND UF2F UF2I UI2F UFRND".split(), _convert),
-    **dict.fromkeys("HMMA IMMA BMMA DMMA QMMA OMMA HGMMA IGMMA BGMMA QGMMA".split(), _matrix),
-    **dict.fromkeys("TEX TLD TLD4 TXD".split(), _texture),
+    **dict.fromkeys(opcodes("F2F F2I I2F FRND UF2F UF2I UI2F UFRND"), _convert),
+    **dict.fromkeys(opcodes("HMMA IMMA BMMA DMMA QMMA OMMA HGMMA IGMMA BGMMA QGMMA"), _matrix),
+    **dict.fromkeys(opcodes("TEX TLD TLD4 TXD"), _texture),
     "SYNCS": _barrier_object, "CS2R": _clock, "MATCH": _match, "LEPC": _pair, "GETLMEMBASE": _pair,
 }  # fmt: skip
