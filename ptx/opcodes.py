@@ -1,20 +1,6 @@
-"""The one opcode table: what each PTX instruction reads, writes and is.
+"""What an instruction reads, writes and is: the rows of ``ptx.table`` for full opcodes, and for single instructions.
 
-``TABLE`` has one row per opcode; ``opcode.modifier`` rows (``bar.red``) come before the bare opcode's. Verification,
-liveness, characterisation and execution all read it. An opcode without a row parses and keeps its text; ``describe``
-raises UserError where its meaning is needed. Source: PTX ISA 9.0 chapter 9; the order of use is in
-``reference/ptx-sass.md`` 2.1.
-
-Roles of operands, in order; ``?`` marks those that may be left out:
-
-    d   destination of the instruction's first type        s   source of its last type
-    D   destination twice as wide as the type (mul.wide)   S   source twice as wide (mad.wide's addend)
-    r   32-bit destination (popc)                          u   32-bit integer source (shift amounts, masks)
-    P   predicate destination, or a pair of them           p   predicate source, may be negated
-    q   destination with an optional second, predicate one (shfl d|p)
-    X   destination of any type                            x   source of any type
-    a   address                                            t   texture or surface
-    l   label or branch target list
+An opcode without a row parses and keeps its text; ``describe`` raises UserError where its meaning is needed.
 """
 
 import re
@@ -22,64 +8,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from formats.errors import UserError
-from ptx.ir import Address, Function, Instruction, Not, Operand, Pair, Register, Texture, Vector
+from ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
 from ptx.numbers import TYPE_BYTES
 from ptx.optix import INTRINSICS, RUNTIME_CLASS
 from ptx.scopes import SPECIAL
+from ptx.table import ARITHMETIC, TABLE
 
-DESTINATION_ROLES = frozenset("dDrPqX")
+DESTINATION_ROLES = frozenset("dDrPqXm")
 SPACES = {
     "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
     "const": "const", "param": "param", "param::entry": "param", "param::func": "param",
-}  # fmt: skip
-ARITHMETIC = "arithmetic"  # int, fp32, fp64 or fp16, by the type
-
-TABLE: dict[str, tuple[str, str]] = {
-    # opcode: (roles, operation class)
-    "add": ("d s s", ARITHMETIC), "addc": ("d s s", "int"), "sub": ("d s s", ARITHMETIC), "subc": ("d s s", "int"),
-    "mul.wide": ("D s s", "int"), "mul": ("d s s", ARITHMETIC), "mul24": ("d s s", "int"),
-    "mad.wide": ("D s s S", "int"), "mad": ("d s s s", ARITHMETIC), "madc": ("d s s s", "int"),
-    "mad24": ("d s s s", "int"), "fma": ("d s s s", ARITHMETIC), "sad": ("d s s s", "int"),
-    "div": ("d s s", ARITHMETIC), "rem": ("d s s", "int"), "abs": ("d s", ARITHMETIC), "neg": ("d s", ARITHMETIC),
-    "min": ("d s s ?s", ARITHMETIC), "max": ("d s s ?s", ARITHMETIC), "copysign": ("d s s", ARITHMETIC),
-    "testp": ("P s", ARITHMETIC), "rcp": ("d s", "sfu"), "sqrt": ("d s", "sfu"), "rsqrt": ("d s", "sfu"),
-    "sin": ("d s", "sfu"), "cos": ("d s", "sfu"), "lg2": ("d s", "sfu"), "ex2": ("d s", "sfu"),
-    "tanh": ("d s", "sfu"),
-    "popc": ("r s", "int"), "clz": ("r s", "int"), "bfind": ("r s", "int"), "brev": ("d s", "int"),
-    "fns": ("X x x x", "int"), "bfe": ("d s u u", "int"), "bfi": ("d s s u u", "int"), "szext": ("d s u", "int"),
-    "bmsk": ("d u u", "int"), "dp4a": ("r x x x", "int"), "dp2a": ("r x x x", "int"),
-    "and": ("d s s", "int"), "or": ("d s s", "int"), "xor": ("d s s", "int"), "not": ("d s", "int"),
-    "cnot": ("d s", "int"), "lop3": ("q s s s x ?p", "int"), "shl": ("d s u", "int"), "shr": ("d s u", "int"),
-    "shf": ("d s s u", "int"), "prmt": ("d s s s", "int"),
-    "set": ("d s s ?p", "predicate"), "setp": ("P s s ?p", "predicate"), "selp": ("d s s p", "move"),
-    "slct": ("d x x x", "move"), "isspacep": ("P x", "predicate"), "istypep": ("P x", "predicate"),
-    "mov": ("d s", "move"), "cvta": ("d s", "move"), "cvt": ("d s ?s ?x", "convert"), "mapa": ("d s u", "move"),
-    "getctarank": ("r s", "move"),
-    "ld": ("d a ?x", "load"), "ldu": ("d a", "load"), "st": ("a s ?x", "store"), "prefetch": ("a", "other"),
-    "prefetchu": ("a", "other"), "discard": ("a x", "other"), "applypriority": ("a x", "other"),
-    "cp.async.commit_group": ("", "other"), "cp.async.wait_group": ("x", "fence"), "cp.async.wait_all": ("", "fence"),
-    "cp.async.mbarrier": ("a", "other"), "mbarrier.init": ("a u", "other"), "mbarrier.inval": ("a", "other"),
-    "mbarrier.arrive": ("d a ?u", "other"), "mbarrier.arrive_drop": ("d a ?u", "other"),
-    "mbarrier.test_wait": ("P a x", "other"), "mbarrier.try_wait": ("P a x ?u", "other"),
-    "mbarrier.expect_tx": ("a u", "other"), "mbarrier.complete_tx": ("a u", "other"),
-    "cp.async": ("a a x ?x ?x", "load"),
-    "atom": ("d a s ?s ?x", "atomic"), "red": ("a s ?x", "atomic"),
-    "tex": ("X t ?x ?x ?x", "texture"), "tld4": ("X t ?x ?x", "texture"), "txq": ("X t ?x", "texture"),
-    "suq": ("X t", "texture"), "suld": ("X t", "load"), "sust": ("t x", "store"), "sured": ("t x", "atomic"),
-    "bra": ("l", "branch"), "brx": ("u l", "branch"), "call": ("", "branch"), "ret": ("", "exit"),
-    "exit": ("", "exit"), "trap": ("", "exit"), "brkpt": ("", "other"),
-    "bar.red": ("X x ?x ?p", "barrier"), "barrier.red": ("X x ?x ?p", "barrier"),
-    "barrier.cta.red": ("X x ?x ?p", "barrier"), "bar.warp": ("u", "other"),
-    "bar": ("x ?x", "barrier"), "barrier.cluster": ("", "other"), "barrier": ("x ?x", "barrier"),
-    "membar": ("", "fence"), "fence": ("?a ?x", "fence"), "griddepcontrol": ("", "other"),
-    "shfl": ("q s u u ?u", "shuffle"), "vote": ("X p ?u", "shuffle"), "match": ("X s ?u", "shuffle"),
-    "activemask": ("r", "shuffle"), "redux": ("d s u", "shuffle"), "elect": ("q u", "shuffle"),
-    "wmma.load": ("X a ?u", "load"), "wmma.store": ("a x ?u", "store"), "wmma.mma": ("X x x x", "matrix"),
-    "mma": ("X x x x", "matrix"), "ldmatrix": ("X a", "load"), "stmatrix": ("a x", "store"),
-    "movmatrix": ("X x", "matrix"), "nanosleep": ("u", "other"), "pmevent": ("x", "other"),
-    "setmaxnreg": ("x", "other"), "vabsdiff4": ("d x x x", "int"), "createpolicy": ("X ?x ?x ?x", "other"),
-    # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (paper, Listing 1)
-    "filter_shader": ("r", "runtime"),
 }  # fmt: skip
 
 
@@ -124,9 +62,9 @@ class Description:
 def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
     """The row of a full opcode, ``None`` when the table has none."""
     row = None
-    for count in (2, 1, 0):
+    for count in (4, 3, 2, 1, 0):
         row = row or TABLE.get(".".join((opcode, *modifiers[:count])))
-    if row is None or "bulk" in modifiers:
+    if row is None:
         return None
     types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
     lanes = next((int(m[1]) for m in modifiers if m in ("v2", "v4", "v8")), 1)
@@ -186,8 +124,10 @@ def describe(instruction: Instruction, function: Function) -> Description:
             _collect(operand, function, sources, sources)
     else:
         for index, operand in enumerate(instruction.operands):
-            writes = index < len(opcode.roles) and opcode.roles[index].lstrip("?") in DESTINATION_ROLES
-            _collect(operand, function, destinations if writes else sources, sources)
+            role = opcode.roles[index].lstrip("?") if index < len(opcode.roles) else "x"
+            _collect(operand, function, destinations if role in DESTINATION_ROLES else sources, sources)
+            if role == "m":
+                _collect(operand, function, sources, sources)
     return Description(
         operation_class, opcode.memory_space, access_bytes(instruction, opcode),
         tuple(dict.fromkeys(destinations)), tuple(dict.fromkeys(sources)), opcode.type, opcode,
@@ -243,6 +183,8 @@ def _collect(operand: "Operand | None", function: Function, into: list[str], rea
     elif isinstance(operand, Pair):
         _collect(operand.first, function, into, read)
         _collect(operand.second, function, into, read)
+    elif isinstance(operand, Modified):
+        _collect(operand.operand, function, read, read)
     elif isinstance(operand, Not):
         _register(operand.register, function, read)
     elif isinstance(operand, Texture):

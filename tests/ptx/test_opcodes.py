@@ -4,8 +4,9 @@ import pytest
 
 from formats.errors import UserError
 from formats.trace import MEMORY_SPACES, OPERATION_CLASSES
-from ptx.opcodes import ARITHMETIC, TABLE, describe
+from ptx.opcodes import describe
 from ptx.optix import INTRINSICS
+from ptx.table import ARITHMETIC, TABLE
 
 CASES = [
     # text, class, space, bytes, destinations, sources
@@ -43,6 +44,11 @@ CASES = [
     ("call (%r1), _optix_get_launch_index_x, ();", "runtime", "none", 0, "%r1", ""),
     ("@%p1 call (%r1), f, (%r2);", "branch", "none", 0, "%r1", "%p1 %r2"),
     ("call (%r1), %rd1, (%r2), p;", "branch", "none", 0, "%r1", "%rd1 %r2"),
+    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2}, %rd1, %rd2, %p1, 1, 1, 0, 0;", "matrix", "none", 0,
+     "%f1 %f2", "%f1 %f2 %rd1 %rd2 %p1"),
+    ("vmad.s32.s32.s32 %r1, %r2, -%r3, %r4;", "int", "none", 0, "%r1", "%r2 %r3 %r4"),
+    ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [%rd1, {%f5, %f6}];", "texture", "texture", 16,
+     "%f1 %f2 %f3 %f4 %p1", "%rd1 %f5 %f6"),
     ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", "matrix", "none", 0, "%f1",
      "%r1 %r2 %f1"),
 ]  # fmt: skip
@@ -66,9 +72,9 @@ def test_vector_registers_are_their_components(kernel) -> None:
 
 
 def test_an_unknown_opcode_is_kept_and_named_when_its_meaning_is_needed(kernel) -> None:
-    function = kernel("wgmma.fence.sync.aligned %r1, [%rd1]; ret;")
-    assert function.body[0].text == "wgmma.fence.sync.aligned %r1, [%rd1];"
-    with pytest.raises(UserError, match=r"^line 12: opcode 'wgmma.fence.sync.aligned' of function 'k' is not one that"):
+    function = kernel("warpfold.sync.aligned %r1, [%rd1]; ret;")
+    assert function.body[0].text == "warpfold.sync.aligned %r1, [%rd1];"
+    with pytest.raises(UserError, match=r"^line 12: opcode 'warpfold.sync.aligned' of function 'k' is not one that"):
         describe(function.body[0], function)
 
 
@@ -76,7 +82,7 @@ def test_the_table_uses_the_vocabulary_of_traces() -> None:
     for opcode, (roles, operation_class) in TABLE.items():
         assert operation_class in (*OPERATION_CLASSES, ARITHMETIC), opcode
         words = roles.split()
-        assert all(word.lstrip("?") in "dsDSruPpqXxatl" and len(word.lstrip("?")) == 1 for word in words), opcode
+        assert all(word.lstrip("?") in "dsDSruPpqXxatlm" and len(word.lstrip("?")) == 1 for word in words), opcode
         optional = [word.startswith("?") for word in words]
         assert optional == sorted(optional), f"{opcode}: what may be left out stands last"
 
