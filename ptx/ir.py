@@ -220,7 +220,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One ``.ptx`` file.
+    """One ``.ptx`` file, or one listing of SASS (``version`` is then 0.0 and ``target`` the architecture, if known).
 
     ``aliases`` maps the names of ``.alias`` to the function each stands for, which ``functions`` has under both names.
     ``registers`` are those declared outside functions (before PTX 3.1 only). ``annotations`` are the ``.file``,
@@ -238,3 +238,4 @@ class Module:
     registers: dict[str, str] = field(default_factory=dict)
     annotations: tuple[Annotation, ...] = ()
     remarks: tuple[tuple[Position, str], ...] = ()
+    language: str = "ptx"  # or "sass"
