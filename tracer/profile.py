@@ -10,13 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from formats.trace import OPERATION_CLASSES
+from ptx.pointers import Object
 from ptx.program import Program
 from ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations
 from tracer.driver import ComputeLaunch
 from tracer.driver_link import link_launch
+from tracer.launch_build import check_choice
 from tracer.memory import DeviceMemory
+from tracer.profile_slice import SliceCache
 from tracer.profile_visits import VisitCounter, VisitCounts
 from tracer.run import entry_of, run_compute_launch
+
+METHODS = ("slice", "full")
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,31 @@ class Profile:
     visits: VisitCounts
 
 
-def profile_launch(launch: ComputeLaunch, progress: bool = True) -> Profile:
-    """Profile one launch by executing all of it; memory is then as the launch leaves it.
+def profile_launch(
+    launch: ComputeLaunch,
+    method: str = "slice",
+    progress: bool = True,
+    results: frozenset[Object] = frozenset(),
+    cache: SliceCache | None = None,
+) -> Profile:
+    """Profile one launch; both methods give the same counts.
 
-    Raises ``UserError`` as ``run_compute_launch`` does.
+    method   ``slice``: only the instructions that decide where threads go are executed, for all threads; memory then
+             holds what those need of it. ``full``: everything is; memory is then as the launch leaves it.
+    results  of ``slice``: objects whose contents must be right afterwards (``tracer.profile_slice.needed_by_later``).
+
+    Raises ``UserError`` as ``run_compute_launch`` does; ``slice`` does not see an illegal address, or an opcode that
+    the executor lacks, in an instruction that it leaves out.
     """
+    check_choice(method, METHODS, "method")
     start = time.perf_counter()
     program = launch_program(launch)
-    counts = count_launch(launch, program, progress)
-    every = np.ones(sum(len(f.body) for f in program.functions), bool)
-    return make_profile(launch, program, counts, every, time.perf_counter() - start)
+    executed, chosen = np.ones(sum(len(f.body) for f in program.functions), bool), launch
+    if method == "slice":
+        cut, chosen = (cache or SliceCache()).find(launch, program, results)
+        executed = cut.kept
+    counts = count_launch(chosen, program, progress)
+    return make_profile(launch, program, counts, executed, time.perf_counter() - start)
 
 
 def launch_program(launch: ComputeLaunch) -> Program:

@@ -138,7 +138,7 @@ def test_counts_do_not_depend_on_the_buffers(name: str, monkeypatch: pytest.Monk
 
 
 def test_a_profile_adds_up() -> None:
-    profile = profile_launch(launch_of("barriers"), progress=False)
+    profile = profile_launch(launch_of("barriers"), "full", progress=False)
     rounds = 90
     assert (profile.ctas, profile.threads, profile.warps) == (7, 700, 28)
     assert profile.static_instructions == 13

@@ -1,0 +1,183 @@
+"""The targets of all values of a program, by repeating the rules of ``ptx.pointers`` until nothing changes."""
+
+from dataclasses import dataclass, field
+
+from ptx.call_graph import CallSite, Place, call_sites, passed, returned
+from ptx.ir import Address, Function, Module, Operand, Register, Symbol
+from ptx.memory_use import Use, memory_uses
+from ptx.opcodes import describe
+from ptx.pointers import NUMBER, UNKNOWN, Arguments, Location, Object, Scope, Target, merged
+from ptx.program import Program
+from ptx.ssa import ENTRY, PHI, Ssa, build_ssa
+
+Values = list["Target | None"]
+
+
+@dataclass
+class PointsTo:
+    """What everything in a program points into.
+
+    ssa        per function.
+    targets    per function and value; None for a value that nothing defines.
+    variables  of the ``.param`` variables that pass values between functions.
+    """
+
+    program: Program
+    ssa: list[Ssa]
+    sites: list[CallSite]
+    scopes: list[Scope]
+    targets: list[Values]
+    variables: dict[Place, "Target | None"] = field(default_factory=dict)
+
+    def uses(self, number: int, index: int) -> list[tuple[Use, Location]]:
+        """The memory accesses of instruction ``index`` of function ``number``, and where they can go."""
+        function = self.program.functions[number]
+        values = self.read_by(number, index)
+        return [(use, self.scopes[number].location(use, values)) for use in memory_uses(function.body[index], function)]
+
+    def read_by(self, number: int, index: int) -> "dict[str, Target | None]":
+        """The targets of the registers that an instruction reads."""
+        return {name: self.targets[number][value] for name, value in self.ssa[number].reads[index].items()}
+
+
+def points_to(program: Program, arguments: Arguments) -> PointsTo:
+    """Analyse the functions of a launch. ``arguments`` says what the kernel's parameters point into."""
+    ssa = [build_ssa(function, cfg) for function, cfg in zip(program.functions, program.cfgs, strict=True)]
+    pairs = zip(program.modules, program.functions, strict=True)
+    scopes = [Scope(_variables(m, f), arguments, m.address_size // 8) for m, f in pairs]
+    made = PointsTo(program, ssa, call_sites(program), scopes, [[None] * len(each.definition) for each in ssa])
+    _enter(made)
+    while _step(made):
+        pass
+    return made
+
+
+def _variables(module: Module, function: Function) -> dict[str, Object]:
+    """What each name that an address can be made from stands for."""
+    found: dict[str, Object] = {}
+    for variable in (*module.variables.values(), *function.variables.values()):
+        name = variable.name
+        if variable.space == "shared" and (variable.linkage == "extern" or not variable.bytes):
+            name = ""  # all unsized ones lie at the same place
+        elif variable.space in ("local", "param"):
+            name = f"{function.name}:{name}"
+        found[variable.name] = ("variable", variable.space, name)
+    for parameter in (*function.parameters, *function.returns):
+        kind = "parameter" if function.is_entry else "variable"
+        found[parameter.name] = (kind, "param", parameter.name)
+    return found
+
+
+def _enter(made: PointsTo) -> None:
+    """Registers without a value at the entry hold no pointer, those of an argument what is passed."""
+    for number, ssa in enumerate(made.ssa):
+        formals = {variable.name for variable in made.program.functions[number].parameters}
+        for value, (kind, _, register) in enumerate(ssa.definition):
+            if kind == ENTRY and register not in formals:
+                made.targets[number][value] = NUMBER
+
+
+def _step(made: PointsTo) -> bool:
+    """Apply every rule once; whether anything changed."""
+    changed = _pass_values(made)
+    for number, ssa in enumerate(made.ssa):
+        targets = made.targets[number]
+        for phi in ssa.phis:
+            found: Target | None = None
+            for argument in phi.arguments:
+                found = merged(found, targets[argument])
+            changed |= _set(targets, phi.value, found)
+        for value, (kind, where, register) in enumerate(ssa.definition):
+            if kind == ENTRY and (number, register) in made.variables:
+                changed |= _set(targets, value, made.variables[number, register])
+            elif kind not in (ENTRY, PHI):
+                changed |= _set(targets, value, _defined(made, number, where, register))
+    return changed
+
+
+def _set(targets: Values, value: int, found: "Target | None") -> bool:
+    if targets[value] == found or found is None:
+        return False
+    targets[value] = found
+    return True
+
+
+def _defined(made: PointsTo, number: int, index: int, register: str) -> "Target | None":
+    """What an instruction leaves in a register."""
+    function = made.program.functions[number]
+    i = function.body[index]
+    values = made.read_by(number, index)
+    if i.call is not None:
+        found = _returned(made, number, index, register)
+    elif _private_variable(made, number, i.operands[1] if len(i.operands) > 1 else None) is not None:
+        place = _private_variable(made, number, i.operands[1])
+        assert place is not None
+        found = made.variables.get(place)
+    else:
+        found = made.scopes[number].result(i, describe(i, function).type, values)
+    if i.guard is not None:
+        found = merged(found, values.get(register))
+    return found
+
+
+def _returned(made: PointsTo, number: int, index: int, register: str) -> "Target | None":
+    site = next(s for s in made.sites if (s.caller, s.index) == (number, index))
+    if not site.callees:
+        return UNKNOWN
+    found: Target | None = None
+    for operand, place in returned(made.program, site):
+        if isinstance(operand, Register) and operand.name == register:
+            found = merged(found, made.variables.get(place))
+    return found
+
+
+def _private_variable(made: PointsTo, number: int, operand: Operand | None) -> Place | None:
+    """The ``.param`` variable of a function that ``[name + offset]`` names; not a parameter of a kernel."""
+    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        found = made.scopes[number].variables.get(operand.base.name)
+        if found is not None and found[:2] == ("variable", "param"):
+            return number, operand.base.name
+    return None
+
+
+def _pass_values(made: PointsTo) -> bool:
+    """Into ``.param`` variables: what is stored there, passed to a function, or returned by one."""
+    changed = False
+    for number, function in enumerate(made.program.functions):
+        for index, i in enumerate(function.body):
+            place = _private_variable(made, number, i.operands[0] if i.operands else None)
+            if place is not None and i.opcode == "st":
+                stored = made.scopes[number].value(i.operands[1], made.read_by(number, index))
+                changed |= _join(made, place, stored)
+            if i.opcode == "ret":
+                for name, value in made.ssa[number].reads[index].items():
+                    changed |= _join(made, (number, name), made.targets[number][value])
+    for site in made.sites:
+        for operand, place in passed(made.program, site):
+            changed |= _join(made, place, _operand_target(made, site, operand))
+        if not site.callees:
+            for operand in site.call.results:
+                if isinstance(operand, Symbol):
+                    changed |= _join(made, (site.caller, operand.name), UNKNOWN)
+        for operand, place in returned(made.program, site):
+            if isinstance(operand, Symbol):
+                changed |= _join(made, (site.caller, operand.name), made.variables.get(place))
+    return changed
+
+
+def _operand_target(made: PointsTo, site: CallSite, operand: Operand) -> "Target | None":
+    if isinstance(operand, Symbol) and (site.caller, operand.name) in made.variables:
+        return made.variables[site.caller, operand.name]
+    if isinstance(operand, Symbol) and made.scopes[site.caller].variables.get(operand.name, ("",))[:2] == (
+        "variable", "param",
+    ):  # fmt: skip
+        return None
+    return made.scopes[site.caller].value(operand, made.read_by(site.caller, site.index))
+
+
+def _join(made: PointsTo, place: Place, found: "Target | None") -> bool:
+    joined = merged(made.variables.get(place), found)
+    if joined is None or joined == made.variables.get(place):
+        return False
+    made.variables[place] = joined
+    return True

@@ -1,0 +1,56 @@
+"""A program without the instructions that a slice leaves out, whose blocks are still those of the whole program."""
+
+import hashlib
+from dataclasses import replace
+
+from ptx.cfg import Cfg, build, ends_block
+from ptx.ir import Function, Instruction, Module, Symbol
+from ptx.slice import Slice
+
+_LABEL = "%slice.{}"
+
+
+def reduced_module(cut: Slice) -> Module:
+    """The module of a launch with every function of the launch reduced to its slice.
+
+    Block ``b`` of a function is block ``b`` of the reduced one and leads to the same blocks, so that visits of one are
+    visits of the other. Its text has a last line that names the slice, so that compiled code is kept apart.
+    """
+    program = cut.program
+    module = program.modules[0]
+    functions = dict(module.functions)
+    for function, cfg, base in zip(program.functions, program.cfgs, program.instruction_base, strict=True):
+        kept = cut.kept[base : base + len(function.body)].tolist()
+        made = _reduced(function, cfg, kept)
+        same = [(block.successors, block.leaves) for block in build(made).blocks]
+        assert same == [(block.successors, block.leaves) for block in cfg.blocks], function.name
+        functions[function.name] = made
+    name = hashlib.sha256(cut.kept.tobytes()).hexdigest()
+    return replace(module, functions=functions, source_lines=(*module.source_lines, f"// slice {name}"))
+
+
+def _reduced(function: Function, cfg: Cfg, kept: list[bool]) -> Function:
+    body: list[Instruction] = []
+    moved: dict[int, int] = {}  # index of an instruction -> where it, or what follows it, is now
+    labels: dict[str, int] = {}
+    for number, block in enumerate(cfg.blocks):
+        start = len(body)
+        labels[_LABEL.format(number)] = start
+        for index in range(block.first, block.first + block.count):
+            moved[index] = len(body)
+            if kept[index]:
+                body.append(function.body[index])
+        last = function.body[block.first + block.count - 1]
+        if ends_block(last) and not kept[block.first + block.count - 1] and number + 1 < len(cfg.blocks):
+            body.append(_made(last, "bra", (), _LABEL.format(number + 1)))
+        elif len(body) == start:
+            body.append(_made(last, "membar", ("cta",)))
+    moved[len(function.body)] = len(body)
+    labels |= {label: moved[index] for label, index in function.labels.items()}
+    return replace(function, body=tuple(body), labels=labels)
+
+
+def _made(at: Instruction, opcode: str, modifiers: tuple[str, ...], label: str | None = None) -> Instruction:
+    """An instruction that stands for one that was left out: one that computes nothing, or goes on to a block."""
+    operands = () if label is None else (Symbol(label),)
+    return Instruction(opcode, modifiers, operands, None, at.position, " ".join((opcode, *modifiers, label or "")))
