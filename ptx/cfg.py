@@ -1,7 +1,7 @@
 """Basic blocks, the control-flow graph of a function, and where diverged lanes meet again.
 
 A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones, too), at a CTA barrier,
-after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
+or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
 """
 
 from dataclasses import dataclass
@@ -84,7 +84,14 @@ def ends_block(instruction: Instruction) -> bool:
         return True
     if opcode in _BARRIERS:
         return instruction.modifiers[:1] != ("warp",)
+    if opcode == "nanosleep" or waits(instruction):
+        return True
     return instruction.call is not None and runs_other_code(instruction)
+
+
+def waits(instruction: Instruction) -> bool:
+    """Whether an instruction asks if a phase of an mbarrier is complete; other warps run when it is not."""
+    return instruction.opcode == "mbarrier" and instruction.modifiers[:1] in (("test_wait",), ("try_wait",))
 
 
 def runs_other_code(instruction: Instruction) -> bool:

@@ -4,9 +4,12 @@ import numpy as np
 
 from tracer.compiled import compiled, entry_point
 from tracer.driver_calls import borrowed, call_program
-from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE
+from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE, YIELD
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
 from tracer.driver_warp import (
+    BARRIER_ARRIVED,
+    BARRIER_LANES,
+    BARRIER_TRUE,
     ITEM_FUNCTION,
     ITEM_START,
     RUN,
@@ -20,13 +23,16 @@ from tracer.driver_warp import (
 
 # int64 words of a launch's progress
 (
-    NEXT_CTA, LAST_CTA, IN_CTA, NEXT_WARP, ENTRY, SBT_DATA, THREADS, FIRST_WARP, IS_IMAGE, WIDTH,
-) = range(10)  # fmt: skip
-PROGRESS_WORDS = 10
+    NEXT_CTA, LAST_CTA, IN_CTA, NEXT_WARP, ENTRY, SBT_DATA, THREADS, FIRST_WARP, IS_IMAGE, WIDTH, IDLE_ROUNDS,
+) = range(11)  # fmt: skip
+PROGRESS_WORDS = 11
+MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only waited for others
 
 # int64 words per warp of the running CTA
-WARP_VISITS, WARP_STATE, WARP_BARRIER, WARP_COUNT, WARP_MASK = range(5)
-WARP_WORDS = 5
+(
+    WARP_VISITS, WARP_STATE, WARP_BARRIER, WARP_COUNT, WARP_MASK, WARP_TRUE, WARP_LANES, WARP_INSTRUCTION,
+) = range(8)  # fmt: skip
+WARP_WORDS = 8
 STATE_READY, STATE_WAITING, STATE_ENDED = 0, 1, 2
 
 # int64 words of a run: a warp, and where its rows end in the buffers (they begin where the run before ends)
@@ -44,6 +50,8 @@ M_WARP_IN_CTA = MACHINE["warp_in_cta"]
 M_FIRST_THREAD = MACHINE["first_thread"]
 M_SUSPEND_BARRIER = MACHINE["suspend_barrier"]
 M_SUSPEND_COUNT = MACHINE["suspend_count"]
+M_SUSPEND_INSTRUCTION = MACHINE["suspend_instruction"]
+M_BARRIER_TRUE, M_BARRIER_LANES = MACHINE["barrier_true"], MACHINE["barrier_lanes"]
 
 
 @entry_point
@@ -54,6 +62,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
     w.machine[CTAID_Y] = cta // w.machine[NCTAID_X] % w.machine[NCTAID_Y]
     w.machine[CTAID_Z] = cta // (w.machine[NCTAID_X] * w.machine[NCTAID_Y])
     shared[:] = 0
+    w.barriers[:] = 0
     for warp in range(warps.shape[0]):
         left = progress[THREADS] - 32 * warp
         if progress[IS_IMAGE]:
@@ -75,6 +84,7 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
         return FULL
     m[M_TID] = tids[warp].ctypes.data
     m[M_WARP_IN_CTA] = warp
+    m[M_BARRIER_TRUE], m[M_BARRIER_LANES] = warps[warp, WARP_TRUE], warps[warp, WARP_LANES]
     m[M_FIRST_THREAD] = progress[NEXT_CTA] * progress[THREADS] + 32 * warp
     m[VISIT_ORIGIN] = m[VISIT_NEXT] - 8 * warps[warp, WARP_VISITS]
     return RUN
@@ -105,40 +115,57 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
         warp[WARP_STATE] = STATE_WAITING
         warp[WARP_BARRIER] = w.machine[M_SUSPEND_BARRIER]
         warp[WARP_COUNT] = w.machine[M_SUSPEND_COUNT]
-    else:
+        warp[WARP_INSTRUCTION] = w.machine[M_SUSPEND_INSTRUCTION]
+    elif code != YIELD:
         return code
+    if code != YIELD:
+        progress[IDLE_ROUNDS] = 0
     progress[NEXT_WARP] += 1
     return RUN
 
 
 @entry_point
-def end_round(progress: np.ndarray, warps: np.ndarray) -> int:
+def end_round(w: Warps, progress: np.ndarray, warps: np.ndarray) -> int:
     """After all warps had their turn: open the barriers that are complete, end the CTA when no warp is left.
 
-    A barrier waits for the threads it names, or for all warps that have not ended. DEADLOCK when none can open.
+    A barrier waits for the threads it names, or for all warps that have not ended. DEADLOCK when none can open, or
+    when warps have only waited for each other for many rounds.
     """
     progress[NEXT_WARP] = 0
-    left = 0
+    left, ready = 0, 0
     for warp in range(warps.shape[0]):
         left += warps[warp, WARP_STATE] != STATE_ENDED
+        ready += warps[warp, WARP_STATE] == STATE_READY
     if left == 0:
         progress[IN_CTA] = 0
         progress[NEXT_CTA] += 1
         return RUN
     opened = False
     for warp in range(warps.shape[0]):
-        if warps[warp, WARP_STATE] != STATE_WAITING:
-            continue
-        barrier, count = warps[warp, WARP_BARRIER], warps[warp, WARP_COUNT]
-        arrived = 0
-        for other in range(warps.shape[0]):
-            arrived += warps[other, WARP_STATE] == STATE_WAITING and warps[other, WARP_BARRIER] == barrier
-        if arrived >= (left if count == 0 else (count + 31) // 32):
-            for other in range(warps.shape[0]):
-                if warps[other, WARP_STATE] == STATE_WAITING and warps[other, WARP_BARRIER] == barrier:
-                    warps[other, WARP_STATE] = STATE_READY
+        if warps[warp, WARP_STATE] == STATE_WAITING and _is_complete(w, warps[warp], left):
+            _open(w, warps, warps[warp, WARP_BARRIER])
             opened = True
-    return RUN if opened else DEADLOCK
+    progress[IDLE_ROUNDS] = 0 if opened else progress[IDLE_ROUNDS] + 1
+    return RUN if opened or (ready and progress[IDLE_ROUNDS] < MOST_IDLE_ROUNDS) else DEADLOCK
+
+
+@compiled
+def _is_complete(w: Warps, warp: np.ndarray, left: int) -> bool:
+    """Whether enough threads have arrived where a warp waits; counts are rounded up to whole warps."""
+    count = warp[WARP_COUNT]
+    wanted = left if count == 0 else (count + 31) // 32
+    return w.barriers[warp[WARP_BARRIER], BARRIER_ARRIVED] >= 32 * wanted
+
+
+@compiled
+def _open(w: Warps, warps: np.ndarray, number: int) -> None:
+    """Let the warps that wait at a barrier go on, with what it has found."""
+    barrier = w.barriers[number]
+    for warp in range(warps.shape[0]):
+        if warps[warp, WARP_STATE] == STATE_WAITING and warps[warp, WARP_BARRIER] == number:
+            warps[warp, WARP_STATE] = STATE_READY
+            warps[warp, WARP_TRUE], warps[warp, WARP_LANES] = barrier[BARRIER_TRUE], barrier[BARRIER_LANES]
+    barrier[:] = 0
 
 
 @compiled
@@ -180,7 +207,7 @@ def run_ctas(
                 code = note_stop(w, progress, warps, code)
             if code != RUN:
                 return code
-        code = end_round(progress, warps)
+        code = end_round(w, progress, warps)
         if code != RUN:
             return code
     return LAUNCH_DONE

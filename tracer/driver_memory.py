@@ -7,8 +7,8 @@ import numpy as np
 
 from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
-from tracer.driver_state import MACHINE, MACHINE_WORDS, REPORT_ROWS
-from tracer.driver_warp import ITEM_WORDS, V_SBT, Warps
+from tracer.driver_state import BARRIERS, MACHINE, MACHINE_WORDS, REPORT_ROWS
+from tracer.driver_warp import BARRIER_WORDS, ITEM_WORDS, V_SBT, Warps
 from tracer.frame import FIELD_COUNT, LANES
 from tracer.jit import MachineCode
 from tracer.lower_layout import align_up, signature_of
@@ -138,6 +138,7 @@ def make_warps(
         items=np.zeros((shape.warps, items, ITEM_WORDS), np.int64),
         depth=np.zeros(shape.warps, np.int64),
         views=np.zeros((items, V_SBT + LANES), np.int64),
+        barriers=np.zeros((BARRIERS, BARRIER_WORDS), np.int64),
         frames=_aligned((depth, FIELD_COUNT, LANES), np.uint32),
         report=_aligned((REPORT_ROWS, LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),

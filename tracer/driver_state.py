@@ -25,8 +25,10 @@ MACHINE = _numbered(
     # record buffers: next free place and limit, host pointers; visit_origin is where the warp's visit 0 would lie
     "visit_next visit_limit visit_origin access_next access_limit address_next address_limit "
     # why machine code returned
-    "suspend_instruction suspend_mask suspend_function suspend_signature suspend_barrier suspend_count error_lane "
-    "error_address "
+    "suspend_instruction suspend_mask suspend_function suspend_signature suspend_barrier suspend_count suspend_true "
+    "suspend_lanes error_lane error_address "
+    # what the barrier that the warp waited at has found: threads with a true predicate, threads
+    "barrier_true barrier_lanes "
     # functions by address: pointer to int32 numbers, and how many there are
     "functions function_count "
     # image launches: pointers to bool[height][width], instance tables, the view of the program, the next trace frame
@@ -49,8 +51,11 @@ VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
 # Why machine code returned; RETURNED: no lane of the activation is left.
 (
     RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
-    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE,
-) = range(17)  # fmt: skip
+    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE, ARRIVE, YIELD, BAD_BARRIER,
+) = range(20)  # fmt: skip
+
+BARRIERS = 17  # 16 that programs name, and the cluster's, which is the last
+CLUSTER_BARRIER = -1
 
 KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
 

@@ -12,8 +12,13 @@ from tracer.compiled import compiled, entry_point
 from tracer.driver_calls import borrowed
 from tracer.driver_state import (
     ACTIVATION,
+    ARRIVE,
+    BAD_BARRIER,
     BAD_SIGNATURE,
+    BARRIER,
+    BARRIERS,
     CALL,
+    CLUSTER_BARRIER,
     EXTERNAL,
     KIND_RAYGEN,
     MACHINE,
@@ -36,11 +41,16 @@ ITEM_WORDS = 10
 
 RUN, WARP_DONE = 100, 101
 
+# int64 words of a barrier: threads that have arrived, of them lanes with a true predicate, lanes that executed it
+BARRIER_ARRIVED, BARRIER_TRUE, BARRIER_LANES = 0, 1, 2
+BARRIER_WORDS = 3
+
 PC, RECONVERGENCE, MASK = ACTIVATION["pc"], ACTIVATION["reconvergence"], ACTIVATION["mask"]
 DEPTH, LIVE, LOCAL_OFFSET = ACTIVATION["depth"], ACTIVATION["live"], ACTIVATION["local_offset"]
 CALL_MASK, TODO_MASK, EXITED = ACTIVATION["call_mask"], ACTIVATION["todo_mask"], ACTIVATION["exited"]
 M_VIEW, M_NEXT_FRAME = MACHINE["view"], MACHINE["next_frame"]
 M_MASK, M_FUNCTION = MACHINE["suspend_mask"], MACHINE["suspend_function"]
+M_BARRIER, M_TRUE, M_LANES = MACHINE["suspend_barrier"], MACHINE["suspend_true"], MACHINE["suspend_lanes"]
 M_SIGNATURE = MACHINE["suspend_signature"]
 M_INSTRUCTION = MACHINE["suspend_instruction"]
 V_FRAME, V_HIT, V_T, V_KIND = VIEW["frame"], VIEW["hit_rows"], VIEW["t_row"], VIEW["kind"]
@@ -67,6 +77,7 @@ class Warps(NamedTuple):
     items: np.ndarray  # int64[warps, items, ITEM_WORDS]
     depth: np.ndarray  # int64[warps], items in use
     views: np.ndarray  # int64[items, V_SBT + 32]
+    barriers: np.ndarray  # int64[BARRIERS, BARRIER_WORDS], of the running CTA
     # trace calls
     frames: np.ndarray  # uint32[trace depth + 1, FIELD_COUNT, 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
@@ -98,6 +109,7 @@ def borrow(w: Warps) -> Warps:
         borrowed(w.items),
         borrowed(w.depth),
         borrowed(w.views),
+        borrowed(w.barriers),
         borrowed(w.frames),
         borrowed(w.report),
         borrowed(w.states),
@@ -201,6 +213,8 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
         if function >= w.words.shape[0]:
             return EXTERNAL
         return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM_VIEW])
+    if reason in (BARRIER, ARRIVE):
+        return _arrive(w, reason)
     if reason != TRACE and reason != REPORT:
         return reason
     frame = frame_depth(w, warp)
@@ -222,6 +236,19 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
                 w.frames[frame, COMMITTED_INSTANCE, lane] = 0xFFFFFFFF
                 w.frames[frame, F_VERDICT, lane] = 0
     return RUN
+
+
+@compiled
+def _arrive(w: Warps, reason: int) -> int:
+    """The warp, as a whole, arrives at a barrier; it goes on unless it has to wait."""
+    number = w.machine[M_BARRIER]
+    if number < CLUSTER_BARRIER or number >= BARRIERS - 1:
+        return BAD_BARRIER
+    barrier = w.barriers[number]
+    barrier[BARRIER_ARRIVED] += LANES
+    barrier[BARRIER_TRUE] += w.machine[M_TRUE]
+    barrier[BARRIER_LANES] += w.machine[M_LANES]
+    return RUN if reason == ARRIVE else reason
 
 
 @compiled

@@ -85,7 +85,7 @@ class Interpreter:
                     code = note_stop(w, progress, warps, code)
                 if code != RUN:
                     return code
-            code = end_round(progress, warps)
+            code = end_round(w, progress, warps)
             if code != RUN:
                 return code
         return LAUNCH_DONE

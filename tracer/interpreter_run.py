@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptx.cfg import waits
 from ptx.ir import Instruction
 from ptx.optix import INTRINSICS
 from tracer import (
+    interpreter_barrier,
     interpreter_calls,
     interpreter_extended,
     interpreter_float,
@@ -16,7 +18,6 @@ from tracer import (
 )
 from tracer.driver_link import LinkedLaunch
 from tracer.driver_state import (
-    BARRIER,
     CALL,
     FULL,
     LANES,
@@ -26,6 +27,7 @@ from tracer.driver_state import (
     RETURNED,
     TRACE,
     TRAPPED,
+    YIELD,
 )  # fmt: skip
 from tracer.driver_warp import CALL_MASK, EXITED
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
@@ -116,7 +118,7 @@ class Run(Flow):
             return getattr(i.call.target, "name", "") not in GETTERS
         if i.opcode in ("bar", "barrier"):
             return i.modifiers[:1] != ("warp",)
-        return i.opcode in ("bra", "brx", "ret", "exit", "trap")
+        return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
 
     def _straight(self, i: Instruction) -> None:
         owner, w = self.owner, self.w
@@ -151,10 +153,18 @@ class Run(Flow):
         elif i.opcode == "trap":
             return self._stop(TRAPPED, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
-            values = [int(self.w.read(operand, "u32")[0]) for operand in i.operands] + [0]
-            self._set("suspend_barrier", values[0])
-            self._set("suspend_count", values[1] if len(i.operands) > 1 else 0)
-            return self._stop(BARRIER, i, self.mask, after)
+            if "cluster" in i.modifiers and "wait" not in i.modifiers:
+                self.go(after)
+                return None
+            return self._stop(interpreter_barrier.arrive(self.w, i), i, taken, after)
+        elif i.opcode == "nanosleep":
+            return self._stop(YIELD, i, taken, after)
+        elif waits(i):
+            self._straight(i)
+            if (self.w.read(i.operands[0], "pred") | ~lanes).all():
+                self.go(after)
+                return None
+            return self._stop(YIELD, i, taken, after)
         else:
             assert i.call is not None
             return self._call(i, getattr(i.call.target, "name", ""), taken, after)
@@ -218,7 +228,8 @@ class Run(Flow):
         w.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
         name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
-            pass
+            if i.opcode in ("bar", "barrier"):
+                interpreter_barrier.take_result(w, i)
         elif name.startswith("_optix_trace"):
             assert trace is not None
             for index, target in enumerate(i.call.results):

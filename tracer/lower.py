@@ -6,7 +6,7 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from dataclasses import dataclass
 
-from ptx.cfg import Cfg, branch_labels
+from ptx.cfg import Cfg, branch_labels, waits
 from ptx.ir import Function, Instruction, Module, Symbol
 from ptx.optix import INTRINSICS
 from tracer import (
@@ -30,6 +30,7 @@ from tracer.driver_state import (
     STACK_ENTRY_BYTES,
 )
 from tracer.driver_variables import own_names
+from tracer.lower_barrier import lower_barrier, lower_pause, lower_wait
 from tracer.lower_calls import lower_call
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
@@ -239,7 +240,13 @@ class _FunctionLowering:
         e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
             e.spill(live)
-            control.barrier(i, after)
+            lower_barrier(control, i, live, after)
+        elif i.opcode == "nanosleep":
+            e.spill(live)
+            lower_pause(control, i, after)
+        elif waits(i):
+            self._straight(position, i)
+            lower_wait(control, i, live, after)
         elif i.opcode in ("bra", "brx"):
             e.spill(live)
             targets = tuple(self._block_of(label) for label in branch_labels(i, self.linked.function))

@@ -5,9 +5,8 @@ both wait at the branch's immediate post-dominator. A uniform branch jumps, whic
 one empty side. Stack entries are int32 block, int32 reconvergence block, int32 mask.
 """
 
-from ptx.ir import Immediate, Instruction
+from ptx.ir import Instruction
 from tracer.driver_state import (
-    BARRIER,
     REPORT,
     REPORT_ANSWER,
     ROW_BYTES,
@@ -203,23 +202,6 @@ class Control:
         bits = e.op(f"trunc i64 {e.op(f'load i64, ptr {called}')} to i32")
         e.values["lanes"] = e.op(f"bitcast i32 {bits} to <32 x i1>")
         e.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
-
-    def barrier(self, i: Instruction, after: int | None) -> None:
-        """``bar.sync``, ``barrier.sync``: the warp waits for the others of its CTA."""
-        e = self.e
-        words = [m for m in i.modifiers if m not in ("cta", "aligned")]
-        if words != ["sync"] or i.guard is not None:
-            raise e.unknown()
-        for name, operand in zip(("suspend_barrier", "suspend_count"), i.operands, strict=False):
-            value = e.op(f"extractelement <32 x i32> {e.read(operand, 'u32')}, i64 0")
-            if not isinstance(operand, Immediate):
-                raise e.unknown(f"{i.full_opcode} with a register")
-            e.put_machine(name, e.op(f"zext i32 {value} to i64"))
-        if len(i.operands) < 2:
-            e.put_machine("suspend_count", "0")
-        e.put_machine("suspend_instruction", str(e.instruction_id))
-        self.suspend(BARRIER, after)
-        self.go(after)
 
     def trace(self, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
         """A trace call: ray and payload into the next frame, results out of it."""

@@ -26,24 +26,15 @@ from tracer.driver_cta import (
     run_ctas,
 )  # fmt: skip
 from tracer.driver_external import external_arguments, write_external_results
-from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch, check_opcodes, image_chain, link_launch
+from tracer.driver_link import LinkedLaunch, check_opcodes, image_chain, link_launch
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
-    BAD_CALL,
-    BAD_HANDLE,
-    BAD_SIGNATURE,
-    DEADLOCK,
     EXTERNAL,
     FULL,
-    ILLEGAL_ADDRESS,
     LANES,
-    LONG_STRETCH,
     MACHINE,
-    OUTSIDE_SURFACE,
-    STACK_OVERFLOW,
-    TRACE_DEPTH,
-    TRAPPED,
 )  # fmt: skip
+from tracer.failures import failure, place_of
 from tracer.interpreter import Interpreter, interpret_ctas
 from tracer.jit import compile_program
 from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
@@ -218,7 +209,7 @@ def _loop(
             elif code == EXTERNAL:
                 _serve(linked, shape, state, interpret, int(steps[NEXT_WARP]))
             elif code != LAUNCH_DONE:
-                raise _failure(linked, shape, machine, code)
+                raise failure(linked, shape, state, steps, warps, code)
     recorder.drain(machine, np.iinfo(np.int64).max)
 
 
@@ -229,42 +220,10 @@ def _serve(linked: LinkedLaunch, shape: Shape, state: LaunchState, interpret: In
     mask = int(machine[MACHINE["suspend_mask"]])
     lanes = [lane for lane in range(LANES) if mask >> lane & 1]
     waiting = interpret.outgoing(warp) if interpret else external_arguments(state, warp, function)
-    call = ServiceCall(state.memory, lanes, waiting, _place(linked, shape, machine))
+    call = ServiceCall(state.memory, lanes, waiting, place_of(linked, shape, machine))
     results = run_service(function.name, call, [v.bytes for v in function.returns])
     if interpret:
         interpret.resume(warp, results)
     else:
         write_external_results(state, warp, function, results)
     machine[MACHINE["arena_bytes"]] = state.memory.used_bytes
-
-
-def _place(linked: LinkedLaunch, shape: Shape, machine: np.ndarray) -> str:
-    """Where a launch stopped."""
-    owner, index = linked.at(int(machine[MACHINE["suspend_instruction"]]))
-    instruction = owner.function.body[index]
-    return f"{shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
-
-
-def _failure(linked: LinkedLaunch, shape: Shape, machine: np.ndarray, code: int) -> UserError:
-    """The error for a code that ends a launch."""
-    place = _place(linked, shape, machine)
-    lane, address = int(machine[MACHINE["error_lane"]]), int(machine[MACHINE["error_address"]])
-    what = {
-        ILLEGAL_ADDRESS: f"lane {lane} accesses {address % 2**64:#x}, which is not allocated or not aligned",
-        TRAPPED: f"lane {lane} stops the program",
-        BAD_CALL: f"lane {lane} calls {address % 2**64:#x}, which is not the address of a function of the launch",
-        BAD_SIGNATURE: "the function that is called has parameters or results of other sizes than the call says",
-        STACK_OVERFLOW: f"calls are nested too deep: more than {RECURSION_DEPTH} functions, or than local memory holds",
-        TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
-        DEADLOCK: "no warp of the CTA can go on: the barriers they wait at never open",
-        BAD_HANDLE: f"lane {lane} uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
-        OUTSIDE_SURFACE: f"lane {lane} accesses a place outside its surface: {address} along x",
-        LONG_STRETCH: f"lane {lane}: {_traversal_error(address) if code == LONG_STRETCH else ''}",
-    }[code]
-    return UserError(f"{place}: {what}")
-
-
-def _traversal_error(number: int) -> str:
-    from tracer.traversal import ERRORS  # only launches that trace need the traversal
-
-    return ERRORS[number]
