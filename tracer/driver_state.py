@@ -76,4 +76,5 @@ VISIT_BYTES = 8  # block id, active mask: uint32
 ACCESS_BYTES = 16  # instruction id, visit, lane mask, 0: uint32
 ADDRESS_BYTES = 8
 
-MOST_BLOCK_ACCESSES = 16384  # memory instructions of one basic block that the record buffers always have room for
+# What the record buffers have room for beyond their limits: all blocks of a part (``tracer.lower_flow``), once each
+MOST_PART_BLOCKS, MOST_PART_ACCESSES = 1024, 16384

@@ -21,19 +21,14 @@ from tracer import (
     lower_warp,
 )
 from tracer.driver_functions import Callee
-from tracer.driver_state import (
-    FULL,
-    MOST_BLOCK_ACCESSES,
-    RECORD_ALL,
-    RECORD_VISITS,
-    RETURNED,
-    STACK_ENTRY_BYTES,
-)
+from tracer.driver_state import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
 from tracer.driver_variables import own_names
 from tracer.lower_barrier import lower_barrier, lower_pause, lower_wait
 from tracer.lower_calls import lower_call
 from tracer.lower_control import Control
 from tracer.lower_emit import Emitter, type_names, unknown
+from tracer.lower_flow import Flow, control_flow
+from tracer.lower_frame import Entries, Frame, lower_parts
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
 
@@ -79,98 +74,75 @@ def lower_program(
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
-    texts = [_FunctionLowering(f, symbols, records).text() for f in functions]
+    texts = [_function(f, symbols, records) for f in functions]
     return "\n".join((*texts, ATTRIBUTES, PROFILE, ""))
 
 
-class _FunctionLowering:
-    def __init__(self, linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> None:
+def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> str:
+    """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
+    layout = linked.layout
+    flow, entries = control_flow(linked.cfg, layout.liveness.live_in, layout.returned), Entries()
+    parts = [_PartLowering(linked, symbols, records, flow, part, entries) for part in range(len(flow.parts))]
+    for part in parts:
+        part.blocks()
+    if len(parts) == 1:
+        return parts[0].text(f"f{linked.number}")
+    texts = [part.text(f"f{linked.number}.{number}") for number, part in enumerate(parts)]
+    return "\n".join((*texts, lower_parts(linked.number, flow, entries)))
+
+
+class _PartLowering:
+    def __init__(
+        self,
+        linked: LinkedFunction,
+        symbols: dict[tuple[str, str], int],
+        records: int,
+        flow: Flow,
+        part: int,
+        entries: Entries,
+    ) -> None:
         self.linked = linked
+        self.flow = flow
+        self.part = flow.parts[part]
+        self.live_out = linked.layout.liveness.live_out
         own = own_names(symbols, linked.module, linked.function)
         self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
-        self.control = Control(self.e, len(linked.cfg.blocks), linked.cfg.reconvergence)
+        self.frame = Frame(self.e, flow, part, entries, records == RECORD_ALL and self._accesses() > 0)
+        self.control = Control(self.e, self.frame, linked.cfg.reconvergence)
 
-    def text(self) -> str:
-        for index in range(len(self.linked.cfg.blocks)):
+    def _accesses(self) -> int:
+        """How many instructions of the part record an access, once each."""
+        blocks = self.linked.cfg.blocks
+        first, last = blocks[self.part.start], blocks[self.part.stop - 1]
+        body = self.linked.function.body[first.first : last.first + last.count]
+        accesses = sum(i.opcode in MEMORY for i in body)
+        if accesses > MOST_PART_ACCESSES:
+            raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
+        return accesses
+
+    def blocks(self) -> None:
+        """Lower the blocks, one after the other."""
+        for index in self.part:
             self._block(index)
+
+    def text(self, name: str) -> str:
+        """The whole function, its head first; all parts have to be lowered by then."""
         body = self.e.lines
         self.e.lines = []
-        self._frame()
-        return "\n".join((*self.e.lines, *body, "}"))
-
-    def _frame(self) -> None:
-        """Entry, dispatch, pop and leave."""
-        e = self.e
-        e.put(f"define i64 @f{self.linked.number}(ptr noalias %machine, ptr noalias %activation) #0 {{")
-        e.put("entry:")
-        e.put(f"%arena = inttoptr i64 {e.machine('host_offset')} to ptr")
-        e.put(f"%visit.origin = add i64 {e.machine('visit_origin')}, 0")
-        e.put(f"%stack = getelementptr i8, ptr %activation, i64 {self.linked.layout.stack_offset}")
-        for name in _STATE_32:
-            e.put(f"%{name} = alloca i32")
-            value = e.op(f"load i64, ptr {e.header(name)}")
-            e.put(f"store i32 {e.op(f'trunc i64 {value} to i32')}, ptr %{name}")
-        e.put("%depth = alloca i64")
-        depth = e.header("depth")
-        e.put(f"store i64 {e.op(f'load i64, ptr {depth}')}, ptr %depth")
-        e.put("%reason = alloca i64")
-        e.put("%visit.next = alloca i64")
-        e.put(f"store i64 {e.machine('visit_next')}, ptr %visit.next")
-        for name in ("access", "address"):
-            e.put(f"%{name}.next = alloca ptr")
-            start = e.machine(f"{name}_next")
-            e.put(f"store ptr {e.op(f'inttoptr i64 {start} to ptr')}, ptr %{name}.next")
-        for width in (16, 32, 64):
-            for part in ("0", "1", "2", "result"):
-                e.put(f"%lanes.{width}.{part} = alloca <32 x i{width}>, align 64")
-        e.put("%lanes.left = alloca i32")
-        nobody = e.op(f"icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
-        e.put(f"br i1 {nobody}, label %pop, label %dispatch")
-        self._dispatch()
-        self._leave()
-
-    def _dispatch(self) -> None:
-        e = self.e
-        blocks = [f"i32 {index}, label %b{index}" for index in range(len(self.linked.cfg.blocks))]
-        resumes = [f"i32 {len(blocks) + index}, label %{name}" for index, name in enumerate(self.control.resumes)]
-        e.put("dispatch:")
-        e.put(f"switch i32 {e.op('load i32, ptr %pc')}, label %nowhere [ {' '.join((*blocks, *resumes))} ]")
-        e.put("nowhere:")
-        e.put("unreachable")
-        e.put("pop:")
-        depth = e.op("load i64, ptr %depth")
-        e.put(f"br i1 {e.op(f'icmp eq i64 {depth}, 0')}, label %returned, label %next")
-        e.put("next:")
-        below = e.op(f"sub i64 {depth}, 1")
-        e.put(f"store i64 {below}, ptr %depth")
-        entry = e.op(f"getelementptr i8, ptr %stack, i64 {e.op(f'mul i64 {below}, {STACK_ENTRY_BYTES}')}")
-        e.put(f"store i32 {e.op(f'load i32, ptr {entry}')}, ptr %pc")
-        second = e.op(f"getelementptr i32, ptr {entry}, i64 1")
-        e.put(f"store i32 {e.op(f'load i32, ptr {second}')}, ptr %reconvergence")
-        third = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr {entry}, i64 2')}")
-        mask = e.op(f"and i32 {third}, {e.op('load i32, ptr %live')}")
-        e.put(f"store i32 {mask}, ptr %mask")
-        e.put(f"br i1 {e.op(f'icmp eq i32 {mask}, 0')}, label %pop, label %dispatch")
-        e.put("returned:")
-        e.put(f"store i64 {RETURNED}, ptr %reason")
-        e.put("br label %leave")
-
-    def _leave(self) -> None:
-        e = self.e
-        e.put("leave:")
-        for name in _STATE_32:
-            wide = e.op(f"zext i32 {e.op(f'load i32, ptr %{name}')} to i64")
-            e.put(f"store i64 {wide}, ptr {e.header(name)}")
-        e.put(f"store i64 {e.op('load i64, ptr %depth')}, ptr {e.header('depth')}")
-        e.put_machine("visit_next", e.op("load i64, ptr %visit.next"))
-        for name in ("access", "address"):
-            e.put_machine(f"{name}_next", e.op(f"ptrtoint ptr {e.op(f'load ptr, ptr %{name}.next')} to i64"))
-        e.put(f"ret i64 {e.op('load i64, ptr %reason')}")
+        self.frame.open(name)
+        self.frame.dispatch()
+        head = self.e.lines
+        self.e.lines = []
+        self.frame.close()
+        return "\n".join((*head, *body, *self.e.lines))
 
     def _block(self, index: int) -> None:
         e, block = self.e, self.linked.cfg.blocks[index]
         e.put(f"b{index}:")
-        self._room(index)
+        live_in, e.waiting = self.linked.layout.liveness.live_in[index], self.flow.waiting[index]
+        self.control.needed = self.live_out[index] | e.waiting
+        if index in self.flow.headers:
+            self.frame.room(index, live_in | e.waiting)
         visit = e.op("load i64, ptr %visit.next")
         mask = e.op("load i32, ptr %mask")
         if e.records >= RECORD_VISITS:
@@ -185,30 +157,6 @@ class _FunctionLowering:
         for position in range(block.first, last):
             self._straight(position, body[position])
         self._end(index, last, body[last])
-
-    def _room(self, index: int) -> None:
-        """Leave before the block when the record buffers have no room for one more."""
-        e = self.e
-        tests = [f"icmp ugt i64 {e.op('load i64, ptr %visit.next')}, {e.machine('visit_limit')}"]
-        block = self.linked.cfg.blocks[index]
-        body = self.linked.function.body[block.first : block.first + block.count]
-        accesses = sum(i.opcode in MEMORY for i in body)
-        if accesses > MOST_BLOCK_ACCESSES:
-            raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
-        if accesses and e.records == RECORD_ALL:
-            for name in ("access", "address"):
-                place = e.op(f"ptrtoint ptr {e.op(f'load ptr, ptr %{name}.next')} to i64")
-                tests.append(f"icmp ugt i64 {place}, {e.machine(f'{name}_limit')}")
-        test = e.op(tests[0])
-        for other in tests[1:]:
-            test = e.op(f"or i1 {test}, {e.op(other)}")
-        full, run = e.label(), e.label()
-        e.put(f"br i1 {e.op(f'xor i1 {test}, true')}, label %{run}, label %{full}, !prof !0")
-        e.put(f"{full}:")
-        e.put(f"store i32 {index}, ptr %pc")
-        e.put(f"store i64 {FULL}, ptr %reason")
-        e.put("br label %leave")
-        e.put(f"{run}:")
 
     def _straight(self, position: int, i: Instruction) -> None:
         """An instruction that control goes through."""
@@ -235,7 +183,7 @@ class _FunctionLowering:
     def _end(self, index: int, position: int, i: Instruction) -> None:
         """The last instruction of a block, and where control goes from there."""
         e, control = self.e, self.control
-        live = self.linked.layout.live_out[index]
+        live = self.live_out[index]
         after = index + 1 if index + 1 < len(self.linked.cfg.blocks) else None
         e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
@@ -267,7 +215,7 @@ class _FunctionLowering:
             e.spill(live)
             control.go(after)
 
-    def _call(self, name: str, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+    def _call(self, name: str, i: Instruction, live: int, after: int | None) -> None:
         e, control = self.e, self.control
         if TRACE.fullmatch(name):
             control.trace(i, live, after)
@@ -288,6 +236,3 @@ class _FunctionLowering:
 def _called(i: Instruction) -> str:
     """The function that a call names; an indirect call names none."""
     return i.call.target.name if i.call is not None and isinstance(i.call.target, Symbol) else ""
-
-
-_STATE_32 = ("pc", "reconvergence", "mask", "live")

@@ -9,7 +9,7 @@ SPELLINGS = frozenset(("sync", "arrive", "red", "popc", "and", "or", "u32", "pre
 CLUSTER_SPELLINGS = frozenset(("cluster", "arrive", "wait", "release", "relaxed", "acquire", "aligned"))
 
 
-def lower_barrier(control: Control, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+def lower_barrier(control: Control, i: Instruction, live: int, after: int | None) -> None:
     """bar and barrier: sync, arrive and red. The warp arrives as a whole, with the lanes that execute it."""
     e = control.e
     if "cluster" in i.modifiers:
@@ -20,7 +20,7 @@ def lower_barrier(control: Control, i: Instruction, live: tuple[str, ...], after
     operands = i.operands[1:-1] if kind == "red" else i.operands
     lanes = control.call_lanes(after)
     _suspend_words(e, operands, lanes, i.operands[-1] if kind == "red" else None)
-    control.suspend(ARRIVE if kind == "arrive" else BARRIER, after)
+    control.suspend(ARRIVE if kind == "arrive" else BARRIER)
     if kind == "red":
         control.returned_lanes(i)
         _write_result(e, i)
@@ -37,7 +37,7 @@ def _lower_cluster(control: Control, i: Instruction, after: int | None) -> None:
         lanes = control.call_lanes(after)
         _suspend_words(e, (), lanes, None)
         e.put_machine("suspend_barrier", str(CLUSTER_BARRIER))
-        control.suspend(BARRIER, after)
+        control.suspend(BARRIER)
     control.go(after)
 
 
@@ -80,11 +80,11 @@ def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
     if i.modifiers != ("u32",):
         raise control.e.unknown()
     control.call_lanes(after)
-    control.suspend(YIELD, after)
+    control.suspend(YIELD)
     control.go(after)
 
 
-def lower_wait(control: Control, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+def lower_wait(control: Control, i: Instruction, live: int, after: int | None) -> None:
     """After mbarrier.test_wait and try_wait: other warps run when the phase of some lane is not complete."""
     e = control.e
     done = e.read(i.operands[0], "pred")
@@ -97,5 +97,5 @@ def lower_wait(control: Control, i: Instruction, live: tuple[str, ...], after: i
     control.go(after)
     e.put(f"{wait}:")
     e.put_machine("suspend_instruction", str(e.instruction_id))
-    control.suspend(YIELD, after)
+    control.suspend(YIELD)
     control.go(after)

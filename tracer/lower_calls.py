@@ -17,9 +17,7 @@ PIECES = (8, 4, 2, 1)
 TARGET_BYTES = 8 * LANES
 
 
-def lower_call(
-    control: Control, i: Instruction, callee: Callee | None, live: tuple[str, ...], after: int | None
-) -> None:
+def lower_call(control: Control, i: Instruction, callee: Callee | None, live: int, after: int | None) -> None:
     """A ``call`` of a function by name (``callee``), or through a register."""
     e = control.e
     assert i.call is not None
@@ -31,7 +29,7 @@ def lower_call(
         _pass(e, operand, place, e.layout.bytes + place[0])
     e.put_machine("suspend_function", str(callee.number))
     e.put_machine("suspend_signature", "-1")
-    control.suspend(CALL, after)
+    control.suspend(CALL)
     _results(control, i, callee.signature, live)
     return control.go(after)
 
@@ -47,7 +45,7 @@ def prototype_of(e: Emitter, i: Instruction) -> Signature:
     return signature_of(function)
 
 
-def _indirect(control: Control, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+def _indirect(control: Control, i: Instruction, live: int, after: int | None) -> None:
     e = control.e
     assert i.call is not None
     signature = prototype_of(e, i)
@@ -71,7 +69,7 @@ def _indirect(control: Control, i: Instruction, live: tuple[str, ...], after: in
     size = signature.returns_start - ACTIVATION_HEADER_BYTES
     target, source = e.at(e.layout.bytes + ACTIVATION_HEADER_BYTES), e.at(e.layout.outgoing + TARGET_BYTES)
     e.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
-    control.suspend(CALL, after)
+    control.suspend(CALL)
     _results(control, i, signature, live)
     e.put(f"br label %{head}")
     e.put(f"{done}:")
@@ -144,7 +142,7 @@ def _pass(e: Emitter, operand: Operand, place: tuple[int, int], to: int) -> None
         raise e.unknown(f"a register for a parameter of {place[1]} bytes")
 
 
-def _results(control: Control, i: Instruction, signature: Signature, live: tuple[str, ...]) -> None:
+def _results(control: Control, i: Instruction, signature: Signature, live: int) -> None:
     """What a function returned, for the lanes that called it."""
     e = control.e
     assert i.call is not None

@@ -15,22 +15,24 @@ from tracer.driver_state import (
     TRAPPED,
 )  # fmt: skip
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
-from tracer.lower_emit import Emitter
+from tracer.lower_emit import ALL, Emitter
+from tracer.lower_frame import Frame
 from tracer.lower_optix import load_row, load_trace_results, store_report, store_row, store_trace, view_word
 
 
 class Control:
     """Writes the ends of a function's blocks.
 
-    ``meeting`` are the blocks at which some branch reconverges; ``resumes`` are the labels after suspensions.
+    ``meeting`` are the blocks at which some branch reconverges; ``needed`` are the registers, as bits, that are of use
+    after the block that is being lowered.
     """
 
-    def __init__(self, e: Emitter, block_count: int, reconvergence: tuple[int, ...]) -> None:
+    def __init__(self, e: Emitter, frame: Frame, reconvergence: tuple[int, ...]) -> None:
         self.e = e
-        self.block_count = block_count
+        self.frame = frame
         self.reconvergence = reconvergence
         self.meeting = set(reconvergence)
-        self.resumes: list[str] = []
+        self.needed = ALL
 
     def go(self, target: int | None) -> None:
         """Continue at a block with the current lanes; None: past the end of the text, where lanes end."""
@@ -40,9 +42,9 @@ class Control:
             e.put("br label %pop")
         elif target in self.meeting:
             waiting = e.op(f"icmp eq i32 {e.op('load i32, ptr %reconvergence')}, {target}")
-            e.put(f"br i1 {waiting}, label %pop, label %b{target}")
+            e.put(f"br i1 {waiting}, label %pop, label %{self.frame.label_of(target)}")
         else:
-            e.put(f"br label %b{target}")
+            e.put(f"br label %{self.frame.label_of(target)}")
 
     def end_lanes(self, bits: str) -> None:
         """Take lanes out of the activation."""
@@ -50,9 +52,10 @@ class Control:
         live, others = e.op("load i32, ptr %live"), e.op(f"xor i32 {bits}, -1")
         e.put(f"store i32 {e.op(f'and i32 {live}, {others}')}, ptr %live")
 
-    def push(self, block: str, reconvergence: str, mask: str) -> None:
+    def push(self, block: int, reconvergence: str, mask: str) -> None:
         """Put an entry on the reconvergence stack."""
         e = self.e
+        self.frame.entries.dispatched.add(block)
         depth = e.op("load i64, ptr %depth")
         offset = e.op(f"mul i64 {depth}, {STACK_ENTRY_BYTES}")
         entry = e.op(f"getelementptr i8, ptr %stack, i64 {offset}")
@@ -70,7 +73,7 @@ class Control:
         new, same = e.label(), e.label()
         e.put(f"br i1 {e.op(f'icmp eq i32 {outer}, {block}')}, label %{same}, label %{new}")
         e.put(f"{new}:")
-        self.push(str(block), outer, e.op("load i32, ptr %mask"))
+        self.push(block, outer, e.op("load i32, ptr %mask"))
         e.put(f"br label %{same}")
         e.put(f"{same}:")
 
@@ -104,13 +107,13 @@ class Control:
         meet = self.reconvergence[index]
         self.wait_at(meet)
         if second != meet:
-            self.push(str(second), str(meet), second_mask)
+            self.push(second, str(meet), second_mask)
         if first == meet:
             e.put("br label %pop")
             return
         e.put(f"store i32 {meet}, ptr %reconvergence")
         e.put(f"store i32 {first_mask}, ptr %mask")
-        e.put(f"br label %b{first}")
+        e.put(f"br label %{self.frame.label_of(first)}")
 
     def branch_indexed(self, index: int, targets: tuple[int, ...], after: int | None) -> None:
         """``brx.idx``: lanes part by the index; one past the end takes the last target."""
@@ -135,7 +138,7 @@ class Control:
                 side, done = e.label(), e.label()
                 e.put(f"br i1 {e.op(f'icmp eq i32 {sides[target]}, 0')}, label %{done}, label %{side}")
                 e.put(f"{side}:")
-                self.push(str(target), str(meet), sides[target])
+                self.push(target, str(meet), sides[target])
                 e.put(f"br label %{done}")
                 e.put(f"{done}:")
         e.put("br label %pop")
@@ -166,17 +169,14 @@ class Control:
         store_row(e, view_word(e, "frame"), FIELD["verdict"] * ROW_BYTES, f"splat (i32 {value})", e.lanes())
         self.leave_lanes(after)
 
-    def suspend(self, reason: int, after: int | None) -> str:
-        """Leave the function; returns the label at which it goes on, whose text the caller writes next."""
+    def suspend(self, reason: int) -> None:
+        """Leave the function; what the caller writes next runs when it is entered again."""
         e = self.e
-        resume = e.label()
-        e.put(f"store i32 {self.block_count + len(self.resumes)}, ptr %pc")
-        e.put(f"store i64 {reason}, ptr %reason")
-        e.put("br label %leave")
-        self.resumes.append(resume)
-        e.put(f"{resume}:")
+        number, label = self.frame.resume()
+        e.put(f"store i32 {number}, ptr %pc")
+        self.frame.save(reason, self.needed)
+        e.put(f"{label}:")
         e.values, e.written = {}, {}
-        return resume
 
     def call_lanes(self, after: int | None) -> str:
         """The lanes of a call, kept for its return; when none is left, control goes on."""
@@ -200,25 +200,25 @@ class Control:
         e = self.e
         called = e.header("call_mask")
         bits = e.op(f"trunc i64 {e.op(f'load i64, ptr {called}')} to i32")
-        e.values["lanes"] = e.op(f"bitcast i32 {bits} to <32 x i1>")
+        e.values["lanes"], e.waiting = e.op(f"bitcast i32 {bits} to <32 x i1>"), ALL
         e.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
 
-    def trace(self, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+    def trace(self, i: Instruction, live: int, after: int | None) -> None:
         """A trace call: ray and payload into the next frame, results out of it."""
         e = self.e
         store_trace(e, i, self.call_lanes(after))
-        self.suspend(TRACE, after)
+        self.suspend(TRACE)
         self.returned_lanes(i)
         load_trace_results(e, i)
         e.spill(live)
         self.go(after)
 
-    def report(self, i: Instruction, live: tuple[str, ...], after: int | None) -> None:
+    def report(self, i: Instruction, live: int, after: int | None) -> None:
         """A reported intersection, and whether it was accepted."""
         e = self.e
         assert i.call is not None
         store_report(e, i, self.call_lanes(after))
-        self.suspend(REPORT, after)
+        self.suspend(REPORT)
         self.returned_lanes(i)
         e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT_ANSWER * ROW_BYTES), 32)
         e.spill(live)

@@ -1,7 +1,6 @@
 """LLVM IR text of one function, 32 lanes wide: fresh names, types, and reading and writing PTX operands."""
 
 import struct
-from collections.abc import Iterable
 
 from formats.errors import UserError
 from ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
@@ -20,6 +19,7 @@ TYPES = {
     **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
     **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
 }  # fmt: skip
+ALL = -1  # every register
 LANE_IDS = ", ".join(f"i32 {lane}" for lane in range(32))
 
 
@@ -50,7 +50,9 @@ class Emitter:
     """Text of one function while it is being written; a value is the name or constant of a 32-lane vector.
 
     PTX registers are bit containers, integer vectors of 16, 32 or 64 bits, or ``i1`` for predicates. In a block they
-    are SSA values; those that live on afterwards have a slot in the activation.
+    are SSA values; those that live on afterwards have a slot, which LLVM makes a register of again. ``waiting`` are
+    the registers, as bits of ``Liveness``, whose values in inactive lanes are still needed (``tracer.lower_flow``);
+    ``loaded`` and ``stored`` are the slots in use.
     """
 
     def __init__(
@@ -69,6 +71,9 @@ class Emitter:
         self.lines: list[str] = []
         self.values: dict[str, str] = {}
         self.written: dict[str, None] = {}
+        self.waiting = ALL
+        self.loaded: dict[str, None] = {}
+        self.stored: dict[str, None] = {}
         self.instruction: Instruction | None = None
         self.instruction_id = 0
         self._count = 0
@@ -116,14 +121,17 @@ class Emitter:
         """Bits of a register's container."""
         return TYPES[self.function.registers[register.name].split(".")[-1]]
 
+    def slot(self, name: str) -> tuple[str, str]:
+        """Type and pointer of the register's slot; a predicate is an i32."""
+        width = TYPES[self.function.registers[name].split(".")[-1]]
+        return "i32" if width == 1 else INT[width], f"%slot.{self.layout.slots[name]}"
+
     def load_register(self, name: str) -> str:
         """The value in the register's slot."""
-        width = TYPES[self.function.registers[name].split(".")[-1]]
-        pointer = self.at(self.layout.slots[name])
-        if width == 1:
-            bits = self.op(f"load i32, ptr {pointer}")
-            return self.op(f"bitcast i32 {bits} to <32 x i1>")
-        return self.op(f"load {INT[width]}, ptr {pointer}, align 64")
+        self.loaded[name] = None
+        kind, pointer = self.slot(name)
+        value = self.op(f"load {kind}, ptr {pointer}, align 64")
+        return self.op(f"bitcast i32 {value} to <32 x i1>") if kind == "i32" else value
 
     def register(self, name: str) -> str:
         """The register's value at this point of the block."""
@@ -228,20 +236,23 @@ class Emitter:
             return self.values["lanes"]
         return self.op(f"and <32 x i1> {self.values['lanes']}, {guard}")
 
-    def spill(self, live: Iterable[str]) -> None:
-        """Blend the written registers that live on into their slots, active lanes only."""
-        for name in live:
-            if name not in self.written:
+    def spill(self, live: int) -> None:
+        """Put the written registers that live on into their slots; where lanes wait for them, active lanes only."""
+        index = self.layout.liveness.index
+        for name in self.written:
+            bit = 1 << index[name] if name in index else 0
+            if not live & bit or name not in self.layout.slots:
                 continue
-            width = TYPES[self.function.registers[name].split(".")[-1]]
-            old, new, pointer = self.load_register(name), self.values[name], self.at(self.layout.slots[name])
-            kind = INT[width]
-            value = self.op(f"select <32 x i1> {self.values['lanes']}, {kind} {new}, {kind} {old}")
-            if width == 1:
-                bits = self.op(f"bitcast <32 x i1> {value} to i32")
-                self.put(f"store i32 {bits}, ptr {pointer}")
-            else:
-                self.put(f"store {kind} {value}, ptr {pointer}, align 64")
+            kind, pointer = self.slot(name)
+            value = self.values[name]
+            lanes = "<32 x i1>" if kind == "i32" else kind
+            if self.waiting & bit:
+                old = self.load_register(name)
+                value = self.op(f"select <32 x i1> {self.values['lanes']}, {lanes} {value}, {lanes} {old}")
+            if kind == "i32":
+                value = self.op(f"bitcast <32 x i1> {value} to i32")
+            self.put(f"store {kind} {value}, ptr {pointer}, align 64")
+            self.stored[name] = None
 
     def unknown(self, name: str | None = None) -> UserError:
         """The error for what the current instruction asks and the executor lacks."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ptx.cfg import Cfg
 from ptx.ir import Function, Register, Variable
-from ptx.liveness import live_in
+from ptx.liveness import Liveness
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
 Name = TypeVar("Name", bound=Hashable)
@@ -71,6 +71,7 @@ class FunctionLayout:
     bytes          length of the activation, a multiple of 64.
     locals         in the function's part of a thread's local memory, which is ``local_bytes`` long.
     shared         in the CTA's shared memory; entry_params: in the launch's parameter buffer.
+    returned       registers, as bits of ``liveness``, that hold results of the function.
     """
 
     stack_offset: int
@@ -83,7 +84,8 @@ class FunctionLayout:
     local_bytes: int
     shared: dict[str, int]
     entry_params: dict[str, int]
-    live_out: tuple[tuple[str, ...], ...]
+    liveness: Liveness
+    returned: int
 
 
 def align_up(value: int, align: int) -> int:
@@ -103,12 +105,7 @@ def place(variables: Mapping[Name, Variable]) -> tuple[dict[Name, int], int]:
 
 def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayout:
     """Lay out one function: header, parameters, results, other variables, registers, reconvergence stack."""
-    returned = {v.name for v in function.returns if v.space == "reg"}
-    live = [names & function.registers.keys() for names in live_in(function, cfg)]
-    live_out = tuple(
-        tuple(sorted(set().union(*(live[k] for k in block.successors), returned if block.leaves else ())))
-        for block in cfg.blocks
-    )
+    liveness = Liveness(function, cfg)
     lane_variables: dict[str, tuple[int, int]] = {}
     slots: dict[str, int] = {}
     signature = signature_of(function)
@@ -121,9 +118,9 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
                 lane_variables[variable.name] = place_
     inside = tuple(variable for variable in function.variables.values() if variable.space == "param")
     end = _place_lanes(lane_variables, inside, signature.end)
-    first = sorted((live[0] if live else set()) - slots.keys())
+    first = sorted(_registers(function, liveness, liveness.live_in[:1]) - slots.keys())
     end = zero_end = _place_slots(slots, first, function, end)
-    rest = sorted(set().union(*live, *live_out) - slots.keys())
+    rest = sorted(_registers(function, liveness, liveness.live_in) - slots.keys())
     end = outgoing = _place_slots(slots, rest, function, end)
     end += _outgoing_bytes(function)
     entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
@@ -140,8 +137,17 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
         local_bytes=align_up(local_end, LOCAL_ALIGN),
         shared=shared,
         entry_params=params,
-        live_out=live_out,
+        liveness=liveness,
+        returned=sum(1 << liveness.index[v.name] for v in function.returns if v.space == "reg"),
     )
+
+
+def _registers(function: Function, liveness: Liveness, live: list[int]) -> frozenset[str]:
+    """Names of the registers in any of the sets of bits."""
+    bits = 0
+    for each in live:
+        bits |= each
+    return liveness.names(bits) & function.registers.keys()
 
 
 def _outgoing_bytes(function: Function) -> int:

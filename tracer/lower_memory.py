@@ -76,13 +76,14 @@ def record(e: Emitter, address: str, lanes: str) -> None:
     if e.records < RECORD_ALL:
         return
     bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
-    next_access, next_address = e.op("load ptr, ptr %access.next"), e.op("load ptr, ptr %address.next")
+    next_access, first_address = e.op("load i64, ptr %access.next"), e.op("load i64, ptr %address.next")
+    next_address = e.op(f"inttoptr i64 {first_address} to ptr")
     visits = e.op(f"sub i64 {e.op('load i64, ptr %visit.next')}, %visit.origin")
     visits = e.op(f"lshr i64 {visits}, 3")
     visit = e.op(f"trunc i64 {e.op(f'sub i64 {visits}, 1')} to i32")
     row = e.op(f"insertelement <4 x i32> <i32 {e.instruction_id}, i32 0, i32 0, i32 0>, i32 {visit}, i64 1")
     row = e.op(f"insertelement <4 x i32> {row}, i32 {bits}, i64 2")
-    e.put(f"store <4 x i32> {row}, ptr {next_access}, align 4")
+    e.put(f"store <4 x i32> {row}, ptr {e.op(f'inttoptr i64 {next_access} to ptr')}, align 4")
     for part in range(4):
         select = ", ".join(f"i32 {8 * part + k}" for k in range(8))
         some = e.op(f"shufflevector <32 x i64> {address}, <32 x i64> poison, <8 x i32> <{select}>")
@@ -98,8 +99,8 @@ def record(e: Emitter, address: str, lanes: str) -> None:
     # an instruction without lanes leaves no row: the next one overwrites it
     some = e.op(f"zext i1 {e.op(f'icmp ne i32 {bits}, 0')} to i64")
     step = e.op(f"mul i64 {some}, {ACCESS_BYTES}")
-    e.put(f"store ptr {e.op(f'getelementptr i8, ptr {next_access}, i64 {step}')}, ptr %access.next")
-    e.put(f"store ptr {next_address}, ptr %address.next")
+    e.put(f"store i64 {e.op(f'add i64 {next_access}, {step}')}, ptr %access.next")
+    e.put(f"store i64 {e.op(f'ptrtoint ptr {next_address} to i64')}, ptr %address.next")
 
 
 ACCESS_ROOM_BYTES = (ACCESS_BYTES, 32 * ADDRESS_BYTES)

@@ -18,7 +18,7 @@ from tracer.driver_cta import (
     RUN_WARP,
     RUN_WORDS,
 )  # fmt: skip
-from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, MOST_BLOCK_ACCESSES, VISIT_BYTES
+from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, MOST_PART_ACCESSES, MOST_PART_BLOCKS, VISIT_BYTES
 from tracer.driver_trace import (
     COUNT_NODES,
     COUNT_RAYS,
@@ -93,8 +93,8 @@ class Buffers:
     """The recycled memory that running warps write into; ``has_rays`` launches trace."""
 
     def __init__(self, has_rays: bool) -> None:
-        room = MOST_BLOCK_ACCESSES
-        self.visits = np.zeros((VISITS + 1, 2), np.uint32)
+        room = MOST_PART_ACCESSES
+        self.visits = np.zeros((VISITS + MOST_PART_BLOCKS + 1, 2), np.uint32)
         self.accesses = np.zeros((ACCESSES + room + 1, 4), np.uint32)
         self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
         self.rays = np.zeros((RAYS if has_rays else 0, RAY_WORDS), np.uint32)
