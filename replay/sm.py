@@ -225,13 +225,11 @@ def issue(
     warp = core.warp
     code = warp[here, CODE]
     kind = (code >> KIND_SHIFT) & 15
-    if kind != PLAIN:
-        if kind == BARRIER:
-            arrive(core, ctas, sm, now, index)
-        else:
-            issue_memory(core, lsus, work, sm, now, index, kind, (code >> SLOT_SHIFT) & 15)
+    if kind == BARRIER:
+        arrive(core, ctas, sm, now, index)
+    elif kind != PLAIN:
+        issue_memory(core, lsus, work, sm, now, index, kind, (code >> SLOT_SHIFT) & 15)
     warp[here, ISSUED] += 1
-    threads = warp[here, THREADS]
     scheduler = sm * core.schedulers + index % core.schedulers
     bit = 1 << warp[here, warps.RANK]
     unit = code & 15
@@ -239,10 +237,9 @@ def issue(
     core.ready[scheduler] &= ~bit
     core.last[scheduler] = index
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
-    core.stats[sm, warps.THREAD_INSTRUCTIONS] += threads
-    next_instruction = warp[here, INSTRUCTION] + 1
-    if next_instruction < warp[here, BLOCK_END]:
-        warp[here, INSTRUCTION] = next_instruction
+    core.stats[sm, warps.THREAD_INSTRUCTIONS] += warp[here, THREADS]
+    if warp[here, INSTRUCTION] + 1 < warp[here, BLOCK_END]:
+        warp[here, INSTRUCTION] += 1
         load_instruction(core, program, here)
     else:
         end_visit(core, rays, program, work, lane_cycles, sm, now, index, here)
