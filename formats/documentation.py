@@ -92,8 +92,10 @@ LAWS_HEAD = """\
 `python -m formats check` calls each by its name and prints table, row and value of what breaks it.
 """
 EXECUTION_NOTE = """\
-Recorded memory instructions are those of class load, store or atomic in global, shared, local or generic memory. A
-predicate is a text that starts with `@`.
+Recorded memory instructions are those of class load, store, atomic or texture in global, shared, local, generic or
+texture memory. A predicate is a text that starts with `@`. Instructions that touch more than one place per lane have
+one address per lane all the same: a texture access the first texel of its footprint (brought into the image), a matrix
+load or store the lane's equal share of the matrix in memory order, an asynchronous copy where it reads.
 """
 
 

@@ -117,7 +117,7 @@ def accesses_belong_to_visits(batch: Batch) -> Iterator[Problem]:
     law, rows = "accesses_belong_to_visits", batch.accesses
     missing = batch.access_visit < 0
     yield from where(law, "accesses", missing, rows["visit"], "visit must be one of the warp", batch.access_row)
-    message = "instruction_id must be a load, store or atomic of recorded memory in the block visited"
+    message = "instruction_id must be a load, store, atomic or texture access of recorded memory in the block visited"
     broken = ~missing & ~_fits_block(batch)
     yield from where(law, "accesses", broken, rows["instruction_id"], message, batch.access_row)
 

@@ -14,8 +14,8 @@ OPERATION_CLASSES = (
     "texture", "branch", "barrier", "fence", "shuffle", "trace", "runtime", "matrix", "exit", "other",
 )  # fmt: skip
 MEMORY_SPACES = ("none", "global", "shared", "local", "generic", "const", "param", "texture")
-MEMORY_CLASSES = ("load", "store", "atomic")
-RECORDED_SPACES = ("global", "shared", "local", "generic")
+MEMORY_CLASSES = ("load", "store", "atomic", "texture")
+RECORDED_SPACES = ("global", "shared", "local", "generic", "texture")
 UNITS = ("int", "sp", "dp", "sfu", "lsu", "rt", "tensor", "texture", "branch")
 
 KERNELS = Table(

@@ -64,7 +64,7 @@ RTX2060 = Pipeline(
         "int": Timing("int", 1, 2), "fp32": Timing("sp", 1, 2), "fp64": Timing("dp", 64, 64),
         "fp16": Timing("sp", 4, 2), "sfu": Timing("sfu", 100, 8), "move": _MOVE, "convert": _MOVE,
         "predicate": _MOVE, "constant": _MOVE, "load": Timing("lsu", 1, 1), "store": Timing("lsu", 1, 1),
-        "atomic": Timing("lsu", 1, 1), "texture": Timing("texture", 1, 4), "branch": Timing("branch", 1, 1),
+        "atomic": Timing("lsu", 1, 1), "texture": Timing("lsu", 1, 4), "branch": Timing("branch", 1, 1),
         "barrier": Timing("branch", 1, 1), "fence": Timing("lsu", 1, 1), "shuffle": Timing("int", 32, 4),
         "trace": Timing("rt", 1, 1), "runtime": _MOVE, "matrix": Timing("tensor", 64, 64),
         "exit": Timing("branch", 1, 1), "other": _MOVE,

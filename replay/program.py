@@ -13,7 +13,7 @@ from replay.work import ATOMIC, BARRIER, LOAD, PLAIN, STORE, Program, pack
 # for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).
 DEFAULTS = {
     "int": ("int", 4, 2), "fp32": ("sp", 4, 2), "fp64": ("dp", 39, 39), "fp16": ("sp", 4, 2), "sfu": ("sfu", 21, 8),
-    "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("texture", 200, 4),
+    "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("lsu", 1, 4),
     "branch": ("branch", 4, 4), "barrier": ("branch", 1, 1), "fence": ("lsu", 1, 1), "trace": ("rt", 1, 1),
     "matrix": ("tensor", 16, 16), "exit": ("branch", 1, 1),
 }  # fmt: skip
@@ -42,9 +42,11 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
             f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}"
         )
     kind, fences = kinds(instructions)
+    # textures share the L1 of loads: their accesses go where those of loads go
+    unit = np.where(kind == LOAD, UNITS.index("lsu"), characterisation["unit"])
     wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
     code = pack(
-        characterisation["unit"], kind, wait, characterisation["scoreboard_slot"],
+        unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],
     )  # fmt: skip
     return Program(code, blocks["first_instruction"].astype(np.int64), blocks["instruction_count"].astype(np.int64))
@@ -55,7 +57,7 @@ def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
     kind = np.full(len(classes), PLAIN, np.int64)
-    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC)):
+    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", LOAD)):
         kind[(classes == name) & recorded] = code
     of_a_cta = (
         (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
@@ -68,7 +70,7 @@ def default_characterisation(instructions: dict[str, Any]) -> dict[str, np.ndarr
     """A characterisation from the operation classes alone: every load is waited for by the next instruction."""
     classes = instructions["operation_class"].astype(str)
     rows = [DEFAULTS.get(name, OTHER) for name in classes]
-    loads = np.isin(classes, ("load", "atomic"))
+    loads = np.isin(classes, ("load", "atomic", "texture"))
     wait = np.zeros(len(rows), np.int64)
     wait[1:] = loads[:-1]
     after = np.asarray(instructions["block_id"])

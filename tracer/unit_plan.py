@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ptx.ir import Instruction
-from tracer import copy_plan, fragment_plan, matrix_plan
+from tracer import copy_plan, fragment_plan, matrix_plan, surface_plan, texture_plan
 from tracer.unit import Place, UnitCall
 
 Plan = Callable[[Instruction, Place], UnitCall | None]
@@ -15,6 +15,9 @@ def _plan_wmma(i: Instruction, place: Place) -> UnitCall:
 
 
 PLANS: dict[str, Plan] = {
+    "tex": texture_plan.plan_tex, "tld4": texture_plan.plan_tld4, "txq": texture_plan.plan_txq,
+    "suld": surface_plan.plan_suld, "sust": surface_plan.plan_sust, "sured": surface_plan.plan_sured,
+    "suq": surface_plan.plan_suq,
     "mma": matrix_plan.plan_mma, "wmma": _plan_wmma,
     "ldmatrix": fragment_plan.plan_ldmatrix, "stmatrix": fragment_plan.plan_stmatrix,
     "movmatrix": fragment_plan.plan_movmatrix,
