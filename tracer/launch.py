@@ -57,20 +57,14 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     The trace appears under its name only when every launch ended and every expectation held. Raises ``UserError`` for
     whatever is wrong with the file, its program or its buffers, and for the first value that is not as expected.
     """
-    plan = read_launch_file(path)
-    program = confined(path, plan.program, "program")
-    module = ptx.parse_file(program)
-    if problems := ptx.verify(module):
-        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
-        raise UserError(f"{problems[0]}{more}")
-    _check_launches(plan, module, path)
-    memory = DeviceMemory()
-    summary = Summary(out, buffers=place_buffers(plan, path, memory), expectations=len(plan.expect))
+    prepared = prepare(path)
+    plan = prepared.plan
+    summary = Summary(out, buffers=prepared.buffers, expectations=len(plan.expect))
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
     with TraceWriter(out, _provenance(plan, path)) as writer:
-        for launch in _schedule(plan, module, memory, summary.buffers, path):
+        for launch in prepared.schedule():
             counts = run_compute_launch(launch, writer, backend, progress, numbering)
             summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
@@ -80,26 +74,54 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     return summary
 
 
-def _schedule(
-    plan: LaunchFile, module: Module, memory: DeviceMemory, buffers: dict[str, Array], path: Path
-) -> Iterator[ComputeLaunch]:
-    """The launches in the order they run; a repeat looks at its flag when its last launch has been executed."""
-    for name, group in groupby(plan.launch, lambda launch: launch.repeat):
-        launches = list(group)
-        repeat = plan.repeat[name] if name is not None else None
-        rounds = 0
-        while True:
-            for launch in launches:
-                yield _bind(launch, plan, module, memory, buffers, rounds)
-            rounds += 1
-            if repeat is None or rounds == repeat.times:
-                break
-            if repeat.while_nonzero is not None and not buffers[repeat.while_nonzero].any():
-                break
-            if rounds == repeat.limit:
-                raise UserError(
-                    f"{path}: repeat.{name}: {repeat.while_nonzero} must be 0 after {rounds} rounds and is not"
-                )
+@dataclass(frozen=True)
+class Prepared:
+    """A launch file with its program parsed and checked, and its buffers in memory."""
+
+    path: Path
+    plan: LaunchFile
+    module: Module
+    memory: DeviceMemory
+    buffers: dict[str, Array]
+
+    def schedule(self) -> Iterator[ComputeLaunch]:
+        """The launches in the order they run; a repeat looks at its flag when its last launch has been executed."""
+        for name, group in groupby(self.plan.launch, lambda launch: launch.repeat):
+            launches = list(group)
+            repeat = self.plan.repeat[name] if name is not None else None
+            rounds = 0
+            while True:
+                for launch in launches:
+                    yield self.bind(launch, rounds)
+                rounds += 1
+                if repeat is None or rounds == repeat.times:
+                    break
+                if repeat.while_nonzero is not None and not self.buffers[repeat.while_nonzero].any():
+                    break
+                if rounds == repeat.limit:
+                    raise UserError(
+                        f"{self.path}: repeat.{name}: {repeat.while_nonzero} must be 0 after {rounds} rounds and is not"
+                    )
+
+    def bind(self, launch: Launch, rounds: int = 0) -> ComputeLaunch:
+        """A launch of the file in round ``rounds`` of its repeat."""
+        return _bind(launch, self.plan, self.module, self.memory, self.buffers, rounds)
+
+
+def prepare(path: Path, program: Path | None = None) -> Prepared:
+    """Read the launch file ``path`` and place its buffers; ``program`` stands for the PTX file that it names.
+
+    Raises ``UserError`` for whatever is wrong with the file, its program or its buffers.
+    """
+    plan = read_launch_file(path)
+    program = program or confined(path, plan.program, "program")
+    module = ptx.parse_file(program)
+    if problems := ptx.verify(module):
+        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
+        raise UserError(f"{problems[0]}{more}")
+    _check_launches(plan, module, path)
+    memory = DeviceMemory()
+    return Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
 
 
 def _bind(
@@ -171,9 +193,10 @@ def _three(lengths: tuple[int, ...]) -> tuple[int, int, int]:
 def _provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
     files = [plan.program, *(each.file for each in plan.buffers.values() if each.file)]
-    hashes = {name: _hash(path.parent / name) for name in dict.fromkeys(files)}
-    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": {path.name: _hash(path), **hashes}}
+    hashes = {name: file_hash(path.parent / name) for name in dict.fromkeys(files)}
+    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": {path.name: file_hash(path), **hashes}}
 
 
-def _hash(file: Path) -> str:
+def file_hash(file: Path) -> str:
+    """SHA-256 of a file's bytes."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
