@@ -14,14 +14,22 @@ EXAMPLES = """examples:
   python -m tracer render cornell --workload path-tracing --size 256x256 --out traces/cornell.trace
   python -m tracer render ../shared/scenes/bunny.json --workload shadows --out traces/bunny.trace
   python -m tracer launch tracer/kernels/reduction.toml --out traces/reduction.trace
+  python -m tracer network examples/cnn/resnet50.toml
   python -m tracer scenes"""
 
 LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, check what they made where the file says
 what to expect, and write one trace of all launches."""
 LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_search.toml --out traces/search.trace"
 
+NETWORK = """Profile the inference of a neural network launch by launch, as HyPA does: instructions, floating-point
+operations, branches, divergent branches and branch efficiency, without executing more than decides where threads go.
+The description (examples/cnn/README.md) lists layers; the PTX file it names has the kernels. Printed beside the figures
+are those that the paper's Table II has for the network."""
+NETWORK_EXAMPLE = "example: python -m tracer network examples/cnn/vgg16.toml --out results/vgg16"
+
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
+METHODS = ("slice", "full")
 TRAVERSALS = ("nearest", "vulkan-sim")
 
 
@@ -32,6 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _scenes()
     if options.verb == "launch":
         return _launch(options)
+    if options.verb == "network":
+        return _network(options)
     return _render(options)
 
 
@@ -48,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/LAUNCH.trace)")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
+    _add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     return parser
 
@@ -81,6 +92,23 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
 
 
+def _add_network(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    style = argparse.RawDescriptionHelpFormatter
+    network = verbs.add_parser(
+        "network",
+        help="profile the inference of a CNN, launch by launch",
+        description=NETWORK,
+        epilog=NETWORK_EXAMPLE,
+        formatter_class=style,
+    )
+    add = network.add_argument
+    add("network", type=Path, metavar="NETWORK.toml", help="layers with their shapes")
+    add("--images", type=_positive, default=1, metavar="N", help="images inferred at once (default: %(default)s)")
+    add("--method", choices=METHODS, default="slice", help="what is executed: the instructions that decide where "
+        "threads go, or everything, on random weights; the counts are the same (default: %(default)s)")  # fmt: skip
+    add("--out", type=Path, metavar="NAME", help="also write the profile as NAME.csv and NAME.parquet")
+
+
 def _render(options: argparse.Namespace) -> int:
     if options.program_config and not options.program:
         raise UserError("--program-config needs --program")
@@ -112,6 +140,22 @@ def _launch(options: argparse.Namespace) -> int:
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
     print(run_launch_file(options.launch, out, backend=options.backend).text())
+    return 0
+
+
+def _network(options: argparse.Namespace) -> int:
+    import ptx
+    from tracer.network_file import read_network
+    from tracer.network_plan import plan_network
+    from tracer.network_profile import profile_columns, profile_network
+    from tracer.network_show import profile_lines, write_profile
+
+    network = read_network(options.network)
+    plan = plan_network(network, options.images)
+    columns = profile_columns(plan, profile_network(plan, ptx.parse_file(network.program), options.method))
+    print("\n".join(profile_lines(columns, network.name)))
+    if options.out is not None:
+        print("written: {} and {}".format(*write_profile(columns, options.out)))
     return 0
 
 

@@ -33,10 +33,11 @@ class NetworkMemory:
         """Its values, float32 and writable."""
         return self.memory.view(self.addresses[tensor.name], np.float32, tensor.shape)
 
-    def bind(self, launch: PlannedLaunch, module: Module) -> ComputeLaunch:
-        """The launch with the addresses of its tensors."""
-        params = tuple(encode(argument, self.addresses) for argument in launch.arguments)
-        return ComputeLaunch(module, launch.entry, launch.grid, launch.block, params, self.memory)
+
+def bind(launch: PlannedLaunch, module: Module, addresses: Mapping[str, int], memory: DeviceMemory) -> ComputeLaunch:
+    """The launch with the addresses of its tensors, which are those of ``memory``."""
+    params = tuple(encode(argument, addresses) for argument in launch.arguments)
+    return ComputeLaunch(module, launch.entry, launch.grid, launch.block, params, memory)
 
 
 def encode(argument: Argument, addresses: Mapping[str, int]) -> bytes:
@@ -81,8 +82,16 @@ def infer(
                 raise UserError(f"{plan.network.path}: the weights {tensor.name} are missing")
             _fill(placed, tensor, weights[tensor.name])
     for launch in plan.launches:
-        run_compute_launch(placed.bind(launch, module), None, backend, progress=False)
+        run_compute_launch(bind(launch, module, placed.addresses, placed.memory), None, backend, progress=False)
     return placed
+
+
+def fill_random(placed: NetworkMemory, plan: Plan, seed: int = 0) -> None:
+    """Put ``random_weights`` and a random image into the memory of a plan."""
+    for tensor, values in random_weights(plan, seed):
+        _fill(placed, tensor, values)
+    image = np.random.default_rng(seed).normal(0, 1, plan.image.shape)
+    _fill(placed, plan.image, image.astype(np.float32))
 
 
 def _fill(placed: NetworkMemory, tensor: Tensor, values: Values) -> None:
