@@ -1,9 +1,11 @@
-"""The meaning of sums with carries and of dot products of packed bytes: Python's integers, lane by lane."""
+"""The meaning of sums with carries, dot products and packed integers: Python's integers, lane by lane."""
+
+from typing import Any
 
 import numpy as np
 
 from ptx.ir import Instruction
-from tracer.interpreter_int import Handler, numbers, put, run_mul_mad
+from tracer.interpreter_int import Handler, numbers, put, run_24, run_mul_mad
 from tracer.interpreter_values import LANES, SIGNED, UNSIGNED, Lanes
 from tracer.lower_emit import TYPES, type_names
 
@@ -37,21 +39,36 @@ def _sum(w: Lanes, i: Instruction, a: list[int], b: list[int], sign: int, width:
     carry = w.carry if i.opcode.endswith("c") else np.zeros(LANES, bool)
     total = [x + sign * (y + int(flag)) for x, y, flag in zip(a, b, carry, strict=True)]
     if "cc" in i.modifiers:
-        w.carry = np.array([not 0 <= t < 1 << width for t in total])
+        w.carry = np.where(w.executing(), np.array([not 0 <= t < 1 << width for t in total]), w.carry)
     return total
 
 
 def run_dot(w: Lanes, i: Instruction) -> None:
-    """dp4a: each factor is signed or not as its type says."""
-    dtypes = [SIGNED[8] if name[0] == "s" else UNSIGNED[8] for name in type_names(i)]
+    """dp4a, dp2a: each factor is signed or not as its type says; dp2a takes the halves of a and two bytes of b."""
+    first, second = ((SIGNED if name[0] == "s" else UNSIGNED) for name in type_names(i))
     results = numbers(w, i, 3, "u32")
     for lane, (a, b) in enumerate(zip(numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32"), strict=True)):
-        x, y = (np.array([word], "<u4").view(dtype).tolist() for word, dtype in zip((a, b), dtypes, strict=True))
-        results[lane] += sum(p * q for p, q in zip(x, y, strict=True))
+        x, y = np.array([a], "<u4"), np.array([b], "<u4").view(second[8]).tolist()
+        if i.opcode == "dp4a":
+            pairs = zip(x.view(first[8]).tolist(), y, strict=True)
+        else:
+            pairs = zip(x.view(first[16]).tolist(), y[2:] if "hi" in i.modifiers else y[:2], strict=True)
+        results[lane] += sum(p * q for p, q in pairs)
     put(w, i, results, 32)
+
+
+def run_packed(w: Lanes, i: Instruction) -> None:
+    """add, min and max of both halves of a word; .relu also clamps them at 0."""
+    dtype: Any = SIGNED[16] if type_names(i)[-1][0] == "s" else UNSIGNED[16]
+    a, b = (w.read(operand, "b32").view(dtype) for operand in i.operands[1:3])
+    result = {"add": np.add, "min": np.minimum, "max": np.maximum}[i.opcode](a, b)
+    if "relu" in i.modifiers:
+        result = np.maximum(result, dtype(0))
+    w.write(i.operands[0], result.view(np.uint32))
 
 
 HANDLERS: dict[str, Handler] = {
     "add": run_add_sub, "sub": run_add_sub, "addc": run_add_sub, "subc": run_add_sub,
-    "mad": run_mad, "madc": run_mad, "dp4a": run_dot,
+    "mad": run_mad, "madc": run_mad, "mul24": run_24, "mad24": run_24, "dp4a": run_dot, "dp2a": run_dot,
 }  # fmt: skip
+PACKED_HANDLERS: dict[str, Handler] = dict.fromkeys(("add", "min", "max"), run_packed)

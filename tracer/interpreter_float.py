@@ -1,15 +1,17 @@
 """The meaning of floating point instructions, with numpy's correctly rounded operations and exact arithmetic."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from ptx.ir import Instruction
+from tracer import exact
 from tracer import lower_math as terms
-from tracer.interpreter_rounding import binary_directed, fused_directed
+from tracer.exact import FORMATS, Number, decode, encode, magnitude, sign_of
 from tracer.interpreter_values import FLOATS, UNSIGNED, Lanes
-from tracer.lower_emit import TYPES, type_names
+from tracer.lower_emit import HALVES, TYPES, type_names
 from tracer.lower_float import CANONICAL_NAN
 from tracer.lower_rounding import directed_rounding
 
@@ -34,8 +36,10 @@ def flushed(bits: np.ndarray) -> np.ndarray:
 
 
 def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
-    """Operand ``index`` as floats, flushed under .ftz."""
+    """Operand ``index`` as floats, flushed under .ftz; a half precision one as f32."""
     bits = w.read(i.operands[index], name)
+    if name in HALVES:
+        return as_float(np.array([encode(decode(int(b), FORMATS[name]), FORMATS["f32"]) for b in bits], np.uint32))
     return as_float(flushed(bits) if "ftz" in i.modifiers and name == "f32" else bits)
 
 
@@ -60,74 +64,99 @@ def saturated(bits: np.ndarray) -> np.ndarray:
 
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c rounded once."""
-    out = a.dtype.type
-    with np.errstate(all="ignore"):
-        special = ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c)
-        result = a * b + c  # right where something is infinite or NaN
-    for lane in np.flatnonzero(~special):
-        x, y, z = float(a[lane]), float(b[lane]), float(c[lane])
-        exact = Fraction(x) * Fraction(y) + Fraction(z)
-        if exact == 0:
-            result[lane] = _zero_sum(x, y, z)
-        else:
-            result[lane] = round_fraction(exact, out)
-    return result
-
-
-def _zero_sum(x: float, y: float, z: float) -> float:
-    """The signed zero of an exact sum x * y + z that is 0."""
-    negative = (np.signbit(x) ^ np.signbit(y)) and np.signbit(z) and z == 0
-    return -0.0 if negative else 0.0
-
-
-def round_fraction(exact: Fraction, out: type) -> float:
-    """The nearest f32 or f64, ties to even, of a number that is not 0."""
-    digits, lowest, largest = (24, -149, 128) if out is np.float32 else (53, -1074, 1024)
-    size = abs(exact)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
-        exponent -= 1
-    unit = max(exponent - digits + 1, lowest)
-    steps = round(size / Fraction(2) ** unit)  # ties to even
-    if steps * Fraction(2) ** unit >= Fraction(2) ** largest:
-        return float("inf") if exact > 0 else float("-inf")
-    value = float(steps * Fraction(2) ** unit)
-    return value if exact > 0 else -value
+    dtype = UNSIGNED[8 * a.itemsize]
+    kind = FORMATS[f"f{8 * a.itemsize}"]
+    lanes = zip(*(values.view(dtype).tolist() for values in (a, b, c)), strict=True)
+    results = []
+    for lane in lanes:
+        x, y, z = (decode(bits, kind) for bits in lane)
+        results.append(encode(exact.add(exact.multiply(x, y), z), kind))
+    return as_float(np.array(results, dtype))
 
 
 def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
     def run(w: Lanes, i: Instruction) -> None:
-        name = type_names(i)[-1]
-        a, b = read(w, i, 1, name), read(w, i, 2, name)
-        rounding = directed_rounding(i)
-        with np.errstate(all="ignore"):
-            write(w, i, binary_directed(i.opcode, a, b, rounding) if rounding else function(a, b))
+        types = type_names(i)
+        a, b = read(w, i, 1, types[-1]), read(w, i, 2, types[0])
+        write(w, i, _directed(i, a, b) if directed_rounding(i) else _quiet(function, a, b))
 
     return run
 
 
+def _quiet(function: Callable[..., np.ndarray], *values: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return function(*values)
+
+
+EXACT: dict[str, Callable[..., Number]] = {
+    "add": lambda mode, a, b: exact.add(a, b, mode), "sub": lambda mode, a, b: exact.add(a, -b, mode),
+    "mul": lambda mode, a, b: exact.multiply(a, b), "div": lambda mode, a, b: exact.divide(a, b),
+    "fma": lambda mode, a, b, c: exact.add(exact.multiply(a, b), c, mode),
+    "mad": lambda mode, a, b, c: exact.add(exact.multiply(a, b), c, mode),
+    "rcp": lambda mode, a: exact.divide(Fraction(1), a), "sqrt": lambda mode, a: exact.square_root(a),
+}  # fmt: skip
+
+
+def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
+    """.rz, .rm, .rp: exact, then rounded to that side."""
+    mode = directed_rounding(i)
+    assert mode is not None
+    width = 8 * operands[0].itemsize
+    kind = FORMATS[f"f{width}"]
+    bits = [values.view(UNSIGNED[width]).tolist() for values in operands]
+    results = [
+        encode(EXACT[i.opcode](mode, *(decode(each, kind) for each in lane)), kind, mode)
+        for lane in zip(*bits, strict=True)
+    ]
+    return as_float(np.array(results, UNSIGNED[width]))
+
+
 def run_fma(w: Lanes, i: Instruction) -> None:
     """fma, mad: one rounding."""
-    name = type_names(i)[-1]
-    a, b, c = (read(w, i, index, name) for index in (1, 2, 3))
-    rounding = directed_rounding(i)
-    write(w, i, fused_directed(a, b, c, rounding) if rounding else fused(a, b, c))
+    types = type_names(i)
+    a, b, c = read(w, i, 1, types[-1]), read(w, i, 2, types[-1]), read(w, i, 3, types[0])
+    write(w, i, _directed(i, a, b, c) if directed_rounding(i) else fused(a, b, c))
+
+
+PAIR: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fma": fused}
+
+
+def run_pair(w: Lanes, i: Instruction) -> None:
+    """add, sub, mul, fma on f32x2: each half as f32."""
+    words = [w.read(operand, "f32x2") for operand in i.operands[1:]]
+    total = np.zeros(32, np.uint64)
+    for shift in (np.uint64(0), np.uint64(32)):
+        halves = [(bits >> shift).astype(np.uint32) for bits in words]
+        values = [as_float(flushed(half) if "ftz" in i.modifiers else half) for half in halves]
+        result = _directed(i, *values) if directed_rounding(i) else _quiet(PAIR[i.opcode], *values)
+        total |= finished(i, as_bits(result)).astype(np.uint64) << shift
+    w.write(i.operands[0], total)
 
 
 def run_min_max(w: Lanes, i: Instruction) -> None:
-    """min, max: a number wins over NaN (unless .NaN), -0 is below +0."""
+    """min, max of two or three numbers."""
     name = type_names(i)[-1]
-    a, b = read(w, i, 1, name), read(w, i, 2, name)
-    result = a.copy()
-    for lane in range(32):
-        x, y = a[lane], b[lane]
-        if np.isnan(x) or np.isnan(y):
-            result[lane] = np.nan if "NaN" in i.modifiers else y if np.isnan(x) else x
-        elif x == y:
-            result[lane] = x if np.signbit(x) == (i.opcode == "min") else y
-        else:
-            result[lane] = min(x, y) if i.opcode == "min" else max(x, y)
-    write(w, i, result)
+    kind, dtype = FORMATS[name], UNSIGNED[TYPES[name]]
+    operands = [read(w, i, index, name).view(dtype).tolist() for index in range(1, len(i.operands))]
+    lanes = zip(*operands, strict=True)
+    results = [encode(extreme(i, *(decode(bits, kind) for bits in lane)), kind) for lane in lanes]
+    w.write(i.operands[0], finished(i, np.array(results, dtype)))
+
+
+def _ordered(number: Number) -> tuple[Number, float]:
+    return number, sign_of(number)
+
+
+def extreme(i: Instruction, *numbers: Number) -> Number:
+    """min or max: a number wins over NaN (unless .NaN), -0 is below +0; .abs and .xorsign as in the PTX manual."""
+    signs = [sign_of(number) for number in numbers]
+    sizes: list[Number] = [magnitude(number) if "abs" in i.modifiers else number for number in numbers]
+    known = [number for number in sizes if number == number]
+    if not known or ("NaN" in i.modifiers and len(known) < len(numbers)):
+        return math.nan
+    pick = min if i.opcode == "min" else max
+    result = pick(known, key=_ordered)
+    return -result if "xorsign" in i.modifiers and signs[0] != signs[1] else result
 
 
 def run_sign(w: Lanes, i: Instruction) -> None:
@@ -156,31 +185,14 @@ def run_testp(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], next(tests[m] for m in i.modifiers if m in tests))
 
 
-COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
-
-
-def compare(i: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A comparison of float bits; ``u`` ones hold for NaN, the others do not."""
-    if "ftz" in i.modifiers and a.itemsize == 4:
-        a, b = flushed(a), flushed(b)
-    x, y = as_float(a), as_float(b)
-    nan = np.isnan(x) | np.isnan(y)
-    word = i.modifiers[0]
-    if word in ("num", "nan"):
-        return nan == (word == "nan")
-    if word in COMPARE:
-        return COMPARE[word](x, y) & ~nan
-    return COMPARE[word[:2]](x, y) | nan
-
-
 def run_root(w: Lanes, i: Instruction) -> None:
     """sqrt, rcp: correctly rounded; rsqrt: through f64."""
     name = type_names(i)[-1]
     a = read(w, i, 1, name)
     with np.errstate(all="ignore"):
-        if i.opcode == "sqrt":
+        if directed_rounding(i):
+            write(w, i, _directed(i, a))
+        elif i.opcode == "sqrt":
             write(w, i, np.sqrt(a))
         elif i.opcode == "rcp":
             write(w, i, a.dtype.type(1) / a)

@@ -10,9 +10,6 @@ from ptx.optix import INTRINSICS
 from tracer import (
     interpreter_barrier,
     interpreter_calls,
-    interpreter_extended,
-    interpreter_float,
-    interpreter_int,
     interpreter_memory,
     interpreter_optix,
 )
@@ -34,14 +31,14 @@ from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
 from tracer.interpreter_flow import Flow
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
+from tracer.interpreter_scalar import ADDRESSES, run_scalar
 from tracer.interpreter_unit import HANDLERS as UNITS
 from tracer.interpreter_values import Lanes, lanes_of, mask_of
-from tracer.lower_emit import type_names
 from tracer.lower_optix import GETTERS
+from tracer.lower_scalar import is_scalar
 from tracer.record import Buffers
 
 MEMORY = interpreter_memory.MEMORY | UNITS
-INTEGER_HANDLERS = interpreter_int.HANDLERS | interpreter_extended.HANDLERS
 
 
 @dataclass
@@ -134,9 +131,7 @@ class Run(Flow):
         elif i.opcode in interpreter_memory.WARP:
             interpreter_memory.WARP[i.opcode](w, i)
         else:
-            types = type_names(i)
-            table = interpreter_float.HANDLERS if types and types[-1][0] == "f" else {}
-            handler = table.get(i.opcode) or INTEGER_HANDLERS.get(i.opcode)
+            handler = run_scalar if is_scalar(i) else ADDRESSES.get(i.opcode)
             if handler is not None:  # fences, prefetches and pauses do nothing
                 handler(w, i)
 

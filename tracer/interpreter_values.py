@@ -1,6 +1,7 @@
 """What the interpreter computes with: a function in flight, its registers, and how operands are read and written."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tracer.lower import LinkedFunction
 from tracer.lower_emit import TYPES, immediate_bits, unknown
 from tracer.lower_special import CLOCKS, CONSTANTS, LANE_MASKS, UNIFORM
 
-UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 FLOATS = {32: np.float32, 64: np.float64}
 LANE = np.arange(LANES)
@@ -25,7 +26,9 @@ def splat(value: int, width: int) -> np.ndarray:
 
 
 def resize(value: np.ndarray, width: int, signed: bool = False) -> np.ndarray:
-    """Truncate or extend bits."""
+    """Truncate or extend bits; 128 of them are Python's integers."""
+    if 128 in (width, 128 if value.dtype == object else 0):
+        return np.array([int(bits) & (1 << width) - 1 for bits in value], UNSIGNED[width])
     if width == 1 or value.dtype == bool:
         return (value & 1).astype(bool) if width == 1 else value.astype(UNSIGNED[width])
     if signed:

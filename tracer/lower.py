@@ -12,10 +12,6 @@ from ptx.optix import INTRINSICS
 from tracer import (
     lower_atomic,
     lower_convert,
-    lower_extended,
-    lower_float,
-    lower_int,
-    lower_math,
     lower_memory,
     lower_unit,
     lower_warp,
@@ -31,12 +27,12 @@ from tracer.lower_flow import Flow, control_flow
 from tracer.lower_frame import Entries, Frame, lower_parts
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
+from tracer.lower_rounding import rounding_functions
+from tracer.lower_scalar import is_scalar, lower_scalar
 
 MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {
-    **lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_convert.HANDLERS, **MEMORY,
-    **lower_warp.HANDLERS,
-    **dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function),
+    **lower_convert.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
 }  # fmt: skip
 UNTYPED = {
     "activemask",
@@ -75,7 +71,7 @@ def lower_program(
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
     texts = [_function(f, symbols, records) for f in functions]
-    return "\n".join((*texts, ATTRIBUTES, PROFILE, ""))
+    return "\n".join((*texts, rounding_functions("\n".join(texts)), ATTRIBUTES, PROFILE, ""))
 
 
 def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> str:
@@ -173,10 +169,11 @@ class _PartLowering:
             return
         if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
             return
-        types = type_names(i)
-        table = lower_float.HANDLERS if types and types[-1][0] == "f" else {}
-        handler = table.get(i.opcode) or HANDLERS.get(i.opcode)
-        if handler is None or not (types or i.opcode in UNTYPED):
+        if is_scalar(i):
+            lower_scalar(e, i)
+            return
+        handler = HANDLERS.get(i.opcode)
+        if handler is None or not (type_names(i) or i.opcode in UNTYPED):
             raise e.unknown()
         handler(e, i)
 

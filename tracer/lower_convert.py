@@ -1,86 +1,129 @@
-"""cvt, cvta and isspacep, bfe, bfi, bmsk, prmt, lop3 and sad as LLVM IR."""
+"""cvt as LLVM IR: integers, floats of all widths, packed pairs; and cvta and isspacep."""
 
 from collections.abc import Callable
 
-from ptx.ir import Immediate, Instruction
-from tracer.lower_emit import FLOAT, INT, TYPES, Emitter, type_names
-from tracer.lower_float import flush, saturate, to_bits, to_float
+from ptx.ir import Instruction
+from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from tracer.lower_float import finished, flush, saturate, to_bits, to_float
+from tracer.lower_narrow import narrow, odd_single, widen
+from tracer.lower_rounding import directed_rounding, lower_rounded
 
 ROUND_TO_INTEGER = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+EXACT_IN_DOUBLE = 1 << 53
 
 
 def lower_cvt(e: Emitter, i: Instruction) -> None:
-    """cvt between integers and floats; float to integer clamps, NaN gives 0."""
-    types = [m for m in i.modifiers if m in TYPES or m in ("f16", "f16x2", "bf16")]
-    if len(types) != 2 or any(name not in TYPES for name in types) or "relu" in i.modifiers:
-        raise e.unknown()
-    out, name = types
+    """cvt of one number; float to integer clamps."""
+    out, name = type_names(i)
     value = e.read(i.operands[1], name)
-    if name[0] == "f" and "ftz" in i.modifiers and name == "f32":
-        value = flush(e, value)
-    if name[0] == "f" and out[0] == "f":
-        bits = _float_to_float(e, i, value, out, name)
+    if name in HALVES:
+        number, have = widen(e, value, name), 32
     elif name[0] == "f":
-        bits = _float_to_int(e, i, value, out, name)
-    elif out[0] == "f":
+        if "ftz" in i.modifiers and name == "f32":
+            value = flush(e, value)
+        number, have = to_float(e, value, TYPES[name]), TYPES[name]
+    elif out in FORMATS_OF_FLOATS:
         bits = _int_to_float(e, i, value, out, name)
+        e.write(i.operands[0], bits, TYPES[out])
+        return
     else:
-        bits = _int_to_int(e, i, value, out, name)
-    e.write(i.operands[0], bits, TYPES[out], out[0] == "s")
+        e.write(i.operands[0], _int_to_int(e, i, value, out, name), TYPES[out], out[0] == "s")
+        return
+    if out in FORMATS_OF_FLOATS:
+        e.write(i.operands[0], _float_to_float(e, i, number, out, have), TYPES[out])
+    else:
+        e.write(i.operands[0], _float_to_int(e, i, number, out, name, have), TYPES[out], out[0] == "s")
 
 
-def _float_to_float(e: Emitter, i: Instruction, value: str, out: str, name: str) -> str:
-    width, have = TYPES[out], TYPES[name]
-    number = to_float(e, value, have)
+FORMATS_OF_FLOATS = ("f16", "bf16", "tf32", "f32", "f64")
+
+
+def _round_to_integer(e: Emitter, i: Instruction, number: str, have: int) -> str:
     word = next((m for m in i.modifiers if m in ROUND_TO_INTEGER), None)
-    if word is not None:
-        number = e.op(f"call {FLOAT[have]} @llvm.{ROUND_TO_INTEGER[word]}.v32f{have}({FLOAT[have]} {number})")
-    if width < have:
-        if {"rz", "rm", "rp"} & set(i.modifiers):
-            raise e.unknown()
-        number = e.op(f"fptrunc {FLOAT[have]} {number} to {FLOAT[width]}")
-    elif width > have:
-        number = e.op(f"fpext {FLOAT[have]} {number} to {FLOAT[width]}")
-    bits = to_bits(e, number, width)
-    if "ftz" in i.modifiers and width == 32:
-        bits = flush(e, bits)
-    return saturate(e, bits, width) if "sat" in i.modifiers else bits
+    if word is None:
+        return number
+    return e.op(f"call {FLOAT[have]} @llvm.{ROUND_TO_INTEGER[word]}.v32f{have}({FLOAT[have]} {number})")
 
 
-def _float_to_int(e: Emitter, i: Instruction, value: str, out: str, name: str) -> str:
-    width, have = TYPES[out], TYPES[name]
-    word = next((m for m in i.modifiers if m in ROUND_TO_INTEGER), "rzi")
-    number = to_float(e, value, have)
-    number = e.op(f"call {FLOAT[have]} @llvm.{ROUND_TO_INTEGER[word]}.v32f{have}({FLOAT[have]} {number})")
+def _float_to_float(e: Emitter, i: Instruction, number: str, out: str, have: int) -> str:
+    """Bits of ``out``; the last step rounds once."""
+    number = _round_to_integer(e, i, number, have)
+    if out in ("f32", "f64"):
+        width, rounding = TYPES[out], directed_rounding(i)
+        if width < have and rounding:
+            number = lower_rounded(e, "fptrunc", rounding, [number], "f64", 32)
+        elif width != have:
+            word = "fptrunc" if width < have else "fpext"
+            number = e.op(f"{word} {FLOAT[have]} {number} to {FLOAT[width]}")
+        return finished(e, i, to_bits(e, number, width), out)
+    single = number if have == 32 else odd_single(e, number)
+    if "sat" in i.modifiers:
+        single = to_float(e, saturate(e, to_bits(e, single, 32), 32), 32)
+    mode = next((m for m in i.modifiers if m in ("rna", "rz", "rm", "rp")), "rn")
+    return narrow(e, single, out, mode, "satfinite" in i.modifiers, "relu" in i.modifiers)
+
+
+def _float_to_int(e: Emitter, i: Instruction, number: str, out: str, name: str, have: int) -> str:
+    """Clamped; NaN gives 0, or the top bit alone where one of the types has 64 bits."""
+    width = TYPES[out]
+    number = _round_to_integer(e, i, number, have)
     convert = f"fpto{'s' if out[0] == 's' else 'u'}i"
-    return e.op(f"call {INT[width]} @llvm.{convert}.sat.v32i{width}.v32f{have}({FLOAT[have]} {number})")
+    value = e.op(f"call {INT[width]} @llvm.{convert}.sat.v32i{width}.v32f{have}({FLOAT[have]} {number})")
+    if name != "f64" and width != 64:
+        return value
+    nan = e.op(f"fcmp uno {FLOAT[have]} {number}, zeroinitializer")
+    return e.op(f"select <32 x i1> {nan}, {INT[width]} splat (i{width} {1 << width - 1}), {INT[width]} {value}")
 
 
 def _int_to_float(e: Emitter, i: Instruction, value: str, out: str, name: str) -> str:
-    if {"rz", "rm", "rp"} & set(i.modifiers):
-        raise e.unknown()
-    width, have = TYPES[out], TYPES[name]
-    word = "sitofp" if name[0] == "s" else "uitofp"
-    number = e.op(f"{word} {INT[have]} {value} to {FLOAT[width]}")
+    have, signed = TYPES[name], name[0] == "s"
+    if out not in ("f32", "f64"):
+        single = _int_to_odd_single(e, value, have, signed)
+        if "sat" in i.modifiers:
+            single = to_float(e, saturate(e, to_bits(e, single, 32), 32), 32)
+        return narrow(e, single, out, directed_rounding(i) or "rn")
+    width, rounding, word = TYPES[out], directed_rounding(i), "sitofp" if signed else "uitofp"
+    if have < 32:
+        value, have = e.resize(value, have, 32, signed), 32
+    if rounding:
+        number = lower_rounded(e, word, rounding, [value], f"i{have}", width)
+    else:
+        number = e.op(f"{word} {INT[have]} {value} to {FLOAT[width]}")
     bits = e.op(f"bitcast {FLOAT[width]} {number} to {INT[width]}")
     return saturate(e, bits, width) if "sat" in i.modifiers else bits
+
+
+def _int_to_odd_single(e: Emitter, value: str, have: int, signed: bool) -> str:
+    """f32 rounded to odd; of 64 bits first the last 12 are gathered in one, where f64 does not hold them all."""
+    kind = INT[64]
+    wide = e.resize(value, have, 64, signed)
+    if have == 64:
+        low = e.op(f"and {kind} {wide}, splat (i64 4095)")
+        some = e.resize(e.op(f"icmp ne {kind} {low}, zeroinitializer"), 1, 64)
+        gathered = e.op(f"and {kind} {wide}, splat (i64 -4096)")
+        gathered = e.op(f"or {kind} {gathered}, {e.op(f'shl {kind} {some}, splat (i64 12)')}")
+        size = e.op(f"call {kind} @llvm.abs.v32i64({kind} {wide}, i1 false)") if signed else wide
+        large = e.op(f"icmp ugt {kind} {size}, splat (i64 {EXACT_IN_DOUBLE})")
+        wide = e.op(f"select <32 x i1> {large}, {kind} {gathered}, {kind} {wide}")
+    word = "sitofp" if signed else "uitofp"
+    return odd_single(e, e.op(f"{word} {kind} {wide} to {FLOAT[64]}"))
 
 
 def _int_to_int(e: Emitter, i: Instruction, value: str, out: str, name: str) -> str:
     have, width = TYPES[name], TYPES[out]
     if "sat" in i.modifiers:
-        value, have = _clamp_integer(e, value, out, name), 64
+        value, have = clamp_integer(e, value, out, name), 64
     return e.resize(value, have, width, name[0] == "s")
 
 
-def _clamp_integer(e: Emitter, value: str, out: str, name: str) -> str:
-    """Clamp to the range of ``out``, in 64 bits."""
-    signed_in, signed_out, width = name[0] == "s", out[0] == "s", TYPES[out]
-    value = e.resize(value, TYPES[name], 64, signed_in)
-    high = (1 << (width - signed_out)) - 1
+def clamp_integer(e: Emitter, value: str, out: str, name: str) -> str:
+    """Clamp integers of type ``name`` to the range of ``out``, in 64 bits."""
+    width, signed = int(out[1:]), out[0] == "s"
+    value = e.resize(value, TYPES[name], 64, name[0] == "s")
+    high = (1 << (width - signed)) - 1
     kind = "<32 x i64>"
-    if signed_in:
-        low = -(1 << (width - 1)) if signed_out else 0
+    if name[0] == "s":
+        low = -(1 << (width - 1)) if signed else 0
         value = e.op(f"call {kind} @llvm.smax.v32i64({kind} {value}, {kind} splat (i64 {low}))")
         if high >= 1 << 63:
             return value
@@ -119,117 +162,6 @@ def lower_isspacep(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], result, 1)
 
 
-def lower_bfe(e: Emitter, i: Instruction) -> None:
-    """bfe: field of ``len`` bits at ``pos``, sign extended for signed types."""
-    name = type_names(i)[-1]
-    width, kind = TYPES[name], INT[TYPES[name]]
-    a = e.read(i.operands[1], name)
-    pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[2:4])
-    if name[0] == "s":
-        end = e.op(f"add <32 x i32> {pos}, {length}")
-        end = e.op(f"call <32 x i32> @llvm.umin.v32i32(<32 x i32> {end}, <32 x i32> splat (i32 {width}))")
-        up = e.resize(e.op(f"sub <32 x i32> splat (i32 {width}), {end}"), 32, width)
-        moved = shift(e, "shl", a, up, width)
-        top = e.op(f"sub <32 x i32> {end}, {pos}")
-        down = e.resize(e.op(f"sub <32 x i32> splat (i32 {width}), {top}"), 32, width)
-        # a field that begins past the end is all sign bits
-        past = e.op(f"icmp uge <32 x i32> {pos}, splat (i32 {width})")
-        sign = e.op(f"ashr {kind} {a}, splat (i{width} {width - 1})")
-        value = shift(e, "ashr", moved, down, width)
-        value = e.op(f"select <32 x i1> {past}, {kind} {sign}, {kind} {value}")
-        none = e.op(f"icmp eq <32 x i32> {length}, zeroinitializer")
-        value = e.op(f"select <32 x i1> {none}, {kind} zeroinitializer, {kind} {value}")
-    else:
-        value = e.op(f"and {kind} {shift(e, 'lshr', a, e.resize(pos, 32, width), width)}, {low_mask(e, length, width)}")
-    e.write(i.operands[0], value, width)
-
-
-def shift(e: Emitter, word: str, value: str, amount: str, width: int) -> str:
-    """A shift defined for every amount: past the width all bits go (ashr: the sign stays)."""
-    kind = INT[width]
-    limited = e.op(f"call {kind} @llvm.umin.v32i{width}({kind} {amount}, {kind} splat (i{width} {width - 1}))")
-    result = e.op(f"{word} {kind} {value}, {limited}")
-    if word == "ashr":
-        return result
-    past = e.op(f"icmp uge {kind} {amount}, splat (i{width} {width})")
-    return e.op(f"select <32 x i1> {past}, {kind} zeroinitializer, {kind} {result}")
-
-
-def low_mask(e: Emitter, length: str, width: int) -> str:
-    """The low ``length`` (i32 lanes) bits set."""
-    up = shift(e, "shl", f"splat (i{width} 1)", e.resize(length, 32, width), width)
-    return e.op(f"sub {INT[width]} {up}, splat (i{width} 1)")
-
-
-def lower_bfi(e: Emitter, i: Instruction) -> None:
-    """bfi: the low ``len`` bits of a replace those of b at ``pos``."""
-    width = TYPES[type_names(i)[-1]]
-    kind, name = INT[width], f"b{width}"
-    a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
-    pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[3:5])
-    by = e.resize(pos, 32, width)
-    mask = shift(e, "shl", low_mask(e, length, width), by, width)
-    field = e.op(f"and {kind} {shift(e, 'shl', a, by, width)}, {mask}")
-    rest = e.op(f"and {kind} {b}, {e.op(f'xor {kind} {mask}, splat (i{width} -1)')}")
-    e.write(i.operands[0], e.op(f"or {kind} {field}, {rest}"), width)
-
-
-def lower_bmsk(e: Emitter, i: Instruction) -> None:
-    """bmsk: ``len`` ones at ``pos``; .wrap takes both modulo 32."""
-    pos, length = (e.read(operand, "u32") for operand in i.operands[1:3])
-    if "wrap" in i.modifiers:
-        pos, length = (e.op(f"and <32 x i32> {value}, splat (i32 31)") for value in (pos, length))
-    e.write(i.operands[0], shift(e, "shl", low_mask(e, length, 32), pos, 32), 32)
-
-
-def lower_lop3(e: Emitter, i: Instruction) -> None:
-    """lop3: any function of three bits, its truth table as the immediate."""
-    a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
-    table = i.operands[4]
-    if not isinstance(table, Immediate) or len(i.modifiers) != 1:
-        raise e.unknown()
-    inverse = [e.op(f"xor <32 x i32> {value}, splat (i32 -1)") for value in (a, b, c)]
-    result = "zeroinitializer"
-    for row in range(8):
-        if table.bits >> row & 1:
-            x, y, z = (v if row >> (2 - k) & 1 else n for k, (v, n) in enumerate(zip((a, b, c), inverse, strict=True)))
-            term = e.op(f"and <32 x i32> {e.op(f'and <32 x i32> {x}, {y}')}, {z}")
-            result = e.op(f"or <32 x i32> {result}, {term}")
-    e.write(i.operands[0], result, 32)
-
-
-def lower_prmt(e: Emitter, i: Instruction) -> None:
-    """prmt, default mode: each result byte is one of the eight of {b, a}, or its sign replicated."""
-    if i.modifiers != ("b32",):
-        raise e.unknown()
-    a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
-    high = e.op(f"shl <32 x i64> {e.resize(b, 32, 64)}, splat (i64 32)")
-    both = e.op(f"or <32 x i64> {e.resize(a, 32, 64)}, {high}")
-    result = "zeroinitializer"
-    for index in range(4):
-        nibble = e.op(f"lshr <32 x i32> {c}, splat (i32 {4 * index})")
-        by = e.op(f"shl <32 x i32> {e.op(f'and <32 x i32> {nibble}, splat (i32 7)')}, splat (i32 3)")
-        byte = e.op(f"trunc <32 x i64> {e.op(f'lshr <32 x i64> {both}, {e.resize(by, 32, 64)}')} to <32 x i8>")
-        sign = e.op(f"ashr <32 x i8> {byte}, splat (i8 7)")
-        mode = e.op(f"trunc <32 x i32> {e.op(f'lshr <32 x i32> {nibble}, splat (i32 3)')} to <32 x i1>")
-        byte = e.op(f"select <32 x i1> {mode}, <32 x i8> {sign}, <32 x i8> {byte}")
-        placed = e.op(f"shl <32 x i32> {e.resize(byte, 8, 32)}, splat (i32 {8 * index})")
-        result = e.op(f"or <32 x i32> {result}, {placed}")
-    e.write(i.operands[0], result, 32)
-
-
-def lower_sad(e: Emitter, i: Instruction) -> None:
-    """sad: c + |a - b|."""
-    name = type_names(i)[-1]
-    width, kind = TYPES[name], INT[TYPES[name]]
-    a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
-    less = e.op(f"icmp {'slt' if name[0] == 's' else 'ult'} {kind} {a}, {b}")
-    up, down = e.op(f"sub {kind} {b}, {a}"), e.op(f"sub {kind} {a}, {b}")
-    distance = e.op(f"select <32 x i1> {less}, {kind} {up}, {kind} {down}")
-    e.write(i.operands[0], e.op(f"add {kind} {c}, {distance}"), width)
-
-
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    "cvt": lower_cvt, "cvta": lower_cvta, "isspacep": lower_isspacep, "bfe": lower_bfe, "bfi": lower_bfi,
-    "bmsk": lower_bmsk, "lop3": lower_lop3, "prmt": lower_prmt, "sad": lower_sad,
+    "cvt": lower_cvt, "cvta": lower_cvta, "isspacep": lower_isspacep,
 }  # fmt: skip

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, INT, TYPES, Emitter, type_names
-from tracer.lower_rounding import directed_rounding, lower_directed
+from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from tracer.lower_narrow import widen
+from tracer.lower_rounding import directed_rounding, lower_rounded
 
 CANONICAL_NAN = {32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
@@ -44,7 +45,9 @@ def saturate(e: Emitter, bits: str, width: int) -> str:
 
 
 def read_float(e: Emitter, i: Instruction, index: int, name: str) -> str:
-    """Operand ``index`` as floats, flushed under .ftz."""
+    """Operand ``index`` as floats, flushed under .ftz; a half precision one as f32."""
+    if name in HALVES:
+        return widen(e, e.read(i.operands[index], name), name)
     bits = e.read(i.operands[index], name)
     if "ftz" in i.modifiers and name == "f32":
         bits = flush(e, bits)
@@ -58,74 +61,102 @@ def write_float(e: Emitter, i: Instruction, value: str, name: str) -> None:
 
 def write_float_bits(e: Emitter, i: Instruction, bits: str, name: str) -> None:
     """Assign the bits of a float result under .ftz and .sat."""
+    e.write(i.operands[0], finished(e, i, bits, name), TYPES[name])
+
+
+def finished(e: Emitter, i: Instruction, bits: str, name: str) -> str:
+    """The bits of a float result after .ftz and .sat."""
     if "ftz" in i.modifiers and name == "f32":
         bits = flush(e, bits)
-    if "sat" in i.modifiers:
-        bits = saturate(e, bits, TYPES[name])
-    e.write(i.operands[0], bits, TYPES[name])
+    return saturate(e, bits, TYPES[name]) if "sat" in i.modifiers else bits
+
+
+def _computed(e: Emitter, i: Instruction, word: str, operands: list[str], width: int) -> str:
+    """fadd, fsub, fmul, fdiv, fma or sqrt, rounded as the instruction says."""
+    rounding = directed_rounding(i)
+    if rounding:
+        return lower_rounded(e, word, rounding, operands, f"f{width}", width)
+    kind = FLOAT[width]
+    if word in ("fma", "sqrt"):
+        return e.op(f"call {kind} @llvm.{word}.v32f{width}({', '.join(f'{kind} {value}' for value in operands)})")
+    return e.op(f"{word} {kind} {operands[0]}, {operands[1]}")
 
 
 def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
     def lower(e: Emitter, i: Instruction) -> None:
-        name = type_names(i)[-1]
-        a, b = read_float(e, i, 1, name), read_float(e, i, 2, name)
-        rounding = directed_rounding(i)
-        if rounding and name == "f32" and i.opcode in ("add", "sub", "mul"):
-            write_directed(e, i, [a, b], rounding)
-            return
-        _nearest_only(e, i)
-        write_float(e, i, e.op(f"{word} {FLOAT[TYPES[name]]} {a}, {b}"), name)
+        types = type_names(i)
+        values = [read_float(e, i, 1, types[-1]), read_float(e, i, 2, types[0])]
+        write_float(e, i, _computed(e, i, word, values, TYPES[types[0]]), types[0])
 
     return lower
 
 
-def write_directed(e: Emitter, i: Instruction, operands: list[str], rounding: str) -> None:
-    """Assign the result of .rz, .rm or .rp on f32."""
-    bits = lower_directed(e, i, operands, rounding)
-    write_float(e, i, to_float(e, bits, 32), "f32")
-
-
-def _nearest_only(e: Emitter, i: Instruction) -> None:
-    if directed_rounding(i):
-        raise e.unknown()
-
-
 def lower_fma(e: Emitter, i: Instruction) -> None:
-    """fma and mad on floats: one rounding."""
-    name = type_names(i)[-1]
-    kind = FLOAT[TYPES[name]]
-    a, b, c = (read_float(e, i, index, name) for index in (1, 2, 3))
-    rounding = directed_rounding(i)
-    if rounding and name == "f32":
-        write_directed(e, i, [a, b, c], rounding)
-        return
-    _nearest_only(e, i)
-    result = e.op(f"call {kind} @llvm.fma.v32f{TYPES[name]}({kind} {a}, {kind} {b}, {kind} {c})")
-    write_float(e, i, result, name)
+    """fma and mad on floats: one rounding; the factors may be of half precision."""
+    types = type_names(i)
+    factors = [read_float(e, i, index, types[-1]) for index in (1, 2)]
+    values = [*factors, read_float(e, i, 3, types[0])]
+    write_float(e, i, _computed(e, i, "fma", values, TYPES[types[0]]), types[0])
+
+
+def lower_pair(e: Emitter, i: Instruction) -> None:
+    """add, sub, mul, fma on f32x2: each half as f32."""
+    words = [e.read(operand, "f32x2") for operand in i.operands[1:]]
+    result = "zeroinitializer"
+    for shift in (0, 32):
+        values = []
+        for bits in words:
+            low = e.resize(e.op(f"lshr {INT[64]} {bits}, splat (i64 {shift})"), 64, 32)
+            values.append(to_float(e, flush(e, low) if "ftz" in i.modifiers else low, 32))
+        word = "fma" if i.opcode == "fma" else f"f{i.opcode}"
+        bits = to_bits(e, _computed(e, i, word, values, 32), 32)
+        bits = e.resize(finished(e, i, bits, "f32"), 32, 64)
+        result = e.op(f"or {INT[64]} {result}, {e.op(f'shl {INT[64]} {bits}, splat (i64 {shift})')}")
+    e.write(i.operands[0], result, 64)
 
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
-    """min, max: a number wins over NaN (unless .NaN), -0 is below +0."""
+    """min, max of two or three numbers."""
     name = type_names(i)[-1]
-    width = TYPES[name]
+    values = [read_float(e, i, index, name) for index in range(1, len(i.operands))]
+    write_float_bits(e, i, extreme(e, i, values, TYPES[name]), name)
+
+
+def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
+    """Bits of min or max: a number wins over NaN (unless .NaN), -0 is below +0.
+
+    .abs compares magnitudes; .xorsign gives the result the product's sign.
+    """
+    kind = INT[width]
+    bits = [e.op(f"bitcast {FLOAT[width]} {value} to {kind}") for value in values]
+    if "abs" in i.modifiers:
+        magnitude = f"splat (i{width} {SIGN[width] - 1})"
+        sizes = [e.op(f"and {kind} {each}, {magnitude}") for each in bits]
+    else:
+        sizes = bits
+    result = sizes[0]
+    for other in sizes[1:]:
+        result = _nearer(e, i, result, other, width)
+    nan = e.op(f"fcmp uno {FLOAT[width]} {to_float(e, result, width)}, zeroinitializer")
+    if "xorsign" in i.modifiers:
+        signs = e.op(f"and {kind} {e.op(f'xor {kind} {bits[0]}, {bits[1]}')}, splat (i{width} {SIGN[width]})")
+        result = e.op(f"or {kind} {result}, {signs}")
+    canonical = f"splat (i{width} {CANONICAL_NAN[width]})"
+    return e.op(f"select <32 x i1> {nan}, {kind} {canonical}, {kind} {result}")
+
+
+def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
     kind, floats = INT[width], FLOAT[width]
-    a, b = read_float(e, i, 1, name), read_float(e, i, 2, name)
-    x, y = (e.op(f"bitcast {floats} {value} to {kind}") for value in (a, b))
+    a, b = to_float(e, x, width), to_float(e, y, width)
     first = e.op(f"fcmp {'olt' if i.opcode == 'min' else 'ogt'} {floats} {a}, {b}")
     equal = e.op(f"fcmp oeq {floats} {a}, {b}")
     both = e.op(f"{'or' if i.opcode == 'min' else 'and'} {kind} {x}, {y}")
     bits = e.op(f"select <32 x i1> {first}, {kind} {x}, {kind} {y}")
     bits = e.op(f"select <32 x i1> {equal}, {kind} {both}, {kind} {bits}")
-    a_nan, b_nan = (e.op(f"fcmp uno {floats} {value}, {value}") for value in (a, b))
-    if "NaN" in i.modifiers:
-        nan = f"splat (i{width} {CANONICAL_NAN[width]})"
-        either = e.op(f"or <32 x i1> {a_nan}, {b_nan}")
-        bits = e.op(f"select <32 x i1> {either}, {kind} {nan}, {kind} {bits}")
-    else:
-        bits = e.op(f"select <32 x i1> {b_nan}, {kind} {x}, {kind} {bits}")
-        bits = e.op(f"select <32 x i1> {a_nan}, {kind} {y}, {kind} {bits}")
-        bits = to_bits(e, to_float(e, bits, width), width)
-    write_float_bits(e, i, bits, name)
+    a_nan, b_nan = (e.op(f"fcmp uno {floats} {value}, zeroinitializer") for value in (a, b))
+    wins = (y, x) if "NaN" not in i.modifiers else (x, y)  # where a, where b is NaN
+    bits = e.op(f"select <32 x i1> {b_nan}, {kind} {wins[1]}, {kind} {bits}")
+    return e.op(f"select <32 x i1> {a_nan}, {kind} {wins[0]}, {kind} {bits}")
 
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
@@ -158,37 +189,16 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], e.op(test), 1)
 
 
-FLOAT_COMPARISONS = {
-    "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
-    "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
-}  # fmt: skip
-
-
-def compare_float(e: Emitter, i: Instruction, a: str, b: str, name: str) -> str:
-    """The ``<32 x i1>`` of a float comparison on bits ``a`` and ``b``."""
-    if "ftz" in i.modifiers and name == "f32":
-        a, b = flush(e, a), flush(e, b)
-    width = TYPES[name]
-    word = FLOAT_COMPARISONS[i.modifiers[0]]
-    return e.op(f"fcmp {word} {FLOAT[width]} {to_float(e, a, width)}, {to_float(e, b, width)}")
-
-
-def lower_divide(e: Emitter, i: Instruction) -> None:
-    """div: correctly rounded, .approx and .full too."""
-    _binary("fdiv")(e, i)
-
-
 def lower_root(e: Emitter, i: Instruction) -> None:
     """sqrt, rcp: correctly rounded, .approx too; rsqrt: 1 / sqrt in f64, rounded once more for f32."""
     name = type_names(i)[-1]
-    _nearest_only(e, i)
     width = TYPES[name]
     kind = FLOAT[width]
     a = read_float(e, i, 1, name)
     if i.opcode == "sqrt":
-        result = e.op(f"call {kind} @llvm.sqrt.v32f{width}({kind} {a})")
+        result = _computed(e, i, "sqrt", [a], width)
     elif i.opcode == "rcp":
-        result = e.op(f"fdiv {kind} splat ({'float' if width == 32 else 'double'} 1.0), {a}")
+        result = _computed(e, i, "fdiv", [f"splat ({'float' if width == 32 else 'double'} 1.0)", a], width)
     else:
         wide = a if width == 64 else e.op(f"fpext {kind} {a} to <32 x double>")
         root = e.op(f"call <32 x double> @llvm.sqrt.v32f64(<32 x double> {wide})")
@@ -199,6 +209,6 @@ def lower_root(e: Emitter, i: Instruction) -> None:
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
     "add": _binary("fadd"), "sub": _binary("fsub"), "mul": _binary("fmul"), "fma": lower_fma, "mad": lower_fma,
-    "div": lower_divide, "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
+    "div": _binary("fdiv"), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
     "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root, "rsqrt": lower_root,
 }  # fmt: skip

@@ -1,0 +1,61 @@
+"""Which function lowers a scalar instruction: by its opcode and the kind of its type."""
+
+from collections.abc import Callable
+
+from ptx.forms import PATTERNS, is_form
+from ptx.ir import Instruction
+from tracer import (
+    lower_bits,
+    lower_compare,
+    lower_convert,
+    lower_convert_packed,
+    lower_extended,
+    lower_float,
+    lower_half,
+    lower_int,
+    lower_math,
+    lower_video,
+)
+from tracer.lower_emit import HALVES, TYPES, Emitter, type_names
+
+Handler = Callable[[Emitter, Instruction], None]
+ANY = {**lower_compare.HANDLERS, **lower_video.HANDLERS, "cvt": lower_convert.lower_cvt}
+INTEGER = {**lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_bits.HANDLERS}
+FLOAT = {**dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function), **lower_float.HANDLERS}
+PAIR: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), lower_float.lower_pair)
+
+
+def kind_of(i: Instruction) -> str:
+    """``float``, ``half``, ``pair`` (f32x2), ``packed`` (two 16-bit integers) or ``integer``."""
+    types = type_names(i)
+    if types[0] in ("f32", "f64"):  # also with half precision factors
+        return "float"
+    if types[-1] in HALVES:
+        return "half"
+    return {"f32x2": "pair", "u16x2": "packed", "s16x2": "packed"}.get(types[-1], "integer")
+
+
+TABLES: dict[str, dict[str, Handler]] = {
+    "float": FLOAT, "half": lower_half.HANDLERS, "pair": PAIR, "packed": lower_extended.PACKED_HANDLERS,
+    "integer": INTEGER,
+}  # fmt: skip
+
+
+def is_scalar(i: Instruction) -> bool:
+    """Whether this module is who knows the opcode."""
+    return i.opcode in PATTERNS
+
+
+def lower_scalar(e: Emitter, i: Instruction) -> None:
+    """Lower an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
+    if not is_form(i.opcode, i.modifiers):
+        raise e.unknown()
+    lower = ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
+    if i.opcode == "cvt" and is_packed_conversion(i):
+        lower = lower_convert_packed.lower_pack if "pack" in i.modifiers else lower_convert_packed.lower_cvt_packed
+    lower(e, i)
+
+
+def is_packed_conversion(i: Instruction) -> bool:
+    """Whether a cvt makes or takes several numbers at once."""
+    return "pack" in i.modifiers or any(name.endswith("x2") for name in i.modifiers if name in TYPES)
