@@ -6,6 +6,7 @@ from typing import Any
 from formats.check import COLUMN_LAWS, EXECUTION_LAWS, STATIC_LAWS
 from formats.column import Column, Format, Table
 from formats.prediction import PREDICTION
+from formats.profile import PROFILE
 from formats.result import RESULT
 from formats.shards import GROUPS_PER_SHARD
 from formats.show import notes, type_name
@@ -19,8 +20,8 @@ This page is made from the schema by `python -m formats docs`; `make docs` write
 
 ## Containers
 
-A trace is a folder `NAME.trace/`, a result `NAME.result/`, a prediction `NAME.prediction/`: Parquet files and
-`manifest.json`. A trace may also be one HDF5 file `NAME.trace.h5` with the same tables; `python -m formats convert`
+A trace is a folder `NAME.trace/`, a result `NAME.result/`, a prediction `NAME.prediction/`, a profile
+`NAME.profile/`: Parquet files and `manifest.json`. A trace may also be one HDF5 file `NAME.trace.h5` with the same tables; `python -m formats convert`
 turns one into the other without loss.
 
 ### Parquet
@@ -114,6 +115,12 @@ def page() -> str:
     result += "`host.json` (times of the machine that ran the replay, the one file that differs from run to run)."
     parts += _format_section(RESULT, "Result", result)
     parts += _format_section(PREDICTION, "Prediction", "What Zatel predicts from a part of the pixels.")
+    profile = (
+        "What the launches of a PTX program execute (`python -m ptx analyse`). Beside the tables: `profile.csv` (a row "
+        "per launch, HyPA's 15 columns in its order: the first 14 of `launches`, then `duration_ms`) and `host.json` "
+        "(the same durations). Only these two files differ from run to run."
+    )
+    parts += _format_section(PROFILE, "Profile", profile)
     return "\n".join(parts)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from formats.errors import UserError
-from ptx.ir import Address, Function, Instruction, Module, Register, Symbol, Vector
+from ptx.ir import Address, Function, Instruction, Module, Register, Symbol, Texture, Vector
 from tracer.lower_layout import Signature, signature_of
 
 
@@ -47,9 +47,10 @@ def symbol_names(instruction: Instruction) -> list[str]:
     found = []
     for operand in (*call.results, *call.arguments) if call is not None else instruction.operands:
         for element in operand.elements if isinstance(operand, Vector) else (operand,):
-            base = element.base if isinstance(element, Address) else element
-            if isinstance(base, Symbol):
-                found.append(base.name)
+            bases = (element.name, element.sampler) if isinstance(element, Texture) else (element,)
+            for base in (each.base if isinstance(each, Address) else each for each in bases):
+                if isinstance(base, Symbol):
+                    found.append(base.name)
     return found
 
 

@@ -12,6 +12,7 @@ from formats.errors import UserError
 from ptx.ir import Function, Module, Variable
 from ptx.numbers import TYPE_BYTES
 from tracer.driver_functions import symbol_names
+from tracer.images import OPAQUE_TYPES, declared_sampler, is_reference, place_sampler
 from tracer.lower_layout import align_up, place
 from tracer.memory import DeviceMemory
 
@@ -66,6 +67,8 @@ def place_variables(
     fresh: list[tuple[Module, Variable, int]] = []
     for module, name, variable in _stored(modules, functions):
         key = (module.source_name, name)
+        if is_reference(variable) and key not in memory.variables:
+            _place_reference(module, variable, functions, memory)
         if key not in places and key not in memory.variables:
             contents = variable.initial.ljust(variable.bytes, b"\0")
             memory.variables[key] = memory.allocate(contents, max(variable.align, SMALLEST_ALIGN))
@@ -98,7 +101,22 @@ def _place_constants(
 def _stored(modules: list[Module], functions: Functions) -> list[tuple[Module, str, Variable]]:
     outer = [(module, v.name, v) for module in modules for v in module.variables.values()]
     inner = [(module, f"{f.name}:{v.name}", v) for module, f in functions for v in f.variables.values()]
-    return [found for found in (*outer, *inner) if found[2].space in STORED_SPACES]
+    return [found for found in (*outer, *inner) if found[2].space in STORED_SPACES or is_reference(found[2])]
+
+
+def _place_reference(module: Module, variable: Variable, functions: Functions, memory: DeviceMemory) -> None:
+    """A texture, sampler or surface variable that nothing is bound to: a sampler may say itself what it is."""
+    if variable.type == OPAQUE_TYPES["sampler"] and variable.properties:
+        sampler = declared_sampler(variable.properties)
+        memory.variables[module.source_name, variable.name] = place_sampler(memory, sampler)
+        return
+    for _, function in functions:
+        for instruction in function.body:
+            if variable.name in symbol_names(instruction):
+                raise UserError(
+                    f"{module.source_name}:{instruction.position.line}: {instruction.full_opcode}: {variable.name} must "
+                    "be bound to a texture, sampler or surface, and nothing is"
+                )
 
 
 def _relocate(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from formats.errors import UserError
-from ptx.ir import Module
+from ptx.ir import Module, Variable
 from tracer.image_words import (
     ADDRESS_MODES,
     ADDRESS_X,
@@ -175,19 +175,17 @@ def bind_reference(memory: DeviceMemory, module: Module, name: str, handle: int)
 
     Holds for every later launch of the module with this memory. Raises ``UserError`` when it has no such variable.
     """
-    known = {v.name: v for v in module.variables.values() if is_reference(v.type, v.space)}
+    known = {v.name: v for v in module.variables.values() if is_reference(v)}
     check_choice(name, known, f"{module.source_name}: texture, sampler and surface variables")
     memory.variables[module.source_name, name] = handle
 
 
-def is_reference(type_name: str, space: str) -> bool:
-    """Whether a variable is a texture, sampler or surface, by its type and state space."""
-    return type_name in OPAQUE_TYPES.values() or space == "tex"
+def is_reference(variable: Variable) -> bool:
+    """Whether a variable is a texture, sampler or surface, by its type or its state space."""
+    return variable.type in OPAQUE_TYPES.values() or variable.space == "tex"
 
 
-PROPERTIES = {
-    "addr_mode_0": 0, "addr_mode_1": 1, "addr_mode_2": 2,
-}  # fmt: skip
+PROPERTIES = {"addr_mode_0": 0, "addr_mode_1": 1, "addr_mode_2": 2}
 PTX_MODES = {
     "wrap": "wrap", "mirror": "mirror", "clamp_ogl": "clamp", "clamp_to_edge": "clamp", "clamp_to_border": "border",
 }  # fmt: skip

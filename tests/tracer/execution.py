@@ -1,11 +1,13 @@
 """What the tests of execution share: running a kernel in both backends and comparing everything it leaves."""
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 import ptx
+from ptx.ir import Module
 from tracer.driver import ComputeLaunch
 from tracer.memory import DeviceMemory
 from tracer.record import Counts, MemorySink
@@ -24,15 +26,23 @@ class Outcome:
     counts: Counts
 
 
+@dataclass
+class Handle:
+    """A buffer that programs see through a handle; ``make`` takes its address, None where no parameter holds it."""
+
+    array: np.ndarray
+    make: Callable[[DeviceMemory, Module, int], int | None]
+
+
 def execute(
     text: str,
-    arguments: list[np.ndarray | int],
+    arguments: list["np.ndarray | int | Handle"],
     backend: str = "machine",
     grid: tuple[int, int, int] = (1, 1, 1),
     block: tuple[int, int, int] = (32, 1, 1),
     shared: int = 0,
 ) -> Outcome:
-    """Run the first entry of ``text``; arrays become buffers, numbers 32-bit parameters."""
+    """Run the first entry of ``text``; arrays become buffers, numbers 32-bit parameters, handles 64-bit ones."""
     module = ptx.parse(HEADER + text, "test.ptx")
     entry = next(f for f in module.functions.values() if f.is_entry)
     memory = DeviceMemory()
@@ -41,6 +51,10 @@ def execute(
         if isinstance(argument, np.ndarray):
             places.append((memory.allocate(argument), argument))
             params.append(struct.pack("<Q", places[-1][0]))
+        elif isinstance(argument, Handle):
+            places.append((memory.allocate(argument.array), argument.array))
+            handle = argument.make(memory, module, places[-1][0])
+            params += [] if handle is None else [struct.pack("<Q", handle)]
         else:
             params.append(struct.pack("<I", argument))
     launch = ComputeLaunch(module, entry.name, grid, block, tuple(params), memory, shared)
@@ -49,7 +63,7 @@ def execute(
     return Outcome([memory.view(a, like.dtype, like.shape).copy() for a, like in places], sink, counts)
 
 
-def both(text: str, arguments: list[np.ndarray | int], **launch: object) -> Outcome:
+def both(text: str, arguments: list[np.ndarray | int | Handle], **launch: object) -> Outcome:
     """Run in machine code and in the interpreter; everything must be the same, bit for bit."""
     machine = execute(text, arguments, "machine", **launch)  # type: ignore[arg-type]
     plain = execute(text, arguments, "interpreter", **launch)  # type: ignore[arg-type]
