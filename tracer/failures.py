@@ -33,7 +33,7 @@ from tracer.driver_state import (
     TRAPPED,
 )
 from tracer.driver_warp import BARRIER_ARRIVED
-from tracer.lower_memory import space_of
+from tracer.memory_forms import space_of
 
 
 def place_of(linked: LinkedLaunch, shape: Shape, machine: np.ndarray) -> str:

@@ -4,15 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Address, Immediate, Instruction, Operand, Pair, Register, Symbol
+from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
 from tracer.driver_state import ILLEGAL_ADDRESS, LANES, MACHINE
-from tracer.interpreter_float import as_bits, as_float, flushed
-from tracer.interpreter_int import Handler, numbers
 from tracer.interpreter_values import UNSIGNED, Lanes, mask_of
-from tracer.lower_atomic import ATOMICS
 from tracer.lower_emit import TYPES, type_names
-from tracer.lower_memory import elements, space_of
+from tracer.lower_memory import elements
 from tracer.memory import FIRST_ADDRESS
+from tracer.memory_forms import space_of
 from tracer.record import Buffers
 
 
@@ -142,121 +140,10 @@ def run_st(w: Lanes, i: Instruction, memory: Memory) -> None:
             data[lanes, offset + step : offset + step + width // 8] = raw[lanes]
 
 
-def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:
-    """atom, red: one lane after the other, lowest first."""
-    name, space = type_names(i)[-1], space_of(i)
-    width = TYPES[name]
-    first = int(i.opcode == "atom")
-    address, lanes = effective_address(w, i.operands[first]), w.executing()
-    places = memory.places(w, address, space, width // 8, lanes)
-    memory.record(w, address, lanes)
-    values = [w.read(operand, name) for operand in i.operands[first + 1 :]]
-    result = np.zeros(LANES, UNSIGNED[width])
-    operation = next(m for m in i.modifiers if m in ATOMICS)
-    for lane in np.flatnonzero(lanes):
-        one = np.zeros(LANES, bool)
-        one[lane] = True
-        old = memory.load(places, one, width)
-        result[lane] = old[lane]
-        new = _combined(operation, old[lane], [v[lane] for v in values], name, "ftz" in i.modifiers)
-        memory.store(places, one, np.full(LANES, new, UNSIGNED[width]))
-    if first:
-        w.write(i.operands[0], result)
-
-
-def _combined(operation: str, old: np.generic, operands: list[np.generic], name: str, ftz: bool) -> int:
-    """What an atomic leaves in memory."""
-    if name[0] == "f" and operation == "add":
-        pair = [np.array([v]) for v in (old, operands[0])]
-        a, b = (as_float(flushed(v) if ftz else v) for v in pair)
-        with np.errstate(all="ignore"):
-            bits = as_bits(a + b)
-        return int(flushed(bits)[0] if ftz else bits[0])
-    width = TYPES[name]
-    sign = 1 << (width - 1) if name[0] == "s" else 0
-    x, *rest = ((int(v) ^ sign) - sign for v in (old, *operands))
-    y = rest[0]
-    made = {
-        "add": x + y, "and": x & y, "or": x | y, "xor": x ^ y, "min": min(x, y), "max": max(x, y), "exch": y,
-        "inc": 0 if x >= y else x + 1, "dec": y if x == 0 or x > y else x - 1, "cas": rest[-1] if x == y else x,
-    }  # fmt: skip
-    return made[operation] % (1 << width)
-
-
 def run_filter(w: Lanes, i: Instruction, memory: Memory, selected: np.ndarray) -> None:
     """filter_shader: 1 where the pixel is selected; ``selected`` is uint8[pixels and more], row by row."""
     first = w.machine("ctaid_y") * w.machine("width") + 32 * w.machine("ctaid_x")
     w.write(i.operands[0], selected[first : first + LANES].astype(np.uint32))
 
 
-def run_shfl(w: Lanes, i: Instruction) -> None:
-    """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
-    a, b, c = (numbers(w, i, k, "u32") for k in (1, 2, 3))
-    executing = w.executing()
-    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
-    values, valid = [], []
-    for lane in range(LANES):
-        segment, by = c[lane] >> 8 & 31, b[lane] & 31
-        first = lane & segment
-        last = first | (c[lane] & 31 & ~segment)
-        source = {"up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": first | (by & ~segment)}[mode]
-        inside = source >= last if mode == "up" else source <= last
-        valid.append(inside)
-        values.append(a[source & 31] if inside and executing[source & 31] else a[lane])
-    target = i.operands[0]
-    w.write(target.first if isinstance(target, Pair) else target, np.array(values, np.uint32))
-    if isinstance(target, Pair):
-        w.write(target.second, np.array(valid))
-
-
-def run_vote(w: Lanes, i: Instruction) -> None:
-    """vote over the lanes that execute it."""
-    lanes = w.executing()
-    holds = w.read(i.operands[1], "pred") & lanes
-    if "ballot" in i.modifiers:
-        w.write(i.operands[0], np.full(LANES, mask_of(holds), np.uint32))
-        return
-    every = bool((holds == lanes).all())
-    answer = every if "all" in i.modifiers else bool(holds.any()) if "any" in i.modifiers else every or not holds.any()
-    w.write(i.operands[0], np.full(LANES, answer))
-
-
-def run_activemask(w: Lanes, i: Instruction) -> None:
-    """The lanes that execute it."""
-    w.write(i.operands[0], np.full(LANES, mask_of(w.executing()), np.uint32))
-
-
-def run_match(w: Lanes, i: Instruction) -> None:
-    """match: the executing lanes that hold the same value."""
-    value, lanes = w.read(i.operands[1], type_names(i)[-1]), w.executing()
-    same = np.array([mask_of((value == one) & lanes) for one in value], np.uint32)
-    target = i.operands[0]
-    if "any" in i.modifiers:
-        w.write(target, same)
-        return
-    equal = same == mask_of(lanes)
-    w.write(target.first if isinstance(target, Pair) else target, np.where(equal, same, np.uint32(0)))
-    if isinstance(target, Pair):
-        w.write(target.second, equal)
-
-
-def run_redux(w: Lanes, i: Instruction) -> None:
-    """redux: a reduction over the lanes that execute it."""
-    name = type_names(i)[-1]
-    values = [v for v, on in zip(numbers(w, i, 1, name), w.executing(), strict=True) if on]
-    if not values:
-        return
-    total = values[0]
-    word = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max"))
-    for v in values[1:]:
-        made = {"add": total + v, "and": total & v, "or": total | v, "xor": total ^ v}
-        total = {**made, "min": min(total, v), "max": max(total, v)}[word]
-    w.write(i.operands[0], np.full(LANES, total % (1 << 32), np.uint32))
-
-
-WARP: dict[str, Handler] = {
-    "shfl": run_shfl, "vote": run_vote, "activemask": run_activemask, "match": run_match, "redux": run_redux,
-}  # fmt: skip
-MEMORY: dict[str, Callable[[Lanes, Instruction, Memory], None]] = {
-    "ld": run_ld, "ldu": run_ld, "st": run_st, "atom": run_atom, "red": run_atom,
-}  # fmt: skip
+MEMORY: dict[str, Callable[[Lanes, Instruction, Memory], None]] = {"ld": run_ld, "ldu": run_ld, "st": run_st}

@@ -28,17 +28,19 @@ from tracer.driver_state import (
 )  # fmt: skip
 from tracer.driver_warp import CALL_MASK, EXITED
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
+from tracer.interpreter_atomic import ATOMICS
 from tracer.interpreter_flow import Flow
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
 from tracer.interpreter_scalar import ADDRESSES, run_scalar
 from tracer.interpreter_unit import HANDLERS as UNITS
 from tracer.interpreter_values import Lanes, lanes_of, mask_of
+from tracer.interpreter_warp import WARP
 from tracer.lower_optix import GETTERS
 from tracer.lower_scalar import is_scalar
 from tracer.record import Buffers
 
-MEMORY = interpreter_memory.MEMORY | UNITS
+MEMORY = interpreter_memory.MEMORY | ATOMICS | UNITS
 
 
 @dataclass
@@ -128,8 +130,8 @@ class Run(Flow):
             interpreter_memory.run_filter(w, i, owner.memory, owner.selected)
         elif i.opcode in MEMORY:
             MEMORY[i.opcode](w, i, owner.memory)
-        elif i.opcode in interpreter_memory.WARP:
-            interpreter_memory.WARP[i.opcode](w, i)
+        elif i.opcode in WARP:
+            WARP[i.opcode](w, i)
         else:
             handler = run_scalar if is_scalar(i) else ADDRESSES.get(i.opcode)
             if handler is not None:  # fences, prefetches and pauses do nothing

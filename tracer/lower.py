@@ -36,6 +36,7 @@ HANDLERS = {
 }  # fmt: skip
 UNTYPED = {
     "activemask",
+    "elect",
     *lower_unit.HANDLERS,
     *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing),
 }

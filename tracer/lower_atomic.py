@@ -2,29 +2,53 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, INT, TYPES, Emitter, type_names
-from tracer.lower_float import flush, to_bits, to_float
-from tracer.lower_memory import arena_offset, effective_address, record, space_of
+from ptx.ir import Instruction, Vector
+from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from tracer.lower_float import to_bits, to_float
+from tracer.lower_memory import arena_offset, effective_address, elements, record
+from tracer.memory_forms import atomic_operation, lanes_of_vector, space_of
+
+HALF_NAN = 0x7FFF
+OPERANDS = {"cas": 2}
 
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
-    """atom, red: one lane after the other, lowest first."""
+    """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
+    operation = atomic_operation(i)
+    if operation is None:
+        raise e.unknown()
     name, space = type_names(i)[-1], space_of(i)
-    width = TYPES[name]
+    width, length = TYPES[name], lanes_of_vector(i)
     returns = i.opcode == "atom"
+    count = OPERANDS.get(operation, 1)
     source = i.operands[int(returns) :]
+    if len(source) < 1 + count or any(isinstance(o, Vector) != (length > 1) for o in source[1 : 1 + count]):
+        raise e.unknown()
     address, lanes = effective_address(e, source[0], space), e.lanes()
-    offset = arena_offset(e, address, space, width // 8, lanes)
+    offset = arena_offset(e, address, space, width // 8 * length, lanes)
     record(e, address, lanes)
-    values = [e.read(operand, name) for operand in source[1:]]
-    result = lane_loop(e, i, (offset, *values), lanes, width, name)
+    values = [[e.read(part, name) for part in elements(operand)] for operand in source[1 : 1 + count]]
+    results = []
+    for index in range(length):
+        place = offset
+        if index:
+            place = e.op(f"add {INT[64]} {offset}, splat (i64 {index * width // 8})")
+        results.append(
+            lane_loop(e, (place, *(value[index] for value in values)), lanes, width, _combiner(operation, name))
+        )
     if returns:
-        e.write(i.operands[0], result, width)
+        for target, value in zip(elements(i.operands[0]), results, strict=True):
+            e.write(target, value, width)
 
 
-def lane_loop(e: Emitter, i: Instruction, inputs: tuple[str, ...], lanes: str, width: int, name: str) -> str:
-    """The loop over set lanes of an atomic; returns what memory held before."""
+Combiner = Callable[[Emitter, str, list[str]], str]
+
+
+def lane_loop(e: Emitter, inputs: tuple[str, ...], lanes: str, width: int, combine: Combiner) -> str:
+    """Read, combine and write memory, one set lane after the other; returns what memory held before.
+
+    ``inputs`` are offsets in the arena and the operands; ``combine`` gives the new value from the old one, scalar.
+    """
     slots = []
     for index, value in enumerate(inputs):
         slot = f"%lanes.{64 if index == 0 else width}.{index}"
@@ -43,31 +67,35 @@ def lane_loop(e: Emitter, i: Instruction, inputs: tuple[str, ...], lanes: str, w
     lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
     below = e.op(f"sub i32 {left}, 1")
     e.put(f"store i32 {e.op(f'and i32 {left}, {below}')}, ptr %lanes.left")
-    offset = e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {slots[0]}, i32 {lane}')}")
-    operands = [e.op(f"load i{width}, ptr {e.op(f'getelementptr i{width}, ptr {s}, i32 {lane}')}") for s in slots[1:]]
+    offset, *operands = (
+        e.op(f"load {kind}, ptr {e.op(f'getelementptr {kind}, ptr {slot}, i32 {lane}')}")
+        for kind, slot in zip(("i64", *[f"i{width}"] * (len(slots) - 1)), slots, strict=True)
+    )
     place = e.op(f"getelementptr i8, ptr %arena, i64 {offset}")
-    old = e.op(f"load i{width}, ptr {place}")
-    e.put(f"store i{width} {_combine(e, i, old, operands, name)}, ptr {place}")
+    old = e.op(f"load i{width}, ptr {place}, align {min(width // 8, 8)}")
+    e.put(f"store i{width} {combine(e, old, operands)}, ptr {place}, align {min(width // 8, 8)}")
     e.put(f"store i{width} {old}, ptr {e.op(f'getelementptr i{width}, ptr {out}, i32 {lane}')}")
     e.put(f"br label %{head}")
     e.put(f"{done}:")
     return e.op(f"load {INT[width]}, ptr {out}")
 
 
-def _combine(e: Emitter, i: Instruction, old: str, operands: list[str], name: str) -> str:
-    """The value an atomic leaves in memory, scalar."""
-    width = TYPES[name]
-    kind = f"i{width}"
+def _combiner(operation: str, name: str) -> Combiner:
+    """What an atomic leaves in memory."""
+    if name in HALVES and operation not in ("exch", "cas"):
+        return lambda e, old, operands: _halves(e, operation, name, old, operands[0])
+    if name in ("f32", "f64") and operation == "add":
+        return lambda e, old, operands: _add_float(e, old, operands[0], TYPES[name])
+    return lambda e, old, operands: _integer(e, operation, name, old, operands)
+
+
+def _integer(e: Emitter, operation: str, name: str, old: str, operands: list[str]) -> str:
+    kind = f"i{TYPES[name]}"
     new = operands[0]
-    operation = next((m for m in i.modifiers if m in ATOMICS), None)
-    if operation is None or (name[0] == "f" and operation not in ("add", "exch", "cas")):
-        raise e.unknown()
     if operation == "exch":
         return new
     if operation == "cas":
         return e.op(f"select i1 {e.op(f'icmp eq {kind} {old}, {new}')}, {kind} {operands[1]}, {kind} {old}")
-    if name[0] == "f":
-        return _add_float(e, i, old, new, width)
     if operation in ("min", "max"):
         word = f"llvm.{'s' if name[0] == 's' else 'u'}{operation}.{kind}"
         return e.op(f"call {kind} @{word}({kind} {old}, {kind} {new})")
@@ -80,19 +108,62 @@ def _combine(e: Emitter, i: Instruction, old: str, operands: list[str], name: st
     return e.op(f"{operation} {kind} {old}, {new}")
 
 
-ATOMICS = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch", "cas")
-
-
-def _add_float(e: Emitter, i: Instruction, old: str, new: str, width: int) -> str:
+def _add_float(e: Emitter, old: str, new: str, width: int) -> str:
     """A lane's float addition, through the 32-lane helpers so that NaN is treated alike."""
     a, b = e.splat(old, f"i{width}"), e.splat(new, f"i{width}")
-    if "ftz" in i.modifiers:
-        a, b = flush(e, a), flush(e, b)
     total = e.op(f"fadd {FLOAT[width]} {to_float(e, a, width)}, {to_float(e, b, width)}")
-    bits = to_bits(e, total, width)
-    if "ftz" in i.modifiers:
-        bits = flush(e, bits)
-    return e.op(f"extractelement {INT[width]} {bits}, i64 0")
+    return e.op(f"extractelement {INT[width]} {to_bits(e, total, width)}, i64 0")
+
+
+def _halves(e: Emitter, operation: str, name: str, old: str, new: str) -> str:
+    """add, min, max of one or two 16-bit floats."""
+    kind = name.removesuffix("x2")
+    if not name.endswith("x2"):
+        return _half(e, operation, kind, old, new)
+    parts = []
+    for shift in (0, 16):
+        pair = [e.op(f"trunc i32 {e.op(f'lshr i32 {value}, {shift}')} to i16") for value in (old, new)]
+        parts.append(e.op(f"zext i16 {_half(e, operation, kind, *pair)} to i32"))
+    return e.op(f"or i32 {e.op(f'shl i32 {parts[1]}, 16')}, {parts[0]}")
+
+
+def _half(e: Emitter, operation: str, kind: str, old: str, new: str) -> str:
+    """One 16-bit float; both kinds are exact in f32, where a sum rounds once more without harm."""
+    a, b = (_widened(e, kind, value) for value in (old, new))
+    if operation == "add":
+        return _narrowed(e, kind, e.op(f"fadd float {a}, {b}"))
+    # -0 is below +0; a NaN gives way to a number
+    order = [e.op(f"sext i16 {value} to i32") for value in (old, new)]
+    for index, value in enumerate(order):
+        sign = e.op(f"ashr i32 {value}, 31")
+        order[index] = e.op(f"xor i32 {value}, {e.op(f'and i32 {sign}, 32767')}")
+    less = e.op(f"icmp slt i32 {order[0]}, {order[1]}")
+    first, second = (old, new) if operation == "min" else (new, old)
+    chosen = e.op(f"select i1 {less}, i16 {first}, i16 {second}")
+    nan_a, nan_b = (e.op(f"fcmp uno float {value}, 0.0") for value in (a, b))
+    chosen = e.op(f"select i1 {nan_a}, i16 {new}, i16 {chosen}")
+    chosen = e.op(f"select i1 {nan_b}, i16 {old}, i16 {chosen}")
+    return e.op(f"select i1 {e.op(f'and i1 {nan_a}, {nan_b}')}, i16 {HALF_NAN}, i16 {chosen}")
+
+
+def _widened(e: Emitter, kind: str, value: str) -> str:
+    if kind == "f16":
+        return e.op(f"fpext half {e.op(f'bitcast i16 {value} to half')} to float")
+    wide = e.op(f"zext i16 {value} to i32")
+    return e.op(f"bitcast i32 {e.op(f'shl i32 {wide}, 16')} to float")
+
+
+def _narrowed(e: Emitter, kind: str, value: str) -> str:
+    """To the nearest 16-bit float, ties to even; NaN becomes the canonical one."""
+    nan = e.op(f"fcmp uno float {value}, 0.0")
+    if kind == "f16":
+        bits = e.op(f"bitcast half {e.op(f'fptrunc float {value} to half')} to i16")
+    else:
+        wide = e.op(f"bitcast float {value} to i32")
+        odd = e.op(f"and i32 {e.op(f'lshr i32 {wide}, 16')}, 1")
+        rounded = e.op(f"add i32 {e.op(f'add i32 {wide}, 32767')}, {odd}")
+        bits = e.op(f"trunc i32 {e.op(f'lshr i32 {rounded}, 16')} to i16")
+    return e.op(f"select i1 {nan}, i16 {HALF_NAN}, i16 {bits}")
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"atom": lower_atom, "red": lower_atom}

@@ -94,7 +94,7 @@ class Frame:
         for record in RECORDS:
             e.put(f"%{record}.next = alloca i64")
             e.put(f"store i64 {e.machine(f'{record}_next')}, ptr %{record}.next")
-        for width in (16, 32, 64):
+        for width in (16, 32, 64, 128):
             for part in ("0", "1", "2", "result"):
                 e.put(f"%lanes.{width}.{part} = alloca <32 x i{width}>, align 64")
         e.put("%lanes.left = alloca i32")

@@ -5,15 +5,9 @@ from collections.abc import Callable
 from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
 from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
 from tracer.lower_emit import INT, TYPES, Emitter, type_names
+from tracer.memory_forms import knows_load_store, lanes_of_vector, space_of
 
-SPACES = ("global", "shared", "local", "const", "param")
-VECTOR_LENGTH = {"v2": 2, "v4": 4, "v8": 8}
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
-
-
-def space_of(instruction: Instruction) -> str:
-    """The memory space named by the modifiers, ``generic`` without one."""
-    return next((m.split("::")[0] for m in instruction.modifiers if m.split("::")[0] in SPACES), "generic")
 
 
 def effective_address(e: Emitter, operand: Operand | None, space: str) -> str:
@@ -120,13 +114,27 @@ def elements(operand: Operand | None) -> tuple["Operand | None", ...]:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
+def _checked_type(e: Emitter, i: Instruction) -> str:
+    """The type of an ld or st all of whose modifiers are known."""
+    if not knows_load_store(i):
+        raise e.unknown()
+    return type_names(i)[-1]
+
+
+def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | None", ...]:
+    found = elements(operand)
+    if len(found) != lanes_of_vector(i):
+        raise e.unknown(f"{i.full_opcode} with {len(found)} registers")
+    return found
+
+
 def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = _checked_type(e, i), space_of(i)
+    targets = _elements(e, i, i.operands[0])
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
     width = TYPES[name]
-    targets = elements(i.operands[0])
     uniform = uniform_symbol(e, i.operands[1]) if space in ("const", "param") else None
     if uniform is not None:
         return _load_uniform(e, targets, uniform, name)
@@ -171,8 +179,8 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    name, space = type_names(i)[-1], space_of(i)
-    width, sources = TYPES[name], elements(i.operands[1])
+    name, space = _checked_type(e, i), space_of(i)
+    width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
         pointers = lane_variable_pointers(e, i.operands[0])
         lanes = e.lanes()
