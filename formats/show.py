@@ -11,6 +11,7 @@ from formats.arrow import Columns, offset_name
 from formats.column import STRING, Column, Table
 from formats.manifest import format_of
 from formats.prediction import PREDICTION
+from formats.profile import PROFILE
 from formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
 from formats.result import RESULT, Result, open_result
 
@@ -24,6 +25,8 @@ def open_any(path: Path | str) -> Dataset:
     name = None if path.suffix in HDF5_SUFFIXES else format_of(path)
     if name == RESULT.name:
         return open_result(path)
+    if name == PROFILE.name:
+        return Dataset(open_source(path, PROFILE), PROFILE)
     if name == PREDICTION.name:
         return Dataset(open_source(path, PREDICTION), PREDICTION)
     return open_trace(path)

@@ -1,4 +1,4 @@
-"""``python -m ptx parse|print|cfg|characterise|inject FILE``: look into a PTX file."""
+"""``python -m ptx VERB FILE``: look into a PTX file."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from formats.command import run
 from formats.errors import UserError
+from ptx.analyse import add_analyse
 from ptx.ir import Function, Module
 
 DESCRIPTION = """\
@@ -16,6 +17,7 @@ Reads PTX (the text that nvcc -ptx, clang or an OptiX program compiler writes) a
   cfg           basic blocks, where each can go, and where diverged lanes meet again (--dot for Graphviz)
   characterise  when a warp may issue: unit, stalls, scoreboard slots; --out writes the table as Parquet
   inject        the text with Zatel's filter_shader in front of the ray generation program
+  analyse       what its launches execute: instructions by class, branches, divergence (HyPA's profile, exact)
 """
 EXAMPLE = "example: python -m ptx cfg tracer/programs/path-tracing.ptx --entry __raygen__path_tracing"
 
@@ -25,6 +27,8 @@ def main() -> int:
     options = _options()
     if options.verb == "inject":
         return _inject(options)
+    if options.verb == "analyse":
+        return _analyse(options)
     from ptx.parser import parse_file
 
     module = parse_file(options.file)
@@ -54,7 +58,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m ptx", description=DESCRIPTION, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="parse|print|cfg|characterise|inject")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in ("parse", "print", "cfg", "characterise", "inject"):
         made = verbs.add_parser(verb, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         made.add_argument("file", type=Path, metavar="FILE.ptx", help="PTX text")
@@ -66,6 +70,7 @@ def _options() -> argparse.Namespace:
             made.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the table instead of printing it")
         if verb == "inject":
             made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
+    add_analyse(verbs)
     return parser.parse_args()
 
 
@@ -119,6 +124,15 @@ def _inject(options: argparse.Namespace) -> int:
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)
+    return 0
+
+
+def _analyse(options: argparse.Namespace) -> int:
+    from tracer.profile_report import analyse  # the one import of tracer in this package: the analysis executes
+
+    method = "static" if options.static else "full" if options.full else "slice"
+    out = options.out or Path("results") / f"{options.launch.stem}.profile"
+    print(analyse(options.file, options.launch, method, options.kernel, options.check, out))
     return 0
 
 

@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from ptx.call_graph import Place, passed, returned
 from ptx.ir import Address, Operand, Register, Symbol
 from ptx.memory_use import Use
-from ptx.pointers import Location, may_alias
+from ptx.pointers import UNKNOWN, Location, may_alias
 from ptx.points_to import PointsTo
 from ptx.ssa import ENTRY, INSTRUCTION
 
 # Memory that other threads see, so that the order of warps and the barriers between them matter.
 COMMON_SPACES = frozenset(("global", "shared", "generic"))
+
+READING_CALLS = frozenset(("vprintf",))
+"""Functions outside of the program that read the memory that their arguments point to."""
 
 
 @dataclass
@@ -171,6 +174,9 @@ def _connect_memory(graph: Dependences) -> None:
                         graph.stores.setdefault(node, []).append(location)
                     if use.reads and location.space != "const":
                         graph.loads.setdefault(node, []).append(location)
+    for site in graph.points_to.sites:
+        if getattr(site.call.target, "name", "") in READING_CALLS and not site.callees:
+            graph.loads[program.instruction_base[site.caller] + site.index] = [Location("generic", UNKNOWN, 0)]
     places: dict[Location, int] = {}
     for node, locations in graph.loads.items():
         for location in locations:

@@ -5,6 +5,7 @@ on. Executing the union for all threads visits the same blocks with the same mas
 every jump is in it: what no jump depends on cannot change where a thread goes.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,12 +13,12 @@ import numpy as np
 
 from ptx.cfg import ends_block
 from ptx.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
-from ptx.ir import Instruction
+from ptx.ir import Instruction, Operand, Register, Vector
 from ptx.pointers import ANYWHERE, Arguments, Location, Object, Target
 from ptx.points_to import points_to
 from ptx.program import Program
 
-_BARRIERS = frozenset(("bar", "barrier"))
+_TURNS = frozenset(("bar", "barrier", "nanosleep"))  # where a warp lets others run
 UNSEEN_CALLS = frozenset(("vprintf",))
 """Functions outside of the program that change nothing a program can see."""
 
@@ -37,6 +38,11 @@ class Slice:
     def jumps(self) -> list[int]:
         """The instructions that threads can leave to more than one block, in order."""
         return _jumps(self.program)
+
+    @cached_property
+    def graph_sizes(self) -> list[int]:
+        """Per jump how many instructions its filtered dependency graph has."""
+        return [len(self.filtered_graph(jump)) for jump in self.jumps]
 
     def filtered_graph(self, jump: int) -> list[int]:
         """The filtered dependency graph of an instruction: it and all it depends on, in order."""
@@ -65,9 +71,9 @@ def slice_program(program: Program, arguments: Arguments, results: "frozenset[Ob
         location = Location("global", Target(frozenset((item,))), 1 << 62)
         roots += stores_into(graph, location)
     found = _closure(graph, roots)
-    barriers = _barriers(program)
-    if any(_is_common(graph, node) for node in found) or not found.isdisjoint(barriers):
-        found = _closure(graph, [*found, *barriers])  # the order of warps matters
+    turns = _instructions(program, _is_turn)
+    if any(_is_common(graph, node) for node in found) or not found.isdisjoint((*turns, *_outside(graph))):
+        found = _closure(graph, [*found, *turns])  # the order of warps matters
     kept = np.zeros(graph.instructions, bool)
     kept[[node for node in found if node < graph.instructions]] = True
     return Slice(program, graph, kept)
@@ -91,31 +97,46 @@ def _is_common(graph: Dependences, node: int) -> bool:
 
 
 def _control(program: Program) -> list[int]:
-    """Instructions that end blocks, but for barriers and calls that nothing can see."""
+    """Instructions that end blocks, but for barriers and calls that nothing can see.
+
+    Where functions are called through registers, the instructions that name functions stay as well: they say which
+    functions the launch has.
+    """
+    roots = _instructions(program, lambda i: ends_block(i) and not (_is_turn(i) and _can_go(i)) and not _is_unseen(i))
+    if any(i.call is not None and isinstance(i.call.target, Register) for f in program.functions for i in f.body):
+        names = {name for module in program.modules for name in module.functions}
+        roots += _instructions(program, lambda i: any(getattr(o, "name", "") in names for o in _parts(i.operands)))
+    return roots
+
+
+def _parts(operands: "tuple[Operand | None, ...]") -> "Iterator[Operand | None]":
+    for operand in operands:
+        yield from operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def _instructions(program: Program, chosen: Callable[[Instruction], bool]) -> list[int]:
+    """Numbers of the instructions of a launch for which ``chosen`` holds."""
     return [
         base + index
         for function, base in zip(program.functions, program.instruction_base, strict=True)
         for index, i in enumerate(function.body)
-        if ends_block(i) and not (_is_barrier(i) and _can_go(i)) and not _is_unseen(i)
+        if chosen(i)
     ]
 
 
-def _barriers(program: Program) -> list[int]:
-    return [
-        base + index
-        for function, base in zip(program.functions, program.instruction_base, strict=True)
-        for index, i in enumerate(function.body)
-        if _is_barrier(i)
-    ]
+def _outside(graph: Dependences) -> list[int]:
+    """Calls of functions outside of the program, which see the order in which warps come to them."""
+    base = graph.points_to.program.instruction_base
+    return [base[site.caller] + site.index for site in graph.points_to.sites if not site.callees]
 
 
-def _is_barrier(i: Instruction) -> bool:
-    return i.opcode in _BARRIERS and ends_block(i)
+def _is_turn(i: Instruction) -> bool:
+    return i.opcode in _TURNS and ends_block(i)
 
 
 def _can_go(i: Instruction) -> bool:
-    """A barrier that only waits; one that also computes stays, and with it all others (``bar.red``)."""
-    return "red" not in i.modifiers and i.guard is None
+    """A barrier that only waits; one that also computes or only arrives stays, and with it all others."""
+    return i.guard is None and (i.opcode == "nanosleep" or "sync" in i.modifiers or i.modifiers == ())
 
 
 def _is_unseen(i: Instruction) -> bool:

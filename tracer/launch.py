@@ -64,7 +64,7 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     start = time.perf_counter()
     numbering = Numbering()
     with TraceWriter(out, _provenance(plan, path)) as writer:
-        for launch in prepared.schedule():
+        for _, launch in prepared.schedule():
             counts = run_compute_launch(launch, writer, backend, progress, numbering)
             summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
@@ -84,15 +84,18 @@ class Prepared:
     memory: DeviceMemory
     buffers: dict[str, Array]
 
-    def schedule(self) -> Iterator[ComputeLaunch]:
-        """The launches in the order they run; a repeat looks at its flag when its last launch has been executed."""
-        for name, group in groupby(self.plan.launch, lambda launch: launch.repeat):
+    def schedule(self) -> Iterator[tuple[int, ComputeLaunch]]:
+        """Launches in the order they run, each with its number in the file.
+
+        A repeat looks at its flag when its last launch has been executed.
+        """
+        for name, group in groupby(enumerate(self.plan.launch), lambda each: each[1].repeat):
             launches = list(group)
             repeat = self.plan.repeat[name] if name is not None else None
             rounds = 0
             while True:
-                for launch in launches:
-                    yield self.bind(launch, rounds)
+                for number, launch in launches:
+                    yield number, self.bind(launch, rounds)
                 rounds += 1
                 if repeat is None or rounds == repeat.times:
                     break
@@ -105,7 +108,21 @@ class Prepared:
 
     def bind(self, launch: Launch, rounds: int = 0) -> ComputeLaunch:
         """A launch of the file in round ``rounds`` of its repeat."""
-        return _bind(launch, self.plan, self.module, self.memory, self.buffers, rounds)
+        return ComputeLaunch(
+            module=self.module,
+            entry=launch.entry,
+            grid=_three(launch.grid),
+            block=_three(launch.block),
+            params=tuple(each.encode(self.address(each.buffer), rounds) for each in launch.parameters),
+            memory=self.memory,
+            dynamic_shared_bytes=launch.dynamic_shared_bytes,
+            stream=launch.stream,
+            constants={name: value.encode() for name, value in self.plan.constants.items()},
+        )
+
+    def address(self, buffer: str | None) -> int:
+        """Where a buffer lies in device memory; 0 for none."""
+        return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
 
 
 def prepare(path: Path, program: Path | None = None) -> Prepared:
@@ -122,27 +139,6 @@ def prepare(path: Path, program: Path | None = None) -> Prepared:
     _check_launches(plan, module, path)
     memory = DeviceMemory()
     return Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
-
-
-def _bind(
-    launch: Launch, plan: LaunchFile, module: Module, memory: DeviceMemory, buffers: dict[str, Array], rounds: int
-) -> ComputeLaunch:
-    def address(name: str | None) -> int:
-        if name is None:
-            return 0
-        return FIRST_ADDRESS + buffers[name].ctypes.data - memory.host_address
-
-    return ComputeLaunch(
-        module=module,
-        entry=launch.entry,
-        grid=_three(launch.grid),
-        block=_three(launch.block),
-        params=tuple(each.encode(address(each.buffer), rounds) for each in launch.parameters),
-        memory=memory,
-        dynamic_shared_bytes=launch.dynamic_shared_bytes,
-        stream=launch.stream,
-        constants={name: value.encode() for name, value in plan.constants.items()},
-    )
 
 
 def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ptx.program import Program
+from tracer.frame import LANES
 from tracer.profile_count import (
     CONDITIONAL_JUMP,
     JUMP,
@@ -67,6 +68,18 @@ class VisitCounter:
             c.visits, c.lanes, c.divergent, c.cta_branches, c.cta_divergent, c.jump != NO_JUMP,
             c.jump == CONDITIONAL_JUMP,
         )  # fmt: skip
+
+
+def static_counts(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int]) -> VisitCounts:
+    """The visits as static analysis has them: every thread visits every block once, and no warp parts."""
+    jump = _jumps(program)
+    ctas, threads = int(np.prod(grid)), int(np.prod(block))
+    same = np.ones(len(jump), np.int64)
+    conditional = jump == CONDITIONAL_JUMP
+    return VisitCounts(
+        same * ctas * -(-threads // LANES), same * ctas * threads, 0 * same, ctas * conditional.astype(np.int64),
+        0 * same, jump != NO_JUMP, conditional,
+    )  # fmt: skip
 
 
 def _jumps(program: Program) -> np.ndarray:

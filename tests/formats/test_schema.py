@@ -10,11 +10,12 @@ import pytest
 from formats.column import STRING
 from formats.documentation import page
 from formats.prediction import PREDICTION
+from formats.profile import PROFILE
 from formats.result import RESULT
 from formats.trace import TRACE
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMATS = (TRACE, RESULT, PREDICTION)
+FORMATS = (TRACE, RESULT, PREDICTION, PROFILE)
 COLUMNS = [(layout, table, column) for layout in FORMATS for table in layout.tables for column in table.columns]
 IDS = [f"{layout.name.split()[1]}-{table.name}-{column.name}" for layout, table, column in COLUMNS]
 ENCODINGS = {"dictionary", "PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"}
