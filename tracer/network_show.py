@@ -1,4 +1,4 @@
-"""The profile of a network as text, beside the row that HyPA's paper has for it; and its files."""
+"""The profile of a network as text, beside the rows that HyPA's paper has for it; and its files."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ COUNTS = (
     "threads", "static_instructions", "dynamic_instructions", "executed_instructions", "flops", "branches",
     "divergent_branches", "cta_branches", "cta_divergent_branches", "duration_ms",
 )  # fmt: skip
-COMPARED = ("executed", "instructions", "static", "ratio", "warp instructions", "FLOPs", "eta warp", "eta CTA")
+COMPARED = ("executed", "instructions", "static", "ratio", "warp instructions", "FLOPs", "eta warp", "eta CTA", "s")
 
 
 def paper_row(name: str) -> dict[str, str] | None:
@@ -28,10 +28,10 @@ def paper_row(name: str) -> dict[str, str] | None:
     return rows.get(name.lower().replace("_", "").replace("-", ""))
 
 
-def write_profile(columns: Columns, out: Path) -> tuple[Path, Path]:
-    """Write the table as ``out`` with the suffixes .csv and .parquet; returns both names."""
-    text, binary = out.with_name(f"{out.name}.csv"), out.with_name(f"{out.name}.parquet")
-    out.parent.mkdir(parents=True, exist_ok=True)
+def write_profile(columns: Columns, folder: Path, name: str) -> tuple[Path, Path]:
+    """Write the table as NAME.csv and NAME.parquet into ``folder``; returns their paths."""
+    text, binary = folder / f"{name}.csv", folder / f"{name}.parquet"
+    folder.mkdir(parents=True, exist_ok=True)
     with atomic_file(text) as partial, partial.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -42,8 +42,8 @@ def write_profile(columns: Columns, out: Path) -> tuple[Path, Path]:
     return text, binary
 
 
-def profile_lines(columns: Columns, name: str) -> Iterator[str]:
-    """The launches, their sums by kernel and over all, and the paper's figures for the network."""
+def profile_lines(columns: Columns) -> Iterator[str]:
+    """The launches, and their sums by kernel and over all."""
     heads = ("layer", "kernel", "grid", "block")
     cells = [
         (
@@ -68,8 +68,6 @@ def profile_lines(columns: Columns, name: str) -> Iterator[str]:
         )
         sums = {key: columns[key][rows].sum() for key in COUNTS}
         yield "      " + _named(label, widths) + _figures(sums) + f"{sums['duration_ms']:>8.1f}"
-    yield ""
-    yield from _comparison(columns, name)
 
 
 _HEAD = (
@@ -92,10 +90,31 @@ def _figures(of: Mapping[str, float]) -> str:
     )
 
 
-def _comparison(columns: Columns, name: str) -> Iterator[str]:
-    """Our sums under the heads of Table II, and the paper's two rows."""
+def comparison_lines(profiles: Mapping[str, Columns]) -> Iterator[str]:
+    """Networks by name: their sums under the heads of the paper's Table II, and its rows for them."""
+    rows = [("", *COMPARED)]
+    for name, columns in profiles.items():
+        rows.append((name, *_our_row(columns)))
+        if paper := paper_row(name):
+            count = {key: f"{int(paper[key]):,}" for key in paper if key.endswith(("instructions", "flops"))}
+            rows.append((
+                "  Table II: HyPA", f"{paper['executed_percent']}%", count["hypa_instructions"],
+                count["static_instructions"], paper["ratio"], "", count["hypa_flops"], "",
+                f"{paper['hypa_branch_efficiency_percent']}%", "",
+            ))  # fmt: skip
+            rows.append((
+                "  Table II: nvprof on V100S", "", "", "", "", count["nvprof_instructions"], count["nvprof_flops"],
+                f"{paper['nvprof_branch_efficiency_percent']}%", "", "",
+            ))  # fmt: skip
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        others = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield f"{row[0]:<{widths[0]}}  {'  '.join(others)}".rstrip()
+
+
+def _our_row(columns: Columns) -> tuple[str, ...]:
     of = {key: columns[key].sum() for key in (*COUNTS, "warp_instructions")}
-    ours = (
+    return (
         f"{of['executed_instructions'] / of['dynamic_instructions']:.2%}",
         f"{of['dynamic_instructions']:,}",
         f"{of['static_instructions']:,}",
@@ -104,20 +123,5 @@ def _comparison(columns: Columns, name: str) -> Iterator[str]:
         f"{of['flops']:,}",
         f"{branch_efficiency(int(of['branches']), int(of['divergent_branches'])):.4f}%",
         f"{branch_efficiency(int(of['cta_branches']), int(of['cta_divergent_branches'])):.4f}%",
+        f"{of['duration_ms'] / 1e3:.2f}",
     )
-    rows = [("", *COMPARED), (f"{name}, these launches", *ours)]
-    if paper := paper_row(name):
-        count = {key: f"{int(paper[key]):,}" for key in paper if key.endswith(("instructions", "flops"))}
-        rows.append((
-            f"{paper['cnn']} in Table II: HyPA", f"{paper['executed_percent']}%", count["hypa_instructions"],
-            count["static_instructions"], paper["ratio"], "", count["hypa_flops"], "",
-            f"{paper['hypa_branch_efficiency_percent']}%",
-        ))  # fmt: skip
-        rows.append((
-            f"{paper['cnn']} in Table II: nvprof on V100S", "", "", "", "", count["nvprof_instructions"],
-            count["nvprof_flops"], f"{paper['nvprof_branch_efficiency_percent']}%", "",
-        ))  # fmt: skip
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    for row in rows:
-        first, *others = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-        yield f"{row[0]:<{len(first)}}  {'  '.join(others)}"

@@ -16,7 +16,7 @@ from tracer.network_file import read_network
 from tracer.network_plan import Plan, plan_network
 from tracer.network_profile import branch_efficiency, profile_columns, profile_network
 from tracer.network_run import NetworkMemory, bind
-from tracer.network_show import PAPER, paper_row, profile_lines, write_profile
+from tracer.network_show import PAPER, comparison_lines, paper_row, write_profile
 from tracer.profile import profile_launch
 
 OWN = {"executed_instructions", "same_as", "duration_ms"}  # of a method, not of the launch
@@ -132,7 +132,7 @@ def test_static_and_dynamic_counts_by_hand(tmp_path: Path) -> None:
 
 def test_files_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = small_plan(tmp_path)
-    assert main(["network", str(plan.network.path), "--out", str(tmp_path / "made" / "small")]) == 0
+    assert main(["network", str(plan.network.path), "--out", str(tmp_path / "made")]) == 0
     printed = capsys.readouterr().out
     table = pq.read_table(tmp_path / "made" / "small.parquet")
     assert table.column_names == [column.name for column in NETWORK_PROFILE.columns]
@@ -149,7 +149,11 @@ def test_files_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_paper_row_stands_beside_ours(tmp_path: Path) -> None:
     plan = small_plan(tmp_path)
-    lines = list(profile_lines(columns_of(plan, "slice"), "mobilenet_v2"))
+    columns = columns_of(plan, "slice")
+    lines = list(comparison_lines({"mobilenet_v2": columns, "small": columns}))
+    assert len(lines) == 5
+    assert [line.split()[0] for line in lines[1:]] == ["mobilenet_v2", "Table", "Table", "small"]
+    lines.pop()
     assert "10.22%" in lines[-2]
     assert "995,962" in lines[-2]
     assert "98.2702%" in lines[-2]
@@ -181,5 +185,5 @@ def test_write_replaces_nothing_on_failure(tmp_path: Path) -> None:
     columns = columns_of(small_plan(tmp_path), "slice")
     (tmp_path / "p.csv").mkdir()
     with pytest.raises(OSError):
-        write_profile(columns, tmp_path / "p")
+        write_profile(columns, tmp_path, "p")
     assert not (tmp_path / "p.parquet").exists()
