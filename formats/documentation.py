@@ -21,8 +21,8 @@ This page is made from the schema by `python -m formats docs`; `make docs` write
 ## Containers
 
 A trace is a folder `NAME.trace/`, a result `NAME.result/`, a prediction `NAME.prediction/`, a profile
-`NAME.profile/`: Parquet files and `manifest.json`. A trace may also be one HDF5 file `NAME.trace.h5` with the same tables; `python -m formats convert`
-turns one into the other without loss.
+`NAME.profile/`: Parquet files and `manifest.json`. A trace may also be one HDF5 file `NAME.trace.h5` with the same
+tables; `python -m formats convert` turns one into the other without loss.
 
 ### Parquet
 
