@@ -33,7 +33,7 @@ BROKEN = [
     ("mov.b64 {%r1, %rd2}, %rd1;", "the registers in {..} hold 96 bits, the type .b64 has 64"),
     ("ld.global.u64 %r1, [%rd1];", "'%r1' must be a .u64 register, it is .b32"),
     ("ld.global.u64 %rd1, [k_param_0];", "'k_param_0' is in .param, but ld.global.u64 accesses .global"),
-    ("shl.b64 %rd1, %rd2, %rd3;", "'%rd3' must be a .b32 register, it is .b64"),
+    ("shl.b64 %rd1, %rd2, %rd3;", "'%rd3' must be a .u32 register, it is .b64"),
     ("ad.s32 %r1, %r2, %r3;", "opcode 'ad.s32' is not known (did you mean"),
     ("add %r1, %r2, %r3;", "add needs a type"),
     ("call (%r1), nothing, (%r2);", "function 'nothing' is not declared"),
