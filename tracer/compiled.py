@@ -3,6 +3,7 @@
 ``compiled``     what only compiled code calls: no wrapper for Python, which halves the time to compile it.
 ``inlined``      small leaves of a hot loop that take many arrays: a call would copy them all, LLVM does not inline it.
 ``entry_point``  what Python calls; its cached machine code holds what it calls.
+``inlined_entry_point``  an entry point that compiled code takes in, as it does ``inlined``.
 
 Division by zero gives infinity or NaN, as on the GPU.
 """
@@ -17,3 +18,4 @@ _OUTER: Any = {"cache": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
 compiled: Any = njit(**_INNER)
 inlined: Any = njit(inline="always", **_INNER)
 entry_point: Any = njit(**_OUTER)
+inlined_entry_point: Any = njit(forceinline=True, **_OUTER)

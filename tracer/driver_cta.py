@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracer.compiled import compiled, entry_point
+from tracer.compiled import compiled, entry_point, inlined_entry_point
 from tracer.driver_calls import borrowed, call_program
 from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE, YIELD
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
@@ -54,7 +54,7 @@ M_SUSPEND_INSTRUCTION = MACHINE["suspend_instruction"]
 M_BARRIER_TRUE, M_BARRIER_LANES = MACHINE["barrier_true"], MACHINE["barrier_lanes"]
 
 
-@entry_point
+@inlined_entry_point
 def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndarray) -> None:
     """Set up the next CTA: its index, empty shared memory, every warp at the entry."""
     cta = progress[NEXT_CTA]
@@ -73,7 +73,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
     progress[IN_CTA], progress[NEXT_WARP] = 1, 0
 
 
-@entry_point
+@inlined_entry_point
 def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarray) -> int:
     """Make the next warp the running one; FULL when a record buffer has no room for it."""
     warp = progress[NEXT_WARP]
@@ -90,7 +90,7 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
     return RUN
 
 
-@entry_point
+@inlined_entry_point
 def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarray) -> None:
     """Write the run down; ``starts``: addresses of the visit, access and address buffers."""
     warp = progress[NEXT_WARP]
@@ -105,7 +105,7 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
     w.counts[COUNT_RUNS] += 1
 
 
-@entry_point
+@inlined_entry_point
 def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> int:
     """After a run: RUN to go on with the next warp, else the code that stops the launch for now."""
     warp = warps[progress[NEXT_WARP]]
@@ -124,7 +124,7 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
     return RUN
 
 
-@entry_point
+@inlined_entry_point
 def end_round(w: Warps, progress: np.ndarray, warps: np.ndarray) -> int:
     """After all warps had their turn: open the barriers that are complete, end the CTA when no warp is left.
 
@@ -168,7 +168,7 @@ def _open(w: Warps, warps: np.ndarray, number: int) -> None:
     barrier[:] = 0
 
 
-@compiled
+@inlined_entry_point
 def run_warp(w: Warps, warp: int) -> int:
     """Run a warp in machine code until it ends, waits, or must stop."""
     machine = w.machine.ctypes.data

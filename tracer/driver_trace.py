@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.compiled import compiled, entry_point
+from tracer.compiled import compiled, inlined_entry_point
 from tracer.driver_calls import call_traversal
 from tracer.driver_report import advance_report
 from tracer.driver_state import (
@@ -73,7 +73,7 @@ M_VISIT_NEXT = MACHINE["visit_next"]
 M_VISIT_ORIGIN = MACHINE["visit_origin"]
 
 
-@entry_point
+@inlined_entry_point
 def advance(w: Warps, warp: int) -> int:
     """Work on the control stack until a function is innermost: RUN; WARP_DONE when the stack is empty."""
     while w.depth[warp] > 0:

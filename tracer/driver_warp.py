@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracer.compiled import compiled, entry_point
+from tracer.compiled import compiled, inlined_entry_point
 from tracer.driver_calls import borrowed
 from tracer.driver_state import (
     ACTIVATION,
@@ -126,7 +126,7 @@ def borrow(w: Warps) -> Warps:
     )
 
 
-@compiled
+@inlined_entry_point
 def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) -> int:
     """Put a function in flight on the control stack; RUN, or STACK_OVERFLOW."""
     depth = w.depth[warp]
@@ -178,7 +178,7 @@ def push_program(w: Warps, warp: int, program: int, mask: int, kind: int, frame:
     return push_activation(w, warp, program, mask, index)
 
 
-@compiled
+@inlined_entry_point
 def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     """Set the machine's words for the activation that runs next."""
     view = w.views[item[ITEM_VIEW]]
@@ -186,7 +186,7 @@ def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     w.machine[M_NEXT_FRAME] = w.frames[frame_depth(w, warp)].ctypes.data
 
 
-@entry_point
+@inlined_entry_point
 def frame_depth(w: Warps, warp: int) -> int:
     """How many trace calls are in flight: the frame that the next one takes."""
     depth = 0
@@ -195,7 +195,7 @@ def frame_depth(w: Warps, warp: int) -> int:
     return depth
 
 
-@entry_point
+@inlined_entry_point
 def suspended(w: Warps, warp: int, reason: int) -> int:
     """Take note of why the innermost function stopped; RUN to go on, else the reason itself."""
     index = w.depth[warp]
@@ -262,7 +262,7 @@ def leave_activations(w: Warps, warp: int, innermost: int, lanes: int) -> None:
             w.stacks[warp, item[ITEM_START] + word] &= ~lanes
 
 
-@compiled
+@inlined_entry_point
 def start_warp(w: Warps, warp: int, function: int, mask: int, sbt_data: int) -> None:
     """Begin a warp with its entry; an entry sees one record, at ``sbt_data``."""
     w.depth[warp] = 0

@@ -9,37 +9,19 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from tracer.compiled import entry_point
-from tracer.driver_cta import (
-    RUN_ACCESSES,
-    RUN_ADDRESSES,
-    RUN_RAYS,
-    RUN_VISITS,
-    RUN_WARP,
-    RUN_WORDS,
+from tracer.driver_cta import RUN_VISITS, RUN_WARP, RUN_WORDS
+from tracer.driver_state import (
+    ACCESS_BYTES,
+    ADDRESS_BYTES,
+    MACHINE,
+    MOST_PART_ACCESSES,
+    MOST_PART_BLOCKS,
+    VISIT_BYTES,
 )  # fmt: skip
-from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, MOST_PART_ACCESSES, MOST_PART_BLOCKS, VISIT_BYTES
-from tracer.driver_trace import (
-    COUNT_NODES,
-    COUNT_RAYS,
-    COUNT_RUNS,
-    RAY_HIT_T,
-    RAY_INSTANCE,
-    RAY_INSTRUCTION,
-    RAY_KIND,
-    RAY_LANE,
-    RAY_NODES,
-    RAY_ORIGIN,
-    RAY_PRIMITIVE,
-    RAY_SEGMENT,
-    RAY_T_MAX,
-    RAY_T_MIN,
-    RAY_VISIT,
-    RAY_WORDS,
-    STRETCH_WORDS,
-)  # fmt: skip
+from tracer.driver_trace import COUNT_RUNS, RAY_WORDS, STRETCH_WORDS
 from tracer.frame import LANES
-from tracer.record_rows import RUN_COLUMN, Columns, Rows, copied, joined, offsets, reordered, row_order, split
+from tracer.record_columns import ColumnMaker
+from tracer.record_rows import Rows, joined
 
 VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
 RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
@@ -111,9 +93,17 @@ class Buffers:
             machine[MACHINE[f"{name}_next"]] = start
             machine[MACHINE[f"{name}_limit"]] = start + length - VISIT_BYTES
 
-    def runs_made(self) -> np.ndarray:
-        """int64[runs + 1, RUN_WORDS]: where each run begins (row k) and ends (row k + 1), first row 0."""
-        return np.vstack((np.zeros((1, RUN_WORDS), np.int64), self.runs[: self.counts[COUNT_RUNS]]))
+    def rows(self) -> Rows:
+        """What lies in the buffers, as views."""
+        runs = self.runs[: self.counts[COUNT_RUNS]]
+        ends = runs[:, RUN_VISITS:]
+        arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
+        last = ends[-1].tolist() if len(ends) else [0] * len(arrays)
+        return Rows(
+            runs[:, RUN_WARP].copy(),
+            np.diff(ends, axis=0, prepend=0),
+            tuple(array[:end] for array, end in zip(arrays, last, strict=True)),
+        )
 
 
 @dataclass
@@ -146,109 +136,41 @@ class Recorder:
     ) -> None:
         self.sink = sink
         self.buffers = buffers
-        self.instruction_counts = instruction_counts
-        self.first_block, self.first_instruction = (np.uint32(first) for first in first_ids)
         self.warps_per_cta = warps_per_cta
         self.counts = Counts()
+        self._columns = ColumnMaker(instruction_counts, first_ids)
         self._kept: list[Rows] = []  # rows of the CTA that was not complete when the buffers were full
         self._kept_until = 0
 
     def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
         """Empty the buffers. Rows of warps from id ``unfinished_from`` on are kept until their CTA is complete."""
-        rows = self._rows()
+        rows = self.buffers.rows()
         self.buffers.reset(machine)
         if self._kept:
-            head, rows = split(rows, self._kept_until)
-            self._kept.append(copied(head))
+            head, rows = rows.split(self._kept_until)
+            self._kept.append(head.copied())
             if unfinished_from < self._kept_until:
                 return
             self._send(joined(self._kept))
             self._kept = []
-        done, rest = split(rows, unfinished_from)
+        done, rest = rows.split(unfinished_from)
         self._send(done)
-        if len(rest["runs"]["warp"]):
-            self._kept, self._kept_until = [copied(rest)], unfinished_from + self.warps_per_cta
-
-    def _rows(self) -> Rows:
-        """Views of the rows in the buffers, with their warp ids."""
-        b = self.buffers
-        ends = b.runs_made()
-        warp = ends[1:, RUN_WARP].astype(np.uint32)
-        lengths = np.diff(ends, axis=0)
-        visits, accesses = (b.runs[: b.counts[COUNT_RUNS], k] for k in (RUN_VISITS, RUN_ACCESSES))
-        v, a, r = (b.visits[: _last(visits)], b.accesses[: _last(accesses)], b.rays[: b.counts[COUNT_RAYS]])
-        lanes = np.bitwise_count(a[:, 2])
-        return {
-            "runs": {"warp": warp, "lengths": lengths},
-            "visits": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_VISITS]), "block_id": v[:, 0] + self.first_block,
-                "active_mask": v[:, 1],
-            },
-            "accesses": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_ACCESSES]), "visit": a[:, 1],
-                "instruction_id": a[:, 0] + self.first_instruction, "lane_mask": a[:, 2],
-                "address": b.addresses[: int(ends[-1, RUN_ADDRESSES])],
-                "address_offset": offsets(lanes),
-            },
-            "rays": {
-                "warp_id": np.repeat(warp, lengths[:, RUN_RAYS]), **_ray_columns(r, self.first_instruction),
-                "node": b.nodes[: b.counts[COUNT_NODES]], "node_offset": offsets(r[:, RAY_NODES]),
-            },
-        }  # fmt: skip
+        if len(rest.warp):
+            self._kept, self._kept_until = [rest.copied()], unfinished_from + self.warps_per_cta
 
     def _send(self, rows: Rows) -> None:
-        warp = rows["runs"]["warp"]
-        if np.any(warp[1:] < warp[:-1]):
-            order = np.argsort(warp, kind="stable")
-            lengths = rows["runs"]["lengths"]
-            for table, column in RUN_COLUMN.items():
-                rows[table] = reordered(rows[table], row_order(lengths[:, column], order))
-        visits = rows["visits"]
-        total = instructions(visits["block_id"], visits["active_mask"], self.instruction_counts, int(self.first_block))
-        self.counts.visits += len(visits["block_id"])
-        self.counts.accesses += len(rows["accesses"]["visit"])
-        self.counts.rays += len(rows["rays"]["visit"])
-        self.counts.hits += int(np.count_nonzero(rows["rays"]["instance"] >= 0))
-        self.counts.warp_instructions += total[0]
-        self.counts.thread_instructions += total[1]
-        for table in ("visits", "accesses", "rays"):
-            if len(rows[table]["warp_id"]) or (table == "rays" and len(self.buffers.rays)):
-                self.sink.put(table, rows[table])
-
-
-@entry_point
-def instructions(blocks: np.ndarray, masks: np.ndarray, counts: np.ndarray, first_block: int) -> tuple[int, int]:
-    """Warp and thread instructions of block visits."""
-    warp, thread = 0, 0
-    for row in range(blocks.shape[0]):
-        count = counts[blocks[row] - first_block]
-        mask = np.uint32(masks[row])
-        mask -= (mask >> np.uint32(1)) & np.uint32(0x55555555)
-        mask = (mask & np.uint32(0x33333333)) + ((mask >> np.uint32(2)) & np.uint32(0x33333333))
-        mask = (mask + (mask >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
-        warp += count
-        thread += count * np.int64(((np.uint64(mask) * np.uint64(0x01010101)) >> np.uint64(24)) & np.uint64(0xFF))
-    return warp, thread
-
-
-def _last(ends: np.ndarray) -> int:
-    return int(ends[-1]) if len(ends) else 0
-
-
-def _ray_columns(rows: np.ndarray, first_instruction: np.uint32) -> Columns:
-    """Columns of ``rays`` from the words of its rows."""
-    floats = rows.view(np.float32)
-    axes = [f"{what}_{axis}" for what in ("origin", "direction") for axis in "xyz"]
-    return {
-        "visit": rows[:, RAY_VISIT],
-        "instruction_id": rows[:, RAY_INSTRUCTION] + first_instruction,
-        "lane": rows[:, RAY_LANE].astype(np.uint8),
-        "segment": rows[:, RAY_SEGMENT].astype(np.uint16),
-        "kind": rows[:, RAY_KIND].astype(np.uint8),
-        **{name: floats[:, RAY_ORIGIN + index] for index, name in enumerate(axes)},
-        "t_min": floats[:, RAY_T_MIN],
-        "t_max": floats[:, RAY_T_MAX],
-        "hit_t": floats[:, RAY_HIT_T],
-        "instance": rows[:, RAY_INSTANCE].view(np.int32),
-        "primitive": rows[:, RAY_PRIMITIVE].view(np.int32),
-    }
+        rows = rows.in_order()
+        visits, warp_instructions, thread_instructions = self._columns.visits(rows)
+        self.counts.warp_instructions += warp_instructions
+        self.counts.thread_instructions += thread_instructions
+        self.counts.visits += len(rows.arrays[0])
+        if len(rows.arrays[0]):
+            self.sink.put("visits", visits)
+        self.counts.accesses += len(rows.arrays[1])
+        if len(rows.arrays[1]):
+            self.sink.put("accesses", self._columns.accesses(rows))
+        if len(self.buffers.rays):  # a launch that traces has the table, even without rows
+            rays = self._columns.rays(rows)
+            self.counts.rays += len(rows.arrays[3])
+            self.counts.hits += int(np.count_nonzero(rays["instance"] >= 0))
+            self.sink.put("rays", rays)

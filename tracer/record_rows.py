@@ -1,58 +1,61 @@
-"""Rows of several tables at once: cut at a warp, joined, and put in the order of warps."""
+"""Rows as running warps wrote them, several tables at once: cut at a warp, joined, and put in the order of warps.
+
+A run is a stretch of one warp; in every buffer its rows stand together, in the order of the runs.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from tracer.driver_cta import RUN_ACCESSES, RUN_RAYS, RUN_VISITS
+from tracer.driver_cta import RUN_NODES, RUN_VISITS
 
-Columns = dict[str, np.ndarray]
-Rows = dict[str, Columns]  # tables, and "runs": warp ids, and int64[runs, RUN_WORDS] lengths
-RUN_COLUMN = {"visits": RUN_VISITS, "accesses": RUN_ACCESSES, "rays": RUN_RAYS}
+TABLES = range(RUN_NODES + 1 - RUN_VISITS)  # visits, accesses, addresses, rays, nodes
 
 
-def offsets(lengths: np.ndarray) -> np.ndarray:
-    """uint64[rows + 1]: where each row of a ragged column starts."""
-    made = np.zeros(len(lengths) + 1, np.uint64)
-    np.cumsum(lengths, out=made[1:])
-    return made
+@dataclass(frozen=True)
+class Rows:
+    """The rows of some runs.
 
+    warp     int64[runs]: warp id of each.
+    lengths  int64[runs, 5]: its rows in each of ``arrays``.
+    arrays   visits uint32[, 2], accesses uint32[, 4], addresses uint64[], rays uint32[, RAY_WORDS], nodes uint32[].
+    """
 
-def split(rows: Rows, warp_id: int) -> tuple[Rows, Rows]:
-    """Rows up to the first run of a warp from ``warp_id`` on, and the rows from there on."""
-    warp, lengths = rows["runs"]["warp"], rows["runs"]["lengths"]
-    late = np.flatnonzero(warp.astype(np.int64) >= warp_id)
-    count = int(late[0]) if len(late) else len(warp)
-    first: Rows = {"runs": {"warp": warp[:count], "lengths": lengths[:count]}}
-    second: Rows = {"runs": {"warp": warp[count:], "lengths": lengths[count:]}}
-    for table, column in RUN_COLUMN.items():
-        at = int(lengths[:count, column].sum())
-        first[table], second[table] = {}, {}
-        for name, values in rows[table].items():
-            cut = at
-            if name.endswith("_offset"):
-                first[table][name], second[table][name] = values[: at + 1], values[at:] - values[at]
-                continue
-            if f"{name}_offset" in rows[table]:
-                cut = int(rows[table][f"{name}_offset"][at])
-            first[table][name], second[table][name] = values[:cut], values[cut:]
-    return first, second
+    warp: np.ndarray
+    lengths: np.ndarray
+    arrays: tuple[np.ndarray, ...]
 
+    def split(self, warp_id: int) -> tuple["Rows", "Rows"]:
+        """The runs up to the first of a warp from ``warp_id`` on, and the runs from there on."""
+        late = np.flatnonzero(self.warp >= warp_id)
+        count = int(late[0]) if len(late) else len(self.warp)
+        ends = self.lengths[:count].sum(axis=0)
+        first = tuple(array[:end] for array, end in zip(self.arrays, ends, strict=True))
+        second = tuple(array[end:] for array, end in zip(self.arrays, ends, strict=True))
+        return Rows(self.warp[:count], self.lengths[:count], first), Rows(
+            self.warp[count:], self.lengths[count:], second
+        )
 
-def copied(rows: Rows) -> Rows:
-    """The rows in memory of their own."""
-    return {table: {name: np.array(values) for name, values in columns.items()} for table, columns in rows.items()}
+    def copied(self) -> "Rows":
+        """The same in memory of its own."""
+        return Rows(self.warp.copy(), self.lengths.copy(), tuple(array.copy() for array in self.arrays))
+
+    def in_order(self) -> "Rows":
+        """The runs in the order of warps, those of one warp in the order of time."""
+        if not np.any(self.warp[1:] < self.warp[:-1]):
+            return self
+        order = np.argsort(self.warp, kind="stable")
+        arrays = (array[row_order(self.lengths[:, table], order)] for table, array in enumerate(self.arrays))
+        return Rows(self.warp[order], self.lengths[order], tuple(arrays))
 
 
 def joined(parts: list[Rows]) -> Rows:
     """Rows of several drains one after the other."""
-    made: Rows = {}
-    for table in parts[0]:
-        names = parts[0][table]
-        made[table] = {name: np.concatenate([part[table][name] for part in parts]) for name in names}
-        for name in names:
-            if name.endswith("_offset"):
-                lengths = [np.diff(part[table][name]) for part in parts]
-                made[table][name] = offsets(np.concatenate(lengths))
-    return made
+    return Rows(
+        np.concatenate([part.warp for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        tuple(np.concatenate([part.arrays[table] for part in parts]) for table in TABLES),
+    )
 
 
 def row_order(lengths: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -62,17 +65,3 @@ def row_order(lengths: np.ndarray, order: np.ndarray) -> np.ndarray:
     ends = np.cumsum(chosen)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - (ends - chosen), chosen)
-
-
-def reordered(columns: Columns, order: np.ndarray) -> Columns:
-    """Rows in another order, ragged columns with them."""
-    made: Columns = {}
-    for name, values in columns.items():
-        if name.endswith("_offset"):
-            lengths = np.diff(values).astype(np.int64)
-            ragged = name.removesuffix("_offset")
-            made[ragged] = columns[ragged][row_order(lengths, order)]
-            made[name] = offsets(lengths[order])
-        elif f"{name}_offset" not in columns:
-            made[name] = values[order]
-    return made

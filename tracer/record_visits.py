@@ -6,7 +6,9 @@ import numpy as np
 
 from tracer.driver_cta import RUN_VISITS, RUN_WARP
 from tracer.driver_state import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS
-from tracer.record import Buffers, Counts, Recorder, Sink, instructions
+from tracer.driver_trace import COUNT_RUNS
+from tracer.record import Buffers, Counts, Recorder, Sink
+from tracer.record_columns import count_instructions
 
 
 @runtime_checkable
@@ -48,13 +50,13 @@ class VisitRecorder:
 
     def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
         """Empty the buffers; warps of a CTA that is not complete (from ``unfinished_from`` on) are not held back."""
-        runs = self.buffers.runs_made()[1:]
+        runs = self.buffers.runs[: self.buffers.counts[COUNT_RUNS]]
         warp, end = runs[:, RUN_WARP], runs[:, RUN_VISITS]
         rows = self.buffers.visits[: int(end[-1]) if len(end) else 0]
         self.buffers.reset(machine)
         self.counts.visits += len(rows)
         if self.sink is not None and len(rows):
-            total = instructions(rows[:, 0], rows[:, 1], self.instruction_counts, 0)
+            total = count_instructions(rows, self.instruction_counts)
             self.counts.warp_instructions += total[0]
             self.counts.thread_instructions += total[1]
             self.sink.put_visits(warp, end, rows)
