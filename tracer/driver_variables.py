@@ -114,8 +114,8 @@ def _place_reference(module: Module, variable: Variable, functions: Functions, m
         for instruction in function.body:
             if variable.name in symbol_names(instruction):
                 raise UserError(
-                    f"{module.source_name}:{instruction.position.line}: {instruction.full_opcode}: {variable.name} must "
-                    "be bound to a texture, sampler or surface, and nothing is"
+                    f"{module.source_name}:{instruction.position.line}: {instruction.full_opcode}: {variable.name} "
+                    "must be bound to a texture, sampler or surface, and nothing is"
                 )
 
 

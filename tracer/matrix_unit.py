@@ -11,13 +11,14 @@ from numba import carray, cfunc, types
 
 from tracer.compiled import compiled
 from tracer.driver_calls import as_pointer
-from tracer.matrix_types import ACC_F16, ACC_F32, ACC_F64, ACC_S32, B1, BF16, E4M3, E5M2, F16, F64, S4, S8, TF32, U8
+from tracer.matrix_types import ACC_F16, ACC_F32, ACC_S32, B1, BF16, E4M3, E5M2, F16, F64, S4, S8, TF32, U8
 from tracer.number_formats import e4m3_value, e5m2_value, f16_of, f16_value, f32_of
 from tracer.raw_memory import (
     f32_of_bits,
     f64_bits,
     f64_of_bits,
     fused_multiply_add,
+    load_i32,
     load_i64,
     load_u32,
     store_i64,
@@ -96,29 +97,50 @@ def gather(slots: int, values: np.ndarray, kind: int, lines_first: bool, low: fl
 
 
 @compiled
-def accumulator(bits: int, kind: int) -> float:
-    """An element of C from its bits."""
-    if kind == ACC_F16:
-        return f16_value(bits & 0xFFFF)
-    if kind == ACC_F32:
-        return float(f32_of_bits(bits))
-    if kind == ACC_S32:
-        return float((bits ^ 0x80000000) - 0x80000000)
-    return f64_of_bits(bits)
+def move_halves(slots: int, number: int, lane: int, pair: np.ndarray, outward: bool) -> None:
+    """Two accumulators of a lane in one register of f16x2: from it into ``pair``, or out of it."""
+    place = slots + number // 2 * SLOT_BYTES + 4 * lane
+    if outward:
+        store_u32(place, f16_of(pair[0]) | f16_of(pair[1]) << 16)
+    else:
+        bits = load_u32(place)
+        pair[0], pair[1] = f16_value(bits & 0xFFFF), f16_value(bits >> 16)
 
 
 @compiled
-def result(value: float, kind: int, saturates: bool) -> int:
-    """Bits of an element of D."""
-    if kind == ACC_F16:
-        return f16_of(value)
-    if kind == ACC_F32:
-        return f32_of(value)
-    if kind == ACC_S32:
+def move_singles(slots: int, number: int, lane: int, pair: np.ndarray, outward: bool) -> None:
+    """Two accumulators of f32."""
+    place = slots + number * SLOT_BYTES + 4 * lane
+    if outward:
+        store_u32(place, f32_of(pair[0]))
+        store_u32(place + SLOT_BYTES, f32_of(pair[1]))
+    else:
+        pair[0], pair[1] = f32_of_bits(load_u32(place)), f32_of_bits(load_u32(place + SLOT_BYTES))
+
+
+@compiled
+def move_integers(slots: int, number: int, lane: int, pair: np.ndarray, outward: bool, saturates: bool) -> None:
+    """Two accumulators of s32."""
+    place = slots + number * SLOT_BYTES + 4 * lane
+    if not outward:
+        pair[0], pair[1] = load_i32(place), load_i32(place + SLOT_BYTES)
+        return
+    for index in range(2):
+        value = pair[index]
         if saturates:
             value = min(max(value, -2147483648.0), 2147483647.0)
-        return int(value) & 0xFFFFFFFF
-    return f64_bits(value)
+        store_u32(place + index * SLOT_BYTES, int(value))
+
+
+@compiled
+def move_doubles(slots: int, number: int, lane: int, pair: np.ndarray, outward: bool) -> None:
+    """Two accumulators of f64."""
+    place = slots + number * SLOT_BYTES + 8 * lane
+    if outward:
+        store_i64(place, f64_bits(pair[0]))
+        store_i64(place + SLOT_BYTES, f64_bits(pair[1]))
+    else:
+        pair[0], pair[1] = f64_of_bits(load_i64(place)), f64_of_bits(load_i64(place + SLOT_BYTES))
 
 
 @compiled
@@ -129,29 +151,15 @@ def move_accumulators(slots: int, values: np.ndarray, kind: int, outward: bool, 
         for lane in range(32):
             row = 8 * (block % bands) + (lane >> 2)
             column = 8 * (block // bands) + 2 * (lane & 3)
-            move_pair(slots, 2 * block, lane, values[row, column : column + 2], kind, outward, saturates)
-
-
-@compiled
-def move_pair(slots: int, number: int, lane: int, pair: np.ndarray, kind: int, outward: bool, saturates: bool) -> None:
-    """Accumulators ``number`` and ``number + 1`` of a lane: two registers, or one of f16x2."""
-    if kind == ACC_F16:
-        place = slots + number // 2 * SLOT_BYTES + 4 * lane
-        if outward:
-            store_u32(place, result(pair[0], kind, False) | result(pair[1], kind, False) << 16)
-        else:
-            bits = load_u32(place)
-            pair[0], pair[1] = accumulator(bits, kind), accumulator(bits >> 16, kind)
-        return
-    width = 8 if kind == ACC_F64 else 4
-    for index in range(2):
-        place = slots + (number + index) * SLOT_BYTES + width * lane
-        if outward and kind == ACC_F64:
-            store_i64(place, result(pair[index], kind, saturates))
-        elif outward:
-            store_u32(place, result(pair[index], kind, saturates))
-        else:
-            pair[index] = accumulator(load_i64(place) if kind == ACC_F64 else load_u32(place), kind)
+            pair = values[row, column : column + 2]
+            if kind == ACC_F16:
+                move_halves(slots, 2 * block, lane, pair, outward)
+            elif kind == ACC_F32:
+                move_singles(slots, 2 * block, lane, pair, outward)
+            elif kind == ACC_S32:
+                move_integers(slots, 2 * block, lane, pair, outward, saturates)
+            else:
+                move_doubles(slots, 2 * block, lane, pair, outward)
 
 
 @compiled
@@ -247,13 +255,13 @@ def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: boo
     """``move_accumulators`` for the 8 x 8 of a quad pair: rows of eight in f16, pairs two columns wide in f32."""
     for index in range(8):
         lane = 4 * quad + (index & 3) + 16 * (index >> 2)
-        for number in range(0, 8, 2):
-            if kind == ACC_F16:
-                row, column = index, number
-            else:
-                row = (index & 4) + (lane & 1) + (number & 2)
-                column = (number & 4) + (lane & 2)
-            move_pair(slots, number, lane, values[row, column : column + 2], kind, outward, False)
+        if kind == ACC_F16:
+            for number in range(0, 8, 2):
+                move_halves(slots, number, lane, values[index, number : number + 2], outward)
+        else:
+            for number in range(0, 8, 2):
+                row, column = (index & 4) + (lane & 1) + (number & 2), (number & 4) + (lane & 2)
+                move_singles(slots, number, lane, values[row, column : column + 2], outward)
 
 
 @cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
