@@ -1,4 +1,4 @@
-"""``python -m ptx VERB FILE``: look into a PTX file."""
+"""``python -m ptx VERB FILE``: look into a PTX file or a SASS listing."""
 
 import argparse
 import sys
@@ -10,16 +10,25 @@ from ptx.analyse import add_analyse
 from ptx.ir import Function, Module
 
 DESCRIPTION = """\
-Reads PTX (the text that nvcc -ptx, clang or an OptiX program compiler writes) and shows its structure:
+Reads PTX (the text that nvcc -ptx, clang or an OptiX program compiler writes) or a listing of SASS, whichever the file
+holds, and shows its structure:
 
   parse         what the module declares; checks it and names every problem with its line and column
-  print         the structure as PTX text again
+  print         the structure as text again
   cfg           basic blocks, where each can go, and where diverged lanes meet again (--dot for Graphviz)
   characterise  when a warp may issue: unit, stalls, scoreboard slots; --out writes the table as Parquet
-  inject        the text with Zatel's filter_shader in front of the ray generation program
-  analyse       what its launches execute: instructions by class, branches, divergence (HyPA's profile, exact)
+  inject        (PTX) the text with Zatel's filter_shader in front of the ray generation program
+  analyse       (PTX) what its launches execute: instructions by class, branches, divergence (HyPA's profile, exact)
+
+SASS of sm_70 and later is what 'nvdisasm -c -hex FILE.cubin' or 'cuobjdump -sass FILE' print. With encodings (-hex, or
+cuobjdump) characterise reads the compiler's control codes: stall, yield, barriers set (W: result, R: sources read) and
+waited for. Without them it takes latencies of the architecture. Branch tables are in nvdisasm's listings only.
 """
-EXAMPLE = "example: python -m ptx cfg tracer/programs/path-tracing.ptx --entry __raygen__path_tracing"
+EXAMPLE = """\
+example: python -m ptx cfg tracer/programs/path-tracing.ptx --entry __raygen__path_tracing
+example: nvcc -arch=sm_86 -cubin kernel.cu && nvdisasm -c -hex kernel.cubin > kernel.sass
+         python -m ptx characterise kernel.sass
+"""
 
 
 def main() -> int:
@@ -29,7 +38,7 @@ def main() -> int:
         return _inject(options)
     if options.verb == "analyse":
         return _analyse(options)
-    from ptx.parser import parse_file
+    from ptx.languages import parse_file
 
     module = parse_file(options.file)
     functions = [f for f in module.functions.values() if not f.is_declaration]
@@ -41,9 +50,7 @@ def main() -> int:
     if options.verb == "parse":
         return _parse(module)
     if options.verb == "print":
-        from ptx.printer import print_module
-
-        sys.stdout.write(print_module(module))
+        sys.stdout.write(_text(module))
     elif options.verb == "cfg":
         from ptx.show import cfg_dot, cfg_lines
 
@@ -54,6 +61,16 @@ def main() -> int:
     return 0
 
 
+def _text(module: Module) -> str:
+    if module.language == "sass":
+        from ptx import sass_printer
+
+        return sass_printer.print_module(module)
+    from ptx import printer
+
+    return printer.print_module(module)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m ptx", description=DESCRIPTION, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -61,12 +78,14 @@ def _options() -> argparse.Namespace:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in ("parse", "print", "cfg", "characterise", "inject"):
         made = verbs.add_parser(verb, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        made.add_argument("file", type=Path, metavar="FILE.ptx", help="PTX text")
+        made.add_argument(
+            "file", type=Path, metavar="FILE", help="PTX text" if verb == "inject" else "PTX text or SASS listing"
+        )
         made.add_argument("--entry", metavar="NAME", help="only this function")
         if verb == "cfg":
             made.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
         if verb == "characterise":
-            made.add_argument("--pipeline", default="rtx2060", metavar="NAME", help="whose latencies")
+            made.add_argument("--pipeline", default="rtx2060", metavar="NAME", help="whose latencies (PTX)")
             made.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the table instead of printing it")
         if verb == "inject":
             made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
@@ -76,7 +95,11 @@ def _options() -> argparse.Namespace:
 
 def _parse(module: Module) -> int:
     from ptx.show import module_lines
-    from ptx.verifier import verify
+
+    if module.language == "sass":
+        from ptx.sass_verifier import verify
+    else:
+        from ptx.verifier import verify
 
     print("\n".join(module_lines(module)))
     problems = verify(module)

@@ -9,9 +9,10 @@ correct and only costs time. Slot 5 belongs to trace calls alone.
 
 from dataclasses import dataclass
 
-from ptx.cfg import Block, Cfg, runs_other_code
+from ptx.cfg import Block, Cfg
 from ptx.ir import Function
-from ptx.opcodes import Description, describe
+from ptx.languages import describe, runs_other_code
+from ptx.opcodes import Description
 from ptx.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing
 
 SLOTS = 6
@@ -101,7 +102,7 @@ class _Waits:
         self, function: Function, cfg: Cfg, described: list[Description], slots: list[int], entered_by_trace: bool
     ) -> None:
         self.cfg, self.slots = cfg, slots
-        self.calls = [runs_other_code(instruction) for instruction in function.body]
+        self.calls = [runs_other_code(instruction, function) for instruction in function.body]
         self.traces = [description.operation_class == "trace" for description in described]
         index: dict[str, int] = {}
         self.touched, self.written = [], []

@@ -4,9 +4,10 @@ Backward data flow over the blocks; sets of registers are the bits of one intege
 life of what was there before, because lanes that are predicated off keep it.
 """
 
+from ptx import sass_registers
 from ptx.cfg import Cfg
 from ptx.ir import Function
-from ptx.opcodes import describe
+from ptx.languages import describe
 
 WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
 
@@ -30,8 +31,9 @@ class Liveness:
             self.reads.append(reads)
             self.writes.append(writes)
             self.writes_all.append(0 if instruction.guard else writes)
-        self._returned = self._bits(tuple(v.name for v in function.returns if v.space == "reg"))
-        self.live_in, self.live_out = self._solve(cfg)
+        returned = self._bits(tuple(v.name for v in function.returns if v.space == "reg"))
+        at_end = [returned if block.leaves else 0 for block in cfg.blocks]
+        self.live_in, self.live_out = solve(cfg, self.reads, self.writes_all, at_end)
 
     def _bits(self, names: tuple[str, ...]) -> int:
         bits = 0
@@ -39,38 +41,42 @@ class Liveness:
             bits |= 1 << self.index.setdefault(name, len(self.index))
         return bits
 
-    def _solve(self, cfg: Cfg) -> tuple[list[int], list[int]]:
-        size = len(cfg.blocks)
-        needs, kills = [0] * size, [0] * size
-        predecessors: list[list[int]] = [[] for _ in range(size)]
-        for number, block in enumerate(cfg.blocks):
-            for position in reversed(range(block.first, block.first + block.count)):
-                needs[number] = needs[number] & ~self.writes_all[position] | self.reads[position]
-                kills[number] |= self.writes_all[position]
-            for successor in block.successors:
-                predecessors[successor].append(number)
-        live_in, live_out = [0] * size, [0] * size
-        at_end = [self._returned if block.leaves else 0 for block in cfg.blocks]
-        waiting = list(range(size))
-        queued = [True] * size
-        while waiting:
-            number = waiting.pop()
-            queued[number] = False
-            live_out[number] = at_end[number]
-            for successor in cfg.blocks[number].successors:
-                live_out[number] |= live_in[successor]
-            before = needs[number] | live_out[number] & ~kills[number]
-            if before != live_in[number]:
-                live_in[number] = before
-                for predecessor in predecessors[number]:
-                    if not queued[predecessor]:
-                        queued[predecessor] = True
-                        waiting.append(predecessor)
-        return live_in, live_out
-
     def names(self, bits: int) -> frozenset[str]:
         """The registers of a set of bits."""
         return frozenset(name for name, bit in self.index.items() if bits >> bit & 1)
+
+
+def solve(cfg: Cfg, reads: list[int], writes_all: list[int], at_end: list[int]) -> tuple[list[int], list[int]]:
+    """Registers live at the top and at the bottom of each block, as bits.
+
+    ``reads`` and ``writes_all`` are per instruction; ``at_end`` per block what is needed where it leaves the function.
+    """
+    size = len(cfg.blocks)
+    needs, kills = [0] * size, [0] * size
+    predecessors: list[list[int]] = [[] for _ in range(size)]
+    for number, block in enumerate(cfg.blocks):
+        for position in reversed(range(block.first, block.first + block.count)):
+            needs[number] = needs[number] & ~writes_all[position] | reads[position]
+            kills[number] |= writes_all[position]
+        for successor in block.successors:
+            predecessors[successor].append(number)
+    live_in, live_out = [0] * size, [0] * size
+    waiting = list(range(size))
+    queued = [True] * size
+    while waiting:
+        number = waiting.pop()
+        queued[number] = False
+        live_out[number] = at_end[number]
+        for successor in cfg.blocks[number].successors:
+            live_out[number] |= live_in[successor]
+        before = needs[number] | live_out[number] & ~kills[number]
+        if before != live_in[number]:
+            live_in[number] = before
+            for predecessor in predecessors[number]:
+                if not queued[predecessor]:
+                    queued[predecessor] = True
+                    waiting.append(predecessor)
+    return live_in, live_out
 
 
 def live_in(function: Function, cfg: Cfg) -> list[frozenset[str]]:
@@ -84,10 +90,12 @@ def live_in(function: Function, cfg: Cfg) -> list[frozenset[str]]:
 
 def register_count(function: Function, cfg: Cfg) -> int:
     """32-bit registers a thread needs: the most that are live at once, 64-bit ones counted twice, predicates not,
-    and what an allocator adds.
+    and what an allocator adds. SASS is allocated already: what the listing says, or its highest register.
 
     Registers that are never written need none (unused payload words of a trace call), nor do results never read.
     """
+    if function.language == "sass":
+        return sass_registers.register_count(function)
     solved = Liveness(function, cfg)
     masks: dict[int, int] = {}
     for name, bit in solved.index.items():

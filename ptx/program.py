@@ -8,12 +8,13 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.trace import UNITS
-from ptx.cfg import END, Cfg, build
-from ptx.characterise import Characterisation, characterise
+from ptx.cfg import END, Cfg
+from ptx.characterise import Characterisation
 from ptx.ir import Function, Module
+from ptx.languages import build, describe
 from ptx.liveness import register_count
-from ptx.opcodes import describe
 from ptx.pipelines import pipeline as pipeline_named
+from ptx.sass_control import characterise_function
 
 TRACE_PROGRAM_PREFIXES = ("__closesthit__", "__anyhit__", "__intersection__", "__miss__")
 
@@ -41,6 +42,11 @@ class Program:
         return max(register_count(f, c) for f, c in zip(self.functions, self.cfgs, strict=True))
 
     @property
+    def source(self) -> str:
+        """The language of the instructions, as the table ``kernels`` has it: ``ptx`` or ``sass``."""
+        return self.functions[0].language if self.functions else "ptx"
+
+    @property
     def entered_by_trace(self) -> list[bool]:
         """Per function whether a trace call can run it."""
         return [f.is_entry and f.name.startswith(TRACE_PROGRAM_PREFIXES) for f in self.functions]
@@ -48,11 +54,12 @@ class Program:
     def tables(self, pipeline: str = "rtx2060") -> dict[str, Columns]:
         """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/trace.py``).
 
+        ``pipeline`` is for PTX; SASS has its control codes, or the latencies of its architecture.
         Ragged columns are ``x`` with ``x_offset`` (uint64, rows + 1). Raises UserError for an unknown pipeline.
         """
         chosen = pipeline_named(pipeline)
         characterised = [
-            characterise(function, cfg, chosen, entered)
+            characterise_function(function, cfg, chosen, entered)
             for function, cfg, entered in zip(self.functions, self.cfgs, self.entered_by_trace, strict=True)
         ]
         return {

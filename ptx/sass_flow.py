@@ -10,10 +10,10 @@ from ptx.cfg import END, Block, Cfg, immediate_post_dominators
 from ptx.ir import Function, Instruction, Not, Register, Symbol
 
 _BRANCHES = frozenset(("BRA", "JMP"))
-_INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))
+INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))
 _LEAVES = frozenset(("EXIT", "RET", "KILL"))
 _CALLS = frozenset(("CALL",))
-_ENDS_BLOCK = _BRANCHES | _INDIRECT | _LEAVES | _CALLS
+_ENDS_BLOCK = _BRANCHES | INDIRECT | _LEAVES | _CALLS
 
 
 def build(function: Function) -> Cfg:
@@ -39,7 +39,7 @@ def build(function: Function) -> Cfg:
 
 def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:
     """Labels an instruction can branch to, in order."""
-    if instruction.opcode in _INDIRECT:
+    if instruction.opcode in INDIRECT:
         labels = function.branch_targets.get(f"{instruction.address:04x}", ())
         if not labels:
             raise _error(instruction, "has no list of targets, which 'nvdisasm -c' writes behind it")
@@ -121,3 +121,30 @@ def _region(blocks: list[Block], first: int, target: int, meets: list[int]) -> l
                 seen.add(successor)
                 waiting.append(successor)
     return found if target in {s for n in seen for s in blocks[n].successors} else []
+
+
+def callees(function: Function, functions: dict[str, Function]) -> dict[int, tuple[str, ...]]:
+    """Per call of a function, by the index of its instruction, the functions that it can run.
+
+    A call through a register can run every function that returns; one of a name outside of ``functions`` none of them.
+    """
+    made: dict[int, tuple[str, ...]] = {}
+    for index, instruction in enumerate(function.body):
+        if instruction.opcode not in _CALLS or callee(instruction) in function.labels:
+            continue
+        first = instruction.operands[0] if instruction.operands else None
+        if isinstance(first, Symbol):
+            made[index] = (first.name,) if first.name in functions else ()
+        else:
+            made[index] = tuple(name for name, f in functions.items() if any(i.opcode == "RET" for i in f.body))
+    return made
+
+
+def reached(function: Function, functions: dict[str, Function]) -> list[Function]:
+    """A function and all that it can call, in the order of the listing: what one launch of it runs."""
+    found, waiting = {function.name}, [function]
+    while waiting:
+        for names in callees(waiting.pop(), functions).values():
+            waiting += [functions[name] for name in names if name not in found]
+            found.update(names)
+    return [f for name, f in functions.items() if name in found]

@@ -62,12 +62,14 @@ class SassModuleBuilder(SassOperandBuilder):
                 registers = self.known.registers.get(made.name, self.known.registers.get(section.name))
                 if registers is not None:
                     made.directives["registers"] = (registers,)
+                if self.architecture:
+                    made.directives["architecture"] = (int(self.architecture[3:].rstrip("af")),)
                 if made.name in self.functions:
                     raise self.source.error(section.start, f"function '{made.name}' is listed twice")
                 self.functions[made.name] = made
         lines = tuple(self.source.text.split("\n"))
         target = (self.architecture,) if self.architecture else ()
-        return Module(self.source.name, lines, (0, 0), target, 64, {}, self.functions)
+        return Module(self.source.name, lines, (0, 0), target, 64, {}, self.functions, language="sass")
 
     # --- headings, directives and labels ------------------------------------------------------------------------
     def heading(self, children: Children, start: int, end: int) -> None:

@@ -9,7 +9,7 @@ but for the predicates of ``P2R`` and ``R2P``, which the tool does not mark.
 
 from collections.abc import Iterator
 
-from ptx.ir import Immediate, Instruction, Modified, Not, Operand, Reference, Register, Vector
+from ptx.ir import Function, Immediate, Instruction, Modified, Not, Operand, Reference, Register, Vector
 from ptx.sass_widths import address_words, opcodes, operand_words
 
 NO_DESTINATION = opcodes("""
@@ -22,6 +22,7 @@ NO_DESTINATION = opcodes("""
 TWO_PREDICATES = opcodes("ISETP FSETP DSETP HSETP2 PSETP PLOP3 UISETP UFSETP UPSETP UPLOP3")
 ONE_DESTINATION = opcodes("FCHK P2R UP2UR R2P ELECT R2B BMOV BSSY")
 TWO_REGISTERS = opcodes("TEX TLD TLD4 TXD TMML TXQ")
+RESERVED_REGISTERS = 2
 _CONSTANT = frozenset(("RZ", "URZ", "PT", "UPT", "SRZ"))
 _PREDICATES = {"PR": "P", "UPR": "UP"}
 
@@ -134,3 +135,14 @@ def _predicates(instruction: Instruction, letter: str) -> Iterator[str]:
     for number in range(7):
         if mask >> number & 1:
             yield f"{letter}{number}"
+
+
+def register_count(function: Function) -> int:
+    """General registers of a thread: what the listing says (``SHI_REGISTERS``, ``EIATTR_REGCOUNT``), otherwise those up
+    to the highest that the function names and the two that Volta and later reserve: what the listing says of all 99
+    kernels without calls that were compared."""
+    stated = function.directives.get("registers")
+    if stated:
+        return stated[0]
+    names = (name for instruction in function.body for group in registers(instruction) for name in group)
+    return max((int(name[1:]) + 1 for name in names if name[0] == "R"), default=0) + RESERVED_REGISTERS

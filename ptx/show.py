@@ -3,16 +3,23 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ptx.cfg import END, Cfg, build
-from ptx.characterise import NO_SLOT, SLOTS, characterise
+from ptx import sass_registers
+from ptx.cfg import END, Cfg
+from ptx.characterise import NO_SLOT, SLOTS
 from ptx.ir import Function, Module
+from ptx.languages import build
 from ptx.liveness import register_count
 from ptx.opcodes import lookup
 from ptx.pipelines import Pipeline
+from ptx.sass_control import characterise_function, control_codes
+from ptx.sass_describe import architecture
 
 
 def module_lines(module: Module) -> Iterator[str]:
     """The parts of a module, one line each."""
+    if module.language == "sass":
+        yield from _sass_module_lines(module)
+        return
     version, target = ".".join(map(str, module.version)), ", ".join(module.target)
     yield f"PTX {version}  {target}  {module.address_size}-bit addresses"
     for v in module.variables.values():
@@ -30,11 +37,23 @@ def module_lines(module: Module) -> Iterator[str]:
         )
 
 
+def _sass_module_lines(module: Module) -> Iterator[str]:
+    yield f"SASS  {', '.join(module.target) or 'of an architecture that the listing does not name'}"
+    for function in module.functions.values():
+        codes = "with" if control_codes(function) is not None else "without"
+        yield (
+            f"  .{'entry' if function.is_entry else 'func':<6} {function.name}: {len(function.body)} instructions from "
+            f"line {function.position.line}, {sass_registers.register_count(function)} registers, {codes} encodings"
+        )
+
+
 def cfg_lines(function: Function) -> Iterator[str]:
     """The basic blocks of a function: extent, labels, successors, and where diverged lanes meet again."""
     cfg = build(function)
     head = f"{function.name}: {len(cfg.blocks)} blocks, {len(function.body)} instructions"
-    if all(i.call is not None or lookup(i.opcode, i.modifiers) for i in function.body):
+    if function.language == "sass":
+        head += f", {sass_registers.register_count(function)} registers"
+    elif all(i.call is not None or lookup(i.opcode, i.modifiers) for i in function.body):
         head += f", {register_count(function, cfg)} registers live at most"
     yield head
     labels: dict[int, list[str]] = {}
@@ -70,8 +89,13 @@ def cfg_dot(function: Function) -> Iterator[str]:
 def characterisation_lines(function: Function, pipeline: Pipeline, entered_by_trace: bool) -> Iterator[str]:
     """Per instruction its unit, stall, initiation, slot set and slots waited for, as control codes are written."""
     cfg = build(function)
-    made = characterise(function, cfg, pipeline, entered_by_trace)
-    yield f"{function.name} on {pipeline.name}: unit, stall and initiation cycles, slot set, slots waited for"
+    made = characterise_function(function, cfg, pipeline, entered_by_trace)
+    codes = control_codes(function) if function.language == "sass" else None
+    name = pipeline.name if function.language == "ptx" else f"sm_{architecture(function)}"
+    how = (
+        "" if function.language == "ptx" else " by control codes" if codes else " by latencies, as encodings are absent"
+    )
+    yield f"{function.name} on {name}{how}: unit, stall and initiation cycles, slot set, slots waited for"
     starts = {block.first: number for number, block in enumerate(cfg.blocks)}
     for index, instruction in enumerate(function.body):
         if index in starts:
@@ -81,5 +105,6 @@ def characterisation_lines(function: Function, pipeline: Pipeline, entered_by_tr
         sets = "-" if slot == NO_SLOT else slot
         yield (
             f"  {index:4d}  {made.unit[index]:<7} stall {made.stall_cycles[index]:3d}  busy "
-            f"{made.initiation_cycles[index]:3d}  set {sets}  wait {waits}  {instruction.text}"
+            f"{made.initiation_cycles[index]:3d}  set {sets}  wait {waits}  "
+            f"{f'{codes[index]}  ' if codes else ''}{instruction.text}"
         )
