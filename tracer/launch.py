@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -37,6 +38,7 @@ class Summary:
     seconds: float = 0.0
     expectations: int = 0
     buffers: dict[str, Array] = field(default_factory=dict)
+    printed: str = ""
 
     def text(self) -> str:
         """A short table for the terminal."""
@@ -48,7 +50,8 @@ class Summary:
             ("bytes on disk", f"{self.bytes_on_disk:,}", str(self.out)),
             ("expectations met", f"{self.expectations:,}", "" if self.expectations else "the file has none"),
         ]
-        return "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
+        table = "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
+        return f"{self.printed}{'' if self.printed.endswith(chr(10)) or not self.printed else chr(10)}{table}"
 
 
 def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: bool = True) -> Summary:
@@ -68,6 +71,7 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
             counts = run_compute_launch(launch, writer, backend, progress, numbering)
             summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
+    summary.printed = "".join(prepared.memory.printed)
     summary.seconds = time.perf_counter() - start
     summary.kernels, summary.warps = numbering.kernels, numbering.warps
     summary.bytes_on_disk = sum(file.stat().st_size for file in out.iterdir())
@@ -108,12 +112,13 @@ class Prepared:
 
     def bind(self, launch: Launch, rounds: int = 0) -> ComputeLaunch:
         """A launch of the file in round ``rounds`` of its repeat."""
+        addresses = {name: self.address(name) for name in self.buffers}
         return ComputeLaunch(
             module=self.module,
             entry=launch.entry,
             grid=_three(launch.grid),
             block=_three(launch.block),
-            params=tuple(each.encode(self.address(each.buffer), rounds) for each in launch.parameters),
+            params=tuple(each.encode(addresses, rounds, self.module.address_size // 8) for each in launch.parameters),
             memory=self.memory,
             dynamic_shared_bytes=launch.dynamic_shared_bytes,
             stream=launch.stream,
@@ -148,7 +153,7 @@ def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:
         place = f"{path}: launch[{number}]"
         check_choice(launch.entry, entries, f"{place}.entry")
         function = entries[launch.entry]
-        _check_parameters(launch, function, f"{place}.parameters")
+        _check_parameters(launch, function, module.address_size // 8, f"{place}.parameters")
         _check_block(launch, function, f"{place}.block")
     constants = {name: each for name, each in module.variables.items() if each.space == "const"}
     for name, value in plan.constants.items():
@@ -158,15 +163,16 @@ def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:
             raise UserError(f"{place}: must be {constants[name].bytes} bytes, found {len(value.encode())}")
 
 
-def _check_parameters(launch: Launch, function: Function, place: str) -> None:
+def _check_parameters(launch: Launch, function: Function, pointer_bytes: int, place: str) -> None:
     declared = function.parameters
     if len(launch.parameters) != len(declared):
         types = ", ".join(f".{each.type}" for each in declared)
         raise UserError(f"{place}: {launch.entry} takes {len(declared)} ({types}), found {len(launch.parameters)}")
     for index, (given, wanted) in enumerate(zip(launch.parameters, declared, strict=True)):
-        size = len(given.encode(0, 0))
+        size = len(given.encode(defaultdict(int), 0, pointer_bytes))
         if size != wanted.bytes:
             kind = f"the address of {given.buffer}" if given.buffer else f"values of type {given.type}"
+            kind = "a structure" if given.fields else kind
             raise UserError(f"{place}[{index}]: must be {wanted.bytes} bytes (.{wanted.type}), found {size}: {kind}")
 
 

@@ -45,6 +45,8 @@ def check_expectations(plan: LaunchFile, path: Path, buffers: dict[str, Array]) 
         place = f"expect[{number}]"
         found = buffers[expectation.buffer]
         expected = buffers[expectation.equals] if expectation.equals else None
+        if expectation.values is not None:
+            expected = _expected_values(expectation, found, f"{path}: {place}.values")
         if expectation.file is not None:
             expected = read_npy(confined(path, expectation.file, f"{place}.file"))
         assert expected is not None
@@ -54,6 +56,16 @@ def check_expectations(plan: LaunchFile, path: Path, buffers: dict[str, Array]) 
                 f"found {found.dtype}{list(found.shape)}"
             )
         _compare(found, expected, expectation, f"{path}: {place}")
+
+
+def _expected_values(expectation: Expectation, found: Array, place: str) -> Array:
+    values = expectation.values or ()
+    if len(values) != found.size:
+        raise UserError(f"{place}: must be {found.size} numbers, found {len(values)}")
+    try:
+        return np.array(values, found.dtype).reshape(found.shape)
+    except (OverflowError, ValueError) as error:
+        raise UserError(f"{place}: must fit {found.dtype}: {error}") from None
 
 
 def read_npy(file: Path) -> Array:
@@ -69,6 +81,8 @@ def read_npy(file: Path) -> Array:
 
 def _contents(buffer: Buffer, path: Path, name: str, others: dict[str, Array]) -> Array:
     place = f"buffers.{name}"
+    if buffer.values is not None:
+        return np.array(buffer.values, buffer.dtype).reshape(buffer.shape or -1)
     if buffer.file is not None:
         values = read_npy(confined(path, buffer.file, f"{place}.file"))
         if values.dtype != np.dtype(buffer.dtype) or (buffer.shape and values.shape != buffer.shape):

@@ -5,6 +5,8 @@ The frozen dataclasses are the schema and TOML is its syntax; a field without a 
 """
 
 import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +19,7 @@ TYPES = {
     "u8": "<u1", "s8": "<i1", "u16": "<u2", "s16": "<i2", "u32": "<u4", "s32": "<i4", "u64": "<u8", "s64": "<i8",
     "f16": "<f2", "f32": "<f4", "f64": "<f8",
 }  # fmt: skip
+TYPE_OF = {str(np.dtype(code)): name for name, code in TYPES.items()}
 DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64")
 GENERATORS: dict[str, frozenset[str]] = {
     "zeros": frozenset(),
@@ -36,10 +39,12 @@ LARGEST_NUMBER = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """``shape`` values of ``dtype`` in device memory, C order: from a .npy ``file``, or made by a ``generator``."""
+    """``shape`` values of ``dtype`` in device memory, C order: written out as ``values`` (whose number is the shape
+    where none is given), from a .npy ``file``, or made by a ``generator``."""
 
     dtype: str
     shape: tuple[int, ...] = ()
+    values: tuple[float, ...] | None = None
     file: str | None = None
     generator: str | None = None
     low: float | None = None
@@ -50,8 +55,12 @@ class Buffer:
 
     def __post_init__(self) -> None:
         check_choice(self.dtype, DTYPES, "dtype")
-        if self.file is not None and self.generator is not None:
-            raise ValueError("must have a file or a generator, found both")
+        if sum(each is not None for each in (self.values, self.file, self.generator)) > 1:
+            raise ValueError("must have one of values, a file and a generator, found more")
+        if self.values is not None:
+            Value(type=TYPE_OF[self.dtype], value=self.values)
+            if not self.values or (self.shape and len(self.values) != int(np.prod(self.shape))):
+                raise ValueError(f"values must be {list(self.shape) or 'some'}, found {len(self.values)}")
         check_choice(self.generator or "zeros", GENERATORS, "generator")
         needed = GENERATORS[self.generator or "zeros"]
         given = {key for key in ("low", "high", "seed", "degree", "offsets") if getattr(self, key) is not None}
@@ -60,7 +69,7 @@ class Buffer:
             raise ValueError(f"{'a file' if self.file else self.generator or 'zeros'} {verb} the key {key!r}")
         if any(length < 1 for length in self.shape):
             raise ValueError(f"shape must be of positive lengths, found {list(self.shape)}")
-        if bool(self.shape) == (self.generator == "graph_neighbours") and not self.file:
+        if bool(self.shape) == (self.generator == "graph_neighbours") and not (self.file or self.values):
             raise ValueError("graph_neighbours gets its shape from offsets" if self.shape else "needs the key 'shape'")
         self._check_numbers()
 
@@ -106,25 +115,48 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a kernel: the address of a ``buffer``, or a ``value`` of a ``type``.
+    """A parameter of a kernel: the address of a ``buffer`` (of its byte ``offset_bytes``), a ``value`` of a ``type``,
+    or a structure of such ``fields``, each aligned to its own size as C does it.
 
     ``step`` is added to the value in every further round of the launch's repeat.
     """
 
     buffer: str | None = None
+    offset_bytes: int = 0
     type: str | None = None
     value: float | tuple[float, ...] | None = None
     step: float = 0
+    fields: "tuple[Parameter, ...] | None" = None
 
     def __post_init__(self) -> None:
-        if (self.buffer is None) == (self.value is None) or (self.type is None) != (self.value is None):
-            raise ValueError("must have either a buffer or a type and a value")
-        self.encode(0, 0)
+        given = sum(each is not None for each in (self.buffer, self.value, self.fields))
+        if given != 1 or (self.type is None) != (self.value is None):
+            raise ValueError("must have either a buffer or a type and a value, or fields")
+        if self.offset_bytes < 0 or (self.offset_bytes and self.buffer is None):
+            raise ValueError("offset_bytes must be at least 0 and goes with a buffer")
+        self.encode(defaultdict(int), 0)
 
-    def encode(self, address: int, rounds: int) -> bytes:
-        """Bytes of the parameter in round ``rounds``, where ``address`` is that of its buffer."""
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """Names of the buffers whose addresses it holds."""
+        inner = tuple(name for each in self.fields or () for name in each.buffers)
+        return inner if self.buffer is None else (self.buffer,)
+
+    def align(self, pointer_bytes: int) -> int:
+        """What its address must be a multiple of inside a structure."""
+        if self.fields is not None:
+            return max((each.align(pointer_bytes) for each in self.fields), default=1)
+        return pointer_bytes if self.type is None else np.dtype(TYPES[self.type]).itemsize
+
+    def encode(self, addresses: Mapping[str, int], rounds: int, pointer_bytes: int = 8) -> bytes:
+        """Bytes of the parameter in round ``rounds``; ``addresses`` are those of the buffers."""
+        if self.fields is not None:
+            made = b""
+            for each in self.fields:
+                made += b"\0" * (-len(made) % each.align(pointer_bytes)) + each.encode(addresses, rounds, pointer_bytes)
+            return made + b"\0" * (-len(made) % self.align(pointer_bytes))
         if self.type is None or self.value is None:
-            return address.to_bytes(8, "little")
+            return (addresses[self.buffer or ""] + self.offset_bytes).to_bytes(pointer_bytes, "little")
         return Value(type=self.type, value=self.value).encode(self.step * rounds)
 
 
@@ -170,18 +202,19 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """After the last launch ``buffer`` must equal a .npy ``file`` or another buffer, within
+    """After the last launch ``buffer`` must equal ``values``, a .npy ``file`` or another buffer, within
     ``absolute + relative * |expected|``."""
 
     buffer: str
+    values: tuple[float, ...] | None = None
     file: str | None = None
     equals: str | None = None
     absolute: float = 0.0
     relative: float = 0.0
 
     def __post_init__(self) -> None:
-        if (self.file is None) == (self.equals is None):
-            raise ValueError("must have either a file or a buffer that it equals")
+        if sum(each is not None for each in (self.values, self.file, self.equals)) != 1:
+            raise ValueError("must have either a file or a buffer that it equals, or values")
         if not (self.absolute >= 0 and self.relative >= 0):
             raise ValueError("absolute and relative must be at least 0")
 
@@ -212,8 +245,8 @@ def read_launch_file(path: Path) -> LaunchFile:
         if launch.repeat is not None:
             check_choice(launch.repeat, found.repeat, f"{place}.repeat")
         for index, parameter in enumerate(launch.parameters):
-            if parameter.buffer is not None:
-                check_choice(parameter.buffer, found.buffers, f"{place}.parameters[{index}].buffer")
+            for name in parameter.buffers:
+                check_choice(name, found.buffers, f"{place}.parameters[{index}].buffer")
     for name, buffer in found.buffers.items():
         if buffer.offsets is not None:
             check_choice(buffer.offsets, found.buffers, f"{path}: buffers.{name}.offsets")

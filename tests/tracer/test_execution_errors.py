@@ -36,8 +36,8 @@ ERRORS = {
                  "no warp of the CTA can go on"),
 }  # fmt: skip
 UNKNOWN = {
-    "opcode": ("fns.b32 %r2, %r1, 0, 1;", r"test\.ptx:\d+:\d+: the executor does not know fns\.b32"),
-    "rounding": (".reg .f64 %f<3>; add.rz.f64 %f1, %f1, %f2;", "the executor does not know add.rz.f64"),
+    "opcode": ("stacksave.u32 %r2;", r"test\.ptx:\d+:\d+: the executor does not know stacksave\.u32"),
+    "rounding": (".reg .f64 %f<3>; add.rna.f64 %f1, %f1, %f2;", "the executor does not know add.rna.f64"),
     "call": ("call (%r2), _optix_get_transform_list_size, ();", "does not know call _optix_get_transform_list_size"),
     "register": ("mov.u32 %r2, %pm0;", "does not know the special register %pm0"),
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Launch files are read strictly, and buffers hold what the file says."""
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -98,15 +99,40 @@ def test_good_file_is_read(tmp_path: Path) -> None:
     launch = plan.launch[0]
     assert (launch.grid, launch.block, launch.repeat, launch.stream) == ((4,), (32,), "rounds", 0)
     assert plan.repeat["rounds"].limit == 5
-    assert launch.parameters[1].encode(0, 0) == (100).to_bytes(4, "little")
+    assert launch.parameters[1].encode({}, 0) == (100).to_bytes(4, "little")
+
+
+def test_structures_are_aligned_as_in_c_and_pointers_as_wide_as_the_program_says(tmp_path: Path) -> None:
+    new = (
+        '{ fields = [{ type = "u8", value = 7 }, { buffer = "flag", offset_bytes = 4 }, { type = "u16", value = 9 }, '
+        '{ fields = [{ type = "u8", value = 1 }, { type = "u32", value = 2 }] }] }'
+    )
+    launch = read_launch_file(write(tmp_path, GOOD.replace('{ type = "u32", value = 100 }', new))).launch[0]
+    assert launch.parameters[1].buffers == ("flag",)
+    wide = launch.parameters[1].encode({"flag": 0x1000}, 0)
+    assert wide == bytes([7, *[0] * 7, 4, 0x10, *[0] * 6, 9, 0, 0, 0, 1, 0, 0, 0, 2, *[0] * 7])
+    narrow = launch.parameters[1].encode({"flag": 0x1000}, 0, pointer_bytes=4)
+    assert narrow == bytes([7, 0, 0, 0, 4, 0x10, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0])
+
+
+def test_values_stand_in_the_file(tmp_path: Path) -> None:
+    assert one_buffer(tmp_path, 'dtype = "int16"\nvalues = [1, -2, 3]').tolist() == [1, -2, 3]
+    assert one_buffer(tmp_path, 'dtype = "float32"\nshape = [2, 1]\nvalues = [0.5, 2]').tolist() == [[0.5], [2]]
+    for text, message in (
+        ('dtype = "uint8"\nvalues = [256]', "value must be a whole number that fits u8, found 256"),
+        ('dtype = "uint8"\nshape = [3]\nvalues = [1]', r"values must be \[3\], found 1"),
+        ('dtype = "uint8"\ngenerator = "ones"\nvalues = [1]', "must have one of values, a file and a generator"),
+    ):
+        with pytest.raises(UserError, match=message):
+            one_buffer(tmp_path, text)
 
 
 def test_parameter_steps_with_the_round_and_may_be_a_structure(tmp_path: Path) -> None:
     new = '{ type = "s16", value = -3, step = 2 }, { type = "f32", value = [1, 2.5] }'
     launch = read_launch_file(write(tmp_path, GOOD.replace('{ type = "u32", value = 100 }', new))).launch[0]
-    assert [launch.parameters[1].encode(0, each) for each in range(3)] == [b"\xfd\xff", b"\xff\xff", b"\x01\x00"]
-    assert launch.parameters[2].encode(0, 7) == np.array([1, 2.5], "<f4").tobytes()
-    assert launch.parameters[0].encode(0x1234_5678_9ABC, 7) == (0x1234_5678_9ABC).to_bytes(8, "little")
+    assert [launch.parameters[1].encode({}, each) for each in range(3)] == [b"\xfd\xff", b"\xff\xff", b"\x01\x00"]
+    assert launch.parameters[2].encode({}, 7) == np.array([1, 2.5], "<f4").tobytes()
+    assert launch.parameters[0].encode({"values": 0x1234_5678_9ABC}, 7) == (0x1234_5678_9ABC).to_bytes(8, "little")
 
 
 def test_launch_needs_one_launch(tmp_path: Path) -> None:
@@ -216,7 +242,7 @@ def test_expectation_tolerances(tmp_path: Path) -> None:
 
 def test_documented_file_is_valid(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text()
-    example, generators = text.partition("```toml\n")[2].split("```\n")
+    example, _, generators = text.partition("```toml\n")[2].partition("```\n")
     plan = read_launch_file(write(tmp_path, example))
-    assert [len(each.encode(0, 2)) for each in plan.launch[0].parameters] == [8, 8, 8, 4, 4, 8]
+    assert [len(each.encode(defaultdict(int), 2)) for each in plan.launch[0].parameters] == [8, 8, 8, 4, 4, 8, 16]
     assert all(f"`{name}`" in generators for name in GENERATORS)
