@@ -15,30 +15,30 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import ptx  # noqa: E402
 from tracer.network_file import read_network  # noqa: E402
 from tracer.network_plan import plan_network  # noqa: E402
-from tracer.network_profile import branch_efficiency, profile_columns, profile_network  # noqa: E402
+from tracer.network_profile import profile_network  # noqa: E402
+from tracer.profile_report import launch_columns  # noqa: E402
 
 FOLDER = ROOT / "examples" / "cnn"
 NETWORKS = (
     "vgg16", "resnet50", "resnet101", "mobilenet", "mobilenet_v2", "densenet121", "inception_v3", "efficientnet_b0",
 )  # fmt: skip
-OWN = ("executed_instructions", "same_as", "duration_ms")
+OWN = {"method", "slice_instructions", "executed_instructions", "executed_share"}
 
 
 def profile(name: str, method: str) -> tuple[dict[str, np.ndarray], float]:
-    """The profile's columns, and CPU seconds from the files to them; ``full``: of its launches alone."""
+    """The launches, and CPU seconds from the files to them; ``full``: seconds of its launches alone."""
     start = time.process_time()
-    network = read_network(FOLDER / f"{name}.toml")
-    plan = plan_network(network)
-    columns = profile_columns(plan, profile_network(plan, ptx.parse_file(network.program), method))
+    made = profile_network(plan_network(read_network(FOLDER / f"{name}.toml")), method)
     seconds = time.process_time() - start
-    return columns, seconds if method == "slice" else float(columns["duration_ms"].sum()) / 1e3
+    if method == "full":
+        seconds = sum(launch.profile.seconds for launch in made.launches.launches)
+    return launch_columns(made.launches), seconds
 
 
 def main() -> None:
-    """Profile every network, twice: the first time compiles what is new."""
+    """Profile every network; a first time compiles what is new."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=NETWORKS, metavar="NETWORK")
     parser.add_argument("--full", action="store_true")
@@ -46,16 +46,13 @@ def main() -> None:
     for name in options.networks:
         profile(name, "slice")
         columns, seconds = min((profile(name, "slice") for _ in range(2)), key=lambda each: each[1])
-        total = {key: int(values.sum()) for key, values in columns.items() if values.dtype.kind == "u"}
+        dynamic, executed = (int(columns[f"{kind}_instructions"].sum()) for kind in ("dynamic", "executed"))
         print(f"{name}: {seconds:.2f} s (target <= 30)")
-        print(f"{name} thread instructions: {total['dynamic_instructions']:,} in {len(columns['layer'])} launches")
-        print(f"{name} executed: {total['executed_instructions'] / total['dynamic_instructions']:.2%}")
-        print(f"{name} eta warp: {branch_efficiency(total['branches'], total['divergent_branches']):.4f} %")
-        print(f"{name} eta CTA: {branch_efficiency(total['cta_branches'], total['cta_divergent_branches']):.4f} %")
-        print(f"{name} floating-point operations: {total['flops']:,}", flush=True)
+        print(f"{name} thread instructions: {dynamic:,} in {len(columns['kernel'])} launches")
+        print(f"{name} executed: {executed / dynamic:.2%}", flush=True)
         if options.full:
             everything, full_seconds = profile(name, "full")
-            equal = all(np.array_equal(columns[key], everything[key]) for key in columns.keys() - set(OWN))
+            equal = all(np.array_equal(columns[key], everything[key]) for key in columns.keys() - OWN)
             print(f"{name} full execution: {full_seconds:.2f} s, counts equal: {'yes' if equal else 'NO'} (target yes)")
 
 

@@ -76,7 +76,22 @@ JUMPS = Table(
     ),
 )  # fmt: skip
 
-PROFILE = Format("rayplay profile", (1, 0), (LAUNCHES, CLASSES, JUMPS))
+LAYERS = Table(
+    "layers", "launch of a neural network", optional=True, columns=(
+        Column("launch", "uint32", "id", "The launch.", sorted=True, points_to="launches"),
+        Column("layer", STRING, "name", "Layer it belongs to."),
+        Column("operation", STRING, "name", "What kind of layer that is."),
+        Column("grid_x", "uint32", "count", "CTAs along x."),
+        Column("grid_y", "uint32", "count", "CTAs along y."),
+        Column("grid_z", "uint32", "count", "CTAs along z."),
+        Column("block_x", "uint32", "count", "Threads of a CTA along x."),
+        Column("block_y", "uint32", "count", "Threads of a CTA along y."),
+        Column("block_z", "uint32", "count", "Threads of a CTA along z."),
+        Column("same_as", "uint32", "id", "The first launch that equals this one in everything, whose profile this is; its own number if none does.", points_to="launches"),
+    ),
+)  # fmt: skip
+
+PROFILE = Format("rayplay profile", (1, 0), (LAUNCHES, CLASSES, JUMPS, LAYERS))
 PAPER_COLUMNS = (*(column.name for column in LAUNCHES.columns[:14]), "duration_ms")
 """The columns of HyPA's CSV (III-C), in its order."""
 

@@ -25,7 +25,7 @@ NETWORK = """Profile the inference of a neural network launch by launch, as HyPA
 operations, branches, divergent branches and branch efficiency, without executing more than decides where threads go.
 The description (examples/cnn/README.md) lists layers; the PTX file it names has the kernels. Printed beside the figures
 are those that the paper's Table II has for the network."""
-NETWORK_EXAMPLE = "example: python -m tracer network examples/cnn/vgg16.toml --out results"
+NETWORK_EXAMPLE = "example: python -m tracer network examples/cnn/vgg16.toml"
 
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
@@ -105,11 +105,10 @@ def _add_network(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     add("network", type=Path, nargs="+", metavar="NETWORK.toml", help="layers with their shapes; of several "
         "networks only the sums are printed")  # fmt: skip
     add("--images", type=_positive, default=1, metavar="N", help="images inferred at once (default: %(default)s)")
-    add("--method", choices=METHODS, default="slice", help="what is executed: the instructions that decide where "
-        "threads go, or everything, on random weights; the counts are the same (default: %(default)s)")  # fmt: skip
-    add(
-        "--out", type=Path, metavar="FOLDER", help="also write each profile into it, as NETWORK.csv and NETWORK.parquet"
-    )
+    add("--method", choices=METHODS, default="slice", help="execute the instructions that decide where threads go, or "
+        "all, on random weights; the counts are the same (default: %(default)s)")  # fmt: skip
+    add("--out", type=Path, default=Path("results"), metavar="FOLDER", help="where NETWORK.profile is written "
+        "(default: %(default)s)")  # fmt: skip
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -147,21 +146,18 @@ def _launch(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace) -> int:
-    import ptx
     from tracer.network_file import read_network
     from tracer.network_plan import plan_network
-    from tracer.network_profile import profile_columns, profile_network
-    from tracer.network_show import comparison_lines, profile_lines, write_profile
+    from tracer.network_profile import profile_network
+    from tracer.network_show import comparison_lines, launch_lines, write_network
 
     plans = [plan_network(read_network(path), options.images) for path in options.network]
-    profiles = {}
+    profiles = []
     for plan in plans:
-        module = ptx.parse_file(plan.network.program)
-        profiles[plan.network.name] = columns = profile_columns(plan, profile_network(plan, module, options.method))
+        profiles.append(profile_network(plan, options.method))
+        write_network(profiles[-1], options.out / f"{plan.network.name}.profile")
         if len(plans) == 1:
-            print("\n".join(profile_lines(columns)), end="\n\n")
-        if options.out is not None:
-            write_profile(columns, options.out, plan.network.name)
+            print("\n".join(launch_lines(profiles[-1])), end="\n\n")
     print("\n".join(comparison_lines(profiles)))
     return 0
 

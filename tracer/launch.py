@@ -130,6 +130,15 @@ class Prepared:
         return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
 
 
+def checked_module(program: Path) -> Module:
+    """The module of a PTX file; ``UserError`` names the first of its problems."""
+    module = ptx.parse_file(program)
+    if problems := ptx.verify(module):
+        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
+        raise UserError(f"{problems[0]}{more}")
+    return module
+
+
 def prepare(path: Path, program: Path | None = None) -> Prepared:
     """Read the launch file ``path`` and place its buffers; ``program`` stands for the PTX file that it names.
 
@@ -137,10 +146,7 @@ def prepare(path: Path, program: Path | None = None) -> Prepared:
     """
     plan = read_launch_file(path)
     program = program or confined(path, plan.program, "program")
-    module = ptx.parse_file(program)
-    if problems := ptx.verify(module):
-        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
-        raise UserError(f"{problems[0]}{more}")
+    module = checked_module(program)
     _check_launches(plan, module, path)
     memory = DeviceMemory()
     return Prepared(path, plan, module, memory, place_buffers(plan, path, memory))

@@ -84,6 +84,8 @@ def plan_network(network: Network, images: int = 1) -> Plan:
             ):
                 raise UserError(f"{shaped.placed.place}: {images} images of {shaped.shape} are too many for a launch")
             launches.append(launch)
+    if not launches:
+        raise UserError(f"{network.path}: layers: must have a layer that computes")
     return Plan(network, layers, image, tuple(outputs), tuple(weights), tuple(launches))
 
 

@@ -8,54 +8,66 @@ profile.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import prod
+from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
-from formats.column import STRING
-from formats.network_profile import NETWORK_PROFILE
 from ptx.ir import Module
 from ptx.pointers import Object
+from ptx.program import Program
 from tracer.driver import ComputeLaunch
+from tracer.launch import checked_module
+from tracer.launch_build import check_choice
 from tracer.memory import DeviceMemory
-from tracer.network_plan import Plan, PlannedLaunch, Tensor
+from tracer.network_plan import Plan, Tensor
 from tracer.network_run import FLOAT_BYTES, NetworkMemory, bind, fill_random
-from tracer.profile import Profile, launch_program, profile_launch
+from tracer.profile import METHODS, launch_program
+from tracer.profile_file import FileProfile, LaunchProfile, compile_engine, profile_by
 from tracer.profile_slice import SliceCache, needed_by_later
 
 
 @dataclass(frozen=True)
-class LaunchProfile:
-    """The profile of one launch; ``same_as`` is the number of the first launch that is equal to it."""
+class NetworkProfile:
+    """A network's plan, the profiles of its launches, and per launch the number of the first one that equals it."""
 
-    launch: PlannedLaunch
-    profile: Profile
-    same_as: int
+    plan: Plan
+    launches: FileProfile
+    same_as: tuple[int, ...]
+
+    def layer_rows(self) -> list[dict[str, Any]]:
+        """The rows of the table ``layers`` of ``formats.profile``."""
+        rows = []
+        for number, (launch, same) in enumerate(zip(self.plan.launches, self.same_as, strict=True)):
+            placed = self.plan.layers[launch.layer].placed
+            row = {"launch": number, "layer": placed.name, "operation": placed.operation, "same_as": same}
+            for name, lengths in (("grid", launch.grid), ("block", launch.block)):
+                row |= {f"{name}_{axis}": length for axis, length in zip("xyz", lengths, strict=True)}
+            rows.append(row)
+        return rows
 
 
-def profile_network(plan: Plan, module: Module, method: str = "slice", progress: bool = True) -> list[LaunchProfile]:
-    """Profile every launch of a plan, in order; both methods of ``profile_launch`` give the same counts.
+def profile_network(plan: Plan, method: str = "slice", progress: bool = True) -> NetworkProfile:
+    """Profile every launch of a plan by one of ``METHODS``, which give the same counts.
 
     Slices that read memory, and ``full``, run on random weights and a random image (``random_weights``), placed in
-    device memory. Raises ``UserError`` as ``profile_launch`` does.
+    device memory. Raises ``UserError`` as ``profile_launch`` does, or when the PTX file has problems.
     """
+    check_choice(method, METHODS, "method")
+    module = checked_module(plan.network.program)
+    compile_engine()
     cache = SliceCache()
     launches = _with_stand_ins(plan, module)
-    needs_memory = method != "slice" or any(_reads_memory(launch, cache) for launch in launches)
-    if not needs_memory:
-        return _profile_once_each(plan, launches, cache, progress)
-    placed = NetworkMemory(plan)
-    fill_random(placed, plan)
-    launches = [bind(launch, module, placed.addresses, placed.memory) for launch in plan.launches]
-    results: list[frozenset[Object]] = [frozenset()] * len(launches)
-    if method == "slice":
-        results = needed_by_later(launches, list(map(launch_program, launches)), [None] * len(launches), {}, cache)
-    made = []
-    for number, launch in enumerate(_shown(launches, plan, progress)):
-        profile = profile_launch(launch, method, False, results[number], cache)
-        made.append(LaunchProfile(plan.launches[number], profile, number))
-    return made
+    by_entry = {launch.entry: launch_program(launch) for launch in launches}
+    programs = [by_entry[launch.entry] for launch in launches]
+    if method == "slice" and not any(map(_reads_memory, launches, programs, repeat(cache))):
+        made, same_as = _profile_once_each(plan, launches, programs, cache, progress)
+    else:
+        made = _profile_in_memory(plan, module, programs, method, cache, progress)
+        same_as = list(range(len(made)))
+    file = FileProfile(plan.network.program, plan.network.path, method, module, tuple(made))
+    return NetworkProfile(plan, file, tuple(same_as))
 
 
 def _with_stand_ins(plan: Plan, module: Module) -> list[ComputeLaunch]:
@@ -73,73 +85,45 @@ def _with_stand_ins(plan: Plan, module: Module) -> list[ComputeLaunch]:
     return bound
 
 
-def _reads_memory(launch: ComputeLaunch, cache: SliceCache) -> bool:
+def _reads_memory(launch: ComputeLaunch, program: Program, cache: SliceCache) -> bool:
     """Whether the slice of a launch reads what other launches, or the host, can write."""
-    cut, _ = cache.find(launch, launch_program(launch), frozenset())
-    objects, anywhere = cut.read()
+    objects, anywhere = cache.find(launch, program, frozenset())[0].read()
     return anywhere or any(item[0] == "allocation" or item[1:2] == ("global",) for item in objects)
 
 
 def _profile_once_each(
-    plan: Plan, launches: list[ComputeLaunch], cache: SliceCache, progress: bool
-) -> list[LaunchProfile]:
-    """Profile launches that read no memory: of those that are equal only the first."""
+    plan: Plan, launches: list[ComputeLaunch], programs: list[Program], cache: SliceCache, progress: bool
+) -> tuple[list[LaunchProfile], list[int]]:
+    """Profile launches that read no memory, of those that are equal only the first; and which that is."""
     first: dict[tuple[object, ...], int] = {}
     made: list[LaunchProfile] = []
+    same_as = []
     for number, launch in enumerate(_shown(launches, plan, progress)):
-        key = (launch.entry, launch.grid, launch.block, launch.params)
-        same = first.setdefault(key, number)
+        same = first.setdefault((launch.entry, launch.grid, launch.block, launch.params), number)
         if same == number:
-            profile = profile_launch(launch, "slice", False, cache=cache)
+            made.append(profile_by("slice", launch, programs[number], frozenset(), cache, progress=False))
         else:
-            profile = replace(made[same].profile, seconds=0.0)
-        made.append(LaunchProfile(plan.launches[number], profile, same))
-    return made
+            made.append(replace(made[same], profile=replace(made[same].profile, seconds=0.0)))
+        same_as.append(same)
+    return made, same_as
+
+
+def _profile_in_memory(
+    plan: Plan, module: Module, programs: list[Program], method: str, cache: SliceCache, progress: bool
+) -> list[LaunchProfile]:
+    """Profile launches on the tensors that the launches before have left."""
+    placed = NetworkMemory(plan)
+    fill_random(placed, plan)
+    launches = [bind(launch, module, placed.addresses, placed.memory) for launch in plan.launches]
+    needed: list[frozenset[Object]] = [frozenset()] * len(launches)
+    if method == "slice":
+        needed = needed_by_later(launches, programs, [None] * len(launches), {}, cache)
+    return [
+        profile_by(method, launch, programs[number], needed[number], cache, progress=False)
+        for number, launch in enumerate(_shown(launches, plan, progress))
+    ]
 
 
 def _shown(launches: list[ComputeLaunch], plan: Plan, progress: bool) -> Iterable[ComputeLaunch]:
     """The launches, with a bar that appears when they take long."""
     return tqdm(launches, plan.network.name, unit=" launches", disable=None if progress else True, delay=2)
-
-
-def profile_columns(plan: Plan, profiles: list[LaunchProfile]) -> dict[str, np.ndarray]:
-    """The table ``NETWORK_PROFILE``, a column per name."""
-    rows = [_row(number, plan, each) for number, each in enumerate(profiles)]
-    return {
-        column.name: np.array([row[column.name] for row in rows], object if column.dtype == STRING else column.dtype)
-        for column in NETWORK_PROFILE.columns
-    }
-
-
-def _row(number: int, plan: Plan, each: LaunchProfile) -> dict[str, object]:
-    placed, p = plan.layers[each.launch.layer].placed, each.profile
-    axes = zip(("grid", "block"), (each.launch.grid, each.launch.block), strict=True)
-    return {
-        "launch": number,
-        "layer": placed.name,
-        "operation": placed.operation,
-        "kernel": p.kernel,
-        **{f"{name}_{axis}": length for name, lengths in axes for axis, length in zip("xyz", lengths, strict=True)},
-        "ctas": p.ctas,
-        "threads": p.threads,
-        "file_instructions": p.static_instructions,
-        "static_instructions": p.static_instructions * p.threads,
-        "dynamic_instructions": p.dynamic_instructions,
-        "warp_instructions": p.warp_instructions,
-        "fp_instructions": p.fp_instructions,
-        "flops": int(p.operations.sum()),
-        "executed_instructions": p.executed_instructions,
-        "branches": p.conditional_branches,
-        "divergent_branches": p.divergent_branches,
-        "branch_efficiency": branch_efficiency(p.conditional_branches, p.divergent_branches),
-        "cta_branches": p.cta_branches,
-        "cta_divergent_branches": p.cta_divergent_branches,
-        "cta_branch_efficiency": branch_efficiency(p.cta_branches, p.cta_divergent_branches),
-        "same_as": each.same_as,
-        "duration_ms": 1e3 * p.seconds,
-    }
-
-
-def branch_efficiency(branches: int, divergent: int) -> float:
-    """Equation 4 of the paper, in percent; 100 when there are no branches."""
-    return 100.0 * (branches - divergent) / branches if branches else 100.0

@@ -1,24 +1,21 @@
-"""The profile of a network as text, beside the rows that HyPA's paper has for it; and its files."""
+"""The profile of a network as text: its launches, and its sums beside the rows of HyPA's Table II."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from formats.arrow import parquet_options, to_arrow
-from formats.atomic import atomic_file
-from formats.network_profile import NETWORK_PROFILE
-from tracer.network_profile import branch_efficiency
+from tracer.network_profile import NetworkProfile
+from tracer.profile import Profile
+from tracer.profile_report import branch_efficiency, write_profile
 
-Columns = Mapping[str, np.ndarray]
 PAPER = Path(__file__).with_name("hypa_table_2.csv")
-COUNTS = (
-    "threads", "static_instructions", "dynamic_instructions", "executed_instructions", "flops", "branches",
-    "divergent_branches", "cta_branches", "cta_divergent_branches", "duration_ms",
-)  # fmt: skip
 COMPARED = ("executed", "instructions", "static", "ratio", "warp instructions", "FLOPs", "eta warp", "eta CTA", "s")
+FIGURES = (
+    f"{'threads':>11}{'instructions':>16}{'executed':>9}{'FLOPs':>16}{'branches':>12}{'divergent':>10}"
+    f"{'eta warp':>10}{'eta CTA':>10}{'ms':>8}"
+)
 
 
 def paper_row(name: str) -> dict[str, str] | None:
@@ -28,100 +25,103 @@ def paper_row(name: str) -> dict[str, str] | None:
     return rows.get(name.lower().replace("_", "").replace("-", ""))
 
 
-def write_profile(columns: Columns, folder: Path, name: str) -> tuple[Path, Path]:
-    """Write the table as NAME.csv and NAME.parquet into ``folder``; returns their paths."""
-    text, binary = folder / f"{name}.csv", folder / f"{name}.parquet"
-    folder.mkdir(parents=True, exist_ok=True)
-    with atomic_file(text) as partial, partial.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    with atomic_file(binary) as partial:
-        table = to_arrow(NETWORK_PROFILE, dict(columns))
-        pq.write_table(table, partial, **parquet_options(NETWORK_PROFILE))
-    return text, binary
+def write_network(network: NetworkProfile, out: Path) -> None:
+    """Write ``NAME.profile`` (``formats.profile``), the table of layers in it."""
+    write_profile(network.launches, out, network.layer_rows(), "tracer network")
 
 
-def profile_lines(columns: Columns) -> Iterator[str]:
-    """The launches, and their sums by kernel and over all."""
-    heads = ("layer", "kernel", "grid", "block")
-    cells = [
-        (
-            str(columns["layer"][row]),
-            str(columns["kernel"][row]),
-            *("x".join(str(columns[f"{kind}_{axis}"][row]) for axis in "xyz") for kind in ("grid", "block")),
-        )
-        for row in range(len(columns["layer"]))
-    ]
-    widths = [max(len(row[k]) for row in (heads, *cells)) for k in range(len(heads))]
-    yield "      " + _named(heads, widths) + _HEAD
-    for row, cell in enumerate(cells):
-        same = int(columns["same_as"][row])
-        duration = f"{columns['duration_ms'][row]:>8.1f}" if same == row else f"{f'= {same}':>8}"
-        yield f"{row:>4}  " + _named(cell, widths) + _figures({key: columns[key][row] for key in COUNTS}) + duration
+def launch_lines(network: NetworkProfile) -> Iterator[str]:
+    """A line per launch, then the sums by kernel and over all."""
+    profiles = [launch.profile for launch in network.launches.launches]
+    cells = [("layer", "kernel", "grid", "block")]
+    for row, profile in zip(network.layer_rows(), profiles, strict=True):
+        lengths = ("x".join(str(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block"))
+        cells.append((row["layer"], profile.kernel, *lengths))
+    widths = [max(len(row[k]) for row in cells) for k in range(4)]
+
+    def line(first: str, names: Iterable[str], figures: str) -> str:
+        padded = (f"{name:<{width}}" for name, width in zip(names, widths, strict=True))
+        return f"{first:>4}  {'  '.join(padded)}{figures}"
+
+    yield line("", cells[0], FIGURES)
+    for number, (profile, same) in enumerate(zip(profiles, network.same_as, strict=True)):
+        duration = f"{1e3 * profile.seconds:.1f}" if same == number else f"= {same}"
+        yield line(str(number), cells[number + 1], f"{_figures([profile])}{duration:>8}")
     yield ""
-    kernels, number = np.unique(columns["kernel"], return_inverse=True)
-    for index, kernel in enumerate([*kernels, f"{len(cells)} launches"]):
-        rows = number == index if index < len(kernels) else np.ones(len(cells), bool)
-        label = (
-            (f"{np.count_nonzero(rows)} x", str(kernel), "", "") if index < len(kernels) else ("all", kernel, "", "")
-        )
-        sums = {key: columns[key][rows].sum() for key in COUNTS}
-        yield "      " + _named(label, widths) + _figures(sums) + f"{sums['duration_ms']:>8.1f}"
+    for kernel in sorted({profile.kernel for profile in profiles}):
+        own = [profile for profile in profiles if profile.kernel == kernel]
+        yield line("", (f"{len(own)} x", kernel, "", ""), f"{_figures(own)}{_milliseconds(own):>8.1f}")
+    yield line("", (f"{len(profiles)} launches", "", "", ""), f"{_figures(profiles)}{_milliseconds(profiles):>8.1f}")
 
 
-_HEAD = (
-    f"{'threads':>11}{'instructions':>16}{'executed':>9}{'FLOPs':>16}{'branches':>12}{'divergent':>10}"
-    f"{'eta warp':>10}{'eta CTA':>10}{'ms':>8}"
-)
-
-
-def _named(cells: tuple[str, ...], widths: list[int]) -> str:
-    return "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
-
-
-def _figures(of: Mapping[str, float]) -> str:
-    warp = branch_efficiency(int(of["branches"]), int(of["divergent_branches"]))
-    cta = branch_efficiency(int(of["cta_branches"]), int(of["cta_divergent_branches"]))
-    return (
-        f"{of['threads']:>11,}{of['dynamic_instructions']:>16,}"
-        f"{of['executed_instructions'] / of['dynamic_instructions']:>9.2%}{of['flops']:>16,}{of['branches']:>12,}"
-        f"{of['divergent_branches']:>10,}{warp:>9.4f}%{cta:>9.4f}%"
-    )
-
-
-def comparison_lines(profiles: Mapping[str, Columns]) -> Iterator[str]:
-    """Networks by name: their sums under the heads of the paper's Table II, and its rows for them."""
-    rows = [("", *COMPARED)]
-    for name, columns in profiles.items():
-        rows.append((name, *_our_row(columns)))
+def comparison_lines(networks: Iterable[NetworkProfile]) -> Iterator[str]:
+    """The sums of networks under the heads of the paper's Table II, and its rows for them."""
+    rows: list[tuple[str, ...]] = [("", *COMPARED)]
+    for network in networks:
+        name = network.plan.network.name
+        rows.append((name, *_our_row([launch.profile for launch in network.launches.launches])))
         if paper := paper_row(name):
-            count = {key: f"{int(paper[key]):,}" for key in paper if key.endswith(("instructions", "flops"))}
-            rows.append((
-                "  Table II: HyPA", f"{paper['executed_percent']}%", count["hypa_instructions"],
-                count["static_instructions"], paper["ratio"], "", count["hypa_flops"], "",
-                f"{paper['hypa_branch_efficiency_percent']}%", "",
-            ))  # fmt: skip
-            rows.append((
-                "  Table II: nvprof on V100S", "", "", "", "", count["nvprof_instructions"], count["nvprof_flops"],
-                f"{paper['nvprof_branch_efficiency_percent']}%", "", "",
-            ))  # fmt: skip
+            rows += _paper_rows(paper)
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     for row in rows:
         others = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         yield f"{row[0]:<{widths[0]}}  {'  '.join(others)}".rstrip()
 
 
-def _our_row(columns: Columns) -> tuple[str, ...]:
-    of = {key: columns[key].sum() for key in (*COUNTS, "warp_instructions")}
+def _total(profiles: list[Profile], name: str) -> int:
+    return sum(getattr(profile, name) for profile in profiles)
+
+
+def _milliseconds(profiles: list[Profile]) -> float:
+    return 1e3 * sum(profile.seconds for profile in profiles)
+
+
+def _efficiencies(profiles: list[Profile]) -> tuple[str, str]:
+    """Per warp and per CTA."""
+    pairs = (("conditional_branches", "divergent_branches"), ("cta_branches", "cta_divergent_branches"))
+    warp, cta = (f"{branch_efficiency(_total(profiles, b), _total(profiles, d)):.4f}%" for b, d in pairs)
+    return warp, cta
+
+
+def _operations(profiles: list[Profile]) -> int:
+    return int(np.sum([profile.operations for profile in profiles]))
+
+
+def _figures(profiles: list[Profile]) -> str:
+    dynamic, executed = (_total(profiles, f"{kind}_instructions") for kind in ("dynamic", "executed"))
+    warp, cta = _efficiencies(profiles)
     return (
-        f"{of['executed_instructions'] / of['dynamic_instructions']:.2%}",
-        f"{of['dynamic_instructions']:,}",
-        f"{of['static_instructions']:,}",
-        f"{of['dynamic_instructions'] / of['static_instructions']:.4f}",
-        f"{of['warp_instructions']:,}",
-        f"{of['flops']:,}",
-        f"{branch_efficiency(int(of['branches']), int(of['divergent_branches'])):.4f}%",
-        f"{branch_efficiency(int(of['cta_branches']), int(of['cta_divergent_branches'])):.4f}%",
-        f"{of['duration_ms'] / 1e3:.2f}",
+        f"{_total(profiles, 'threads'):>11,}{dynamic:>16,}{executed / dynamic:>9.2%}{_operations(profiles):>16,}"
+        f"{_total(profiles, 'conditional_branches'):>12,}{_total(profiles, 'divergent_branches'):>10,}"
+        f"{warp:>10}{cta:>10}"
     )
+
+
+def _our_row(profiles: list[Profile]) -> tuple[str, ...]:
+    dynamic, executed = (_total(profiles, f"{kind}_instructions") for kind in ("dynamic", "executed"))
+    static = sum(profile.static_instructions * profile.threads for profile in profiles)
+    return (
+        f"{executed / dynamic:.2%}",
+        f"{dynamic:,}",
+        f"{static:,}",
+        f"{dynamic / static:.4f}",
+        f"{_total(profiles, 'warp_instructions'):,}",
+        f"{_operations(profiles):,}",
+        *_efficiencies(profiles),
+        f"{_milliseconds(profiles) / 1e3:.2f}",
+    )
+
+
+def _paper_rows(paper: Mapping[str, str]) -> list[tuple[str, ...]]:
+    count = {key: f"{int(paper[key]):,}" for key in paper if key.endswith(("instructions", "flops"))}
+    eta = {key: f"{paper[f'{key}_branch_efficiency_percent']}%" for key in ("hypa", "nvprof")}
+    return [
+        (
+            "  Table II: HyPA", f"{paper['executed_percent']}%", count["hypa_instructions"],
+            count["static_instructions"], paper["ratio"], "", count["hypa_flops"], "", eta["hypa"], "",
+        ),
+        (
+            "  Table II: nvprof on V100S", "", "", "", "", count["nvprof_instructions"], count["nvprof_flops"],
+            eta["nvprof"], "", "",
+        ),
+    ]  # fmt: skip

@@ -55,7 +55,7 @@ def profile_file(
     if kernel is not None:
         check_choice(kernel, [launch.entry for launch in prepared.plan.launch], f"{launch_file}: --kernel")
     session = _Session(prepared)
-    _compile_engine()
+    compile_engine()
     made = []
     for number, launch in session.launches(method):
         is_wanted = kernel in (None, launch.entry)
@@ -65,7 +65,7 @@ def profile_file(
     return FileProfile(program, launch_file, method, prepared.module, tuple(made))
 
 
-def _compile_engine() -> None:
+def compile_engine() -> None:
     """Run a kernel that does nothing, so that no launch's time has the compilation of the engine in it."""
     module = ptx.parse(".version 7.0\n.target sm_50\n.address_size 64\n.entry nothing() { ret; }", "nothing.ptx")
     launch = ComputeLaunch(module, "nothing", (1, 1, 1), (1, 1, 1), (), DeviceMemory())
@@ -98,14 +98,25 @@ class _Session:
 
     def profile(self, launch: ComputeLaunch, number: int, method: str, progress: bool) -> LaunchProfile:
         """Profile a launch whose number in the file is ``number``."""
-        start = time.perf_counter()
-        program = self.programs[number]
-        cut, reduced = self.cache.find(launch, program, self.needed[number])
-        if method == "static":
-            executed, counts = np.zeros(len(cut.kept), bool), static_counts(program, launch.grid, launch.block)
-        elif method == "slice":
-            executed, counts = cut.kept, count_launch(reduced, program, progress)
-        else:
-            executed, counts = np.ones(len(cut.kept), bool), count_launch(launch, program, progress)
-        profile = make_profile(launch, program, counts, executed, time.perf_counter() - start)
-        return LaunchProfile(profile, program, cut)
+        return profile_by(method, launch, self.programs[number], self.needed[number], self.cache, progress)
+
+
+def profile_by(
+    method: str,
+    launch: ComputeLaunch,
+    program: Program,
+    needed: frozenset[Object],
+    cache: SliceCache,
+    progress: bool = True,
+) -> LaunchProfile:
+    """Profile a launch of ``program`` by one of ``FILE_METHODS``; ``needed``: what later launches need of it."""
+    start = time.perf_counter()
+    cut, reduced = cache.find(launch, program, needed)
+    if method == "static":
+        executed, counts = np.zeros(len(cut.kept), bool), static_counts(program, launch.grid, launch.block)
+    elif method == "slice":
+        executed, counts = cut.kept, count_launch(reduced, program, progress)
+    else:
+        executed, counts = np.ones(len(cut.kept), bool), count_launch(launch, program, progress)
+    profile = make_profile(launch, program, counts, executed, time.perf_counter() - start)
+    return LaunchProfile(profile, program, cut)

@@ -8,7 +8,7 @@ import numpy as np
 
 from formats.column import STRING, Table
 from formats.errors import UserError
-from formats.profile import CLASSES, JUMPS, LAUNCHES, ProfileWriter
+from formats.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
 from formats.trace import OPERATION_CLASSES
 from ptx.weights import PRECISIONS, class_numbers
 from tracer.launch import TOOL_VERSION, file_hash
@@ -51,17 +51,28 @@ def compare(sliced: FileProfile, full: FileProfile) -> str:
     return f"full execution counts the same: {1e3 * times[1]:.1f} ms, the slice {1e3 * times[0]:.1f} ms"
 
 
-def write_profile(profile: FileProfile, out: Path) -> None:
-    """Write ``NAME.profile``: the tables, ``profile.csv`` with the paper's columns, and ``host.json``."""
+def write_profile(
+    profile: FileProfile, out: Path, layers: list[Row] | None = None, command: str = "ptx analyse"
+) -> None:
+    """Write ``NAME.profile``: the tables, ``profile.csv`` with the paper's columns, and ``host.json``.
+
+    layers   rows of the table of that name, for the launches of a neural network.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     inputs = {path.name: file_hash(path) for path in (profile.program_path, profile.launch_path)}
-    command = {"command": "ptx analyse", "tool_version": TOOL_VERSION, "method": profile.method, "inputs": inputs}
-    with ProfileWriter(out, command) as writer:
-        columns = _columns(LAUNCHES, [_launch_row(profile, k) for k in range(len(profile.launches))])
-        writer.launches(columns, [1e3 * launch.profile.seconds for launch in profile.launches])
+    made_by = {"command": command, "tool_version": TOOL_VERSION, "method": profile.method, "inputs": inputs}
+    with ProfileWriter(out, made_by) as writer:
+        writer.launches(launch_columns(profile), [1e3 * launch.profile.seconds for launch in profile.launches])
         for table, rows in ((CLASSES, _class_rows), (JUMPS, _jump_rows)):
             made = [row for number, launch in enumerate(profile.launches) for row in rows(number, launch)]
             writer.put(table.name, _columns(table, made))
+        if layers is not None:
+            writer.put(LAYERS.name, _columns(LAYERS, layers))
+
+
+def launch_columns(profile: FileProfile) -> dict[str, np.ndarray]:
+    """The table ``launches`` of ``formats.profile``."""
+    return _columns(LAUNCHES, [_launch_row(profile, k) for k in range(len(profile.launches))])
 
 
 def _columns(table: Table, rows: list[Row]) -> dict[str, np.ndarray]:

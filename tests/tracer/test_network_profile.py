@@ -2,24 +2,26 @@
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import ptx
-from formats.network_profile import NETWORK_PROFILE
+from formats.errors import UserError
+from formats.show import open_any
 from tests.tracer.test_network_kernels import FOLDER, SMALL, SMALL_BLOCKS
 from tracer.__main__ import main
 from tracer.network_file import read_network
 from tracer.network_plan import Plan, plan_network
-from tracer.network_profile import branch_efficiency, profile_columns, profile_network
+from tracer.network_profile import profile_network
 from tracer.network_run import NetworkMemory, bind
-from tracer.network_show import PAPER, comparison_lines, paper_row, write_profile
+from tracer.network_show import PAPER, comparison_lines, paper_row
 from tracer.profile import profile_launch
+from tracer.profile_report import launch_columns
 
-OWN = {"executed_instructions", "same_as", "duration_ms"}  # of a method, not of the launch
+OWN = {"method", "slice_instructions", "executed_instructions", "executed_share"}  # of a method, not of the launch
 
 BRANCHING = """.version 7.5
 .target sm_75
@@ -65,8 +67,7 @@ def small_plan(folder: Path) -> Plan:
 
 
 def columns_of(plan: Plan, method: str) -> dict[str, np.ndarray]:
-    module = ptx.parse_file(plan.network.program)
-    return profile_columns(plan, profile_network(plan, module, method, progress=False))
+    return launch_columns(profile_network(plan, method, progress=False).launches)
 
 
 def assert_same_counts(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
@@ -86,17 +87,15 @@ def test_methods_agree(tmp_path: Path) -> None:
 
 def test_equal_launches_share_a_profile_which_is_their_own(tmp_path: Path) -> None:
     plan = small_plan(tmp_path)
-    columns = columns_of(plan, "slice")
-    shared = np.flatnonzero(columns["same_as"] != columns["launch"])
+    network = profile_network(plan, progress=False)
+    shared = [number for number, same in enumerate(network.same_as) if same != number]
     assert len(shared) >= 6  # the residual block is there twice
-    assert (columns["duration_ms"][shared] == 0).all()
     module, placed = ptx.parse_file(plan.network.program), NetworkMemory(plan)
     for number in shared:
-        launch = plan.launches[number]
-        alone = profile_launch(bind(launch, module, placed.addresses, placed.memory), "full", progress=False)
-        assert columns["dynamic_instructions"][number] == alone.dynamic_instructions
-        assert columns["divergent_branches"][number] == alone.divergent_branches
-        assert columns["cta_divergent_branches"][number] == alone.cta_divergent_branches
+        found = network.launches.launches[number].profile
+        launch = bind(plan.launches[number], module, placed.addresses, placed.memory)
+        assert found.seconds == 0
+        assert found.visits == profile_launch(launch, "full", progress=False).visits
 
 
 def test_kernels_that_branch_on_data(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_kernels_that_branch_on_data(tmp_path: Path) -> None:
     plan = plan_network(read_network(tmp_path / "n.toml"))
     cut, full = columns_of(plan, "slice"), columns_of(plan, "full")
     assert_same_counts(cut, full)
-    assert cut["same_as"].tolist() == [0, 1]
+    assert profile_network(plan, progress=False).same_as == (0, 1)
     assert cut["divergent_branches"][0] >= 10  # random values have both signs in nearly every warp
     assert cut["divergent_branches"][1] <= 1  # now none is negative: only the last warp parts
 
@@ -134,31 +133,30 @@ def test_files_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     plan = small_plan(tmp_path)
     assert main(["network", str(plan.network.path), "--out", str(tmp_path / "made")]) == 0
     printed = capsys.readouterr().out
-    table = pq.read_table(tmp_path / "made" / "small.parquet")
-    assert table.column_names == [column.name for column in NETWORK_PROFILE.columns]
-    with (tmp_path / "made" / "small.csv").open(newline="") as file:
+    made = open_any(tmp_path / "made" / "small.profile")
+    launches, layers = made.read("launches"), made.read("layers")
+    assert [len(layers["layer"]), len(launches["launch"])] == [len(plan.launches)] * 2
+    assert layers["layer"].tolist() == [plan.outputs[launch.layer].name for launch in plan.launches]
+    assert layers["grid_x"].tolist() == [launch.grid[0] for launch in plan.launches]
+    assert layers["block_y"].tolist() == [launch.block[1] for launch in plan.launches]
+    with (tmp_path / "made" / "small.profile" / "profile.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == table.num_rows == len(plan.launches)
-    for row, expected in zip(rows, table.to_pylist(), strict=True):
-        assert {key: type(expected[key])(value) for key, value in row.items()} == expected
-        assert f"{expected['layer']} " in printed
-    total = sum(table["dynamic_instructions"].to_pylist())
-    assert f"{total:,}" in printed
+    assert [int(row["dynamic_instructions"]) for row in rows] == launches["dynamic_instructions"].tolist()
+    for layer, count in zip(layers["layer"], launches["dynamic_instructions"], strict=True):
+        assert f" {layer} " in printed
+        assert f" {count:,} " in printed
+    assert f" {launches['dynamic_instructions'].sum():,} " in printed
     assert "Table II" not in printed  # the paper does not know this network
 
 
 def test_paper_row_stands_beside_ours(tmp_path: Path) -> None:
-    plan = small_plan(tmp_path)
-    columns = columns_of(plan, "slice")
-    lines = list(comparison_lines({"mobilenet_v2": columns, "small": columns}))
-    assert len(lines) == 5
+    network = profile_network(small_plan(tmp_path), progress=False)
+    known = replace(network, plan=replace(network.plan, network=replace(network.plan.network, name="mobilenet_v2")))
+    lines = list(comparison_lines([known, network]))
     assert [line.split()[0] for line in lines[1:]] == ["mobilenet_v2", "Table", "Table", "small"]
-    lines.pop()
-    assert "10.22%" in lines[-2]
-    assert "995,962" in lines[-2]
-    assert "98.2702%" in lines[-2]
-    assert "15,757,543,754" in lines[-1]
-    assert "92.1538%" in lines[-1]
+    assert lines[1].split()[1:] == lines[4].split()[1:]
+    assert lines[2].split()[3:] == ["10.22%", "995,962", "2,032,606", "0.4899", "177,403", "98.2702%"]
+    assert lines[3].split()[5:] == ["15,757,543,754", "210,300,655,245", "92.1538%"]
 
 
 def test_table_2_of_the_paper() -> None:
@@ -176,14 +174,17 @@ def test_table_2_of_the_paper() -> None:
     assert all(paper_row(name) is not None for name in described)
 
 
-def test_branch_efficiency() -> None:
-    assert branch_efficiency(0, 0) == 100.0
-    assert branch_efficiency(8, 2) == 75.0
-
-
-def test_write_replaces_nothing_on_failure(tmp_path: Path) -> None:
-    columns = columns_of(small_plan(tmp_path), "slice")
-    (tmp_path / "p.csv").mkdir()
-    with pytest.raises(OSError):
-        write_profile(columns, tmp_path, "p")
-    assert not (tmp_path / "p.parquet").exists()
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("relu", "swish"), "no entry is called activation_swish; there are: activation_relu"),
+        (('activation"', 'flatten"'), "must have a layer that computes"),
+    ],
+)
+def test_program_without_the_kernel(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    (tmp_path / "kernels.ptx").write_text(BRANCHING)
+    function = ', function = "relu"' if "flatten" not in change[1] else ""
+    text = f'program = "kernels.ptx"\nimage = [9, 7, 5]\nlayers = [{{ op = "activation"{function} }}]\n'
+    (tmp_path / "n.toml").write_text(text.replace(*change))
+    with pytest.raises(UserError, match=message):
+        profile_network(plan_network(read_network(tmp_path / "n.toml")), progress=False)
