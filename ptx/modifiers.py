@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 from ptx import forms, shapes
 from ptx.numbers import TYPE_BYTES
 
-PATTERNS = {**forms.PATTERNS, **shapes.SHAPES}
+_NOT_EXECUTED = {"cvt": ("IRND u8|s8 bf16",)}  # scalar forms that ``forms`` lacks
+PATTERNS = {**forms.PATTERNS, **shapes.SHAPES, **{k: (*forms.PATTERNS[k], *v) for k, v in _NOT_EXECUTED.items()}}
 _ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"))
 _TYPES = frozenset(TYPE_BYTES) | {"b1", "s4", "u4", "s2", "u2"}
 
@@ -69,9 +70,9 @@ def _loose_problem(key: str, modifiers: tuple[str, ...]) -> str | None:
         if word not in modifiers:
             return f"{key} needs '.{word}'"
     known = re.compile(allowed)
-    element = shapes.WORDS["ELEMENT"].split("|")
+    elements = shapes.WORDS["ELEMENT"].split("|")
     for modifier in modifiers:
-        if modifier not in element and not known.fullmatch(modifier):
+        if modifier not in elements and not known.fullmatch(modifier):
             return f"'.{modifier}' is no modifier of {key}"
     return None
 
