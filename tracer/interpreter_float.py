@@ -186,7 +186,7 @@ def run_testp(w: Lanes, i: Instruction) -> None:
 
 
 def run_root(w: Lanes, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded; rsqrt: through f64."""
+    """sqrt, rcp: correctly rounded."""
     name = type_names(i)[-1]
     a = read(w, i, 1, name)
     with np.errstate(all="ignore"):
@@ -194,10 +194,8 @@ def run_root(w: Lanes, i: Instruction) -> None:
             write(w, i, _directed(i, a))
         elif i.opcode == "sqrt":
             write(w, i, np.sqrt(a))
-        elif i.opcode == "rcp":
-            write(w, i, a.dtype.type(1) / a)
         else:
-            write(w, i, (1.0 / np.sqrt(a.astype(np.float64))).astype(a.dtype))
+            write(w, i, a.dtype.type(1) / a)
 
 
 def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
@@ -212,36 +210,12 @@ def _clamp(x: np.ndarray, limit: float) -> np.ndarray:
     return np.where(-limit < x, x, -limit)
 
 
-def sine(x: np.ndarray, quarter_turns: float) -> np.ndarray:
-    """sin(x + quarter_turns * pi / 2), step by step as ``tracer.lower_math.sine``."""
-    k = np.rint(x * terms.TWO_OVER_PI)
-    r = x - k * terms.HALF_PI_HIGH - k * terms.HALF_PI_LOW
-    odd, even = r * _polynomial(r * r, terms.SIN_TERMS), _polynomial(r * r, terms.COS_TERMS)
-    turns = k + quarter_turns
-    quadrant = turns - np.floor(turns * 0.25) * 4.0
-    value = np.where(np.where(quadrant < 2.0, quadrant, quadrant - 2.0) < 1.0, odd, even)
-    value = _clamp(np.where(quadrant < 2.0, value, -value), 1.0)
-    return np.where(np.isnan(r), r, value)
-
-
 def power_of_two(x: np.ndarray) -> np.ndarray:
     """2 to the x."""
     limited = _clamp(x, terms.EX2_LIMIT)
     whole = np.rint(limited)
     value = np.ldexp(_polynomial(limited - whole, terms.EX2_TERMS), whole.astype(np.int64))
     return np.where(np.isnan(x), x, value)
-
-
-def logarithm(x: np.ndarray) -> np.ndarray:
-    """log2(x)."""
-    m, power = np.frexp(np.where(np.isfinite(x) & (x > 0), x, 1.0))
-    m, power = m * 2.0, power - 1.0
-    high = m > terms.SQRT_2
-    m, power = np.where(high, m * 0.5, m), np.where(high, power + 1.0, power)
-    s = (m - 1.0) / (m + 1.0)
-    value = power + s * _polynomial(s * s, terms.LG2_TERMS)
-    value = np.where(x < np.inf, value, x)
-    return np.where(x < 0.0, np.nan, np.where(x == 0.0, -np.inf, value))
 
 
 def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
@@ -253,14 +227,11 @@ def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
     return np.where(size < terms.TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
 
 
-FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "sin": lambda x: sine(x, 0.0), "cos": lambda x: sine(x, 1.0), "ex2": power_of_two, "lg2": logarithm,
-    "tanh": hyperbolic_tangent,
-}  # fmt: skip
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}
 
 
 def run_function(w: Lanes, i: Instruction) -> None:
-    """sin, cos, ex2, lg2, tanh."""
+    """tanh."""
     with np.errstate(all="ignore"):
         write(w, i, FUNCTIONS[i.opcode](read(w, i, 1, "f32").astype(np.float64)).astype(np.float32))
 
@@ -268,6 +239,6 @@ def run_function(w: Lanes, i: Instruction) -> None:
 HANDLERS: dict[str, Handler] = {
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "div": _binary(np.divide),
     "fma": run_fma, "mad": run_fma, "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
-    "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root, "rsqrt": run_root,
-    **dict.fromkeys(FUNCTIONS, run_function),
+    "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root,
+    "tanh": run_function,
 }  # fmt: skip

@@ -75,7 +75,7 @@ def _quotient(a: int, b: int) -> int:
 
 
 def _remainder(a: int, b: int) -> int:
-    return a if b == 0 else a - b * _quotient(a, b)
+    return -1 if b == 0 else a - b * _quotient(a, b)
 
 
 def run_count(w: Lanes, i: Instruction) -> None:

@@ -14,8 +14,10 @@ from tracer import (
     interpreter_int,
     interpreter_video,
 )
+from tracer.interpreter_approx import run_approx
 from tracer.interpreter_int import Handler, numbers, put
 from tracer.interpreter_values import Lanes
+from tracer.lower_approx import approximates
 from tracer.lower_emit import TYPES, type_names, unknown
 from tracer.lower_scalar import is_packed_conversion, kind_of
 
@@ -32,10 +34,15 @@ def run_scalar(w: Lanes, i: Instruction) -> None:
     """Execute an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
     if not is_form(i.opcode, i.modifiers):
         raise unknown(w.activation.linked.module, i)
-    run = ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
+    _handler(i)(w, i)
+
+
+def _handler(i: Instruction) -> Handler:
+    if approximates(i):
+        return run_approx
     if i.opcode == "cvt" and is_packed_conversion(i):
-        run = interpreter_convert.run_pack if "pack" in i.modifiers else interpreter_convert.run_cvt_packed
-    run(w, i)
+        return interpreter_convert.run_pack if "pack" in i.modifiers else interpreter_convert.run_cvt_packed
+    return ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
 
 
 def run_cvta(w: Lanes, i: Instruction) -> None:

@@ -29,6 +29,7 @@ from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
 from tracer.lower_rounding import rounding_functions
 from tracer.lower_scalar import is_scalar, lower_scalar
+from tracer.lower_sfu import definitions
 
 MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {
@@ -72,7 +73,8 @@ def lower_program(
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
     texts = [_function(f, symbols, records) for f in functions]
-    return "\n".join((*texts, rounding_functions("\n".join(texts)), ATTRIBUTES, PROFILE, ""))
+    text = "\n".join(texts)
+    return "\n".join((text, rounding_functions(text), definitions(text), ATTRIBUTES, PROFILE, ""))
 
 
 def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> str:

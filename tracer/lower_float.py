@@ -190,25 +190,19 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
 
 
 def lower_root(e: Emitter, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded, .approx too; rsqrt: 1 / sqrt in f64, rounded once more for f32."""
+    """sqrt, rcp: correctly rounded."""
     name = type_names(i)[-1]
     width = TYPES[name]
-    kind = FLOAT[width]
     a = read_float(e, i, 1, name)
     if i.opcode == "sqrt":
         result = _computed(e, i, "sqrt", [a], width)
-    elif i.opcode == "rcp":
-        result = _computed(e, i, "fdiv", [f"splat ({'float' if width == 32 else 'double'} 1.0)", a], width)
     else:
-        wide = a if width == 64 else e.op(f"fpext {kind} {a} to <32 x double>")
-        root = e.op(f"call <32 x double> @llvm.sqrt.v32f64(<32 x double> {wide})")
-        result = e.op(f"fdiv <32 x double> splat (double 1.0), {root}")
-        result = result if width == 64 else e.op(f"fptrunc <32 x double> {result} to {kind}")
+        result = _computed(e, i, "fdiv", [f"splat ({'float' if width == 32 else 'double'} 1.0)", a], width)
     write_float(e, i, result, name)
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
     "add": _binary("fadd"), "sub": _binary("fsub"), "mul": _binary("fmul"), "fma": lower_fma, "mad": lower_fma,
     "div": _binary("fdiv"), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
-    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root, "rsqrt": lower_root,
+    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root,
 }  # fmt: skip

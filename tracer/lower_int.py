@@ -46,7 +46,7 @@ def lower_mul_mad(e: Emitter, i: Instruction) -> None:
 
 
 def lower_divide(e: Emitter, i: Instruction) -> None:
-    """div, rem. By zero: quotient all ones, remainder the dividend; lowest / -1: quotient lowest, remainder 0."""
+    """div, rem. By zero: all ones, as ptxas has it; lowest / -1: quotient lowest, remainder 0."""
     name = type_names(i)[-1]
     width, kind = TYPES[name], INT[TYPES[name]]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
@@ -67,7 +67,7 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
         result = e.op(f"{sign}rem {kind} {a}, {divisor}")
         if signed:
             result = e.op(f"select <32 x i1> {minus_one}, {kind} zeroinitializer, {kind} {result}")
-        result = e.op(f"select <32 x i1> {zero}, {kind} {a}, {kind} {result}")
+        result = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}")
     e.write(i.operands[0], result, width)
 
 

@@ -16,12 +16,13 @@ from tracer import (
     lower_math,
     lower_video,
 )
+from tracer.lower_approx import approximates, lower_approx
 from tracer.lower_emit import HALVES, TYPES, Emitter, type_names
 
 Handler = Callable[[Emitter, Instruction], None]
 ANY = {**lower_compare.HANDLERS, **lower_video.HANDLERS, "cvt": lower_convert.lower_cvt}
 INTEGER = {**lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_bits.HANDLERS}
-FLOAT = {**dict.fromkeys(lower_math.FUNCTIONS, lower_math.lower_function), **lower_float.HANDLERS}
+FLOAT: dict[str, Handler] = {**lower_float.HANDLERS, "tanh": lower_math.lower_function}
 PAIR: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), lower_float.lower_pair)
 
 
@@ -50,10 +51,15 @@ def lower_scalar(e: Emitter, i: Instruction) -> None:
     """Lower an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
     if not is_form(i.opcode, i.modifiers):
         raise e.unknown()
-    lower = ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
+    _handler(i)(e, i)
+
+
+def _handler(i: Instruction) -> Handler:
+    if approximates(i):
+        return lower_approx
     if i.opcode == "cvt" and is_packed_conversion(i):
-        lower = lower_convert_packed.lower_pack if "pack" in i.modifiers else lower_convert_packed.lower_cvt_packed
-    lower(e, i)
+        return lower_convert_packed.lower_pack if "pack" in i.modifiers else lower_convert_packed.lower_cvt_packed
+    return ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
 
 
 def is_packed_conversion(i: Instruction) -> bool:

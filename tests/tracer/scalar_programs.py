@@ -82,3 +82,67 @@ def operands(form: Form, numbers: tuple[int, ...] = (1, 2, 3)) -> tuple[str, lis
 def spell(form: Form) -> str:
     """The opcode with its modifiers."""
     return ".".join((form[0], *form[1]))
+
+
+def kernel(forms: list[Form], threads: int) -> str:
+    """A kernel that runs each form on a thread's inputs and stores what it writes, 16 bytes per form and thread.
+
+    x holds three words per thread, y three double words; half words are the low halves of the double words.
+    """
+    lines = []
+    for index, form in enumerate(forms):
+        text, written = operands(form)
+        at = 16 * threads * index
+        lines.append(f"{spell(form)} {text};")
+        for number, name in enumerate(written):
+            lines += _store(name, at + 8 * number)
+    return PROLOGUE.format(x=threads * 4, xx=threads * 8, y=threads * 8, yy=threads * 16, body="\n".join(lines))
+
+
+def _store(name: str, at: int) -> list[str]:
+    if name[1] == "p":
+        return [f"selp.b32 %r19, 1, 0, {name};", f"st.global.b32 [%at+{at}], %r19;"]
+    if name[1] == "q":
+        return [f"mov.b128 {{%l18, %l19}}, {name};", f"st.global.v2.b64 [%at+{at}], {{%l18, %l19}};"]
+    return [f"st.global.b{ {'c': 8, 'h': 16, 'r': 32, 'l': 64}[name[1]] } [%at+{at}], {name};"]
+
+
+PROLOGUE = """
+.visible .entry test(.param .u64 x, .param .u64 y, .param .u64 z)
+{{
+    .reg .pred %p<6>;
+    .reg .b8 %c<6>;
+    .reg .b16 %h<6>;
+    .reg .b32 %r<20>;
+    .reg .b64 %l<20>;
+    .reg .b128 %q<6>;
+    .reg .b64 %at;
+    mov.u32 %r10, %tid.x;
+    ld.param.u64 %l10, [x];
+    ld.param.u64 %l11, [y];
+    ld.param.u64 %at, [z];
+    mul.wide.u32 %l12, %r10, 4;
+    mul.wide.u32 %l13, %r10, 8;
+    mul.wide.u32 %l14, %r10, 16;
+    add.u64 %l10, %l10, %l12;
+    add.u64 %l11, %l11, %l13;
+    add.u64 %at, %at, %l14;
+    ld.global.u32 %r1, [%l10];
+    ld.global.u32 %r2, [%l10+{x}];
+    ld.global.u32 %r3, [%l10+{xx}];
+    ld.global.u64 %l1, [%l11];
+    ld.global.u64 %l2, [%l11+{y}];
+    ld.global.u64 %l3, [%l11+{yy}];
+    mov.b64 {{%h1, _, _, _}}, %l1;
+    mov.b64 {{%h2, _, _, _}}, %l2;
+    mov.b64 {{%h3, _, _, _}}, %l3;
+    mov.b128 %q1, {{%l1, %l2}};
+    mov.b128 %q2, {{%l2, %l3}};
+    setp.lt.s32 %p1, %r3, 0;
+    setp.lt.s32 %p2, %r2, 0;
+    setp.lt.s32 %p3, %r1, 0;
+    add.cc.u32 %r11, %r2, %r3;
+{body}
+    ret;
+}}
+"""

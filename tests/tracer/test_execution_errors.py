@@ -36,8 +36,10 @@ ERRORS = {
                  "no warp of the CTA can go on"),
 }  # fmt: skip
 UNKNOWN = {
-    "opcode": ("stacksave.u32 %r2;", r"test\.ptx:\d+:\d+: the executor does not know stacksave\.u32"),
-    "rounding": (".reg .f64 %f<3>; add.rna.f64 %f1, %f1, %f2;", "the executor does not know add.rna.f64"),
+    "opcode": ("movmatrix.sync.aligned.m8n8.trans.b8 %r2, %r1;", r"test\.ptx:\d+:\d+: the executor does not know movm"),
+    "modifier": ("add.sat.u32 %r2, %r1, 1;", r"test\.ptx:\d+:\d+: the executor does not know add\.sat\.u32"),
+    "out of bounds": (".reg .b16 %h<3>; fma.rn.oob.f16 %h1, %h1, %h2, %h2;", r"does not know fma\.rn\.oob\.f16"),
+    "carry": ("addc.u32 %r2, %r1, 1;", r"does not know addc\.u32 without an instruction with \.cc before it"),
     "call": ("call (%r2), _optix_get_transform_list_size, ();", "does not know call _optix_get_transform_list_size"),
     "register": ("mov.u32 %r2, %pm0;", "does not know the special register %pm0"),
 }  # fmt: skip
