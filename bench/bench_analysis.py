@@ -1,0 +1,96 @@
+"""Speed of the analysis: ``python bench/bench_analysis.py``. Process CPU time, the least of a few runs.
+
+Each kernel runs on a larger input than its launch file has, once in full without a trace and without counting anything,
+once by its slice with all counts. One line per launch, ``name: value unit (target X)``; the target holds for slices of
+less than 30 % of the executed instructions. What is done once per kernel (SSA form, dependences, slice) is named apart.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tracer.driver import ComputeLaunch
+from tracer.launch import prepare
+from tracer.profile import count_launch, launch_program, make_profile
+from tracer.profile_slice import SliceCache
+from tracer.run import run_compute_launch
+
+ROOT = Path(__file__).resolve().parent.parent
+LARGEST_SLICE = 0.30
+
+# file, kernel (of its first launch), and what is written instead in the launch file
+LARGER: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("examples/backprop_layer", "adjust_weights", {
+        "[1024, 256]": "[8192, 2048]", "[1024]": "[8192]", "[256]": "[2048]", "[64, 256]": "[512, 2048]",
+        "[16, 64]": "[128, 512]", "value = 256": "value = 2048",
+    }),
+    ("examples/hotspot_3d", "hotspot_3d", {
+        "[8, 90, 120]": "[8, 1000, 1000]", "[2, 23]": "[16, 250]", "value = 120": "value = 1000",
+        "value = 90": "value = 1000",
+    }),
+    ("examples/spmv", "spmv_thread", {
+        "4097": "131073", "4096": "131072", "200000": "4000000", "grid = [32]": "grid = [1024]",
+        "grid = [1024]": "grid = [32768]",
+    }),
+    ("examples/prefix_scan", "scan_tiles", {"30000": "262144", "118": "1024", "[128]": "[1024]"}),
+    ("tracer/kernels/matrix_multiply", "matrix_multiply", {
+        "[60, 40]": "[600, 400]", "[40, 50]": "[400, 500]", "[60, 50]": "[600, 500]", "[4, 4]": "[32, 38]",
+        "value = 60": "value = 600", "value = 40": "value = 400", "value = 50": "value = 500",
+    }),
+    ("examples/particle_forces", "particle_forces", {}),
+    ("examples/mandelbrot", "mandelbrot", {"[250, 250]": "[1000, 1000]", "value = 250": "value = 1000",
+                                           "grid = [16, 16]": "grid = [63, 63]", "0.01 }": "0.0025 }"}),
+    ("examples/kmeans_assign", "kmeans_assign", {"10000": "100000", "[40]": "[391]"}),
+)  # fmt: skip
+
+
+def seconds(action: Callable[[], object], runs: int = 5) -> float:
+    """The least process CPU time of a few runs."""
+    best = float("inf")
+    for _ in range(runs):
+        start = time.process_time()
+        action()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def larger_launch(file: str, kernel: str, changes: dict[str, str]) -> ComputeLaunch:
+    """The first launch of a kernel, in its launch file with the changes made (each place once)."""
+    text = (ROOT / f"{file}.toml").read_text()
+    for number, old in enumerate(changes):
+        text = text.replace(old, f"@{number}@")
+    for number, new in enumerate(changes.values()):
+        text = text.replace(f"@{number}@", new)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "larger.toml"
+        path.write_text(text)
+        prepared = prepare(path, ROOT / f"{file}.ptx")
+    return next(prepared.bind(launch) for launch in prepared.plan.launch if launch.entry == kernel)
+
+
+def bench(file: str, kernel: str, changes: dict[str, str]) -> None:
+    launch = larger_launch(file, kernel, changes)
+    program = launch_program(launch)
+    start = time.process_time()
+    cut, reduced = SliceCache().find(launch, program, frozenset())
+    once = time.process_time() - start
+    counts = count_launch(reduced, program, progress=False)
+    if counts != count_launch(larger_launch(file, kernel, changes), program, progress=False):
+        raise SystemExit(f"{kernel}: the slice does not count what full execution counts")
+    run_compute_launch(launch, None, progress=False)
+    full = seconds(lambda: run_compute_launch(launch, None, progress=False))
+    sliced = seconds(lambda: count_launch(reduced, program, progress=False))
+    profile = make_profile(launch, program, counts, cut.kept, sliced)
+    share = profile.executed_instructions / profile.dynamic_instructions
+    target = "target above 1" if share < LARGEST_SLICE else "no target, the slice is large"
+    print(
+        f"analysis of {kernel}, slice {100 * share:.1f} %, {profile.dynamic_instructions / 1e6:.0f} M thread "
+        f"instructions in {1e3 * full:.1f} ms: {full / sliced:.2f} times as fast as full execution ({target}); "
+        f"slicing {1e3 * once:.1f} ms once"
+    )
+
+
+if __name__ == "__main__":
+    for each in LARGER:
+        bench(*each)
