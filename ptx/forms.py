@@ -63,7 +63,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
             "FORDER BOOL? ftz? f16|u16|s16|u32|s32 f16", "FORDER BOOL? bf16|u16|s16|u32|s32 bf16",
             "FORDER BOOL? ftz? f16x2|u32|s32 f16x2", "FORDER BOOL? bf16x2|u32|s32 bf16x2"),
     "setp": (*_COMPARE_ALL, *_PAIRS),
-    "selp": ("ANY",), "slct": ("ANY s32", "ftz? ANY f32"), "mov": ("pred|ANY|b128",),
+    "selp": ("ANY",), "slct": ("ANY s32", "ftz? ANY f32"), "mov": ("pred|ANY|b128", "v2|v4 ANY"),
     "cvt": (
         "sat? INT8 INT8", "IRND ftz? sat? INT8 f32", "IRND sat? INT8 f64|f16", "IRND INT bf16", "RND ftz? sat? f32 INT8",
         "RND sat? f64|f16 INT8", "RND bf16 INT",

@@ -14,6 +14,7 @@ from tracer.driver_variables import SharedVariables, place_variables
 from tracer.lower import LinkedFunction, lower_program
 from tracer.lower_layout import layout
 from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES, DeviceMemory
+from tracer.vector_registers import scalar_function, scalar_module
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
 
@@ -90,7 +91,8 @@ def link_launch(
 
     Raises ``UserError`` for an opcode the executor lacks, and for constants that no module declares.
     """
-    functions = with_called(programs)
+    modules = {id(module): scalar_module(module) for module, _ in programs}
+    functions = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs))
     numbers = {(id(module), function.name): number for number, (module, function) in enumerate(functions)}
     externals: list[Function] = []
     for module, function in functions:

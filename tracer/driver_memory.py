@@ -199,6 +199,7 @@ def _fill_machine(
     shared_base = memory.allocate(shared_bytes)
     words = {
         "param_base": memory.allocate(shape.parameters),
+        "param_bytes": len(shape.parameters),
         "shared_base": shared_base,
         "shared_bytes": shared_bytes,
         "dynamic_shared_bytes": shape.dynamic_shared_bytes,

@@ -17,7 +17,7 @@ def _numbered(names: str) -> dict[str, int]:
 MACHINE = _numbered(
     # device memory: host address of device address 0, first device address, bytes in use
     "host_offset arena_first arena_bytes shared_base shared_bytes local_base local_bytes local_total_bytes "
-    "param_base symbols "
+    "param_base param_bytes symbols "
     # the launch and the CTA
     "ntid_x ntid_y ntid_z nctaid_x nctaid_y nctaid_z ctaid_x ctaid_y ctaid_z dynamic_shared_bytes "
     # the running warp: pointer to uint32[3][32] thread indices, index of its first thread in the launch

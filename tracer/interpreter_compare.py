@@ -95,7 +95,11 @@ def run_mov(w: Lanes, i: Instruction) -> None:
     name = type_names(i)[-1]
     width = TYPES[name]
     target, source = i.operands
-    if isinstance(target, Vector):
+    if isinstance(target, Vector) and isinstance(source, Vector):
+        values = [w.read(element, name) for element in source.elements]
+        for element, value in zip(target.elements, values, strict=True):
+            w.write(element, value)
+    elif isinstance(target, Vector):
         part = width // len(target.elements)
         value = w.read(source, name)
         for index, element in enumerate(target.elements):

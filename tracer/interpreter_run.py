@@ -28,11 +28,12 @@ from tracer.driver_state import (
 )  # fmt: skip
 from tracer.driver_warp import CALL_MASK, EXITED
 from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
+from tracer.interpreter_address import ADDRESSES
 from tracer.interpreter_atomic import ATOMICS
 from tracer.interpreter_flow import Flow
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
-from tracer.interpreter_scalar import ADDRESSES, run_scalar
+from tracer.interpreter_scalar import run_scalar
 from tracer.interpreter_unit import HANDLERS as UNITS
 from tracer.interpreter_values import Lanes, lanes_of, mask_of
 from tracer.interpreter_warp import WARP
@@ -104,6 +105,7 @@ class Run(Flow):
         for position in range(block.first, last + 1):
             instruction = self.linked.function.body[position]
             self.w.instruction, self.w.instruction_id = instruction, self.linked.instruction_base + position
+            self.w.position = position - block.first
             if position < last or not self._ends(instruction):
                 self._straight(instruction)
             else:

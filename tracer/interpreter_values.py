@@ -1,5 +1,6 @@
 """What the interpreter computes with: a function in flight, its registers, and how operands are read and written."""
 
+from ctypes import c_uint8
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,15 @@ from tracer.driver_state import LANES, MACHINE
 from tracer.driver_variables import own_names
 from tracer.lower import LinkedFunction
 from tracer.lower_emit import TYPES, immediate_bits, unknown
-from tracer.lower_special import CLOCKS, CONSTANTS, LANE_MASKS, UNIFORM
+from tracer.lower_special import (
+    CLOCKS,
+    CONSTANT_VECTORS,
+    CONSTANTS,
+    LANE_MASKS,
+    TICKS_OF_BLOCK,
+    UNIFORM,
+    ticks_in_block,
+)
 
 UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -74,6 +83,7 @@ class Lanes:
         self.activation: Activation
         self.instruction: Instruction
         self.instruction_id = 0
+        self.position = 0  # of the instruction in its block
         self.active = np.zeros(LANES, bool)
         self.carry = np.zeros(LANES, bool)
         self._names: dict[int, dict[str, int]] = {}
@@ -125,10 +135,10 @@ class Lanes:
         """A symbol's address per lane."""
         layout = self.activation.linked.layout
         name = symbol.name
+        if name in layout.homes:
+            self.move_home(name)
         if name in layout.locals:
-            first = self.machine("local_base") + self.local_offset + layout.locals[name] + symbol.offset
-            threads = self.machine("first_thread") + LANE
-            return (first + threads * self.machine("local_bytes")).astype(np.uint64)
+            return self.local_address(name, symbol.offset)
         if name in layout.shared:
             return splat(layout.shared[name] + symbol.offset, 64)
         if name in layout.entry_params:
@@ -149,13 +159,31 @@ class Lanes:
             return LANE.astype(np.uint32)
         if name in LANE_MASKS:
             return np.array([LANE_MASKS[name](lane) for lane in range(LANES)], np.uint32)
-        if name == "%tid":
+        if name == "%tid" and component in ("x", "y", "z"):
             return self.tids["xyz".index(component)]
         if (name, component) in UNIFORM:
             return splat(self.machine(UNIFORM[name, component]), 32)
         if name in CLOCKS:
             visits = (self.machine("visit_next") - self.machine("visit_origin")) >> 3
-            return splat(0 if name.endswith("hi") else visits, CLOCKS[name])
+            ticks = visits * TICKS_OF_BLOCK + ticks_in_block(self.position)
+            return splat(ticks >> 32 if name.endswith("_hi") else ticks, CLOCKS[name])
         if name in CONSTANTS:
-            return splat(CONSTANTS[name], 32)
+            return splat(*CONSTANTS[name])
+        if component == "w":
+            return splat(0, 32)
+        if name in CONSTANT_VECTORS:
+            return splat(CONSTANT_VECTORS[name], 32)
         raise unknown(self.activation.linked.module, self.instruction)
+
+    def move_home(self, name: str) -> None:
+        """Copy a parameter whose address is taken to local memory, where the address points."""
+        size = self.activation.linked.layout.lane_variables[name][1]
+        data = self.activation.variables[name]
+        for lane in np.flatnonzero(self.active):
+            place = int(self.local_address(name, 0)[lane]) - self.machine("arena_first") + self.machine("host_offset")
+            np.ctypeslib.as_array((c_uint8 * size).from_address(place))[:] = data[lane]
+
+    def local_address(self, name: str, offset: int) -> np.ndarray:
+        """Address of a local variable per lane."""
+        first = self.machine("local_base") + self.local_offset + self.activation.linked.layout.locals[name] + offset
+        return (first + (self.machine("first_thread") + LANE) * self.machine("local_bytes")).astype(np.uint64)

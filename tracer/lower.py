@@ -10,8 +10,8 @@ from ptx.cfg import Cfg, branch_labels, waits
 from ptx.ir import Function, Instruction, Module, Symbol
 from ptx.optix import INTRINSICS
 from tracer import (
+    lower_address,
     lower_atomic,
-    lower_convert,
     lower_memory,
     lower_unit,
     lower_warp,
@@ -33,11 +33,12 @@ from tracer.lower_sfu import definitions
 
 MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {
-    **lower_convert.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
+    **lower_address.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
 }  # fmt: skip
 UNTYPED = {
     "activemask",
     "elect",
+    "isspacep",
     *lower_unit.HANDLERS,
     *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing),
 }
@@ -154,13 +155,14 @@ class _PartLowering:
         body = self.linked.function.body
         last = block.first + block.count - 1
         for position in range(block.first, last):
-            self._straight(position, body[position])
+            self._straight(block.first, position, body[position])
         self._end(index, last, body[last])
 
-    def _straight(self, position: int, i: Instruction) -> None:
+    def _straight(self, first: int, position: int, i: Instruction) -> None:
         """An instruction that control goes through."""
         e = self.e
         e.instruction, e.instruction_id = i, self.linked.instruction_base + position
+        e.position = position - first
         if i.call is not None:
             name = getattr(i.call.target, "name", "")
             if name not in GETTERS or name not in INTRINSICS:
@@ -193,7 +195,7 @@ class _PartLowering:
             e.spill(live)
             lower_pause(control, i, after)
         elif waits(i):
-            self._straight(position, i)
+            self._straight(self.linked.cfg.blocks[index].first, position, i)
             lower_wait(control, i, live, after)
         elif i.opcode in ("bra", "brx"):
             e.spill(live)
@@ -211,7 +213,7 @@ class _PartLowering:
             e.spill(live)
             self._call(name, i, live, after)
         else:
-            self._straight(position, i)
+            self._straight(self.linked.cfg.blocks[index].first, position, i)
             e.spill(live)
             control.go(after)
 

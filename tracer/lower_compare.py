@@ -100,7 +100,11 @@ def lower_mov(e: Emitter, i: Instruction) -> None:
     name = type_names(i)[-1]
     width = TYPES[name]
     target, source = i.operands
-    if isinstance(target, Vector):
+    if isinstance(target, Vector) and isinstance(source, Vector):
+        values = [e.read(element, name) for element in source.elements]
+        for element, value in zip(target.elements, values, strict=True):
+            e.write(element, value, width)
+    elif isinstance(target, Vector):
         value = e.read(source, name)
         part = width // len(target.elements)
         for index, element in enumerate(target.elements):

@@ -1,4 +1,4 @@
-"""cvt as LLVM IR: integers, floats of all widths, packed pairs; and cvta and isspacep."""
+"""cvt as LLVM IR: integers, floats of all widths, packed pairs."""
 
 from collections.abc import Callable
 
@@ -131,37 +131,6 @@ def clamp_integer(e: Emitter, value: str, out: str, name: str) -> str:
     return e.op(f"call {kind} @llvm.umin.v32i64({kind} {value}, {kind} splat (i64 {high}))")
 
 
-def lower_cvta(e: Emitter, i: Instruction) -> None:
-    """cvta: shared addresses are offsets, all other spaces are generic already."""
-    width = TYPES[type_names(i)[-1]]
-    value = e.read(i.operands[1], f"u{width}")
-    if "shared" in i.modifiers:
-        base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
-        value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
-    e.write(i.operands[0], value, width)
-
-
-def lower_isspacep(e: Emitter, i: Instruction) -> None:
-    """isspacep: shared and local are ranges, global is the rest."""
-    value = e.read(i.operands[1], "u64")
-
-    def inside(base: str, size: str) -> str:
-        offset = e.op(f"sub <32 x i64> {value}, {e.splat(base, 'i64')}")
-        return e.op(f"icmp ult <32 x i64> {offset}, {e.splat(size, 'i64')}")
-
-    shared = inside(e.machine("shared_base"), e.machine("shared_bytes"))
-    local = inside(e.machine("local_base"), e.machine("local_total_bytes"))
-    if "shared" in i.modifiers:
-        result = shared
-    elif "local" in i.modifiers:
-        result = local
-    elif "global" in i.modifiers:
-        result = e.op(f"xor <32 x i1> {e.op(f'or <32 x i1> {shared}, {local}')}, splat (i1 true)")
-    else:
-        raise e.unknown()
-    e.write(i.operands[0], result, 1)
-
-
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    "cvt": lower_cvt, "cvta": lower_cvta, "isspacep": lower_isspacep,
+    "cvt": lower_cvt,
 }  # fmt: skip

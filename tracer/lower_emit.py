@@ -76,6 +76,7 @@ class Emitter:
         self.stored: dict[str, None] = {}
         self.instruction: Instruction | None = None
         self.instruction_id = 0
+        self.position = 0  # of the instruction in its block
         self._count = 0
 
     def put(self, text: str) -> None:
@@ -185,6 +186,10 @@ class Emitter:
         """A symbol's address in all lanes, 64 bits; local variables differ from lane to lane."""
         if symbol.name == "WARP_SZ":
             return "splat (i64 32)"
+        if symbol.name in self.layout.homes:
+            from tracer.lower_memory import move_home
+
+            move_home(self, symbol.name)
         if symbol.name in self.layout.locals:
             base = self.register_local_base()
             return self.op(f"add <32 x i64> {base}, splat (i64 {self.layout.locals[symbol.name] + symbol.offset})")

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TypeVar
 
 from ptx.cfg import Cfg
-from ptx.ir import Function, Register, Variable
+from ptx.ir import Function, Register, Symbol, Variable
 from ptx.liveness import Liveness
 from tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
@@ -70,6 +70,7 @@ class FunctionLayout:
     zero           the part of the activation that must be 0 at the start.
     bytes          length of the activation, a multiple of 64.
     locals         in the function's part of a thread's local memory, which is ``local_bytes`` long.
+    homes          parameters of a function whose address is taken, for which local memory has room.
     shared         in the CTA's shared memory; entry_params: in the launch's parameter buffer.
     returned       registers, as bits of ``liveness``, that hold results of the function.
     """
@@ -81,6 +82,7 @@ class FunctionLayout:
     zero: tuple[int, int]
     bytes: int
     locals: dict[str, int]
+    homes: frozenset[str]
     local_bytes: int
     shared: dict[str, int]
     entry_params: dict[str, int]
@@ -124,7 +126,10 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
     end = outgoing = _place_slots(slots, rest, function, end)
     end += _outgoing_bytes(function)
     entries = 2 * len(cfg.blocks) + sum(len(block.successors) for block in cfg.blocks) + 4
-    local, local_end = place({name: v for name, v in function.variables.items() if v.space == "local"})
+    homes = _taken_parameters(function)
+    inside_local = {name: v for name, v in function.variables.items() if v.space == "local"} | homes
+    local, local_end = place(inside_local)
+    local_align = max((v.align for v in inside_local.values()), default=LOCAL_ALIGN)
     params = place({v.name: v for v in function.parameters})[0] if function.is_entry else {}
     return FunctionLayout(
         stack_offset=end,
@@ -134,12 +139,20 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
         zero=(signature.returns_start, zero_end),
         bytes=align_up(end + entries * STACK_ENTRY_BYTES, 64),
         locals=local,
-        local_bytes=align_up(local_end, LOCAL_ALIGN),
+        homes=frozenset(homes),
+        local_bytes=align_up(local_end, max(local_align, LOCAL_ALIGN)),
         shared=shared,
         entry_params=params,
         liveness=liveness,
         returned=sum(1 << liveness.index[v.name] for v in function.returns if v.space == "reg"),
     )
+
+
+def _taken_parameters(function: Function) -> dict[str, Variable]:
+    """The ``.param`` parameters of a function that is called whose address an instruction takes."""
+    own = {v.name: v for v in function.parameters if v.space == "param" and not function.is_entry}
+    named = {o.name for i in function.body for o in i.operands if isinstance(o, Symbol)}
+    return {name: v for name, v in own.items() if name in named}
 
 
 def _registers(function: Function, liveness: Liveness, live: list[int]) -> frozenset[str]:

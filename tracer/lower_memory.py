@@ -215,12 +215,31 @@ def lane_variable_pointers(e: Emitter, operand: Operand | None) -> str:
     return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
 
 
+PIECES = (8, 4, 2, 1)
+
+
+def move_home(e: Emitter, name: str) -> None:
+    """Copy a parameter whose address is taken to local memory, where the address points."""
+    start, size = e.layout.lane_variables[name]
+    first = e.op(f"add <32 x i64> {e.register_local_base()}, splat (i64 {e.layout.locals[name]})")
+    offset = e.op(f"sub <32 x i64> {first}, {e.splat(e.machine('arena_first'), 'i64')}")
+    home = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
+    lanes, done = e.values["lanes"], 0
+    while done < size:
+        piece = next(p for p in PIECES if p <= size - done)
+        offsets = ", ".join(f"i64 {start + lane * size + done}" for lane in range(32))
+        source = e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+        target = e.op(f"getelementptr i8, <32 x ptr> {home}, i64 {done}")
+        scatter(e, gather(e, source, lanes, 8 * piece, 1), target, lanes, 8 * piece, 1)
+        done += piece
+
+
 def _load_lane_variable(e: Emitter, i: Instruction, name: str) -> None:
     width = TYPES[name]
     pointers = lane_variable_pointers(e, i.operands[1])
     for index, target in enumerate(elements(i.operands[0])):
         at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
-        e.write(target, gather(e, at, "splat (i1 true)", width), width, name[0] == "s")
+        e.write(target, gather(e, at, "splat (i1 true)", width, 1), width, name[0] == "s")
 
 
 def lower_filter(e: Emitter, i: Instruction) -> None:

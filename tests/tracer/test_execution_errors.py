@@ -41,7 +41,7 @@ UNKNOWN = {
     "out of bounds": (".reg .b16 %h<3>; fma.rn.oob.f16 %h1, %h1, %h2, %h2;", r"does not know fma\.rn\.oob\.f16"),
     "carry": ("addc.u32 %r2, %r1, 1;", r"does not know addc\.u32 without an instruction with \.cc before it"),
     "call": ("call (%r2), _optix_get_transform_list_size, ();", "does not know call _optix_get_transform_list_size"),
-    "register": ("mov.u32 %r2, %pm0;", "does not know the special register %pm0"),
+    "register": ("mov.u32 %r2, %ctaid;", "does not know the special register %ctaid"),
 }  # fmt: skip
 
 
