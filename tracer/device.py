@@ -10,6 +10,10 @@
     device.launch("first", grid=2, block=128, arguments=[data, 256])
     device.launch("second", grid=2, block=(64, 2), arguments=[data.at(4), b"struct of bytes"], shared_bytes=512)
     data.array
+
+    texels = device.buffer(np.zeros((16, 16), np.float32))
+    handle = device.texture(texels, "2d", sampler=Sampler(filter="linear", address="wrap", normalized=True))
+    device.launch("third", arguments=[handle, data])
 """  # fmt: skip
 
 import struct
@@ -24,6 +28,7 @@ from formats.errors import UserError
 from ptx.ir import Immediate, Module, Variable
 from ptx.numbers import TYPE_BYTES, encode
 from tracer.driver import ComputeLaunch
+from tracer.images import Sampler, Texture, bind_reference, image_of, place_surface, place_texture
 from tracer.memory import DeviceMemory
 from tracer.record import Counts
 from tracer.record_visits import AnySink
@@ -84,6 +89,27 @@ class Device:
                 f"{self.module.source_name}: {name} is not a .global or .const variable in device memory yet"
             )
         return self.memory.view(address, dtype, shape)
+
+    def texture(
+        self,
+        texels: DeviceBuffer,
+        geometry: str = "2d",
+        channels: int = 1,
+        sampler: Sampler | None = None,
+        read: str = "element",
+        srgb: bool = False,
+    ) -> int:
+        """The handle of a texture that reads a buffer (``tracer.images``); an argument, or a value in a buffer."""
+        image = image_of(texels.address, texels.array, geometry, channels)
+        return place_texture(self.memory, Texture(image, sampler or Sampler(), read, srgb))
+
+    def surface(self, texels: DeviceBuffer, geometry: str = "2d", channels: int = 1) -> int:
+        """The handle of a surface that reads and writes a buffer."""
+        return place_surface(self.memory, image_of(texels.address, texels.array, geometry, channels))
+
+    def bind(self, name: str, handle: int) -> None:
+        """Let a ``.texref``, ``.samplerref``, ``.surfref`` or ``.tex`` variable of the module stand for a handle."""
+        bind_reference(self.memory, self.module, name, handle)
 
     def launch(
         self,

@@ -141,6 +141,24 @@ class Texture:
             raise UserError("srgb must be of uint8 and read 'normalized'")
 
 
+def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> Image:
+    """The image that an array is: the last axis is x, or the channels where the array has one axis more than needed;
+    an array without an axis for several channels has them in turn along x. Raises ``UserError`` when it does not fit.
+    """
+    check_choice(geometry, AXES, "geometry")
+    check_choice(values.dtype.name, ELEMENTS, "the type of a texel's channels")
+    shape = values.shape
+    if len(shape) > AXES[geometry]:
+        if shape[-1] != channels:
+            raise UserError(f"channels must be {shape[-1]}, the last axis of the array, found {channels}")
+        shape = shape[:-1]
+    elif channels != 1:
+        if shape[-1] % channels:
+            raise UserError(f"the last axis must be a multiple of {channels} channels, found {shape[-1]}")
+        shape = (*shape[:-1], shape[-1] // channels)
+    return Image(address, shape, values.dtype.name, channels, geometry)
+
+
 def place_texture(memory: DeviceMemory, texture: Texture) -> int:
     """Put a texture's record into device memory; returns its handle."""
     words = texture.image.words(TEXTURE_MAGIC)

@@ -19,6 +19,7 @@ from tracer.driver import ComputeLaunch
 from tracer.launch_buffers import Array, check_expectations, confined, place_buffers
 from tracer.launch_build import check_choice
 from tracer.launch_file import Launch, LaunchFile, read_launch_file
+from tracer.launch_images import place_images
 from tracer.memory import FIRST_ADDRESS, DeviceMemory
 from tracer.run import Numbering, run_compute_launch
 
@@ -87,6 +88,7 @@ class Prepared:
     module: Module
     memory: DeviceMemory
     buffers: dict[str, Array]
+    handles: dict[str, int] = field(default_factory=dict)
 
     def schedule(self) -> Iterator[tuple[int, ComputeLaunch]]:
         """Launches in the order they run, each with its number in the file.
@@ -112,7 +114,7 @@ class Prepared:
 
     def bind(self, launch: Launch, rounds: int = 0) -> ComputeLaunch:
         """A launch of the file in round ``rounds`` of its repeat."""
-        addresses = {name: self.address(name) for name in self.buffers}
+        addresses = {name: self.address(name) for name in self.buffers} | self.handles
         return ComputeLaunch(
             module=self.module,
             entry=launch.entry,
@@ -149,7 +151,10 @@ def prepare(path: Path, program: Path | None = None) -> Prepared:
     module = checked_module(program)
     _check_launches(plan, module, path)
     memory = DeviceMemory()
-    return Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
+    made = Prepared(path, plan, module, memory, place_buffers(plan, path, memory))
+    places = {name: (made.address(name), values) for name, values in made.buffers.items()}
+    made.handles.update(place_images(plan, str(path), module, memory, places))
+    return made
 
 
 def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:
@@ -177,7 +182,8 @@ def _check_parameters(launch: Launch, function: Function, pointer_bytes: int, pl
     for index, (given, wanted) in enumerate(zip(launch.parameters, declared, strict=True)):
         size = len(given.encode(defaultdict(int), 0, pointer_bytes))
         if size != wanted.bytes:
-            kind = f"the address of {given.buffer}" if given.buffer else f"values of type {given.type}"
+            named = given.buffer or given.handle
+            kind = f"the address of {named}" if named else f"values of type {given.type}"
             kind = "a structure" if given.fields else kind
             raise UserError(f"{place}[{index}]: must be {wanted.bytes} bytes (.{wanted.type}), found {size}: {kind}")
 

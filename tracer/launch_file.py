@@ -14,6 +14,7 @@ import numpy as np
 
 from formats.errors import UserError
 from tracer.launch_build import build, check_choice
+from tracer.launch_images import HANDLE_BYTES, ImageTables
 
 TYPES = {
     "u8": "<u1", "s8": "<i1", "u16": "<u2", "s16": "<i2", "u32": "<u4", "s32": "<i4", "u64": "<u8", "s64": "<i8",
@@ -115,8 +116,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a kernel: the address of a ``buffer`` (of its byte ``offset_bytes``), a ``value`` of a ``type``,
-    or a structure of such ``fields``, each aligned to its own size as C does it.
+    """A parameter of a kernel: the address of a ``buffer`` (of its byte ``offset_bytes``), the ``handle`` of a texture,
+    sampler or surface, a ``value`` of a ``type``, or a structure of such ``fields``, each aligned to its own size as C
+    does it.
 
     ``step`` is added to the value in every further round of the launch's repeat.
     """
@@ -127,11 +129,12 @@ class Parameter:
     value: float | tuple[float, ...] | None = None
     step: float = 0
     fields: "tuple[Parameter, ...] | None" = None
+    handle: str | None = None
 
     def __post_init__(self) -> None:
-        given = sum(each is not None for each in (self.buffer, self.value, self.fields))
+        given = sum(each is not None for each in (self.buffer, self.handle, self.value, self.fields))
         if given != 1 or (self.type is None) != (self.value is None):
-            raise ValueError("must have either a buffer or a type and a value, or fields")
+            raise ValueError("must have either a buffer or a type and a value, or a handle, or fields")
         if self.offset_bytes < 0 or (self.offset_bytes and self.buffer is None):
             raise ValueError("offset_bytes must be at least 0 and goes with a buffer")
         self.encode(defaultdict(int), 0)
@@ -142,14 +145,24 @@ class Parameter:
         inner = tuple(name for each in self.fields or () for name in each.buffers)
         return inner if self.buffer is None else (self.buffer,)
 
+    @property
+    def handles(self) -> tuple[str, ...]:
+        """Names of the textures, samplers and surfaces whose handles it holds."""
+        inner = tuple(name for each in self.fields or () for name in each.handles)
+        return inner if self.handle is None else (self.handle,)
+
     def align(self, pointer_bytes: int) -> int:
         """What its address must be a multiple of inside a structure."""
+        if self.handle is not None:
+            return HANDLE_BYTES
         if self.fields is not None:
             return max((each.align(pointer_bytes) for each in self.fields), default=1)
         return pointer_bytes if self.type is None else np.dtype(TYPES[self.type]).itemsize
 
     def encode(self, addresses: Mapping[str, int], rounds: int, pointer_bytes: int = 8) -> bytes:
-        """Bytes of the parameter in round ``rounds``; ``addresses`` are those of the buffers."""
+        """Bytes of the parameter in round ``rounds``; ``addresses`` are those of buffers, and handles by name."""
+        if self.handle is not None:
+            return addresses[self.handle].to_bytes(HANDLE_BYTES, "little")
         if self.fields is not None:
             made = b""
             for each in self.fields:
@@ -220,7 +233,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchFile:
+class LaunchFile(ImageTables):
     """A whole file. ``program`` is the PTX file; ``constants`` replace the contents of its ``.const`` variables."""
 
     program: str
@@ -240,6 +253,7 @@ def read_launch_file(path: Path) -> LaunchFile:
     found: LaunchFile = build(LaunchFile, raw, str(path))
     if not found.launch:
         raise UserError(f"{path}: launch: must have at least one launch")
+    found.check(found.buffers, str(path))
     for number, launch in enumerate(found.launch):
         place = f"{path}: launch[{number}]"
         if launch.repeat is not None:
@@ -247,6 +261,8 @@ def read_launch_file(path: Path) -> LaunchFile:
         for index, parameter in enumerate(launch.parameters):
             for name in parameter.buffers:
                 check_choice(name, found.buffers, f"{place}.parameters[{index}].buffer")
+            for name in parameter.handles:
+                check_choice(name, found.handle_names(), f"{place}.parameters[{index}].handle")
     for name, buffer in found.buffers.items():
         if buffer.offsets is not None:
             check_choice(buffer.offsets, found.buffers, f"{path}: buffers.{name}.offsets")

@@ -13,7 +13,7 @@ LANES = {"scalar": 1, "v2": 2, "v4": 4}
 GEOMETRY_WORDS = ("1d", "2d", "3d", "a1d", "a2d")
 REDUCTIONS = ("add", "min", "max", "and", "or")
 REDUCED_TYPES = ("u32", "s32", "u64", "s64", "b32")
-FORMATTED_TYPES = ("b32", "u32", "s32", "f32")
+FORMATTED_TYPES = ("b32",)
 CACHE_WORDS = ("ca", "cg", "cs", "cv", "wb", "wt")
 QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
 COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
@@ -21,7 +21,7 @@ DATA = 8  # first input slot of what is stored
 
 
 def plan_suld(i: Instruction, place: Place) -> UnitCall:
-    """``suld.b.GEOMETRY{.CACHE}{.VECTOR}.TYPE{.CLAMP}``, and ``suld.p``, which reads whole texels."""
+    """``suld.b.GEOMETRY{.CACHE}{.VECTOR}.TYPE{.CLAMP}``."""
     settings, geometry, _, lanes, type_name = _access(i, LOAD, place, i.operands[1])
     inputs = _coordinates(i.operands[1], geometry)
     targets = elements(i.operands[0])
@@ -31,7 +31,7 @@ def plan_suld(i: Instruction, place: Place) -> UnitCall:
 
 
 def plan_sust(i: Instruction, place: Place) -> UnitCall:
-    """``sust.b`` and ``sust.p``."""
+    """``sust.b``, and ``sust.p`` of whole texels."""
     settings, geometry, _, lanes, type_name = _access(i, STORE, place, i.operands[0])
     inputs = _coordinates(i.operands[0], geometry)
     sources = elements(i.operands[1])
@@ -46,7 +46,7 @@ def plan_sust(i: Instruction, place: Place) -> UnitCall:
 def _access(i: Instruction, action: int, place: Place, surface: Operand) -> tuple[int, str, bool, int, str]:
     """Settings, geometry, whether texels are converted, elements of the vector, and their type."""
     words = Modifiers(i, ())
-    formatted = words.one(("b", "p")) == "p"
+    formatted = words.one(("b", "p") if action == STORE else ("b",)) == "p"
     geometry = words.one(GEOMETRY_WORDS)
     words.take(CACHE_WORDS, None)
     lanes = LANES[words.one(("v2", "v4"), "scalar")]

@@ -1,8 +1,8 @@
 """The surface unit: loads, stores, reductions and queries, lane after lane.
 
-``.b`` moves bytes, and its first coordinate counts them; ``.p`` moves whole texels, converted: integers are clamped to
-their element, floats rounded to nearest even. Outside the surface ``.trap`` ends the launch, ``.clamp`` takes the
-nearest place inside, ``.zero`` reads zeros and writes nothing. An access is recorded with the place inside.
+``.b`` moves bytes, and its first coordinate counts them; ``sust.p`` stores whole texels, converted: integers are
+clamped to their element, floats rounded to nearest even. Outside the surface ``.trap`` ends the launch, ``.clamp``
+takes the nearest place inside, ``.zero`` reads zeros and writes nothing. An access is recorded with the place inside.
 """
 
 from numba import cfunc, types
@@ -26,7 +26,7 @@ from tracer.image_words import (
     U32,
     WIDTH,
 )
-from tracer.number_formats import f16_of, f16_value, f32_of
+from tracer.number_formats import f16_of
 from tracer.raw_memory import (
     f32_of_bits,
     load_i32,
@@ -40,7 +40,7 @@ from tracer.raw_memory import (
     store_u32,
 )  # fmt: skip
 from tracer.surface_plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE
-from tracer.texel import integer, open_record, texel_address, texel_bytes, word
+from tracer.texel import open_record, texel_address, texel_bytes, word
 from tracer.texture_unit import channel_order, channel_type, handle_of, input_word
 from tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
 from tracer.unit_memory import FIRST, HOST, refuse
@@ -80,25 +80,14 @@ def place_lane(record: int, rows: int, lane: int, settings: int, span: int, at: 
 
 
 @compiled
-def texel_values(record: int, place: int, rows: int, lane: int, lanes: int, reads: bool) -> None:
-    """``.p``: the channels of a texel from, or to, registers of 32 bits."""
+def store_channels(record: int, place: int, rows: int, lane: int, lanes: int) -> None:
+    """``sust.p``: the channels of a texel from registers of 32 bits; those without a register stay."""
     element = word(record, ELEMENT)
     size = ELEMENT_BYTES[element]
     for number in range(lanes):
-        register = (RESULTS if reads else DATA_FIRST) + number * SLOT_BYTES + 4 * lane
-        present = number < word(record, CHANNELS)
-        if reads:
-            store_u32(rows + register, texel_bits(element, place + number * size) if present else 0)
-        elif present:
-            store_texel(element, place + number * size, load_u32(rows + register))
-
-
-@compiled
-def texel_bits(element: int, place: int) -> int:
-    """An element as a register holds it."""
-    if element == F16:
-        return f32_of(f16_value(load_u16(place)))
-    return load_u32(place) if element > F16 else integer(element, place) & 0xFFFFFFFF
+        if number < word(record, CHANNELS):
+            bits = load_u32(rows + DATA_FIRST + number * SLOT_BYTES + 4 * lane)
+            store_texel(element, place + number * size, bits)
 
 
 @compiled
@@ -198,7 +187,7 @@ def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) 
     elif action == REDUCE:
         reduce_at(place, rows, lane, settings)
     elif formatted:
-        texel_values(record, place, rows, lane, lanes, action == LOAD)
+        store_channels(record, place, rows, lane, lanes)
     else:
         raw_values(place, rows, lane, size, lanes, action == LOAD)
     return 0

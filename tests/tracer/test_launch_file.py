@@ -244,5 +244,5 @@ def test_documented_file_is_valid(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text()
     example, _, generators = text.partition("```toml\n")[2].partition("```\n")
     plan = read_launch_file(write(tmp_path, example))
-    assert [len(each.encode(defaultdict(int), 2)) for each in plan.launch[0].parameters] == [8, 8, 8, 4, 4, 8, 16]
+    assert [len(each.encode(defaultdict(int), 2)) for each in plan.launch[0].parameters] == [8, 8, 8, 8, 4, 4, 8, 16]
     assert all(f"`{name}`" in generators for name in GENERATORS)

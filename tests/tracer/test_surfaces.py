@@ -96,27 +96,21 @@ def test_outside_clamps_or_is_zero_or_ends_the_launch() -> None:
 
 @pytest.mark.parametrize("element", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"])
 def test_texels_are_converted(element: str) -> None:
-    """sust.p then suld.p: integers clamp to their element, floats round."""
+    """sust.p: integers clamp to their element, floats round."""
     array = np.zeros((2, 16, 2), element)
-    kind = "f32" if element[0] == "f" else "u32" if element[0] == "u" else "s32"
     values = points(LANES % 16, LANES // 16)
     values[:, 2] = np.linspace(-70000, 70000, 32)
     values[:, 3] = (np.linspace(-3, 3, 32) ** 5).astype(np.float32).view(np.int32)
-    body = f"""sust.p.2d.v2.{kind}.trap [%rd3, {{%r1, %r2}}], {{%r3, %r4}};
-    suld.p.2d.v2.{kind}.trap {{%r5, %r6}}, [%rd3, {{%r1, %r2}}]; st.global.v2.u32 [%rd2], {{%r5, %r6}};"""
+    body = "sust.p.2d.v2.b32.trap [%rd3, {%r1, %r2}], {%r3, %r4};"
     out = both(kernel(body), [surface(array, "2d", 2), values, RESULT])
     stored = out.buffers[0].reshape(32, 2)
     if element[0] == "f":
         given = values[:, 2:].copy().view(np.float32)
         assert np.array_equal(stored, given.astype(element), equal_nan=True)
-        read = np.ascontiguousarray(out.buffers[2][:, :2]).view(np.float32)
-        assert np.array_equal(read, stored.astype(np.float32), equal_nan=True)
         return
     limits = np.iinfo(element)
     given = (values[:, 2:].view(np.uint32) if element[0] == "u" else values[:, 2:]).astype(np.int64)
-    wanted = np.clip(given, limits.min, limits.max)
-    assert np.array_equal(stored, wanted)
-    assert np.array_equal(out.buffers[2][:, :2], wanted.astype(np.uint32))
+    assert np.array_equal(stored, np.clip(given, limits.min, limits.max))
 
 
 @pytest.mark.parametrize(
@@ -179,6 +173,7 @@ def test_queries_and_module_surfaces() -> None:
         ("suld.b.2d.b32.trap %r5, [%rd1, {%r1, %r2}];", "no texture, sampler or surface"),
         ("suld.b.1d.b32.trap %r5, [%rd3, {%r1}];", "no texture, sampler or surface"),
         ("suld.b.2d.v4.b64.trap {%rd4, %rd5, %rd6, %rd7}, [%rd3, {%r1, %r2}];", "does not know suld"),
+        ("suld.p.2d.b32.trap %r5, [%rd3, {%r1, %r2}];", "does not know suld"),
         ("sured.b.xor.2d.b32.trap [%rd3, {%r1, %r2}], %r1;", "does not know sured"),
         ("suld.b.2d.v2.b32.trap {%r5, %r6, %r7}, [%rd3, {%r1, %r2}];", "3 registers, which must be 2"),
     ],
