@@ -174,6 +174,7 @@ def _connect_memory(graph: Dependences) -> None:
                         graph.stores.setdefault(node, []).append(location)
                     if use.reads and location.space != "const":
                         graph.loads.setdefault(node, []).append(location)
+    _connect_copies(graph)
     for site in graph.points_to.sites:
         if getattr(site.call.target, "name", "") in READING_CALLS and not site.callees:
             graph.loads[program.instruction_base[site.caller] + site.index] = [Location("generic", UNKNOWN, 0)]
@@ -184,6 +185,16 @@ def _connect_memory(graph: Dependences) -> None:
                 places[location] = _node(graph)
                 graph.needs[places[location]] += stores_into(graph, location)
             graph.needs[node].append(places[location])
+
+
+def _connect_copies(graph: Dependences) -> None:
+    """Asynchronous copies to the instructions that group them and wait for them, wherever these stand."""
+    program = graph.points_to.program
+    for function, base in zip(program.functions, program.instruction_base, strict=True):
+        own = [(base + index, i) for index, i in enumerate(function.body) if i.opcode == "cp"]
+        waits = [node for node, i in own if not any(isinstance(operand, Address) for operand in i.operands)]
+        for node, _ in own:
+            graph.needs[node] += [wait for wait in waits if wait != node]
 
 
 def stores_into(graph: Dependences, location: Location) -> list[int]:
