@@ -51,7 +51,7 @@ def main() -> None:
         print(f"{name} thread instructions: {dynamic:,} in {len(columns['kernel'])} launches")
         print(f"{name} executed: {executed / dynamic:.2%}", flush=True)
         if options.full:
-            everything, full_seconds = profile(name, "full")
+            everything, full_seconds = min((profile(name, "full") for _ in range(2)), key=lambda each: each[1])
             equal = all(np.array_equal(columns[key], everything[key]) for key in columns.keys() - OWN)
             print(f"{name} full execution: {full_seconds:.2f} s, counts equal: {'yes' if equal else 'NO'} (target yes)")
 

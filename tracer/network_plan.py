@@ -11,7 +11,7 @@ from math import prod
 
 from formats.errors import UserError
 from tracer.launch_file import LARGEST_GRID
-from tracer.network_file import IMAGE_NUMBER, Network
+from tracer.network_file import IMAGE, IMAGE_NUMBER, Network
 from tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
 from tracer.network_shapes import LARGEST_TENSOR, Shaped, infer_shapes
 
@@ -24,11 +24,10 @@ FEWEST_GEMM_CHANNELS = TILE_CHANNELS // 2
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Values in device memory. ``is_weight``: read by the network, else made by it (or its image)."""
+    """Values in device memory: the output of a layer, called as it is, or weights, such as ``conv1:bias``."""
 
     name: str
     shape: tuple[int, ...]
-    is_weight: bool = False
 
 
 Argument = Tensor | int | float | bytes | None
@@ -65,7 +64,9 @@ class Plan:
 def plan_network(network: Network, images: int = 1) -> Plan:
     """The launches that infer ``images`` images at once; ``UserError`` where a grid or a tensor would be too large."""
     layers = infer_shapes(network)
-    image = Tensor("image", (images, *network.image))
+    image = Tensor(IMAGE, (images, *network.image))
+    if prod(image.shape) >= LARGEST_TENSOR:
+        raise UserError(f"{network.path}: image: {images} of {list(network.image)} are too many for a launch")
     outputs: list[Tensor] = []
     weights: list[dict[str, Tensor]] = []
     launches: list[PlannedLaunch] = []
@@ -74,14 +75,13 @@ def plan_network(network: Network, images: int = 1) -> Plan:
         output = Tensor(shaped.placed.name, (images, *shaped.shape))
         if shaped.placed.operation == "flatten":
             output = replace(inputs[0], shape=output.shape)
-        named = {name: Tensor(f"{shaped.placed.name}:{name}", shape, True) for name, shape in shaped.weights.items()}
+        named = {name: Tensor(f"{shaped.placed.name}:{name}", shape) for name, shape in shaped.weights.items()}
         outputs.append(output)
         weights.append(named)
         layer = _Layer(number, shaped, inputs, output, named)
         for launch in layer.launches():
-            if any(length > most for length, most in zip(launch.grid, LARGEST_GRID, strict=True)) or (
-                prod(output.shape) >= LARGEST_TENSOR
-            ):
+            is_wide = any(length > most for length, most in zip(launch.grid, LARGEST_GRID, strict=True))
+            if is_wide or prod(output.shape) >= LARGEST_TENSOR:
                 raise UserError(f"{shaped.placed.place}: {images} images of {shaped.shape} are too many for a launch")
             launches.append(launch)
     if not launches:

@@ -40,6 +40,8 @@ class Shaped:
 
 def infer_shapes(network: Network) -> tuple[Shaped, ...]:
     """Every layer with its shape; ``UserError`` names the place of the first layer whose inputs do not fit."""
+    if prod(network.image) >= LARGEST_TENSOR:
+        raise UserError(f"{network.path}: image: must have less than 2^31 values, found {list(network.image)}")
     made: list[Shaped] = []
     for placed in network.layers:
         inputs = tuple(network.image if n == IMAGE_NUMBER else made[n].shape for n in placed.sources)

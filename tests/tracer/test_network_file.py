@@ -223,6 +223,7 @@ layers = []
     [
         (lambda text: text.replace("[8, 8, 3]", "[8, 8]"), "image: must be height, width and channels"),
         (lambda text: text.replace("[8, 8, 3]", "[8, 8, 0]"), "image: must be height, width and channels"),
+        (lambda text: text.replace("[8, 8, 3]", "[99999, 99999, 3]"), "image: must have less than 2^31 values"),
         (lambda text: text.replace("kernels.ptx", "../kernels.ptx"), "program: must be a file in the folder"),
         (lambda text: text.replace("kernels.ptx", "other.ptx"), "program: there is no file"),
         (lambda text: text.replace("image", "imgae"), "unknown name 'imgae'; did you mean 'image'"),
@@ -238,5 +239,6 @@ def test_mistakes_in_files(tmp_path: Path, change: Callable[[str], str], message
 def test_too_many_images(tmp_path: Path) -> None:
     (tmp_path / "kernels.ptx").write_text("")
     (tmp_path / "n.toml").write_text(f'program = "kernels.ptx"\nimage = [8, 8, 3]\nlayers = [{CONV}]\n')
-    with pytest.raises(UserError, match="70000 images"):
-        plan_network(read_network(tmp_path / "n.toml"), 70000)
+    for images, message in ((70_000, "70000 images"), (20_000_000, "image: 20000000 of")):
+        with pytest.raises(UserError, match=message):
+            plan_network(read_network(tmp_path / "n.toml"), images)

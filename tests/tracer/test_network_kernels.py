@@ -145,7 +145,7 @@ layers = [
 
 @pytest.mark.parametrize("backend", ["machine", "interpreter"])
 def test_small_network(tmp_path: Path, kernels: Module, backend: str) -> None:
-    size, images = ([35, 30, 3], 2) if backend == "machine" else ([9, 10, 3], 1)
+    size, images = ([35, 30, 3], 2) if backend == "machine" else ([7, 6, 3], 1)
     plan = plan_of(tmp_path, size, SMALL, SMALL_BLOCKS, images)
     used = check(plan, kernels, backend)
     assert {"convolution_direct", "convolution_implicit_gemm", "convolution_depthwise", "copy_channels"} < used
