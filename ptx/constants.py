@@ -82,9 +82,11 @@ def evaluate(flat: list[Any]) -> Value:
         written, following = flat[index], flat[index + 1]
         if written == ":":
             _reduce(values, pending, 1)
-            if not pending or pending.pop() != "?":
+            while pending and pending[-1] == ":":  # an inner choice between this '?' and its ':'
+                _choose(values, pending)
+            if not pending:
                 raise ExpressionError("expected '?' before ':'")
-            pending.append(":")
+            pending[-1] = ":"
         else:
             _reduce(values, pending, _PRECEDENCE[written] + (written == "?"))
             pending.append(written)
@@ -96,15 +98,22 @@ def evaluate(flat: list[Any]) -> Value:
 def _reduce(values: list[Value], pending: list[str], least: int) -> None:
     """Apply what is pending and binds at least so strongly."""
     while pending and _PRECEDENCE[pending[-1]] >= least:
-        written = pending.pop()
+        written = pending[-1]
         if written == "?":
             raise ExpressionError("expected ':' after '?'")
-        second = values.pop()
-        first = values.pop()
         if written == ":":
-            values.append(first if values.pop() else second)
+            _choose(values, pending)
         else:
-            values.append(_binary(written, first, second))
+            pending.pop()
+            second = values.pop()
+            values.append(_binary(written, values.pop(), second))
+
+
+def _choose(values: list[Value], pending: list[str]) -> None:
+    """``condition ? first : second`` of the last three values."""
+    pending.pop()
+    condition, first, second = values[-3:]
+    values[-3:] = [first if condition else second]
 
 
 def _binary(written: str, first: Value, second: Value) -> Value:

@@ -1,7 +1,7 @@
 """What the names in a function stand for, and which of them nothing declares."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from ptx.ir import (
     Address,
@@ -20,12 +20,31 @@ from ptx.ir import (
 )
 from ptx.scopes import SPECIAL
 
+MOST_HINTS = 20
+MOST_COMPARED = 1000
+MOST_LETTERS = 100
+
+
+class Hints:
+    """Near names for messages: only for the first of many, because looking for them takes longer than all the rest."""
+
+    def __init__(self) -> None:
+        self._left = MOST_HINTS
+
+    def __call__(self, name: str, known: Collection[str]) -> str:
+        """`` (did you mean 'x'?)`` where something known is near."""
+        if self._left <= 0 or len(known) > MOST_COMPARED or len(name) > MOST_LETTERS:
+            return ""
+        self._left -= 1
+        near = difflib.get_close_matches(name, known, 1)
+        return f" (did you mean '{near[0]}'?)" if near else ""
+
 
 class Names:
     """The declarations that one function sees."""
 
-    def __init__(self, module: Module, function: Function) -> None:
-        self.module, self.function = module, function
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+        self.module, self.function, self.hint = module, function, hint
         self.parameters = {p.name: p for p in (*function.returns, *function.parameters)}
 
     def variable(self, name: str) -> Variable | None:
@@ -68,10 +87,4 @@ class Names:
         name = operand.name if isinstance(operand, Symbol) else ""
         known = self.function.branch_targets if instruction.opcode == "brx" else self.function.labels
         if name not in known:
-            yield f"'{name or 'the target'}' is not a label of the function{suggestion(name, known)}"
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` where something known is near."""
-    near = difflib.get_close_matches(name, known, 1)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+            yield f"'{name or 'the target'}' is not a label of the function{self.hint(name, known)}"

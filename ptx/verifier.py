@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ptx import modifiers
 from ptx.ir import Function, Instruction, Module, Operand, Position, Register
-from ptx.names import suggestion
+from ptx.names import Hints
 from ptx.numbers import TYPE_BYTES
 from ptx.opcodes import lookup
 from ptx.optix import INTRINSICS
@@ -37,9 +37,10 @@ class Problem:
 def verify(module: Module) -> list[Problem]:
     """All problems of a module, in the order of its text; empty when there are none."""
     found = list(module.remarks)
+    hint = Hints()
     for function in module.functions.values():
         if function.name not in module.aliases:
-            found += _Verifier(module, function).problems()
+            found += _Verifier(module, function, hint).problems()
     problems = [Problem(module.source_name, position, message) for position, message in found]
     return sorted(problems, key=lambda p: (p.position.line, p.position.column, p.message))
 
@@ -47,9 +48,9 @@ def verify(module: Module) -> list[Problem]:
 class _Verifier:
     """The checks of one function."""
 
-    def __init__(self, module: Module, function: Function) -> None:
-        self.module, self.function = module, function
-        self.operands = OperandChecks(module, function)
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+        self.module, self.function, self.hint = module, function, hint
+        self.operands = OperandChecks(module, function, hint)
         self.names = self.operands.names
 
     def problems(self) -> Iterator[tuple[Position, str]]:
@@ -74,7 +75,7 @@ class _Verifier:
         opcode = lookup(instruction.opcode, instruction.modifiers)
         if opcode is None:
             if known:
-                yield f"opcode '{instruction.full_opcode}' is not known{suggestion(instruction.opcode, TABLE)}"
+                yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"
         elif wrong is None:
             yield from self.operands.problems(instruction, opcode)
         elif known:
@@ -108,7 +109,7 @@ class _Verifier:
     def _intrinsic(self, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Iterator[str]:
         intrinsic = INTRINSICS.get(name)
         if intrinsic is None:
-            yield f"'{name}' is not a known function of the OptiX interface{suggestion(name, INTRINSICS)}"
+            yield f"'{name}' is not a known function of the OptiX interface{self.hint(name, INTRINSICS)}"
             return
         for what, given, wanted in (
             ("results", results, intrinsic.outputs),

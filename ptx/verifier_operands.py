@@ -18,7 +18,7 @@ from ptx.ir import (
     Texture,
     Vector,
 )
-from ptx.names import Names
+from ptx.names import Hints, Names
 from ptx.numbers import TYPE_BYTES
 from ptx.opcodes import SPACES, Opcode
 from ptx.scopes import SPECIAL
@@ -36,9 +36,9 @@ _DISCARDS = frozenset(("atom", "mbarrier", "match"))  # whose destination may be
 class OperandChecks:
     """What is wrong with the operands of the instructions of one function."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
         self.function = function
-        self.names = Names(module, function)
+        self.names = Names(module, function, hint)
 
     def problems(self, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
         """The problems of an instruction that has a row in the table and is no call."""
