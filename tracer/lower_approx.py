@@ -22,7 +22,7 @@ EXPONENT = 0x7FF << 52
 
 def approximates(i: Instruction) -> bool:
     """Whether this module lowers an instruction."""
-    return ("approx" in i.modifiers or "full" in i.modifiers) and i.opcode in HANDLERS and type_names(i)[0][0] == "f"
+    return bool({"approx", "full"} & set(i.modifiers)) and i.opcode in HANDLERS and type_names(i)[0] in ("f32", "f64")
 
 
 def unit_name(i: Instruction) -> str:

@@ -1,7 +1,8 @@
 """Operations rounded towards zero, minus or plus infinity (.rz, .rm, .rp) as LLVM IR.
 
 LLVM may move ordinary arithmetic across a change of the processor's rounding mode, so each operation is a function of
-its own that changes the mode, computes and changes it back. Its name says all of it: ``@rounded.fadd.rz.v32f32.v32f32``
+its own that changes the mode, computes and changes it back. The functions are weak, lest constants come into them:
+LLVM takes 1 - 1 for exact and gives it the sign that it has to nearest. Its name says all of it: ``@rounded.fadd.rz.v32f32.v32f32``
 is operation, rounding, operand and result type; ``rounding_functions`` writes the functions that a program calls.
 """
 
@@ -47,7 +48,7 @@ def _function(operation: str, rounding: str, have: str, want: int) -> str:
     types = f"v32f{want}" if operation not in ("fptrunc", "sitofp", "uitofp") else f"v32f{want}.v32{have}"
     intrinsic = f"@llvm.experimental.constrained.{operation}.{types}"
     return "\n".join((
-        f"define internal {result} @rounded.{operation}.{rounding}.v32{have}.v32f{want}({parameters}) #9 {{",
+        f"define weak {result} @rounded.{operation}.{rounding}.v32{have}.v32f{want}({parameters}) #9 {{",
         f"call void @llvm.set.rounding(i32 {DIRECTED[rounding]})",
         f'%r = call {result} {intrinsic}({parameters}, metadata !"round.dynamic", metadata !"fpexcept.strict")',
         "call void @llvm.set.rounding(i32 1)",

@@ -95,11 +95,12 @@ def kernel(forms: list[Form], threads: int) -> str:
         at = 16 * threads * index
         lines.append(f"{spell(form)} {text};")
         for number, name in enumerate(written):
-            lines += _store(name, at + 8 * number)
+            lines += store(name, at + 8 * number)
     return PROLOGUE.format(x=threads * 4, xx=threads * 8, y=threads * 8, yy=threads * 16, body="\n".join(lines))
 
 
-def _store(name: str, at: int) -> list[str]:
+def store(name: str, at: int) -> list[str]:
+    """Instructions that store a register at an offset from the result of the thread."""
     if name[1] == "p":
         return [f"selp.b32 %r19, 1, 0, {name};", f"st.global.b32 [%at+{at}], %r19;"]
     if name[1] == "q":

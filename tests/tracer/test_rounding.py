@@ -1,4 +1,4 @@
-"""f32 arithmetic rounded in a direction: the result is the neighbour of the exact value on that side."""
+"""Arithmetic rounded in a direction: the result is the neighbour of the exact value on that side."""
 
 import math
 from fractions import Fraction
@@ -12,42 +12,48 @@ from tracer.memory import DeviceMemory
 from tracer.record import MemorySink
 from tracer.run import run_compute_launch
 
-LARGEST = float(np.finfo(np.float32).max)
-EDGES = [0.0, -0.0, 1.0, -1.0, 1 + 2**-23, -1 - 2**-23, 2.0**-149, -(2.0**-149), 2.0**-126, LARGEST, -LARGEST, 3.0]
-CASES = 1536
+CASES = 1024
+DTYPES = {"f32": np.float32, "f64": np.float64}
+SOURCES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "rcp": 1, "sqrt": 1}
 
 
-def kernel(opcode: str, sources: int) -> ptx.ir.Module:
+def kernel(opcode: str) -> ptx.ir.Module:
     """One thread per case: c = opcode(a[0], a[1], ...)."""
-    loads = "\n".join(f"ld.global.f32 %f{k}, [%rd2+{4 * k}];" for k in range(3))
-    operands = ", ".join(f"%f{k}" for k in range(sources))
+    name = opcode[-3:]
+    size = int(name[1:]) // 8
+    loads = "\n".join(f"ld.global.{name} %f{k}, [%rd2+{size * k}];" for k in range(3))
+    operands = ", ".join(f"%f{k}" for k in range(SOURCES[opcode.partition(".")[0]]))
     text = f""".version 8.0
     .target sm_75
     .address_size 64
     .visible .entry k(.param .u64 p, .param .u64 q)
     {{
-    .reg .f32 %f<5>; .reg .b32 %r<5>; .reg .b64 %rd<6>;
+    .reg .{name} %f<5>; .reg .b32 %r<5>; .reg .b64 %rd<6>;
     ld.param.u64 %rd1, [p]; ld.param.u64 %rd3, [q];
     mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;
-    mad.wide.u32 %rd2, %r1, 12, %rd1; mad.wide.u32 %rd4, %r1, 4, %rd3;
+    mad.wide.u32 %rd2, %r1, {3 * size}, %rd1; mad.wide.u32 %rd4, %r1, {size}, %rd3;
     {loads}
     {opcode} %f4, {operands};
-    st.global.f32 [%rd4], %f4;
+    st.global.{name} [%rd4], %f4;
     ret;
     }}"""
     return ptx.parse(text, "rounding.ptx")
 
 
-def values() -> np.ndarray:
-    """float32[CASES, 3]: every pair of edges, near cancellation, all magnitudes."""
+def values(dtype: type) -> np.ndarray:
+    """dtype[CASES, 3]: every pair of edges, near cancellation, all magnitudes."""
     random = np.random.default_rng(7)
-    edges = np.array(EDGES, np.float32)
-    pairs = np.array([(a, b, c) for a in edges for b in edges for c in random.choice(edges, 3)], np.float32)
-    rest = np.ldexp(random.normal(size=(CASES - len(pairs), 3)), random.integers(-150, 120, (CASES - len(pairs), 3)))
-    made = np.vstack((pairs, np.clip(rest, -LARGEST, LARGEST).astype(np.float32)))
-    near = made[-400:]
-    with np.errstate(over="ignore", under="ignore"):
-        near[:, 1] = 1 + random.normal(size=400) * 2.0**-12
+    about = np.finfo(dtype)
+    edges = [0.0, 1.0, 1 + about.eps, about.smallest_subnormal, about.tiny, about.max, 3.0]
+    signed = np.array(edges + [-edge for edge in edges], dtype)
+    pairs = np.array([(a, b, c) for a in signed for b in signed for c in random.choice(signed, 2)], dtype)
+    count = CASES - len(pairs)
+    powers = random.integers(about.minexp - about.nmant - 2, about.maxexp - 8, (count, 3))
+    with np.errstate(all="ignore"):
+        rest = np.ldexp(random.normal(size=(count, 3)), powers).astype(dtype)
+        made = np.vstack((pairs, rest))
+        near = made[-300:]
+        near[:, 1] = 1 + random.normal(size=300) * 2.0**-12
         near[:, 2] = -(near[:, 0] * near[:, 1])
     made[~np.isfinite(made)] = 1.0
     return made
@@ -55,46 +61,74 @@ def values() -> np.ndarray:
 
 def run(opcode: str, cases: np.ndarray, backend: str) -> np.ndarray:
     memory = DeviceMemory()
-    addresses = memory.allocate(cases), memory.allocate(4 * CASES)
+    size = cases.itemsize
+    addresses = memory.allocate(cases), memory.allocate(size * CASES)
     params = tuple(address.to_bytes(8, "little") for address in addresses)
-    module = kernel(opcode, 3 if opcode.startswith("fma") else 2)
-    launch = ComputeLaunch(module, "k", (CASES // 256, 1, 1), (256, 1, 1), params, memory)
+    launch = ComputeLaunch(kernel(opcode), "k", (CASES // 256, 1, 1), (256, 1, 1), params, memory)
     run_compute_launch(launch, MemorySink(keep=False), backend, progress=False)
-    return memory.view(addresses[1], np.float32, CASES).copy()
+    return memory.view(addresses[1], cases.dtype, CASES).copy()
 
 
-def exact_values(opcode: str, cases: np.ndarray) -> list[Fraction]:
-    rows = [[Fraction(float(value)) for value in row] for row in cases]
+def is_at_most(opcode: str, row: list[Fraction], bound: Fraction) -> bool:
+    """Whether the exact result is not above ``bound``: no division and no root is carried out."""
+    a, b, c = row
+    match opcode.partition(".")[0]:
+        case "add":
+            return a + b <= bound
+        case "sub":
+            return a - b <= bound
+        case "mul":
+            return a * b <= bound
+        case "fma":
+            return a * b + c <= bound
+        case "div":
+            return a <= bound * b if b > 0 else a >= bound * b
+        case "rcp":
+            return bound * a >= 1 if a > 0 else bound * a <= 1
+    return bound >= 0 and a <= bound * bound
+
+
+def is_below(opcode: str, row: list[Fraction], bound: Fraction) -> bool:
+    """Whether the exact result is below ``bound``."""
+    tiny = Fraction(1, 1 << 4000)
+    return is_at_most(opcode, row, bound - tiny)
+
+
+def is_defined(opcode: str, row: list[Fraction]) -> bool:
     word = opcode.partition(".")[0]
-    what = {
-        "add": lambda a, b, c: a + b, "sub": lambda a, b, c: a - b, "mul": lambda a, b, c: a * b,
-        "fma": lambda a, b, c: a * b + c,
-    }[word]  # fmt: skip
-    return [what(*row) for row in rows]
+    return not ((word == "div" and row[1] == 0) or (word == "rcp" and row[0] == 0) or (word == "sqrt" and row[0] < 0))
 
 
-def is_right(found: np.float32, exact: Fraction, rounding: str) -> bool:
-    """Not beyond the exact value on the wrong side, and no f32 lies between."""
-    goes_up = rounding == "rp" or (rounding == "rz" and exact < 0)
+def is_right(opcode: str, row: list[Fraction], found: np.floating, rounding: str) -> bool:
+    """Not beyond the exact value on the wrong side, and no other number lies between."""
+    goes_up = rounding == "rp" or (rounding == "rz" and is_below(opcode, row, Fraction(0)))
+    largest = Fraction(float(np.finfo(type(found)).max))
     if math.isinf(found):
-        return goes_up == (found > 0) and rounding != "rz" and abs(exact) > Fraction(LARGEST)
+        beyond = not is_at_most(opcode, row, largest) if found > 0 else is_below(opcode, row, -largest)
+        return goes_up == (found > 0) and rounding != "rz" and beyond
     with np.errstate(over="ignore"):
-        inner = np.nextafter(found, np.float32(-np.inf if goes_up else np.inf))
+        inner = np.nextafter(found, type(found)(-np.inf if goes_up else np.inf))
     value = Fraction(float(found))
     if goes_up:
-        return value >= exact and (math.isinf(inner) or Fraction(float(inner)) < exact)
-    return value <= exact and (math.isinf(inner) or Fraction(float(inner)) > exact)
+        fits = is_at_most(opcode, row, value)
+        return fits and (math.isinf(inner) or not is_at_most(opcode, row, Fraction(float(inner))))
+    fits = not is_below(opcode, row, value)
+    return fits and (math.isinf(inner) or is_below(opcode, row, Fraction(float(inner))))
 
 
+@pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("rounding", ["rz", "rm", "rp"])
-@pytest.mark.parametrize("word", ["add", "sub", "mul", "fma"])
-def test_result_is_the_neighbour_and_backends_agree(word: str, rounding: str) -> None:
-    opcode = f"{word}.{rounding}.f32"
-    cases = values()
+@pytest.mark.parametrize("word", SOURCES)
+def test_result_is_the_neighbour_and_backends_agree(word: str, rounding: str, name: str) -> None:
+    opcode = f"{word}.{rounding}.{name}"
+    cases = values(DTYPES[name])
     found = run(opcode, cases, "machine")
-    for index, (value, exact) in enumerate(zip(found, exact_values(opcode, cases), strict=True)):
-        assert is_right(value, exact, rounding), (opcode, cases[index], value)
-    assert (found.view(np.uint32) == run(opcode, cases, "interpreter").view(np.uint32)).all()
+    for index, value in enumerate(found):
+        row = [Fraction(float(number)) for number in cases[index]]
+        if is_defined(opcode, row):
+            assert is_right(opcode, row, value, rounding), (opcode, cases[index], value)
+    bits = f"u{found.itemsize}"
+    assert (found.view(bits) == run(opcode, cases, "interpreter").view(bits)).all()
 
 
 @pytest.mark.parametrize("backend", ["machine", "interpreter"])
