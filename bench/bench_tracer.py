@@ -1,9 +1,11 @@
 """Speed of execution: ``python bench/bench_tracer.py``. Process CPU time, the least of a few runs.
 
-One line per figure, ``name: value unit (target X)``. The kernel has a loop that threads leave after 16 to 31 rounds, a
-divergent if/else (30 % to 70 %), predicated multiplication, selection, xorshift and one gather per round.
+One line per figure, ``name: value unit (target X)``. The ALU kernel has a loop that threads leave after 16 to 31
+rounds, a divergent if/else (30 % to 70 %), predicated multiplication, selection, xorshift and one gather per round; the
+larger kernels have the body of its loop many times.
 """
 
+import re
 import struct
 import tempfile
 import time
@@ -14,7 +16,7 @@ import numpy as np
 
 import ptx
 from formats.writer import TraceWriter
-from ptx.ir import Module
+from ptx.ir import Function, Module
 from tracer import jit
 from tracer.driver import ComputeLaunch
 from tracer.driver_link import link_launch
@@ -25,6 +27,7 @@ from tracer.run import run_compute_launch
 
 THREADS, CTA = 1 << 20, 128
 TABLE_WORDS = 1 << 16
+Programs = tuple[tuple[Module, Function], ...]
 PROGRAMS = Path(__file__).resolve().parent.parent / "tracer" / "programs"
 
 ALU = """
@@ -88,54 +91,127 @@ join:
 """
 
 
-def seconds(action: Callable[[], object], runs: int = 3) -> float:
+def seconds(action: Callable[[], object], runs: int = 3, clock: Callable[[], float] = time.process_time) -> float:
     """The least process CPU time of a few runs."""
     best = float("inf")
     for _ in range(runs):
-        start = time.process_time()
+        start = clock()
         action()
-        best = min(best, time.process_time() - start)
+        best = min(best, clock() - start)
     return best
 
 
-def alu_launch() -> ComputeLaunch:
+def repeated(copies: int) -> str:
+    """The ALU kernel with the body of its loop so many times, each with its own if/else."""
+    head, rest = ALU.split("loop:\n")
+    body, tail = rest.split("    add.u32 %r7, %r7, 1;\n")
+    bodies = (re.sub(r"\b(low|join)\b", rf"\g<1>{copy}", body) for copy in range(copies))
+    return f"{head}loop:\n{''.join(bodies)}    add.u32 %r7, %r7, 1;\n{tail}"
+
+
+MEMORY = """
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry alu(.param .u64 table, .param .u64 out)
+{{
+    .reg .pred %p<2>;
+    .reg .b32 %r<10>;
+    .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [table];
+    ld.param.u64 %rd2, [out];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mov.u32 %r5, 0;
+loop:
+    {index}
+    mul.wide.u32 %rd3, %r6, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.u32 %r7, [%rd4];
+    add.u32 %r8, %r8, %r7;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p1, %r5, 64;
+    @%p1 bra loop;
+    mul.wide.u32 %rd3, %r4, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.u32 [%rd4], %r8;
+    ret;
+}}
+"""
+RANDOM = "mad.lo.u32 %r6, %r5, 1664525, %r4; mul.lo.u32 %r6, %r6, 1013904223; shr.u32 %r6, %r6, 16;"
+NEIGHBOURS = "mad.lo.u32 %r6, %r5, 4096, %r4; and.b32 %r6, %r6, 65535;"
+
+
+def launch(text: str, threads: int) -> ComputeLaunch:
+    """A kernel that reads a table of random numbers and writes a word per thread."""
     memory = DeviceMemory()
     table = np.random.default_rng(1).random(TABLE_WORDS, np.float32)
-    addresses = memory.allocate(table), memory.allocate(4 * THREADS)
-    memory.view(addresses[1], np.uint8, 4 * THREADS)[:] = 0  # pages are there before the clock starts
+    addresses = memory.allocate(table), memory.allocate(4 * threads)
+    memory.view(addresses[1], np.uint8, 4 * threads)[:] = 0  # pages are there before the clock starts
     params = tuple(struct.pack("<Q", address) for address in addresses)
-    return ComputeLaunch(ptx.parse(ALU, "alu.ptx"), "alu", (THREADS // CTA, 1, 1), (CTA, 1, 1), params, memory)
+    return ComputeLaunch(ptx.parse(text, "alu.ptx"), "alu", (threads // CTA, 1, 1), (CTA, 1, 1), params, memory)
 
 
-def bench_alu() -> None:
-    launch = alu_launch()
+def bench_kernel(name: str, text: str, threads: int, targets: tuple[str, str]) -> None:
+    """Speed with nothing recorded, and with the trace in memory."""
+    chosen = launch(text, threads)
     sink = MemorySink(keep=False)
-    work = run_compute_launch(launch, sink, progress=False).thread_instructions / 1e9
-    taken = seconds(lambda: run_compute_launch(launch, sink, progress=False), 5)
-    print(f"ALU kernel, trace in memory: {work / taken:.2f} G thread-instructions/s (target 5)")
+    work = run_compute_launch(chosen, sink, progress=False).thread_instructions / 1e9
+    for what, into, target in (("no trace", None, targets[0]), ("trace in memory", sink, targets[1])):
+        run_compute_launch(chosen, into, progress=False)
+        taken = seconds(lambda into=into: run_compute_launch(chosen, into, progress=False), 5)
+        print(f"{name}, {what}: {work / taken:.2f} G thread-instructions/s{target}")
+
+
+def bench_parquet() -> None:
+    chosen = launch(ALU, THREADS)
+    work = run_compute_launch(chosen, MemorySink(keep=False), progress=False).thread_instructions / 1e9
     with tempfile.TemporaryDirectory() as folder:
 
         def write() -> None:
             with TraceWriter(Path(folder) / "alu.trace") as writer:
-                run_compute_launch(launch, writer, progress=False)
+                run_compute_launch(chosen, writer, progress=False)
 
-        taken = seconds(write)
-    print(f"ALU kernel, trace to Parquet with addresses: {work / taken:.2f} G thread-instructions/s (target 0.5)")
+        taken, waited = seconds(write, 5), seconds(write, 5, time.perf_counter)
+    print(f"ALU kernel, trace to Parquet with addresses: {work / taken:.2f} G thread-instructions/s (target 1)")
+    print(f"  by the wall clock, two threads: {work / waited:.2f} G thread-instructions/s")
 
 
-def bench_compile(name: str) -> None:
-    module: Module = ptx.parse_file(PROGRAMS / f"{name}.ptx")
-    programs = tuple((module, f) for f in module.functions.values() if f.is_entry)
+def bench_compile(name: str, module: Module, programs: Programs) -> None:
+    """Time to compile, and to come from a parsed module to callable code that is in the cache."""
+
+    def load() -> None:
+        linked = link_launch(programs, DeviceMemory(), {})
+        jit.compile_program(linked.functions, linked.symbols)
+
     linked = link_launch(programs, DeviceMemory(), {})
     thousands = sum(len(f.body) for _, f in programs) / 1000
     taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols)), 2)
     print(f"machine code of {name}: {taken / thousands:.2f} s per 1000 instructions (target 1)")
-    jit.compile_program(linked.functions, linked.symbols)
-    taken = seconds(lambda: jit.compile_program(linked.functions, linked.symbols), 5)
-    print(f"machine code of {name}, cached: {1000 * taken:.1f} ms (target 20)")
+    load()
+    text = "\n".join(module.source_lines)
+    parsing = seconds(lambda: ptx.parse(text, module.source_name))
+    print(f"machine code of {name}, cached: {1000 * seconds(load, 5):.1f} ms after {1000 * parsing:.0f} ms of parsing")
+
+
+def bench_compilation() -> None:
+    for name in ("path-tracing", "ambient-occlusion"):
+        module = ptx.parse_file(PROGRAMS / f"{name}.ptx")
+        bench_compile(name, module, tuple((module, f) for f in module.functions.values() if f.is_entry))
+    for copies in (45, 134, 260, 434):
+        module = ptx.parse(repeated(copies), "alu.ptx")
+        entry = module.functions["alu"]
+        bench_compile(f"a kernel of {len(entry.body):,} instructions", module, ((module, entry),))
 
 
 if __name__ == "__main__":
-    bench_alu()
-    for each in ("path-tracing", "ambient-occlusion"):
-        bench_compile(each)
+    bench_kernel("ALU kernel", ALU, THREADS, ("", " (target 10)"))
+    for each in (45, 152):
+        instructions = len(ptx.parse(repeated(each), "alu.ptx").functions["alu"].body)
+        bench_kernel(f"kernel of {instructions:,} instructions", repeated(each), THREADS // 32, ("", " (target 3)"))
+    bench_kernel("random gathers", MEMORY.format(index=RANDOM), THREADS // 16, ("", ""))
+    bench_kernel("reads of neighbours", MEMORY.format(index=NEIGHBOURS), THREADS // 16, ("", ""))
+    bench_parquet()
+    bench_compilation()
