@@ -31,6 +31,7 @@ from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
 from tracer.interpreter_address import ADDRESSES
 from tracer.interpreter_atomic import ATOMICS
 from tracer.interpreter_flow import Flow
+from tracer.interpreter_mbarrier import MBARRIER
 from tracer.interpreter_memory import IllegalAddressError, Memory
 from tracer.interpreter_optix import TraceState
 from tracer.interpreter_scalar import run_scalar
@@ -41,7 +42,7 @@ from tracer.lower_optix import GETTERS
 from tracer.lower_scalar import is_scalar
 from tracer.record import Buffers
 
-MEMORY = interpreter_memory.MEMORY | ATOMICS | UNITS
+MEMORY = interpreter_memory.MEMORY | ATOMICS | MBARRIER | UNITS
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ptx.optix import INTRINSICS
 from tracer import (
     lower_address,
     lower_atomic,
+    lower_mbarrier,
     lower_memory,
     lower_unit,
     lower_warp,
@@ -33,7 +34,7 @@ from tracer.lower_sfu import definitions
 
 MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {
-    **lower_address.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
+    **lower_address.HANDLERS, **lower_mbarrier.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
 }  # fmt: skip
 UNTYPED = {
     "activemask",

@@ -153,3 +153,76 @@ done:
 def test_waiting_without_an_end_is_an_error(body: str, message: str, backend: str) -> None:
     with pytest.raises(UserError, match=message):
         execute(FRAME.format(body=body), [np.zeros(128, np.uint32)], backend, block=(128, 1, 1))
+
+
+PIPELINE = """
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.shared::cta.b64 [tile+512], 32;
+    @%p1 mbarrier.init.shared.b64 [tile+520], 33;
+    bar.sync 0;
+    setp.eq.u32 %p2, %r2, 1;
+    mov.u32 %r8, 0;
+    @%p2 bra consumer;
+produce:
+    and.b32 %r7, %r8, 1;
+    xor.b32 %r7, %r7, 1;
+full:
+    mbarrier.try_wait.parity.shared::cta.b64 %p3, [tile+520], %r7, 1000;
+    @!%p3 bra full;
+    add.u32 %r6, %r1, %r8;
+    st.shared.u32 [%r3], %r6;
+    @%p1 mbarrier.expect_tx.relaxed.cta.shared.b64 [tile+512], 64;
+    @%p1 mbarrier.complete_tx.relaxed.cta.shared.b64 [tile+512], 64;
+    mbarrier.arrive.shared.b64 %l5, [tile+512];
+    add.u32 %r8, %r8, 1;
+    setp.lt.u32 %p4, %r8, 5;
+    @%p4 bra produce;
+    cvt.u32.u64 %r9, %l5; and.b32 %r9, %r9, 1048575;
+    mbarrier.pending_count.b64 %r9, %l5;
+    bra done;
+consumer:
+    setp.eq.u32 %p5, %r1, 32;
+wait:
+    and.b32 %r7, %r8, 1;
+    mbarrier.test_wait.parity.acquire.cta.shared.b64 %p3, [tile+512], %r7;
+    @!%p3 bra wait;
+    ld.shared.u32 %r6, [%r3+-128];
+    mad.lo.u32 %r9, %r9, 10, %r6;
+    mbarrier.arrive.shared.b64 _, [tile+520];
+    @%p5 mbarrier.arrive.release.cta.shared::cta.b64 _, [tile+520], 1;
+    add.u32 %r8, %r8, 1;
+    setp.lt.u32 %p4, %r8, 5;
+    @%p4 bra wait;
+done:
+"""
+
+
+def test_a_producer_and_a_consumer_take_turns_at_mbarriers() -> None:
+    out = run(PIPELINE, 64)
+    lane = np.arange(32)
+    assert np.array_equal(out[:32], 32 - lane)  # what was pending before each arrival
+    total = np.zeros(32, np.int64)
+    for step in range(5):
+        total = total * 10 + lane + step
+    assert np.array_equal(out[32:64], total)
+
+
+def test_a_phase_waits_for_bytes_and_a_dropped_arrival_is_not_waited_for_again() -> None:
+    body = """
+    setp.eq.u32 %p1, %r1, 0;
+    mbarrier.init.shared.b64 [%r3], 2;
+    mbarrier.arrive_drop.shared.b64 %l5, [%r3];
+    mbarrier.arrive.expect_tx.shared.b64 %l6, [%r3], 16;
+    mbarrier.test_wait.shared.b64 %p2, [%r3], %l6;
+    selp.u32 %r9, 1, 0, %p2;
+    mbarrier.complete_tx.shared.b64 [%r3], 16;
+    mbarrier.test_wait.shared.b64 %p2, [%r3], %l6;
+    selp.u32 %r5, 2, 0, %p2; or.b32 %r9, %r9, %r5;
+    mbarrier.arrive.shared.b64 %l6, [%r3];
+    mbarrier.test_wait.shared.b64 %p2, [%r3], %l6;
+    selp.u32 %r5, 4, 0, %p2; or.b32 %r9, %r9, %r5;
+    mbarrier.inval.shared.b64 [%r3];
+    """
+    text = FRAME.format(body=body).replace("shl.b32 %r3, %r1, 2;", "shl.b32 %r3, %r1, 3;")
+    out = both(text, [np.zeros(128, np.uint32)], block=(32, 1, 1)).buffers[0]
+    assert np.all(out[:32] == 6)

@@ -1,0 +1,67 @@
+"""What a 64-bit mbarrier object holds, and the forms of its operations. Source: PTX ISA 9.0, 9.7.13.15.
+
+========  ==============================================================
+bits      field
+========  ==============================================================
+0 - 19    arrivals that the current phase still waits for
+20 - 39   arrivals that a phase waits for
+40 - 62   bytes of asynchronous copies that are still to come, may be negative
+63        the current phase, 0 or 1
+========  ==============================================================
+"""
+
+from dataclasses import dataclass
+
+from ptx.ir import Immediate, Instruction, Operand
+
+COUNT_BITS, EXPECTED_SHIFT, BYTES_SHIFT, BYTES_BITS, PHASE_SHIFT = 20, 20, 40, 23, 63
+COUNT_MASK, BYTES_MASK = (1 << COUNT_BITS) - 1, (1 << BYTES_BITS) - 1
+OPEN_MASK = COUNT_MASK | BYTES_MASK << BYTES_SHIFT  # a phase is complete when all of these are 0
+SPELLINGS = frozenset((
+    "expect_tx", "noComplete", "parity", "release", "acquire", "relaxed", "cta", "cluster", "shared", "shared::cta",
+    "shared::cluster", "b64",
+))  # fmt: skip
+ONE = Immediate(1)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How an operation changes the object: bytes to come, arrivals of all phases and of this one, lowered by counts.
+
+    ``fresh``: the object is made anew, to wait for ``arrivals``.
+    """
+
+    address: Operand
+    arrivals: Operand | None = None
+    bytes: Operand | None = None
+    drops: bool = False
+    arrives: bool = True
+    adds_bytes: bool = True
+    fresh: bool = False
+    result: Operand | None = None
+
+
+def change_of(i: Instruction) -> Change | None:
+    """What an operation that changes an mbarrier does; None for one that is no known form."""
+    if not i.modifiers or not SPELLINGS.issuperset(i.modifiers[1:]):
+        return None
+    word, operands = i.modifiers[0], i.operands
+    if word == "init" and len(operands) == 2:
+        return Change(operands[0], operands[1], fresh=True)
+    if word == "inval" and len(operands) == 1:
+        return Change(operands[0], Immediate(0), fresh=True)
+    if word in ("expect_tx", "complete_tx") and len(operands) == 2:
+        return Change(operands[0], bytes=operands[1], arrives=False, adds_bytes=word == "expect_tx")
+    if word not in ("arrive", "arrive_drop") or len(operands) not in (2, 3):
+        return None
+    extra = operands[2] if len(operands) == 3 else None
+    drops = word == "arrive_drop"
+    if "expect_tx" in i.modifiers[1:]:
+        return None if extra is None else Change(operands[1], ONE, extra, drops, result=operands[0])
+    return Change(operands[1], extra or ONE, drops=drops, result=operands[0])
+
+
+def knows_wait(i: Instruction) -> bool:
+    """Whether a test_wait or try_wait is a known form."""
+    most = 4 if i.modifiers[0] == "try_wait" else 3
+    return SPELLINGS.issuperset(i.modifiers[1:]) and 3 <= len(i.operands) <= most
