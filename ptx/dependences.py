@@ -16,7 +16,7 @@ from ptx.call_graph import Place, passed, returned
 from ptx.ir import Address, Operand, Register, Symbol
 from ptx.memory_use import Use
 from ptx.pointers import UNKNOWN, Location, may_alias
-from ptx.points_to import PointsTo
+from ptx.points_to import PointsTo, private_places
 from ptx.ssa import ENTRY, INSTRUCTION
 
 # Memory that other threads see, so that the order of warps and the barriers between them matter.
@@ -170,6 +170,10 @@ def _connect_memory(graph: Dependences) -> None:
             node = program.instruction_base[number] + index
             for use, location in graph.points_to.uses(number, index):
                 if not _is_private(graph, number, use):
+                    for place in private_places(graph.points_to, location, number):
+                        variable = graph.variables[place]
+                        graph.needs[node] += [variable] if use.reads else []
+                        graph.needs[variable] += [node] if use.writes else []
                     if use.writes:
                         graph.stores.setdefault(node, []).append(location)
                     if use.reads and location.space != "const":

@@ -19,7 +19,8 @@ class PointsTo:
 
     ssa        per function.
     targets    per function and value; None for a value that nothing defines.
-    variables  of the ``.param`` variables that pass values between functions.
+    variables  of the ``.param`` variables that pass values between functions; ``exposed``: those that are reached by
+               address as well.
     """
 
     program: Program
@@ -28,6 +29,7 @@ class PointsTo:
     scopes: list[Scope]
     targets: list[Values]
     variables: dict[Place, "Target | None"] = field(default_factory=dict)
+    exposed: dict[Place, str] = field(default_factory=dict)
 
     def uses(self, number: int, index: int) -> list[tuple[Use, Location]]:
         """The memory accesses of instruction ``index`` of function ``number``, and where they can go."""
@@ -46,6 +48,7 @@ def points_to(program: Program, arguments: Arguments) -> PointsTo:
     pairs = zip(program.modules, program.functions, strict=True)
     scopes = [Scope(_variables(m, f), arguments, m.address_size // 8) for m, f in pairs]
     made = PointsTo(program, ssa, call_sites(program), scopes, [[None] * len(each.definition) for each in ssa])
+    made.exposed = _exposed(made)
     _enter(made)
     while _step(made):
         pass
@@ -63,8 +66,10 @@ def _variables(module: Module, function: Function) -> dict[str, Object]:
             name = f"{function.name}:{name}"
         found[variable.name] = ("variable", variable.space, name)
     for parameter in (*function.parameters, *function.returns):
-        kind = "parameter" if function.is_entry else "variable"
-        found[parameter.name] = (kind, "param", parameter.name)
+        if function.is_entry:
+            found[parameter.name] = ("parameter", "param", parameter.name)
+        else:
+            found[parameter.name] = ("variable", "param", f"{function.name}:{parameter.name}")
     return found
 
 
@@ -149,6 +154,8 @@ def _pass_values(made: PointsTo) -> bool:
             if place is not None and i.opcode == "st":
                 stored = made.scopes[number].value(i.operands[1], made.read_by(number, index))
                 changed |= _join(made, place, stored)
+            elif i.opcode == "st" and made.exposed:
+                changed |= _store_by_address(made, number, index)
             if i.opcode == "ret":
                 for name, value in made.ssa[number].reads[index].items():
                     changed |= _join(made, (number, name), made.targets[number][value])
@@ -163,6 +170,42 @@ def _pass_values(made: PointsTo) -> bool:
             if isinstance(operand, Symbol):
                 changed |= _join(made, (site.caller, operand.name), made.variables.get(place))
     return changed
+
+
+def private_places(made: PointsTo, location: Location, only: int | None = None) -> list[Place]:
+    """The ``.param`` variables that an access by address can reach: those it points into, or any whose address is made.
+
+    only  the function whose variables an access in state space ``param`` can reach.
+    """
+    if location.is_known:
+        wanted = {item[2] for item in location.target.objects if item[:2] == ("variable", "param")}
+        return [place for place, key in made.exposed.items() if key in wanted]
+    if location.space not in ("param", "generic"):
+        return []
+    return [place for place in made.exposed if location.space == "generic" or place[0] == only]
+
+
+def _store_by_address(made: PointsTo, number: int, index: int) -> bool:
+    i = made.program.functions[number].body[index]
+    stored = made.scopes[number].value(i.operands[1], made.read_by(number, index))
+    places = [place for _, location in made.uses(number, index) for place in private_places(made, location, number)]
+    changed = False
+    for place in places:
+        changed |= _join(made, place, stored)
+    return changed
+
+
+def _exposed(made: PointsTo) -> dict[Place, str]:
+    """The ``.param`` variables whose address some instruction makes, and the last part of their objects' names."""
+    found = {}
+    for number, function in enumerate(made.program.functions):
+        for i in function.body:
+            for operand in i.operands if i.call is None else ():
+                if isinstance(operand, Symbol):
+                    item = made.scopes[number].variables.get(operand.name, ("",))
+                    if item[:2] == ("variable", "param"):
+                        found[number, operand.name] = item[2]
+    return found
 
 
 def _operand_target(made: PointsTo, site: CallSite, operand: Operand) -> "Target | None":

@@ -58,9 +58,22 @@ RECURSIVE_CALL = """
 """
 
 
+ADDRESSED = """
+.func (.param .b32 o) second(.param .align 8 .b8 pair[16]) { .reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+    mov.b64 %rd1, pair; add.u64 %rd1, %rd1, 8; ld.param.u32 %r1, [%rd1]; ld.param.u32 %r2, [pair];
+    setp.gt.u32 %p1, %r1, 30; @%p1 bra BIG; add.u32 %r1, %r1, 3;
+BIG: st.param.b32 [o], %r1; ret; }
+"""
+ADDRESSED_CALL = """
+    mul.lo.u32 %r9, %r0, 3;
+    { .param .align 8 .b8 x[16]; .param .b32 y; st.param.b32 [x+8], %r0; st.param.b32 [x], 5;
+    call (y), second, (x); ld.param.b32 %r3, [y]; }
+"""
+
+
 @pytest.mark.parametrize(("functions", "call"), [
-    (INDIRECT, INDIRECT_CALL), (REGISTERS, REGISTERS_CALL), (RECURSIVE, RECURSIVE_CALL),
-], ids=["indirect", "registers", "recursive"])  # fmt: skip
+    (INDIRECT, INDIRECT_CALL), (REGISTERS, REGISTERS_CALL), (RECURSIVE, RECURSIVE_CALL), (ADDRESSED, ADDRESSED_CALL),
+], ids=["indirect", "registers", "recursive", "by address"])  # fmt: skip
 def test_values_that_functions_return(functions: str, call: str) -> None:
     counts, left = both(entry(call + END, functions))
     assert "mul.lo.u32 %r9, %r0, 3;" in left
