@@ -9,6 +9,7 @@ _NO_ACCESS = frozenset(("prefetch", "prefetchu", "applypriority", "discard", "me
 _READS = frozenset(("ld", "ldu", "ldmatrix"))
 _WRITES = frozenset(("st", "stmatrix"))
 _TEXTURE_READS, _TEXTURE_WRITES = frozenset(("tex", "tld4", "suld")), frozenset(("sust", "sured"))
+_OPAQUE = frozenset(("wgmma", "tcgen05"))  # they find their operands through descriptors
 MATRIX_BYTES = 1 << 20  # a matrix instruction reaches rows at a stride: any length
 
 
@@ -34,6 +35,8 @@ def memory_uses(instruction: Instruction, function: Function) -> tuple[Use, ...]
         return ()
     if i.opcode in _TEXTURE_READS or i.opcode in _TEXTURE_WRITES:
         return (Use(None, "global", 0, i.opcode != "sust", i.opcode in _TEXTURE_WRITES),)
+    if i.opcode in _OPAQUE:
+        return (Use(None, "generic", 0, True, True),)
     addresses = [operand for operand in i.operands if isinstance(operand, Address)]
     spaces = [SPACES[m] for m in i.modifiers if m in SPACES] or ["generic"]
     size = describe(i, function).access_bytes or MATRIX_BYTES

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 import ptx
 from ptx.ir import Module
@@ -57,10 +58,13 @@ def profile_file(
     session = _Session(prepared)
     compile_engine()
     made = []
-    for number, launch in session.launches(method):
+    several = len(prepared.plan.launch) > 1
+    launches = session.launches(method)
+    shown = tqdm(launches, launch_file.stem, unit=" launches", disable=None if progress and several else True, delay=2)
+    for number, launch in shown:
         is_wanted = kernel in (None, launch.entry)
         if is_wanted or method == "full" or session.needed[number]:
-            found = session.profile(launch, number, method, progress)
+            found = session.profile(launch, number, method, progress and not several)
             made += [found] if is_wanted else []
     return FileProfile(program, launch_file, method, prepared.module, tuple(made))
 

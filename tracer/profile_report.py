@@ -181,7 +181,7 @@ def _line(launch: LaunchProfile, is_static: bool) -> str:
         f"{name:<28}{p.threads:>11,}{p.dynamic_instructions:>16,}{p.static_instructions * p.threads:>16,}"
         f"{_share(p.executed_instructions, p.dynamic_instructions):>10}"
         f"{_share(int(launch.cut.kept.sum()), len(launch.cut.kept)):>10}{p.conditional_branches:>12,}"
-        f"{'-' if is_static else p.divergent_branches:>11}{warp:>8}{cta:>8}{1e3 * p.seconds:>9.1f}"
+        f"{'-' if is_static else f'{p.divergent_branches:,}':>11}{warp:>8}{cta:>8}{1e3 * p.seconds:>9.1f}"
     )
 
 
