@@ -89,6 +89,17 @@ def declared_variable(
     )  # fmt: skip
 
 
+def initial_problem(initial: Any, element: str) -> str | None:
+    """What is wrong with the kind of the first constant that an initialiser has, None when nothing is."""
+    while isinstance(initial, list) and initial:
+        initial = initial[0]
+    if isinstance(initial, Symbol) and (element[0] == "f" or TYPE_BYTES[element] < 4):
+        return f"which the address of '{initial.name}' is not"
+    if isinstance(initial, Immediate) and element[0] in "usf" and (initial.kind == "int") == (element[0] == "f"):
+        return f"which {'an integer' if initial.kind == 'int' else 'a floating-point'} constant is not"
+    return None
+
+
 def _flatten(values: list[Any], shape: list[int]) -> list[Value] | None:
     """Nested initialiser lists in memory order, missing elements 0; None when there are too many."""
     if len(shape) == 1 or not any(isinstance(value, list) for value in values):

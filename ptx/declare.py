@@ -5,7 +5,7 @@ from typing import Any
 
 from ptx.body import Body
 from ptx.build import Children, OperandBuilder
-from ptx.declarations import Mask, Property, declared_variable, register_type
+from ptx.declarations import Mask, Property, declared_variable, initial_problem, register_type
 from ptx.ir import Annotation, Immediate, Symbol, Variable
 from ptx.syntax import Source
 
@@ -93,7 +93,12 @@ class DeclarationBuilder(OperandBuilder):
             made = declared_variable(
                 self.source, offset, name, space, attributes, type_name, dimensions, linkage, initial
             )
+            wrong = initial_problem(initial, type_name[1:])
+            if wrong is not None:
+                self.remark(offset, f"'{name}' is a {type_name}, {wrong}")
             if self.body is not None:
+                if linkage:
+                    self.remark(offset, f"'{name}' is declared in a function, which {linkage[0]} is not for")
                 self._refuse_twice(name, offset)
                 self.body.declare_variable(made)
             elif name in self.variables and self.variables[name].linkage != "extern" and made.linkage != "extern":

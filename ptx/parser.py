@@ -27,6 +27,7 @@ from ptx.numbers import as_f32
 from ptx.opcodes import lookup
 from ptx.scopes import MOST_SCOPES
 from ptx.syntax import Source, reduce_text, table
+from ptx.verifier_module import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
@@ -123,6 +124,9 @@ class ModuleBuilder(DeclarationBuilder):
             name, is_entry, self.place(start), linkage[0][1:] if linkage else "", tuple(returns), tuple(parameters),
             directives, pragmas, named,
         )  # fmt: skip
+        names = [parameter.name for parameter in (*returns, *parameters) if parameter.name != "_"]
+        if len(set(names)) < len(names):
+            raise self.source.error(start, f"two parameters of '{name}' have the same name")
         self.body = Body(head)
         self.scopes = self.body.scopes
         for register, count, type_name in self.module_registers:
@@ -140,6 +144,9 @@ class ModuleBuilder(DeclarationBuilder):
         made = self._body().finish(is_declaration, closing)
         self.body = None
         known = self.functions.get(made.name)
+        differs = redeclaration_problem(known, made) if known is not None else None
+        if differs is not None:
+            self.remark(start, differs)
         if known is not None and not known.is_declaration and not is_declaration:
             raise self.source.error(start, f"function '{made.name}' is defined twice")
         if known is None or known.is_declaration:

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptx import modifiers
-from ptx.ir import Function, Instruction, Module, Operand, Position, Register
+from ptx.fitting import register_fits
+from ptx.ir import Function, Instruction, Module, Operand, Position, Register, Symbol, Variable
 from ptx.names import Hints
 from ptx.numbers import TYPE_BYTES
 from ptx.opcodes import lookup
 from ptx.optix import INTRINSICS
 from ptx.table import TABLE
+from ptx.verifier_module import module_problems
 from ptx.verifier_operands import OperandChecks
 
 OPTIX_PREFIX = "_optix_"
@@ -38,6 +40,7 @@ def verify(module: Module) -> list[Problem]:
     """All problems of a module, in the order of its text; empty when there are none."""
     found = list(module.remarks)
     hint = Hints()
+    found += module_problems(module, module.version <= KNOWN_VERSION)
     for function in module.functions.values():
         if function.name not in module.aliases:
             found += _Verifier(module, function, hint).problems()
@@ -52,6 +55,8 @@ class _Verifier:
         self.module, self.function, self.hint = module, function, hint
         self.operands = OperandChecks(module, function, hint)
         self.names = self.operands.names
+        architecture = module.target[0].partition("_")[2].rstrip("af")
+        self.needs_sync = module.version >= (6, 4) and architecture.isdigit() and int(architecture) >= 70
 
     def problems(self) -> Iterator[tuple[Position, str]]:
         for name, labels in self.function.branch_targets.items():
@@ -71,6 +76,9 @@ class _Verifier:
             if wrong is not None and known:
                 yield wrong
             yield from self._call(instruction)
+            return
+        if "sync" not in instruction.modifiers and instruction.opcode in ("shfl", "vote") and self.needs_sync:
+            yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
         opcode = lookup(instruction.opcode, instruction.modifiers)
         if opcode is None:
@@ -100,11 +108,32 @@ class _Verifier:
         if callee is None:
             yield f"function '{name}' is not declared"
             return
+        if callee.is_entry:
+            yield f"'{name}' is an entry; a call needs a .func"
         for what, given, wanted in (
             ("results", call.results, callee.returns), ("arguments", call.arguments, callee.parameters),
         ):  # fmt: skip
-            if len(given) != len(wanted):
+            variadic = bool(wanted) and wanted[-1].shape == (0,)
+            if len(given) != len(wanted) and not variadic:
                 yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
+                continue
+            for operand, formal in zip(given, wanted, strict=False):
+                yield from self._argument(name, operand, formal)
+
+    def _argument(self, name: str, operand: Operand, formal: Variable) -> Iterator[str]:
+        """A register or .param variable against the parameter that it is passed as."""
+        kind = formal.type.rpartition(".")[2]
+        if isinstance(operand, Register):
+            declared = self.function.registers.get(operand.name, "")
+            if not formal.shape and declared and "." not in declared and not register_fits(kind, declared):
+                yield f"'{name}' takes a .{kind} as '{formal.name}', '{operand.name}' is a .{declared}"
+        elif isinstance(operand, Symbol):
+            actual = self.function.variables.get(operand.name) or self.names.parameters.get(operand.name)
+            if actual is None or actual.space != "param" or formal.space != "param" or formal.shape == (0,):
+                return
+            same = bool(actual.shape) == bool(formal.shape) and actual.bytes == formal.bytes
+            if not same or not register_fits(kind, actual.type.rpartition(".")[2]):
+                yield f"'{name}' takes {_shown(formal)} as '{formal.name}', '{operand.name}' is {_shown(actual)}"
 
     def _intrinsic(self, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Iterator[str]:
         intrinsic = INTRINSICS.get(name)
@@ -126,3 +155,7 @@ class _Verifier:
     def _bits(self, register: Register) -> int | None:
         declared = self.function.registers.get(register.name)
         return None if declared is None else 8 * TYPE_BYTES[declared.rpartition(".")[2]]
+
+
+def _shown(variable: Variable) -> str:
+    return f".{variable.type}" + "".join(f"[{size}]" for size in variable.shape)

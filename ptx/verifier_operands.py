@@ -193,6 +193,9 @@ class OperandChecks:
                     yield f"the registers in {{..}} hold {total} bits, the type .{wanted.type} has {size}"
             if wanted.type[0] != "b":
                 yield f"{instruction.full_opcode} packs or unpacks, which needs a type of bits such as .b64"
+        elif len(vector.elements) == 1:
+            if isinstance(vector.elements[0], Register) and vector.elements[0].name not in SPECIAL:
+                yield from self._register(vector.elements[0], wanted, instruction)
         else:
             yield f"{instruction.full_opcode} takes one register here, not {{..}}"
 

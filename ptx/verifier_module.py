@@ -1,0 +1,106 @@
+"""What is wrong with the declarations of a module: target, variables, parameters, directives, forward declarations."""
+
+import re
+from collections.abc import Iterator
+
+from ptx.ir import Function, Module, Position, Variable
+
+Found = tuple[Position, str]
+
+ENTRY_DIRECTIVES = frozenset((
+    "maxntid", "reqntid", "minnctapersm", "maxnctapersm", "maxnreg", "explicitcluster", "reqnctapercluster",
+    "maxclusterrank", "blocksareclusters",
+))  # fmt: skip
+FUNC_DIRECTIVES = frozenset(("noreturn", "abi_preserve", "abi_preserve_control"))
+_MOST_NUMBERS = {"maxntid": 3, "reqntid": 3, "reqnctapercluster": 3, "noreturn": 0, "explicitcluster": 0,
+                 "blocksareclusters": 0}  # fmt: skip
+_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
+# The first version of PTX that has a target (PTX ISA 9.0, table of .target).
+_SINCE = {
+    60: (5, 0), 61: (5, 0), 62: (5, 0), 70: (6, 0), 72: (6, 1), 75: (6, 3), 80: (7, 0), 86: (7, 1), 87: (7, 4),
+    89: (7, 8), 90: (7, 8), 100: (8, 6), 101: (8, 6), 103: (8, 8), 120: (8, 7), 121: (8, 8), 88: (9, 0), 110: (9, 0),
+}  # fmt: skip
+_ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)[af]?")
+_NO_INITIAL = frozenset(("shared", "local", "param"))
+_WITH_ABI = (3, 0)  # from this version on registers and local memory belong to functions
+
+
+def module_problems(module: Module, known_version: bool) -> Iterator[Found]:
+    """Problems of the module's head and of all its declarations."""
+    if known_version:
+        yield from _target_problems(module)
+    for variable in module.variables.values():
+        yield from _variable_problems(variable)
+        if variable.space == "param" or (variable.space == "local" and module.version >= _WITH_ABI):
+            yield variable.position, f"'{variable.name}' is in .{variable.space}, which only functions have"
+        if variable.name in module.functions:
+            yield variable.position, f"'{variable.name}' is both a variable and a function"
+    for alias, name in module.aliases.items():
+        if name not in module.functions:
+            yield Position(1, 1), f".alias {alias} stands for '{name}', which is no function"
+    for name in module.registers if module.version >= _WITH_ABI else ():
+        yield Position(1, 1), f"register '{name}' is declared outside functions"
+    for function in module.functions.values():
+        yield from _head_problems(function, known_version)
+        for variable in function.variables.values():
+            yield from _variable_problems(variable)
+
+
+def _target_problems(module: Module) -> Iterator[Found]:
+    for target in module.target:
+        matched = _ARCHITECTURE.fullmatch(target)
+        if matched is None and target not in _OPTIONS:
+            yield Position(1, 1), f"target '{target}' is not known"
+        since = _SINCE.get(int(matched[1])) if matched else None
+        if since is not None and module.version < since:
+            version = ".".join(map(str, module.version))
+            yield Position(1, 1), f"target '{target}' needs .version {since[0]}.{since[1]} or later, not {version}"
+
+
+def _variable_problems(variable: Variable) -> Iterator[Found]:
+    name, place = variable.name.partition("#")[0], variable.position
+    has_initial = bool(variable.initial or variable.relocations or variable.masked)
+    if has_initial and variable.space in _NO_INITIAL:
+        yield place, f"'{name}' is in .{variable.space}, which has no initial values"
+    if has_initial and variable.linkage == "extern":
+        yield place, f"'{name}' is .extern and cannot have an initial value here"
+    if variable.bytes == 0 and variable.linkage != "extern" and variable.space not in ("param", "reg"):
+        yield place, f"'{name}' has no size; only .extern arrays may leave it out"
+    if variable.type.rpartition(".")[2] == "pred":
+        yield place, f"'{name}' is a predicate, which only registers hold"
+
+
+def _head_problems(function: Function, known_version: bool) -> Iterator[Found]:
+    place, name = function.position, function.name
+    for parameter in function.parameters:
+        if parameter.space not in (("param",) if function.is_entry else ("param", "reg")):
+            yield place, f"parameter '{parameter.name}' of '{name}' must be in .param, it is in .{parameter.space}"
+        elif parameter.space == "param" and parameter.type == "pred":
+            yield place, f"parameter '{parameter.name}' of '{name}' is a predicate, which only registers hold"
+        elif function.is_entry and parameter.shape and not parameter.bytes:
+            yield place, f"parameter '{parameter.name}' of entry '{name}' has no size"
+    if len(function.returns) > 1 and any(r.space == "param" for r in function.returns):
+        yield place, f"'{name}' returns more than one .param"
+    if {"maxntid", "reqntid"} <= function.directives.keys():
+        yield place, f"'{name}' has both .maxntid and .reqntid"
+    allowed = ENTRY_DIRECTIVES if function.is_entry else FUNC_DIRECTIVES
+    for directive, numbers in function.directives.items():
+        if directive not in allowed and known_version:
+            yield place, f".{directive} is no directive of {'an .entry' if function.is_entry else 'a .func'}"
+        most = _MOST_NUMBERS.get(directive, 1)
+        if not min(most, 1) <= len(numbers) <= most or any(number <= 0 for number in numbers):
+            wanted = f"1 to {most} positive numbers" if most > 1 else f"{most} positive numbers"
+            yield place, f".{directive} needs {wanted}, not {', '.join(map(str, numbers)) or 'none'}"
+
+
+def redeclaration_problem(first: Function, second: Function) -> str | None:
+    """Why two declarations of one name cannot be the same function, None when they can."""
+    for what, before, after in (
+        ("results", first.returns, second.returns), ("parameters", first.parameters, second.parameters),
+    ):  # fmt: skip
+        if len(before) != len(after):
+            return f"'{first.name}' was declared with {len(before)} {what}, now it has {len(after)}"
+        for one, other in zip(before, after, strict=True):
+            if (one.type, one.bytes, one.align, one.space) != (other.type, other.bytes, other.align, other.space):
+                return f"'{first.name}' was declared with other {what} before"
+    return None
