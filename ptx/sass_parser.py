@@ -18,6 +18,7 @@ from ptx.syntax import Source, reduce_text, table
 GRAMMAR = Path(__file__).with_name("sass.lark")
 FIRST_ARCHITECTURE = 70  # Volta: 128-bit encodings with their control bits
 _TARGET = re.compile(r"sm_(\d+)[af]?")
+_NAME = re.compile(r"[.$A-Za-z_][^\s:;,()\[\]{}\"'`]*\Z")
 _REGISTERS = re.compile(r"SHI_REGISTERS=(\d+)")
 _INDEX = re.compile(r"index@\(([^)]*)\)")
 _REGISTER_COUNTS = "0x04, 0x2f"  # how the .nv.info record EIATTR_REGCOUNT begins
@@ -102,12 +103,13 @@ class SassModuleBuilder(SassOperandBuilder):
         self.architecture = found[0]
 
     def _open_section(self, rest: str, start: int) -> None:
-        name = rest.split(",")[0]
         self.section = None
-        if name.startswith(".text."):
-            self._open(name[6:], start)
+        if rest.startswith(".text."):
+            self._open(rest[6:].split(",")[0], start)
 
     def _open(self, name: str, start: int) -> None:
+        if _NAME.match(name) is None:
+            raise self.source.error(start, f"expected the name of a function, found '{name}'")
         self.section = Section(name, start, self.known.functions, self.known.entries, self.known.linkage)
         self._sections.append(self.section)
 

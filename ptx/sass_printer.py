@@ -12,16 +12,17 @@ from ptx.sass_operands import word_operand
 
 _SPECIAL = {0x7FF8 << 48: "QNAN", 0x7FF4 << 48: "SNAN", 0x7FF << 52: "INF"}
 _WORD = re.compile(r"(?:[A-Za-z]\w*|[1-3]D)\Z")
+_RELOCATION = re.compile(r"(?:\d+|[A-Za-z]+)@\w*\(")
 ENCODING_COLUMN = 100
 
 
 def print_module(module: Module) -> str:
     """The text of all functions, a section for each that is not part of the one before it."""
     lines = [f"\t.target\t{name}" for name in module.target]
-    last = -1
+    last = -1  # address of the last instruction in the section, -1 before the first section
     for function in module.functions.values():
         first = function.body[0].address or 0
-        if first <= last or first == 0:
+        if first <= last or last < 0:
             lines += ["", f'\t.section\t.text.{function.name},"ax",@progbits']
         lines += _function(function)
         last = function.body[-1].address or 0
@@ -94,7 +95,9 @@ def _modified(operand: Modified) -> str:
 
 def _is_plain(name: str) -> bool:
     """Whether a symbol stands without `` `(..) ``: words (``2D``, ``gsb0``) and relocations (``32@lo(f)``)."""
-    return "@" in name or (_WORD.match(name) is not None and isinstance(word_operand(name), Symbol))
+    return _RELOCATION.match(name) is not None or (
+        _WORD.match(name) is not None and isinstance(word_operand(name), Symbol)
+    )
 
 
 def _number(constant: Immediate) -> str:

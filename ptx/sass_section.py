@@ -62,7 +62,7 @@ def finish_section(section: Section, source: Source) -> list[Function]:
     order = sorted(index for index in starts if index < len(section.instructions))
     labels: list[dict[str, int]] = [{} for _ in order]
     for name, index in section.labels.items():
-        if index < len(section.instructions) and not name.startswith(".text.") and name not in section.functions:
+        if index < len(section.instructions) and name not in section.functions and not _is_section(name, section):
             owner = bisect.bisect_right(order, index) - 1
             labels[owner][name] = index - order[owner]
     made = []
@@ -135,3 +135,7 @@ def _names(instruction: Instruction) -> set[str]:
 
 def _ends(instruction: Instruction) -> bool:
     return instruction.guard is None and instruction.opcode in _NEVER_FALLS_THROUGH
+
+
+def _is_section(name: str, section: Section) -> bool:
+    return name.startswith(".text.") or name == section.name

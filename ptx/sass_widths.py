@@ -20,6 +20,8 @@ _PAIR_MODIFIER = opcodes("IADD MOV UMOV UIADD3 UIADD SEL USEL LEA ULEA UIMAD IMA
 _PACKED = opcodes("FADD2 FMUL2 FFMA2")
 _CODE_ADDRESS = opcodes("BRX BRXU JMX JMXU RET CALL")
 _SURFACES = opcodes("SULD SUST SUATOM SURED")
+_TENSOR_COPIES = opcodes("UTMALDG UTMASTG UTMAREDG")
+_BULK_COPIES = opcodes("UBLKCP UBLKPF UBLKRED")
 _WARP_BITS = 32 * 32  # a register of all lanes of a warp
 _MATRIX_BITS = {"TF32": 32, "S8": 8, "U8": 8, "E4M3": 8, "E5M2": 8, "S4": 4, "U4": 4, "E2M1": 4, "B1": 1}
 _MATRIX_SHAPES = {  # rows, columns, depth
@@ -39,11 +41,18 @@ def address_words(instruction: Instruction, reference: Reference, name: str, suf
     """Registers of one term of an address: 64-bit addresses of global memory are pairs.
 
     Turing writes ``LDG.E R0, [R2]`` for the pair R2, R3, later ones ``[R2.64]``; ``.U32`` and ``.X4`` are offsets.
-    Surfaces take a coordinate per dimension.
+    Surfaces take a coordinate per dimension, and so do tensor copies behind the address in shared memory (and of the
+    barrier, ``UTMALDG``). Matrix descriptors come in twos.
     """
-    if instruction.opcode in _SURFACES:
-        return next((int(m[0]) for m in instruction.modifiers if m in ("1D", "2D", "3D")), 1)
-    if "64" in suffixes or reference.name == "gdesc":
+    if instruction.opcode in _SURFACES | _TENSOR_COPIES:
+        dimensions = next((int(m[0]) for m in instruction.modifiers if m[1:] == "D" and m[0].isdigit()), 1)
+        if instruction.opcode in _SURFACES:
+            return dimensions
+        first = next(operand for operand in instruction.operands if isinstance(operand, Reference)) is reference
+        return dimensions + 1 + (instruction.opcode == "UTMALDG") if first else 2
+    if reference.name == "gdesc":
+        return 4
+    if "64" in suffixes or instruction.opcode in _BULK_COPIES:
         return 2
     if suffixes or reference.name not in ("", "desc") or instruction.opcode == "LDGSTS":
         return 1
@@ -116,9 +125,11 @@ def _matrix(instruction: Instruction, number: int, destinations: int) -> int:
     shape = next((_MATRIX_SHAPES[m] for m in instruction.modifiers if m in _MATRIX_SHAPES), None)
     warps = 1
     for found in filter(None, map(_GROUP_SHAPE.match, instruction.modifiers)):
-        shape, warps = (int(found[1]), int(found[2]), int(found[3])), 4
+        shape, warps = (int(found[1]), int(found[2]), int(found[3])), 4 if "GMMA" in instruction.opcode else 1
     if shape is None or number > 3:
         return 1
+    if warps > 1 and number > 1:
+        number = 3  # a register behind the descriptors: the accumulator
     rows, columns, depth = shape
     types = [m for m in instruction.modifiers if m in _MATRIX_BITS]
     volta = instruction.opcode == "HMMA" and "884" in instruction.modifiers
