@@ -1,4 +1,4 @@
-"""``python -m formats show | check | convert | docs``: look at, verify and convert traces and results."""
+"""``python -m formats show | check | convert | import | docs``: look at, verify and convert traces and results."""
 
 import argparse
 from pathlib import Path
@@ -28,6 +28,13 @@ writes the same tables to OUT: an HDF5 file when the name ends in .h5 or .hdf5, 
 example:
   python -m formats convert traces/cornell.trace traces/cornell.trace.h5
 """
+IMPORT_EXAMPLE = """\
+reads the traces that Accel-Sim's tracer writes (kernelslist.g and .traceg or .traceg.xz files beside it, versions 1 to
+6) and writes one trace of ours: every instruction that a warp executed keeps its lanes and addresses.
+
+example:
+  python -m formats import hw/kernelslist.g --out traces/bfs.trace
+"""
 DOCS_EXAMPLE = """\
 prints the page docs/formats.md, which follows from the schema.
 
@@ -39,7 +46,7 @@ example:
 def main() -> int:
     """Run one of the verbs."""
     arguments = parser().parse_args()
-    verbs = {"show": show_verb, "check": check_verb, "convert": convert_verb, "docs": docs_verb}
+    verbs = {"show": show_verb, "check": check_verb, "convert": convert_verb, "import": import_verb, "docs": docs_verb}
     return verbs[arguments.verb](arguments)
 
 
@@ -47,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     plain = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser("python -m formats", description=DESCRIPTION, formatter_class=plain)
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="show | check | convert | docs")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="show | check | convert | import | docs")
     show = verbs.add_parser("show", help="print what is in a file", description=SHOW_EXAMPLE, formatter_class=plain)
     show.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
     show.add_argument("--rows", type=int, default=5, metavar="N", help="rows of each table (default: 5)")
@@ -58,6 +65,18 @@ def parser() -> argparse.ArgumentParser:
     )
     convert.add_argument("path", type=Path, metavar="PATH", help="trace to read")
     convert.add_argument("out", type=Path, metavar="OUT", help="trace to write")
+    importing = verbs.add_parser(
+        "import", help="Accel-Sim's traces to one of ours", description=IMPORT_EXAMPLE, formatter_class=plain
+    )
+    importing.add_argument("listing", type=Path, metavar="kernelslist.g", help="list of kernels and copies")
+    importing.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    importing.add_argument(
+        "--unknown",
+        default="error",
+        metavar="error|warn|class=CLASS",
+        help="what to do with an opcode that is not in the table: stop, warn and take it as other, or take it as CLASS "
+        "(default: %(default)s)",
+    )
     verbs.add_parser("docs", help="print the page about the formats", description=DOCS_EXAMPLE, formatter_class=plain)
     return top
 
@@ -92,6 +111,14 @@ def convert_verb(arguments: argparse.Namespace) -> int:
     from formats.reader import open_trace
 
     convert(open_trace(arguments.path), arguments.out)
+    return 0
+
+
+def import_verb(arguments: argparse.Namespace) -> int:
+    """Write the trace of an Accel-Sim kernel list."""
+    from formats.accelsim import import_accelsim
+
+    import_accelsim(arguments.listing, arguments.out, arguments.unknown)
     return 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from tqdm import tqdm
 
-from formats import laws_columns, laws_execution, laws_static
+from formats import laws_columns, laws_execution, laws_predicates, laws_static
 from formats.laws_execution import Batch, read_batches
 from formats.problem import Problem
 from formats.reader import Dataset, Trace
@@ -25,6 +25,7 @@ STATIC_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (
     laws_static.image_is_complete,
     laws_static.characterisation_is_possible,
 )
+PREDICATE_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (laws_predicates.predicates_leave_out_lanes,)
 EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.active_masks_are_launched,
     laws_execution.visits_run_their_launch,
@@ -38,7 +39,7 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.segments_continue,
     laws_execution.hits_are_whole,
 )
-LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS)
+LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *PREDICATE_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")
 PROBLEMS_PER_LAW = 20
 ROWS_PER_BATCH = 1 << 19
@@ -76,6 +77,8 @@ def _problems(dataset: Dataset) -> Iterator[Problem]:
         yield Problem("execution_is_checked", "visits", -1, f"broken {', '.join(first)}", message)
         return
     yield from _execution_problems(dataset)
+    for predicate_law in PREDICATE_LAWS:
+        yield from predicate_law(dataset)
 
 
 def _execution_problems(trace: Trace) -> Iterator[Problem]:

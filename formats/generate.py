@@ -52,6 +52,7 @@ def make_tables(seed: int = 0, image_size: tuple[int, int] | None = (40, 6), cta
             _launch_image(walk, program, kernel, image_size)
         else:
             kernels.append(_kernel(kernel, program, (ctas, 1, 1), 64))
+            walk.rows["copies"].append({"kernel_id": kernel, "address": GLOBAL_BASE, "bytes": 1 << 16})
             _launch_compute(walk, program, kernel, ctas)
     tables: Tables = {"kernels": _columns(kernels), **programs.tables()}
     tables |= {name: _columns(rows) for name, rows in walk.rows.items()}
@@ -87,7 +88,7 @@ class _Walk:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        names = ("warps", "threads", "visits", "accesses", "rays")
+        names = ("warps", "threads", "visits", "accesses", "predicates", "copies", "rays")
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         self.visits = 0
 
@@ -114,6 +115,9 @@ class _Walk:
         self.visits += 1
         for instruction in program.recorded[block]:
             lanes = mask & int(self.rng.integers(0, FULL_MASK + 1)) if instruction.predicated else mask
+            if lanes != mask:
+                row = {"warp_id": self.warp, "visit": self.visits - 1, "instruction_id": instruction.number}
+                self.rows["predicates"].append(row | {"lane_mask": lanes})
             if lanes:
                 addresses = [self._address(instruction.space, lane) for lane in lanes_of(lanes)]
                 row = {"warp_id": self.warp, "visit": self.visits - 1, "instruction_id": instruction.number}

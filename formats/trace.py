@@ -102,6 +102,23 @@ ACCESSES = Table(
     ),
 )  # fmt: skip
 
+PREDICATES = Table(
+    "predicates", "executed instruction whose predicate left out lanes, in order; imported traces know them", optional=True, columns=(
+        Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
+        Column("visit", "uint32", "count", "Visit of its warp that it belongs to.", encoding="BYTE_STREAM_SPLIT", level=3),
+        Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
+        Column("lane_mask", "uint32", "mask", "Lanes that executed it: fewer than were active, maybe none.", encoding="PLAIN", level=3),
+    ),
+)  # fmt: skip
+
+COPIES = Table(
+    "copies", "copy from the host to device memory", optional=True, columns=(
+        Column("kernel_id", "uint32", "id", "Launch before which it was made; the number of launches for one after the last.", sorted=True),
+        Column("address", "uint64", "bytes", "First address written."),
+        Column("bytes", "uint64", "bytes", "Length."),
+    ),
+)  # fmt: skip
+
 RAYS = Table(
     "rays", "stretch of a ray traced by a lane: a trace call, or its continuation after any-hit or intersection code", optional=True, group_rows=1 << 17, columns=(
         Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
@@ -158,6 +175,9 @@ CHARACTERISATION = Table(
     ),
 )  # fmt: skip
 
-TABLES = (KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, RAYS, NODES, IMAGE, CHARACTERISATION)
+TABLES = (
+    KERNELS, INSTRUCTIONS, BLOCKS, WARPS, THREADS, VISITS, ACCESSES, PREDICATES, COPIES, RAYS, NODES, IMAGE,
+    CHARACTERISATION,
+)  # fmt: skip
 
 TRACE = Format("rayplay trace", VERSION, TABLES)

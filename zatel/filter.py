@@ -19,12 +19,20 @@ from tqdm import tqdm
 from formats.errors import FormatError, UserError
 from formats.reader import Trace, open_trace
 from formats.writer import TraceWriter
-from zatel.filter_rows import Columns, check_addresses, filter_accesses, filter_rays, filter_visits, visit_rows
+from zatel.filter_rows import (
+    Columns,
+    check_addresses,
+    filter_accesses,
+    filter_predicates,
+    filter_rays,
+    filter_visits,
+    visit_rows,
+)
 from zatel.heatmap import NO_PIXEL, image_size, pixel_map
 
 FILTER_OPCODE = "filter_shader"
 WARPS_PER_BATCH = 256
-FILTERED_TABLES = ("visits", "accesses", "rays")
+FILTERED_TABLES = ("visits", "accesses", "predicates", "rays")
 EVERY_LANE = np.uint32(0xFFFFFFFF)
 
 
@@ -141,19 +149,24 @@ def _filter_batch(
     visits = tables["visits"]
     kept, ordinals = filter_visits(visits, keep.selected, keep.whole)
     yield "visits", kept
-    if "accesses" in tables:
-        place = places["accesses"]
-        lanes = keep.selected[tables["accesses"]["warp_id"]]
+    for name in ("accesses", "predicates"):
+        if name not in tables:
+            continue
+        place = places[name]
+        lanes = keep.selected[tables[name]["warp_id"]]
         lanes = np.where(keep.whole[visits["block_id"][place]], EVERY_LANE, lanes)
-        yield "accesses", filter_accesses(tables["accesses"], lanes, ordinals[place])
+        if name == "accesses":
+            yield name, filter_accesses(tables[name], lanes, ordinals[place])
+        else:
+            yield name, filter_predicates(tables[name], lanes, visits["active_mask"][place], ordinals[place])
     if "rays" in tables:
         yield "rays", filter_rays(tables["rays"], keep.selected, ordinals[places["rays"]])
 
 
 def _check_rows(trace: Trace, tables: dict[str, Columns]) -> dict[str, np.ndarray]:
-    """For each access and each ray the row of its visit; ``FormatError`` when rows of different tables disagree."""
+    """The visit of each access, predicate and ray; ``FormatError`` when rows of different tables disagree."""
     places: dict[str, np.ndarray] = {}
-    for name in ("accesses", "rays"):
+    for name in ("accesses", "predicates", "rays"):
         if name in tables:
             try:
                 places[name] = visit_rows(tables[name], tables["visits"])

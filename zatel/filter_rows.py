@@ -69,6 +69,17 @@ def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) 
     return kept
 
 
+def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The predicates with ``lane_mask`` cut to ``lanes``, uint32[rows], where that is still fewer than were active.
+
+    active: uint32[rows], the unfiltered mask of each row's visit; ordinals: its number afterwards.
+    """
+    mask = predicates["lane_mask"] & lanes
+    stays = mask != (active & lanes)
+    kept = {name: predicates[name][stays] for name in ("warp_id", "instruction_id")}
+    return {**kept, "visit": ordinals[stays].astype(np.uint32), "lane_mask": mask[stays]}
+
+
 def filter_rays(rays: Columns, selected: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The rays of selected lanes, their ``visit`` replaced by ``ordinals``, int64[rays]."""
     lane_bit = np.uint32(1) << rays["lane"].astype(np.uint32)

@@ -1,0 +1,161 @@
+"""Accel-Sim's traces (``kernelslist.g`` and ``.traceg``) as a trace of ours: ``python -m formats import``.
+
+Every instruction that a warp executed keeps its lanes and addresses. A kernel file is read twice: once to find its
+instructions and basic blocks, once to write what its warps did. CTAs are numbered in the order of the file, which is
+the order in which Accel-Sim launches them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from formats.accelsim_files import Copy, Header, read_list
+from formats.accelsim_flow import STEP_BYTES, Placed, collect, make_flow, visit_rows
+from formats.accelsim_reader import KernelReader, Piece, whole_ctas
+from formats.accelsim_static import Policy, block_rows, describe, instruction_rows, pc_index, place_instructions
+from formats.errors import FormatError
+from formats.writer import TraceWriter
+
+MOST_PCS = 1 << 21
+WARP_LANES = 32
+
+
+@dataclass
+class Counts:
+    """Rows written so far; a launch's numbers go on where the one before ended."""
+
+    kernels: int = 0
+    instructions: int = 0
+    blocks: int = 0
+    warps: int = 0
+
+
+def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
+    """Write the trace of all kernels in a ``kernelslist.g``.
+
+    unknown  what to do with an opcode that is not in ``formats.sass_classes``: ``error``, ``warn`` (it is ``other``),
+    or ``class=CLASS``. Raises ``FormatError`` naming file, line and place of what does not fit.
+    """
+    policy, commands, counts = Policy(unknown), read_list(listing), Counts()
+    provenance = {"command": "formats import", "source": listing.name, "unknown": unknown}
+    with TraceWriter(out, provenance) as writer:
+        for command in tqdm(commands, desc="import", unit="kernel", disable=None):
+            if isinstance(command, Copy):
+                row = {"kernel_id": [counts.kernels], "address": [command.address], "bytes": [command.bytes]}
+                writer.put("copies", {name: np.array(value, np.uint64) for name, value in row.items()})
+            else:
+                import_kernel(command, writer, counts, policy)
+
+
+def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Policy) -> None:
+    """Append one kernel; ``counts`` moves on."""
+    reader = KernelReader(path)
+    flow, skips = make_flow(MOST_PCS), np.zeros(MOST_PCS, bool)
+    last = np.full(2, -1, np.int64)
+    for piece in whole_ctas(reader):
+        pc_index(piece.pc, str(path), MOST_PCS)
+        bad = collect(flow, piece.first_warp, piece.warp, piece.pc, piece.opcode, piece.register, piece.width, last)
+        if bad >= 0:
+            raise FormatError(f"{path}: PC {piece.pc[bad]:#x} must always hold the same opcode, found two")
+    if last[0] < 0:
+        raise FormatError(f"{path}: must have at least one instruction")
+    opcodes = describe(reader.opcode_names(), policy, str(path))
+    placed = place_instructions(flow, opcodes, counts.instructions, counts.blocks)
+    writer.put("kernels", _kernel_row(reader.header, counts.kernels))
+    for piece in whole_ctas(reader):
+        _write_piece(writer, piece, placed, counts, reader, skips)
+    instructions = instruction_rows(flow, placed, opcodes, counts.kernels, skips)
+    blocks = block_rows(placed, counts.kernels, reader.header.name)
+    writer.put("instructions", instructions)
+    writer.put("blocks", blocks)
+    counts.kernels += 1
+    counts.instructions += len(instructions["opcode"])
+    counts.blocks += len(blocks["program"])
+
+
+def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:
+    """The launch's row of ``kernels``."""
+    numbers = {
+        "kernel_id": kernel_id, "stream": header.stream & 0xFFFF_FFFF,
+        **{f"grid_{axis}": size for axis, size in zip("xyz", header.grid, strict=True)},
+        **{f"block_{axis}": size for axis, size in zip("xyz", header.block, strict=True)},
+        "registers_per_thread": header.registers, "shared_bytes": header.shared_bytes,
+        "shared_base": header.shared_base, "local_base": header.local_base, "local_bytes": 0,
+    }  # fmt: skip
+    words = {name: np.array([value], np.uint64) for name, value in numbers.items()}
+    return {**words, "name": np.array([header.name], object), "source": np.array(["sass"], object)}
+
+
+def _write_piece(
+    writer: TraceWriter, piece: Piece, placed: Placed, counts: Counts, reader: KernelReader, skips: np.ndarray
+) -> None:
+    """Warps, visits, predicates and accesses of some CTAs; ``skips`` marks PCs where a predicate was at work."""
+    launched = _launched_masks(piece, reader)
+    writer.put("warps", _warp_rows(piece, launched, counts))
+    count = len(piece.pc)
+    visit = np.zeros(count, np.int64)
+    block, owner, mask = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.uint32)
+    visits = visit_rows(placed, piece.warp, piece.pc, piece.mask, visit, block, owner, mask)
+    block, owner, mask = block[:visits], owner[:visits], mask[:visits]
+    mask = np.where(mask == 0, launched[owner], mask)
+    writer.put("visits", {"warp_id": owner + counts.warps, "block_id": block, "active_mask": mask})
+    first = np.searchsorted(owner, np.arange(len(piece.cta)))
+    key = {
+        "warp_id": piece.warp + counts.warps,
+        "visit": visit - first[piece.warp],
+        "instruction_id": placed.instruction[piece.pc // STEP_BYTES],
+        "lane_mask": piece.mask,
+    }
+    fewer = piece.mask != mask[visit]
+    skips[piece.pc[fewer] // STEP_BYTES] = True
+    writer.put("predicates", {name: values[fewer] for name, values in key.items()})
+    _write_accesses(writer, piece, key, placed)
+    counts.warps += len(piece.cta)
+
+
+def _warp_rows(piece: Piece, launched: np.ndarray, counts: Counts) -> dict[str, np.ndarray]:
+    return {
+        "kernel_id": np.full(len(piece.cta), counts.kernels, np.uint32),
+        "warp_id": counts.warps + np.arange(len(piece.cta)),
+        "cta_id": piece.cta, "warp_in_cta": piece.warp_in_cta, "launched_mask": launched,
+    }  # fmt: skip
+
+
+def _launched_masks(piece: Piece, reader: KernelReader) -> np.ndarray:
+    """uint32[warps]; raises ``FormatError`` for a warp or lane outside the CTA."""
+    threads = reader.header.threads
+    lanes = np.clip(threads - WARP_LANES * piece.warp_in_cta, 0, WARP_LANES)
+    if (lanes == 0).any():
+        found = int(piece.warp_in_cta[lanes == 0][0])
+        raise FormatError(f"{reader.path}: 'warp =' must be below {-(-threads // WARP_LANES)}, found {found}")
+    launched = ((np.uint64(1) << lanes.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
+    outside = piece.mask & ~launched[piece.warp]
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        place = f"CTA {piece.cta[piece.warp[row]]}, warp {piece.warp_in_cta[piece.warp[row]]}, PC {piece.pc[row]:#x}"
+        raise FormatError(f"{reader.path}: {place}: the mask must name threads of the CTA, found {piece.mask[row]:#x}")
+    return launched
+
+
+def _write_accesses(writer: TraceWriter, piece: Piece, key: dict[str, np.ndarray], placed: Placed) -> None:
+    """Rows of ``accesses``; outside shared memory address 0 means that a lane made none."""
+    row = np.repeat(np.arange(len(piece.pc)), piece.lanes)
+    index = piece.pc[row] // STEP_BYTES
+    made = placed.is_memory[index] & ((piece.address != 0) | placed.is_shared[index])
+    lane = lanes_of(piece.mask, piece.lanes)
+    mask = np.zeros(len(piece.pc), np.uint32)
+    np.bitwise_or.at(mask, row[made], np.uint32(1) << lane[made])
+    kept = mask != 0
+    offsets = np.concatenate([[0], np.cumsum(np.bitwise_count(mask[kept]), dtype=np.int64)])
+    columns = {name: values[kept] for name, values in key.items()}
+    columns.update({"lane_mask": mask[kept], "address": piece.address[made], "address_offset": offsets})
+    writer.put("accesses", columns)
+
+
+def lanes_of(mask: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """uint32[sum of lanes]: the numbers of the set lanes of each mask that has addresses, lowest first."""
+    with_addresses = mask[lanes > 0]
+    return np.nonzero(with_addresses[:, None] >> np.arange(WARP_LANES, dtype=np.uint32) & 1)[1].astype(np.uint32)
