@@ -4,7 +4,7 @@ import numpy as np
 
 from tracer.compiled import compiled, entry_point, inlined_entry_point
 from tracer.driver_calls import borrowed, call_program
-from tracer.driver_state import BARRIER, DEADLOCK, FULL, MACHINE, YIELD
+from tracer.driver_state import BARRIER, DEADLOCK, ENDLESS, FULL, MACHINE, YIELD
 from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
 from tracer.driver_warp import (
     BARRIER_ARRIVED,
@@ -26,13 +26,16 @@ from tracer.driver_warp import (
     NEXT_CTA, LAST_CTA, IN_CTA, NEXT_WARP, ENTRY, SBT_DATA, THREADS, FIRST_WARP, IS_IMAGE, WIDTH, IDLE_ROUNDS,
 ) = range(11)  # fmt: skip
 PROGRESS_WORDS = 11
+LONG_VISITS = 1 << 20  # after so many without a stop a warp hands over to the next one
+ENDLESS_VISITS = 1 << 33
 MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only waited for others
 
 # int64 words per warp of the running CTA
 (
     WARP_VISITS, WARP_STATE, WARP_BARRIER, WARP_COUNT, WARP_MASK, WARP_TRUE, WARP_LANES, WARP_INSTRUCTION,
-) = range(8)  # fmt: skip
-WARP_WORDS = 8
+    WARP_STRETCH,
+) = range(9)  # fmt: skip
+WARP_WORDS = 9
 STATE_READY, STATE_WAITING, STATE_ENDED = 0, 1, 2
 
 # int64 words of a run: a warp, and where its rows end in the buffers (they begin where the run before ends)
@@ -69,6 +72,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
             left = progress[WIDTH] - 32 * w.machine[CTAID_X]
         mask = (1 << min(left, 32)) - 1
         warps[warp, WARP_VISITS], warps[warp, WARP_STATE], warps[warp, WARP_MASK] = 0, STATE_READY, mask
+        warps[warp, WARP_STRETCH] = 0
         start_warp(w, warp, progress[ENTRY], mask, progress[SBT_DATA])
     progress[IN_CTA], progress[NEXT_WARP] = 1, 0
 
@@ -109,6 +113,8 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
 def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> int:
     """After a run: RUN to go on with the next warp, else the code that stops the launch for now."""
     warp = warps[progress[NEXT_WARP]]
+    if code == FULL:
+        return _long_stretch(progress, warp)
     if code == WARP_DONE:
         warp[WARP_STATE] = STATE_ENDED
     elif code == BARRIER:
@@ -120,8 +126,21 @@ def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> i
         return code
     if code != YIELD:
         progress[IDLE_ROUNDS] = 0
+    warp[WARP_STRETCH] = warp[WARP_VISITS]
     progress[NEXT_WARP] += 1
     return RUN
+
+
+@compiled
+def _long_stretch(progress: np.ndarray, warp: np.ndarray) -> int:
+    """After a run that has filled the buffers: a warp that goes on and on may wait for another one in a loop."""
+    visits = warp[WARP_VISITS] - warp[WARP_STRETCH]
+    if visits > ENDLESS_VISITS:
+        return ENDLESS
+    if visits > LONG_VISITS:
+        progress[NEXT_WARP] += 1
+        progress[IDLE_ROUNDS] = 0
+    return FULL
 
 
 @inlined_entry_point

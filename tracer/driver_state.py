@@ -52,7 +52,8 @@ VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
 (
     RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
     LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE, ARRIVE, YIELD, BAD_BARRIER,
-) = range(20)  # fmt: skip
+    ENDLESS,
+) = range(21)  # fmt: skip
 
 BARRIERS = 17  # 16 that programs name, and the cluster's, which is the last
 CLUSTER_BARRIER = -1

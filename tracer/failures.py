@@ -5,6 +5,7 @@ import numpy as np
 from formats.errors import UserError
 from ptx.opcodes import describe
 from tracer.driver_cta import (
+    ENDLESS_VISITS,
     NEXT_CTA,
     NEXT_WARP,
     STATE_ENDED,
@@ -23,6 +24,7 @@ from tracer.driver_state import (
     BAD_SIGNATURE,
     CLUSTER_BARRIER,
     DEADLOCK,
+    ENDLESS,
     ILLEGAL_ADDRESS,
     LANES,
     LONG_STRETCH,
@@ -78,13 +80,14 @@ def failure(
         BAD_CALL: f"calls {address % 2**64:#x}, which is not the address of a function of the launch",
         BAD_SIGNATURE: "calls a function that has parameters or results of other sizes than the call says",
         STACK_OVERFLOW: f"calls are nested too deep: more than {RECURSION_DEPTH} functions, or than local memory holds",
+        ENDLESS: f"the warp visits {ENDLESS_VISITS:,} blocks without an end: what its lanes wait for never comes",
         TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
         BAD_HANDLE: f"uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
         OUTSIDE_SURFACE: f"accesses a place outside its surface: {address} along x",
         BAD_BARRIER: f"names barrier {int(machine[MACHINE['suspend_barrier']])}, barriers are numbered 0 to 15",
         LONG_STRETCH: f": {_traversal_error(address) if code == LONG_STRETCH else ''}",
     }[code]
-    who = "" if code in (STACK_OVERFLOW, TRACE_DEPTH, BAD_SIGNATURE, BAD_BARRIER) else f"lane {lane} "
+    who = "" if code in (STACK_OVERFLOW, TRACE_DEPTH, BAD_SIGNATURE, BAD_BARRIER, ENDLESS) else f"lane {lane} "
     place = f"CTA {int(steps[NEXT_CTA])}, warp {int(steps[NEXT_WARP])}"
     return UserError(f"{place_of(linked, shape, machine)}: {who}{what} ({place})")
 

@@ -226,3 +226,16 @@ def test_a_phase_waits_for_bytes_and_a_dropped_arrival_is_not_waited_for_again()
     text = FRAME.format(body=body).replace("shl.b32 %r3, %r1, 2;", "shl.b32 %r3, %r1, 3;")
     out = both(text, [np.zeros(128, np.uint32)], block=(32, 1, 1)).buffers[0]
     assert np.all(out[:32] == 6)
+
+
+def test_a_warp_that_spins_lets_others_run() -> None:
+    body = """
+    setp.eq.u32 %p1, %r2, 3;
+    @%p1 st.volatile.shared.u32 [tile], 9;
+again:
+    ld.volatile.shared.u32 %r9, [tile];
+    setp.eq.u32 %p2, %r9, 0;
+    @%p2 bra again;
+    """
+    out = execute(FRAME.format(body=body), [np.zeros(128, np.uint32)], block=(128, 1, 1))
+    assert np.all(out.buffers[0] == 9)
