@@ -1,12 +1,13 @@
 """The forms of scalar instructions: which modifiers each opcode takes, and in which combinations.
 
 A pattern is a row of slots. ``a|b`` takes one of the words, ``a|b?`` one or none. ``ptxas`` takes modifiers in any
-order, so do patterns; only types keep theirs (``cvt.f32.s32`` is not ``cvt.s32.f32``). What no pattern matches is no
-instruction that can be executed, so that no modifier is ever ignored. Source: PTX ISA 9.0 sections 9.7.1 to 9.7.9.
+order, so do patterns; only types keep theirs (``cvt.f32.s32`` is not ``cvt.s32.f32``). What matches no pattern
+(``ptx.modifiers``) is no instruction that can be executed, so that no modifier is ever ignored. Source: PTX ISA 9.0
+sections 9.7.1 to 9.7.9.
 """
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import product
 
 WORDS = {
@@ -59,15 +60,17 @@ PATTERNS: dict[str, tuple[str, ...]] = {
     "and": ("pred|BITS",), "or": ("pred|BITS",), "xor": ("pred|BITS",), "not": ("pred|BITS",), "cnot": ("BITS",),
     "lop3": ("or|and? b32",), "shl": ("BITS",), "shr": ("BITS|INT",), "shf": ("l|r clamp|wrap b32",),
     "prmt": ("b32 f4e|b4e|rc8|ecl|ecr|rc16?",),
-    "set": (*(leg.format("u32|s32|f32|f16|bf16") for leg in _LEGS), "FORDER BOOL? ftz? u32|s32|f32|f16 f32", "FORDER BOOL? bf16 f32",
+    "set": (*(leg.format("u32|s32|f32|f16|bf16") for leg in _LEGS), "FORDER BOOL? ftz? u32|s32|f32|f16 f32",
+            "FORDER BOOL? bf16 f32",
             "FORDER BOOL? ftz? f16|u16|s16|u32|s32 f16", "FORDER BOOL? bf16|u16|s16|u32|s32 bf16",
             "FORDER BOOL? ftz? f16x2|u32|s32 f16x2", "FORDER BOOL? bf16x2|u32|s32 bf16x2"),
     "setp": (*_COMPARE_ALL, *_PAIRS),
     "selp": ("ANY",), "slct": ("ANY s32", "ftz? ANY f32"), "mov": ("pred|ANY|b128", "v2|v4 ANY"),
     "cvt": (
-        "sat? INT8 INT8", "IRND ftz? sat? INT8 f32", "IRND sat? INT8 f64|f16", "IRND INT bf16", "RND ftz? sat? f32 INT8",
-        "RND sat? f64|f16 INT8", "RND bf16 INT",
-        "RND ftz? sat? f32 f64", "ftz? sat? f64 f32", "ftz? sat? f32 f16", "rn? ftz? f32 bf16", "sat? f64 f16", "f64 bf16",
+        "sat? INT8 INT8", "IRND ftz? sat? INT8 f32", "IRND sat? INT8 f64|f16", "IRND INT bf16",
+        "RND ftz? sat? f32 INT8", "RND sat? f64|f16 INT8", "RND bf16 INT",
+        "RND ftz? sat? f32 f64", "ftz? sat? f64 f32", "ftz? sat? f32 f16", "rn? ftz? f32 bf16",
+        "sat? f64 f16", "f64 bf16",
         "RND ftz? sat? f16 f32", "RND sat? f16 f64", "IRND? ftz? sat? f32 f32", "IRND? sat? f64 f64",
         "IRND? sat? f16 f16", "IRND? bf16 bf16", "RND bf16 f16|f64", "RND f16 bf16",
         "rn|rz relu? satfinite? f16|bf16 f32", "rn|rz relu? satfinite? f16x2|bf16x2 f32",
@@ -97,23 +100,6 @@ def forms_of(opcode: str) -> tuple[Slots, ...]:
 def _slot(text: str) -> tuple[tuple[str, ...], bool]:
     words = [WORDS.get(word, word).split("|") for word in text.rstrip("?").split("|")]
     return tuple(word for group in words for word in group), text.endswith("?")
-
-
-@lru_cache(maxsize=4096)
-def is_form(opcode: str, modifiers: tuple[str, ...]) -> bool:
-    """Whether the modifiers are those of one of the opcode's forms."""
-    return any(_matches(form, modifiers) for form in forms_of(opcode))
-
-
-def _matches(form: Slots, modifiers: tuple[str, ...]) -> bool:
-    left = list(modifiers)
-    for words, optional in form:
-        word = next((modifier for modifier in left if modifier in words), None)
-        if word is not None:
-            left.remove(word)
-        elif not optional:
-            return False
-    return not left
 
 
 def all_forms(opcode: str) -> Iterator[tuple[str, ...]]:

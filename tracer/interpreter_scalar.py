@@ -1,7 +1,8 @@
 """Which function interprets a scalar instruction."""
 
-from ptx.forms import is_form
 from ptx.ir import Instruction
+from ptx.legacy import spelled_out
+from ptx.modifiers import problem
 from tracer import (
     interpreter_bits,
     interpreter_compare,
@@ -30,7 +31,8 @@ TABLES: dict[str, dict[str, Handler]] = {
 
 def run_scalar(w: Lanes, i: Instruction) -> None:
     """Execute an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
-    if not is_form(i.opcode, i.modifiers):
+    i = spelled_out(i, w.activation.linked.module)
+    if problem(i.opcode, i.modifiers):
         raise unknown(w.activation.linked.module, i)
     _handler(i)(w, i)
 

@@ -95,6 +95,13 @@ def lower_select(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], e.op(f"select <32 x i1> {where}, {INT[width]} {a}, {INT[width]} {b}"), width)
 
 
+def _part(e: Emitter, width: int, count: int) -> int:
+    """Bits of an element of a packed value."""
+    if width % count or f"b{width // count}" not in TYPES:
+        raise e.unknown()
+    return width // count
+
+
 def lower_mov(e: Emitter, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
     name = type_names(i)[-1]
@@ -105,14 +112,14 @@ def lower_mov(e: Emitter, i: Instruction) -> None:
         for element, value in zip(target.elements, values, strict=True):
             e.write(element, value, width)
     elif isinstance(target, Vector):
+        part = _part(e, width, len(target.elements))
         value = e.read(source, name)
-        part = width // len(target.elements)
         for index, element in enumerate(target.elements):
             if element is not None:
                 piece = e.op(f"lshr {INT[width]} {value}, splat (i{width} {index * part})") if index else value
                 e.write(element, e.resize(piece, width, part), part)
     elif isinstance(source, Vector):
-        part = width // len(source.elements)
+        part = _part(e, width, len(source.elements))
         value = "zeroinitializer"
         for index, element in enumerate(source.elements):
             piece = e.resize(e.read(element, f"b{part}"), part, width)

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
-from ptx.forms import PATTERNS, is_form
+from ptx.forms import PATTERNS
 from ptx.ir import Instruction
+from ptx.legacy import spelled_out
+from ptx.modifiers import problem
 from tracer import (
     lower_bits,
     lower_compare,
@@ -49,7 +51,8 @@ def is_scalar(i: Instruction) -> bool:
 
 def lower_scalar(e: Emitter, i: Instruction) -> None:
     """Lower an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
-    if not is_form(i.opcode, i.modifiers):
+    i = spelled_out(i, e.module)
+    if problem(i.opcode, i.modifiers):
         raise e.unknown()
     _handler(i)(e, i)
 
