@@ -50,7 +50,7 @@ _SPACES = {
     "local": "LDL STL",
     "generic": "LD ST ATOM RED",
     "const": "LDC ULDC LDCU",
-    "texture": "TEX TLD TLD4 TMML TXD TXQ SULD SUST SUQUERY SUATOM SURED",
+    "texture": "TEX TLD TLD4 TXD SULD SUST SUATOM SURED",
 }
 SPACES = {opcode: name for name, opcodes in _SPACES.items() for opcode in opcodes.split()}
 
@@ -116,7 +116,7 @@ def access_bytes(opcode: str) -> int:
     base, *modifiers = opcode.split(".")
     if base in ("LDSM", "STSM"):
         return 16 if modifiers[-1:] == ["4"] else 8 if modifiers[-1:] == ["2"] else 4
-    if base not in SPACES or base in ("TXQ", "SUQUERY", "TMML"):
+    if base not in SPACES:
         return 0
     return next((_BYTES[modifier] for modifier in modifiers if modifier in _BYTES), 4)
 

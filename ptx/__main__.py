@@ -52,10 +52,7 @@ def main() -> int:
     if options.verb == "print":
         sys.stdout.write(_text(module))
     elif options.verb == "cfg":
-        from ptx.show import cfg_dot, cfg_lines
-
-        for function in functions:
-            print("\n".join(cfg_dot(function) if options.dot else cfg_lines(function)))
+        _cfg(options, functions)
     else:
         _characterise(options, module, functions)
     return 0
@@ -91,6 +88,16 @@ def _options() -> argparse.Namespace:
             made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
     add_analyse(verbs)
     return parser.parse_args()
+
+
+def _cfg(options: argparse.Namespace, functions: list[Function]) -> None:
+    from ptx.show import cfg_dot, cfg_lines
+
+    for function in functions:
+        try:
+            print("\n".join(cfg_dot(function) if options.dot else cfg_lines(function)))
+        except UserError as error:
+            raise UserError(f"{options.file}: {error}") from None
 
 
 def _parse(module: Module) -> int:
