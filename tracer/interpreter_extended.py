@@ -16,9 +16,12 @@ def run_add_sub(w: Lanes, i: Instruction) -> None:
     width = TYPES[name]
     kind = f"{'s' if 'sat' in i.modifiers else 'u'}{width}"
     sign = 1 if i.opcode.startswith("add") else -1
-    total = _sum(w, i, numbers(w, i, 1, kind), numbers(w, i, 2, kind), sign, width)
+    a, b = numbers(w, i, 1, kind), numbers(w, i, 2, kind)
     if "sat" in i.modifiers:
-        total = [min(max(t, -(1 << width - 1)), (1 << width - 1) - 1) for t in total]
+        most = (1 << width - 1) - 1
+        total = [min(max(x + sign * y, -most - 1), most) for x, y in zip(a, b, strict=True)]
+    else:
+        total = _sum(w, i, a, b, sign, width)
     put(w, i, total, width)
 
 
@@ -35,12 +38,17 @@ def run_mad(w: Lanes, i: Instruction) -> None:
 
 
 def _sum(w: Lanes, i: Instruction, a: list[int], b: list[int], sign: int, width: int) -> list[int]:
-    """a + sign * b; addc, subc and madc take the carry flag, .cc sets it."""
-    carry = w.carry if i.opcode.endswith("c") else np.zeros(LANES, bool)
-    total = [x + sign * (y + int(flag)) for x, y, flag in zip(a, b, carry, strict=True)]
+    """a + sign * b; addc, subc and madc take the carry flag, .cc sets it.
+
+    A difference is ``a + ~b + 1``, so the flag of sub.cc is set where nothing was borrowed, as on hardware.
+    """
+    most = (1 << width) - 1
+    carry = w.carry if i.opcode.endswith("c") else np.full(LANES, sign < 0)
+    terms = b if sign > 0 else [most - y for y in b]
+    total = [x + y + int(flag) for x, y, flag in zip(a, terms, carry, strict=True)]
     if "cc" in i.modifiers:
-        w.carry = np.where(w.executing(), np.array([not 0 <= t < 1 << width for t in total]), w.carry)
-    return total
+        w.carry = np.where(w.executing(), np.array([t > most for t in total]), w.carry)
+    return [t & most for t in total]
 
 
 def run_dot(w: Lanes, i: Instruction) -> None:

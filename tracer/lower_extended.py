@@ -9,19 +9,24 @@ WORD = INT[32]
 
 
 def sum_with_carry(e: Emitter, i: Instruction, word: str, a: str, b: str, width: int) -> str:
-    """``a`` add or sub ``b``: addc, subc and madc take the carry flag, .cc sets it."""
+    """``a`` add or sub ``b``: addc, subc and madc take the carry flag, .cc sets it.
+
+    A difference is ``a + ~b + 1``, so the flag of sub.cc is set where nothing was borrowed, as on hardware.
+    """
     kind = INT[width]
-    result = e.op(f"{word} {kind} {a}, {b}")
-    overflow = e.op(f"icmp ult {kind} {result}, {a}") if word == "add" else e.op(f"icmp ult {kind} {a}, {b}")
     if i.opcode.endswith("c"):
         if CARRY not in e.values:
             raise e.unknown(f"{i.full_opcode} without an instruction with .cc before it in its basic block, so it")
         carry = e.op(f"zext <32 x i1> {e.register(CARRY)} to {kind}")
-        first = result
-        result = e.op(f"{word} {kind} {first}, {carry}")
-        test = f"icmp ult {kind} {result}, {first}" if word == "add" else f"icmp ult {kind} {first}, {carry}"
-        overflow = e.op(f"or <32 x i1> {overflow}, {e.op(test)}")
+    else:
+        carry = f"splat (i{width} {int(word == 'sub')})"
+    if word == "sub":
+        b = e.op(f"xor {kind} {b}, splat (i{width} -1)")
+    first = e.op(f"add {kind} {a}, {b}")
+    result = e.op(f"add {kind} {first}, {carry}")
     if "cc" in i.modifiers:
+        overflow = e.op(f"icmp ult {kind} {first}, {a}")
+        overflow = e.op(f"or <32 x i1> {overflow}, {e.op(f'icmp ult {kind} {result}, {first}')}")
         guard = e.guard()
         if guard is not None:
             overflow = e.op(f"select <32 x i1> {guard}, <32 x i1> {overflow}, <32 x i1> {e.register(CARRY)}")
