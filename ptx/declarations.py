@@ -89,8 +89,10 @@ def declared_variable(
     )  # fmt: skip
 
 
-def initial_problem(initial: Any, element: str) -> str | None:
+def initial_problem(initial: Any, element: str, has_elements: bool) -> str | None:
     """What is wrong with the kind of the first constant that an initialiser has, None when nothing is."""
+    if isinstance(initial, list) and not has_elements and not (initial and isinstance(initial[0], Property)):
+        return "which no list initialises"
     while isinstance(initial, list) and initial:
         initial = initial[0]
     if isinstance(initial, Symbol) and (element[0] == "f" or TYPE_BYTES[element] < 4):

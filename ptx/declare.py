@@ -93,7 +93,7 @@ class DeclarationBuilder(OperandBuilder):
             made = declared_variable(
                 self.source, offset, name, space, attributes, type_name, dimensions, linkage, initial
             )
-            wrong = initial_problem(initial, type_name[1:])
+            wrong = initial_problem(initial, type_name[1:], bool(dimensions) or ".v" in str(attributes))
             if wrong is not None:
                 self.remark(offset, f"'{name}' is a {type_name}, {wrong}")
             if self.body is not None:

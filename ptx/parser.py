@@ -80,9 +80,15 @@ class ModuleBuilder(DeclarationBuilder):
         )  # fmt: skip
 
     def target(self, children: Children, start: int, end: int) -> None:
+        self._refuse_late(".target", start)
         self.targets += children[1]
 
+    def _refuse_late(self, directive: str, start: int) -> None:
+        if self.functions or self.variables or (directive == ".address_size" and not self.targets):
+            self.remark(start, f"expected {directive} at the head of the file, after .version and .target")
+
     def address_size(self, children: Children, start: int, end: int) -> None:
+        self._refuse_late(".address_size", start)
         if children[1] not in ("32", "64"):
             raise self.source.error(start, f"expected .address_size 32 or 64, found {children[1]}")
         self.address_bits = int(children[1])
@@ -141,7 +147,10 @@ class ModuleBuilder(DeclarationBuilder):
     def _close_function(self, closing: Position | None, start: int) -> None:
         """``closing`` is the place of the ``}``, None for a declaration without a body."""
         is_declaration = closing is None
-        made = self._body().finish(is_declaration, closing)
+        body = self._body()
+        for name in sorted(body.scopes.unknown & body.scopes.registers.keys()):
+            self.remark(start, f"register '{name}' of '{body.head.name}' is used where it is not declared")
+        made = body.finish(is_declaration, closing)
         self.body = None
         known = self.functions.get(made.name)
         differs = redeclaration_problem(known, made) if known is not None else None
@@ -163,6 +172,8 @@ class ModuleBuilder(DeclarationBuilder):
 
     def label(self, children: Children, start: int, end: int) -> None:
         name = children[0]
+        if self.scopes.is_declared_here(name):
+            raise self.source.error(start, f"'{name}' is declared in this scope and cannot be a label, too")
         if not self._body().declare_label(name):
             raise self.source.error(start, f"label '{name}' stands twice in one scope")
 

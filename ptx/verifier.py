@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptx import modifiers
-from ptx.fitting import register_fits
-from ptx.ir import Function, Instruction, Module, Operand, Position, Register, Symbol, Variable
+from ptx.fitting import constant_fits, register_fits
+from ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
 from ptx.names import Hints
 from ptx.numbers import TYPE_BYTES
 from ptx.opcodes import lookup
 from ptx.optix import INTRINSICS
 from ptx.table import TABLE
-from ptx.verifier_module import module_problems
+from ptx.verifier_module import architecture, module_problems
 from ptx.verifier_operands import OperandChecks
 
 OPTIX_PREFIX = "_optix_"
@@ -55,8 +55,7 @@ class _Verifier:
         self.module, self.function, self.hint = module, function, hint
         self.operands = OperandChecks(module, function, hint)
         self.names = self.operands.names
-        architecture = module.target[0].partition("_")[2].rstrip("af")
-        self.needs_sync = module.version >= (6, 4) and architecture.isdigit() and int(architecture) >= 70
+        self.needs_sync = module.version >= (6, 4) and architecture(module) >= 70
 
     def problems(self) -> Iterator[tuple[Position, str]]:
         for name, labels in self.function.branch_targets.items():
@@ -77,6 +76,8 @@ class _Verifier:
                 yield wrong
             yield from self._call(instruction)
             return
+        if self.module.version >= (2, 2) and any(m.startswith("const[") for m in instruction.modifiers):
+            yield f"{instruction.full_opcode} names a bank of .const, which .version 2.2 has abolished"
         if "sync" not in instruction.modifiers and instruction.opcode in ("shfl", "vote") and self.needs_sync:
             yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
@@ -127,6 +128,9 @@ class _Verifier:
             declared = self.function.registers.get(operand.name, "")
             if not formal.shape and declared and "." not in declared and not register_fits(kind, declared):
                 yield f"'{name}' takes a .{kind} as '{formal.name}', '{operand.name}' is a .{declared}"
+        elif isinstance(operand, Immediate):
+            if not formal.shape and kind[0] != "b" and not constant_fits(kind, operand):
+                yield f"'{name}' takes a .{kind} as '{formal.name}', which the constant is not"
         elif isinstance(operand, Symbol):
             actual = self.function.variables.get(operand.name) or self.names.parameters.get(operand.name)
             if actual is None or actual.space != "param" or formal.space != "param" or formal.shape == (0,):

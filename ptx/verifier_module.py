@@ -20,7 +20,9 @@ _SINCE = {
     60: (5, 0), 61: (5, 0), 62: (5, 0), 70: (6, 0), 72: (6, 1), 75: (6, 3), 80: (7, 0), 86: (7, 1), 87: (7, 4),
     89: (7, 8), 90: (7, 8), 100: (8, 6), 101: (8, 6), 103: (8, 8), 120: (8, 7), 121: (8, 8), 88: (9, 0), 110: (9, 0),
 }  # fmt: skip
+_EARLY = frozenset((10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53))
 _ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)[af]?")
+_CLUSTERED = frozenset(("explicitcluster", "reqnctapercluster", "maxclusterrank", "blocksareclusters"))
 _NO_INITIAL = frozenset(("shared", "local", "param"))
 _WITH_ABI = (3, 0)  # from this version on registers and local memory belong to functions
 
@@ -33,6 +35,10 @@ def module_problems(module: Module, known_version: bool) -> Iterator[Found]:
         yield from _variable_problems(variable)
         if variable.space == "param" or (variable.space == "local" and module.version >= _WITH_ABI):
             yield variable.position, f"'{variable.name}' is in .{variable.space}, which only functions have"
+        if variable.space == "tex" and module.version >= (1, 5):
+            yield variable.position, f"'{variable.name}' is in .tex, which .version 1.5 has replaced by .texref"
+        if variable.type == "samplerref" and "texmode_independent" not in module.target:
+            yield variable.position, f"'{variable.name}' is a .samplerref, which needs .target texmode_independent"
         if variable.name in module.functions:
             yield variable.position, f"'{variable.name}' is both a variable and a function"
     for alias, name in module.aliases.items():
@@ -42,14 +48,25 @@ def module_problems(module: Module, known_version: bool) -> Iterator[Found]:
         yield Position(1, 1), f"register '{name}' is declared outside functions"
     for function in module.functions.values():
         yield from _head_problems(function, known_version)
+        clustered = sorted(_CLUSTERED & function.directives.keys())
+        if clustered and 0 < architecture(module) < 90:
+            yield function.position, f".{clustered[0]} needs .target sm_90 or later"
         for variable in function.variables.values():
             yield from _variable_problems(variable)
+
+
+def architecture(module: Module) -> int:
+    """The number of the module's first target, 0 when it has none."""
+    matched = next(filter(None, map(_ARCHITECTURE.fullmatch, module.target)), None)
+    return int(matched[1]) if matched else 0
 
 
 def _target_problems(module: Module) -> Iterator[Found]:
     for target in module.target:
         matched = _ARCHITECTURE.fullmatch(target)
         if matched is None and target not in _OPTIONS:
+            yield Position(1, 1), f"target '{target}' is not known"
+        if matched is not None and int(matched[1]) not in _SINCE and int(matched[1]) not in _EARLY:
             yield Position(1, 1), f"target '{target}' is not known"
         since = _SINCE.get(int(matched[1])) if matched else None
         if since is not None and module.version < since:
