@@ -20,8 +20,8 @@ from tracer.fragment_plan import (
     STRIDE_INPUT,
     TRANSPOSE,
 )
+from tracer.matrix_gather import bits_of
 from tracer.matrix_types import ACC_F16, ACC_F64, F64
-from tracer.matrix_unit import bits_of
 from tracer.raw_memory import (
     load_i64,
     load_u8,

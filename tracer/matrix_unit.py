@@ -11,13 +11,14 @@ from numba import carray, cfunc, types
 
 from tracer.compiled import compiled
 from tracer.driver_calls import as_pointer
-from tracer.matrix_types import ACC_F16, ACC_F32, ACC_S32, B1, BF16, E4M3, E5M2, F16, F64, S4, S8, TF32, U8
-from tracer.number_formats import e4m3_value, e5m2_value, f16_of, f16_value, f32_of
+from tracer.matrix_gather import gather, transposed
+from tracer.matrix_types import ACC_F16, ACC_F32, ACC_S32, B1, F64
+from tracer.matrix_vectors import COLUMNS, row_product
+from tracer.number_formats import f16_of, f16_value, f32_of
 from tracer.raw_memory import (
     f32_of_bits,
     f64_bits,
     f64_of_bits,
-    fused_multiply_add,
     load_i32,
     load_i64,
     load_u32,
@@ -29,71 +30,7 @@ from tracer.unit import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 EVERYONE = (1 << 32) - 1
 B_FIRST, C_FIRST, D_FIRST = 8 * SLOT_BYTES, 16 * SLOT_BYTES, RESULT_SLOT * SLOT_BYTES
 SCRATCH = SCRATCH_SLOT * SLOT_BYTES
-A_BYTES, B_BYTES = 32 << 10, 16 << 10  # room for A and for B^T in the scratch, float64 each; C follows
-
-
-@compiled
-def element(bits: int, kind: int) -> float:
-    """An element of A or B: the low bits of ``bits`` as a number; bits of .b1 become 1 and -1, or 1 and 0."""
-    if kind == F16:
-        return f16_value(bits & 0xFFFF)
-    if kind == BF16:
-        return float(f32_of_bits((bits & 0xFFFF) << 16))
-    if kind == TF32:
-        return float(f32_of_bits(bits & 0xFFFFE000))
-    if kind == E4M3:
-        return e4m3_value(bits & 0xFF)
-    if kind == E5M2:
-        return e5m2_value(bits & 0xFF)
-    if kind == S8:
-        return float(((bits & 0xFF) ^ 0x80) - 0x80)
-    if kind == U8:
-        return float(bits & 0xFF)
-    if kind == S4:
-        return float(((bits & 0xF) ^ 8) - 8)
-    if kind == B1:
-        return float(bits & 1)
-    return float(bits & 0xF)
-
-
-@compiled
-def bits_of(kind: int) -> int:
-    """Bits of an element; f64 is told apart by its caller."""
-    if kind in (F16, BF16):
-        return 16
-    if kind == TF32:
-        return 32
-    if kind == B1:
-        return 1
-    return 4 if kind == S4 or kind == S4 + 1 else 8
-
-
-@compiled
-def gather(slots: int, values: np.ndarray, kind: int, lines_first: bool, low: float) -> None:
-    """Multiplicand registers at ``slots`` to ``values``, float64: [line, k] of A (``lines_first``), [k, line] of B.
-
-    low: what a 0 bit of .b1 stands for.
-    """
-    lines, k = values.shape if lines_first else values.shape[::-1]
-    size = 64 if kind == F64 else bits_of(kind)
-    per_register = 1 if kind == F64 else 32 // size
-    bands, chunks = lines // 8, k // (4 * per_register)
-    for block in range(bands * chunks):
-        band = block % bands if lines_first else block // chunks
-        chunk = block // bands if lines_first else block % chunks
-        source = slots + block * SLOT_BYTES
-        for lane in range(32):
-            line = 8 * band + (lane >> 2)
-            first = (4 * chunk + (lane & 3)) * per_register
-            bits = load_i64(source + 8 * lane) if kind == F64 else load_u32(source + 4 * lane)
-            for number in range(per_register):
-                value = f64_of_bits(bits) if kind == F64 else element(bits >> (number * size), kind)
-                if kind == B1 and value == 0.0:
-                    value = low
-                if lines_first:
-                    values[line, first + number] = value
-                else:
-                    values[first + number, line] = value
+A_BYTES, B_BYTES = 32 << 10, 16 << 10  # room for A in the scratch, and twice for B, float64 each; C follows
 
 
 @compiled
@@ -165,11 +102,13 @@ def move_accumulators(slots: int, values: np.ndarray, kind: int, outward: bool, 
 @compiled
 def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
     """c += a x b, each element in ascending k."""
+    k, pitch = a.shape[1], 8 * c.shape[1]
     for row in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            factor = a[row, k]
-            for column in range(c.shape[1]):
-                c[row, column] = fused_multiply_add(factor, b[k, column], c[row, column])
+        for column in range(0, c.shape[1], COLUMNS):
+            start = 8 * column
+            row_product(
+                a.ctypes.data + 8 * k * row, b.ctypes.data + start, c.ctypes.data + pitch * row + start, k, pitch
+            )
 
 
 @compiled
@@ -208,11 +147,13 @@ def product(rows: int, settings: int) -> None:
     kind_a, kind_b = settings >> 16 & 15, settings >> 20 & 15
     saturates, both = settings >> 28 & 1 != 0, settings >> 29 & 1 != 0
     a = carray(as_pointer(rows + SCRATCH), (m, k), np.float64)
-    b = carray(as_pointer(rows + SCRATCH + A_BYTES), (k, n), np.float64)
-    c = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (m, n), np.float64)
+    columns = carray(as_pointer(rows + SCRATCH + A_BYTES), (n, k), np.float64)
+    b = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (k, n), np.float64)
+    c = carray(as_pointer(rows + SCRATCH + A_BYTES + 2 * B_BYTES), (m, n), np.float64)
     low = 0.0 if both else -1.0
     gather(rows, a, kind_a, True, low)
-    gather(rows + B_FIRST, b, kind_b, False, low)
+    gather(rows + B_FIRST, columns, kind_b, False, low)
+    transposed(columns, b)
     move_accumulators(rows + C_FIRST, c, settings >> 24 & 3, False, False)
     if kind_a == B1:
         multiply_bits(a, b, c, both)

@@ -109,17 +109,6 @@ population = _bit_count("ctpop")
 """How many bits are set."""
 
 
-def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
-
-
-fused_multiply_add: Callable[..., Any] = intrinsic(_fused)
-"""a * b + c of float64, rounded once."""
-
-
 def _reinterpret(source: Any, target: Any, pointee: ir.Type) -> Callable[..., Any]:
     def cast(typing_context: Any, value: Any) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:

@@ -19,7 +19,7 @@ SLOT_BYTES = 256
 RESULT_SLOT = 24  # the first result; operands come before
 ADDRESS_SLOT = 40  # int64 per lane: what the access is recorded with
 SCRATCH_SLOT = 41
-SCRATCH_BYTES = 64 << 10
+SCRATCH_BYTES = 72 << 10
 ROWS_BYTES = SCRATCH_SLOT * SLOT_BYTES + SCRATCH_BYTES
 
 UNITS = {
