@@ -146,17 +146,11 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
 
 
 def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
-    kind, floats = INT[width], FLOAT[width]
-    a, b = to_float(e, x, width), to_float(e, y, width)
-    first = e.op(f"fcmp {'olt' if i.opcode == 'min' else 'ogt'} {floats} {a}, {b}")
-    equal = e.op(f"fcmp oeq {floats} {a}, {b}")
-    both = e.op(f"{'or' if i.opcode == 'min' else 'and'} {kind} {x}, {y}")
-    bits = e.op(f"select <32 x i1> {first}, {kind} {x}, {kind} {y}")
-    bits = e.op(f"select <32 x i1> {equal}, {kind} {both}, {kind} {bits}")
-    a_nan, b_nan = (e.op(f"fcmp uno {floats} {value}, zeroinitializer") for value in (a, b))
-    wins = (y, x) if "NaN" not in i.modifiers else (x, y)  # where a, where b is NaN
-    bits = e.op(f"select <32 x i1> {b_nan}, {kind} {wins[1]}, {kind} {bits}")
-    return e.op(f"select <32 x i1> {a_nan}, {kind} {wins[0]}, {kind} {bits}")
+    floats = FLOAT[width]
+    word = {"min": "minimum", "max": "maximum"}[i.opcode] + ("" if "NaN" in i.modifiers else "num")
+    operands = ", ".join(f"{floats} {to_float(e, bits, width)}" for bits in (x, y))
+    result = e.op(f"call {floats} @llvm.{word}.v32f{width}({operands})")
+    return e.op(f"bitcast {floats} {result} to {INT[width]}")
 
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
