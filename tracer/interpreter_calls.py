@@ -5,8 +5,8 @@ import numpy as np
 from ptx.ir import Instruction, Operand, Register, Symbol, Variable
 from tracer.driver_link import LinkedLaunch
 from tracer.driver_state import BAD_CALL, LANES, MACHINE
-from tracer.interpreter_memory import IllegalAddressError
-from tracer.interpreter_values import UNSIGNED, Activation, Lanes
+from tracer.interpreter_memory import IllegalAddressError, as_bytes, from_bytes
+from tracer.interpreter_values import Activation, Lanes
 from tracer.lower_layout import signature_of
 from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
@@ -58,7 +58,7 @@ def _bytes_of(w: Lanes, operand: Operand, size: int) -> np.ndarray:
         return w.activation.variables[operand.name].copy()
     if size == 0:
         return w.read(operand, "pred").reshape(LANES, 1).view(np.uint8)
-    return w.read(operand, f"b{8 * size}").reshape(LANES, 1).view(np.uint8).reshape(LANES, size)
+    return as_bytes(w.read(operand, f"b{8 * size}"))
 
 
 def accept_arguments(made: Activation, arguments: list[np.ndarray]) -> None:
@@ -80,7 +80,7 @@ def _returned(activation: Activation, variable: Variable) -> np.ndarray:
         return activation.variables[variable.name]
     zero = np.zeros((LANES, variable.bytes), np.uint8)
     value = activation.registers.get(variable.name)
-    return zero if value is None else value.reshape(LANES, 1).view(np.uint8).reshape(LANES, -1)
+    return zero if value is None else as_bytes(value)
 
 
 def take_results(w: Lanes, i: Instruction) -> None:
@@ -91,11 +91,10 @@ def take_results(w: Lanes, i: Instruction) -> None:
             w.activation.variables[operand.name][w.active] = value[w.active]
         else:
             assert isinstance(operand, Register)
-            width = 8 * value.shape[1]
-            w.write(operand, np.ascontiguousarray(value).view(UNSIGNED[width]).reshape(LANES))
+            w.write(operand, from_bytes(value))
 
 
 def _as_register(type_name: str, value: np.ndarray) -> np.ndarray:
     if type_name == "pred":
         return value.reshape(LANES).astype(bool)
-    return np.ascontiguousarray(value).view(UNSIGNED[8 * value.shape[1]]).reshape(LANES)
+    return from_bytes(value)

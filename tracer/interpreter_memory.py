@@ -60,15 +60,30 @@ class Memory:
         made = np.zeros(LANES, UNSIGNED[width])
         for lane in np.flatnonzero(lanes):
             at = int(places[lane])
-            made[lane] = self.arena[at : at + width // 8].view(UNSIGNED[width])[0]
+            made[lane] = int.from_bytes(self.arena[at : at + width // 8].tobytes(), "little")
         return made
 
     def store(self, places: np.ndarray, lanes: np.ndarray, values: np.ndarray) -> None:
         """Write each set lane's value, lowest lane first."""
-        size = values.itemsize
+        data = as_bytes(values)
         for lane in np.flatnonzero(lanes):
             at = int(places[lane])
-            self.arena[at : at + size] = values[lane : lane + 1].view(np.uint8)
+            self.arena[at : at + data.shape[1]] = data[lane]
+
+
+def as_bytes(values: np.ndarray) -> np.ndarray:
+    """The bits of every lane as uint8[32, bytes]; 128 bits are Python's integers."""
+    if values.dtype == object:
+        return np.array([list(int(value).to_bytes(16, "little")) for value in values], np.uint8)
+    return values.reshape(LANES, 1).view(np.uint8).reshape(LANES, -1)
+
+
+def from_bytes(data: np.ndarray) -> np.ndarray:
+    """Bits of every lane from uint8[32, bytes]."""
+    width = 8 * data.shape[1]
+    if width == 128:
+        return np.array([int.from_bytes(row.tobytes(), "little") for row in data], object)
+    return np.ascontiguousarray(data).view(UNSIGNED[width]).reshape(LANES)
 
 
 def effective_address(w: Lanes, operand: Operand | None) -> np.ndarray:
@@ -113,8 +128,7 @@ def run_ld(w: Lanes, i: Instruction, memory: Memory) -> None:
             values.append(memory.load(places + np.uint64(step), lanes, width))
         else:
             data, offset = variable
-            part = np.ascontiguousarray(data[:, offset + step : offset + step + width // 8])
-            values.append(part.view(UNSIGNED[width]).reshape(LANES))
+            values.append(from_bytes(data[:, offset + step : offset + step + width // 8]))
     for target, value in zip(targets, values, strict=True):
         w.write(target, value, name[0] == "s")
 
@@ -136,8 +150,7 @@ def run_st(w: Lanes, i: Instruction, memory: Memory) -> None:
             memory.store(places + np.uint64(step), lanes, value)
         else:
             data, offset = variable
-            raw = value.reshape(LANES, 1).view(np.uint8)
-            data[lanes, offset + step : offset + step + width // 8] = raw[lanes]
+            data[lanes, offset + step : offset + step + width // 8] = as_bytes(value)[lanes]
 
 
 def run_filter(w: Lanes, i: Instruction, memory: Memory, selected: np.ndarray) -> None:

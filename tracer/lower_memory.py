@@ -7,6 +7,7 @@ from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RE
 from tracer.lower_emit import INT, TYPES, Emitter, type_names
 from tracer.memory_forms import knows_load_store, lanes_of_vector, space_of
 
+ALIGNED_BYTES = 16  # what the address of every variable is a multiple of
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
 
 
@@ -100,12 +101,18 @@ def record(e: Emitter, address: str, lanes: str) -> None:
 ACCESS_ROOM_BYTES = (ACCESS_BYTES, 32 * ADDRESS_BYTES)
 
 
-def uniform_symbol(e: Emitter, operand: Operand | None) -> str | None:
-    """The arena address of a ``const`` or entry parameter named directly, the same in all lanes; None otherwise."""
+def uniform_symbol(e: Emitter, operand: Operand | None, size: int) -> str | None:
+    """The arena address of a ``const`` or entry parameter named directly, the same in all lanes; None otherwise, or
+    where ``size`` bytes there have to be checked."""
     if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-        name = operand.base.name
-        if name in e.layout.entry_params or (name in e.symbols and name not in e.layout.locals):
-            return e.symbol_scalar(Symbol(name, operand.base.offset + operand.offset))
+        name, offset = operand.base.name, operand.base.offset + operand.offset
+        start = e.layout.entry_params.get(name, 0)
+        variable = next((p for p in e.function.parameters if p.name == name), None)
+        variable = variable or e.function.variables.get(name) or e.module.variables.get(name)
+        known = name in e.layout.entry_params or (name in e.symbols and name not in e.layout.locals)
+        fits = variable is not None and 0 <= offset <= variable.bytes - size
+        if known and fits and (start + offset) % size == 0 and size <= ALIGNED_BYTES:
+            return e.symbol_scalar(Symbol(name, offset))
     return None
 
 
@@ -135,7 +142,7 @@ def lower_ld(e: Emitter, i: Instruction) -> None:
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
     width = TYPES[name]
-    uniform = uniform_symbol(e, i.operands[1]) if space in ("const", "param") else None
+    uniform = uniform_symbol(e, i.operands[1], width // 8 * len(targets)) if space in ("const", "param") else None
     if uniform is not None:
         return _load_uniform(e, targets, uniform, name)
     address, lanes = effective_address(e, i.operands[1], space), e.lanes()
@@ -182,7 +189,7 @@ def lower_st(e: Emitter, i: Instruction) -> None:
     name, space = _checked_type(e, i), space_of(i)
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
-        pointers = lane_variable_pointers(e, i.operands[0])
+        pointers = lane_variable_pointers(e, i.operands[0], width // 8 * len(sources))
         lanes = e.lanes()
     elif space in ("const", "param"):
         raise e.unknown()
@@ -193,7 +200,7 @@ def lower_st(e: Emitter, i: Instruction) -> None:
         pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
     for index, source in enumerate(sources):
         at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
-        scatter(e, e.read(source, name), at, lanes, width)
+        scatter(e, e.read(source, name), at, lanes, width, int(lane_variable(e, i.operands[0])))
 
 
 def lane_variable(e: Emitter, operand: Operand | None) -> bool:
@@ -205,12 +212,15 @@ def lane_variable(e: Emitter, operand: Operand | None) -> bool:
     )
 
 
-def lane_variable_pointers(e: Emitter, operand: Operand | None) -> str:
-    """Pointer to every lane's copy of a ``.param`` variable."""
+def lane_variable_pointers(e: Emitter, operand: Operand | None, accessed: int) -> str:
+    """Pointer to every lane's copy of a ``.param`` variable, of which ``accessed`` bytes are read or written."""
     assert isinstance(operand, Address)
     assert isinstance(operand.base, Symbol)
     start, size = e.layout.lane_variables[operand.base.name]
-    start += operand.base.offset + operand.offset
+    offset = operand.base.offset + operand.offset
+    if not 0 <= offset <= size - accessed:
+        raise e.unknown(f"{accessed} bytes at {offset} of {operand.base.name}, which has {size}")
+    start += offset
     offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
     return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
 
@@ -236,7 +246,7 @@ def move_home(e: Emitter, name: str) -> None:
 
 def _load_lane_variable(e: Emitter, i: Instruction, name: str) -> None:
     width = TYPES[name]
-    pointers = lane_variable_pointers(e, i.operands[1])
+    pointers = lane_variable_pointers(e, i.operands[1], width // 8 * len(elements(i.operands[0])))
     for index, target in enumerate(elements(i.operands[0])):
         at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
         e.write(target, gather(e, at, "splat (i1 true)", width, 1), width, name[0] == "s")

@@ -81,9 +81,10 @@ def lower_vote(e: Emitter, i: Instruction) -> None:
 def _form(e: Emitter, i: Instruction, kinds: tuple[str, ...], types: tuple[str, ...]) -> str:
     """The one of ``kinds`` among the modifiers, which are otherwise .sync and a type."""
     words = [m for m in i.modifiers if m != "sync"]
-    if len(words) != 2 or words[0] not in kinds or words[1] not in types:
+    found = [m for m in words if m in kinds]
+    if len(words) != 2 or len(found) != 1 or not any(m in types for m in words):
         raise e.unknown()
-    return words[0]
+    return found[0]
 
 
 def lower_activemask(e: Emitter, i: Instruction) -> None:

@@ -45,15 +45,16 @@ def lanes_of_vector(instruction: Instruction) -> int:
 
 
 def knows_load_store(instruction: Instruction) -> bool:
-    """Whether every modifier of an ld, ldu or st but the type is understood, and the type stands last."""
-    return LOAD_STORE.issuperset(instruction.modifiers[:-1])
+    """Whether every modifier of an ld, ldu or st but its one type is understood; ptxas takes them in any order."""
+    return sum(word not in LOAD_STORE for word in instruction.modifiers) == 1
 
 
 def atomic_operation(instruction: Instruction) -> str | None:
     """The operation of an atom or red; None for a form that PTX does not have or the executor does not know."""
-    *words, type_name = instruction.modifiers or ("",)
+    words = instruction.modifiers
     found = [word for word in words if word in ATOMICS]
-    if len(found) != 1 or not ATOMIC.issuperset(word for word in words if word != found[0]):
+    types = [word for word in words if word not in ATOMIC and word not in ATOMICS]
+    if len(found) != 1 or len(types) != 1:
         return None
     table = VECTOR_TYPES if lanes_of_vector(instruction) > 1 else ATOMIC_TYPES
-    return found[0] if type_name in table.get(found[0], ()) else None
+    return found[0] if types[0] in table.get(found[0], ()) else None
