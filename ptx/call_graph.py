@@ -39,7 +39,8 @@ def call_sites(program: Program) -> list[CallSite]:
                 continue
             if isinstance(call.target, Symbol) and call.target.name not in function.registers:
                 number = numbers.get((id(program.modules[caller]), call.target.name))
-                callees: tuple[int, ...] = () if number is None else (number,)
+                is_entry = number is not None and program.functions[number].is_entry
+                callees: tuple[int, ...] = () if number is None or is_entry else (number,)
             else:
                 callees = tuple(k for k, f in enumerate(program.functions) if _fits(f, call))
             sites.append(CallSite(caller, index, call, callees))

@@ -21,6 +21,7 @@ class PointsTo:
     targets    per function and value; None for a value that nothing defines.
     variables  of the ``.param`` variables that pass values between functions; ``exposed``: those that are reached by
                address as well.
+    types      of all instructions; ``stores`` and ``returns``: where these stand, (function, index).
     """
 
     program: Program
@@ -30,6 +31,9 @@ class PointsTo:
     targets: list[Values]
     variables: dict[Place, "Target | None"] = field(default_factory=dict)
     exposed: dict[Place, str] = field(default_factory=dict)
+    types: list[list[str]] = field(default_factory=list)
+    stores: list[tuple[int, int]] = field(default_factory=list)
+    returns: list[tuple[int, int]] = field(default_factory=list)
 
     def uses(self, number: int, index: int) -> list[tuple[Use, Location]]:
         """The memory accesses of instruction ``index`` of function ``number``, and where they can go."""
@@ -49,6 +53,12 @@ def points_to(program: Program, arguments: Arguments) -> PointsTo:
     scopes = [Scope(_variables(m, f), arguments, m.address_size // 8) for m, f in pairs]
     made = PointsTo(program, ssa, call_sites(program), scopes, [[None] * len(each.definition) for each in ssa])
     made.exposed = _exposed(made)
+    made.types = [[describe(i, function).type for i in function.body] for function in program.functions]
+    made.stores, made.returns = (
+        [(number, index) for number, f in enumerate(program.functions) for index, i in enumerate(f.body)
+         if i.opcode == opcode]
+        for opcode in ("st", "ret")
+    )  # fmt: skip
     _enter(made)
     while _step(made):
         pass
@@ -119,7 +129,7 @@ def _defined(made: PointsTo, number: int, index: int, register: str) -> "Target 
         assert place is not None
         found = made.variables.get(place)
     else:
-        found = made.scopes[number].result(i, describe(i, function).type, values)
+        found = made.scopes[number].result(i, made.types[number][index], values)
     if i.guard is not None:
         found = merged(found, values.get(register))
     return found
@@ -148,17 +158,17 @@ def _private_variable(made: PointsTo, number: int, operand: Operand | None) -> P
 def _pass_values(made: PointsTo) -> bool:
     """Into ``.param`` variables: what is stored there, passed to a function, or returned by one."""
     changed = False
-    for number, function in enumerate(made.program.functions):
-        for index, i in enumerate(function.body):
-            place = _private_variable(made, number, i.operands[0] if i.operands else None)
-            if place is not None and i.opcode == "st":
-                stored = made.scopes[number].value(i.operands[1], made.read_by(number, index))
-                changed |= _join(made, place, stored)
-            elif i.opcode == "st" and made.exposed:
-                changed |= _store_by_address(made, number, index)
-            if i.opcode == "ret":
-                for name, value in made.ssa[number].reads[index].items():
-                    changed |= _join(made, (number, name), made.targets[number][value])
+    for number, index in made.stores:
+        i = made.program.functions[number].body[index]
+        place = _private_variable(made, number, i.operands[0])
+        if place is not None:
+            stored = made.scopes[number].value(i.operands[1], made.read_by(number, index))
+            changed |= _join(made, place, stored)
+        elif made.exposed:
+            changed |= _store_by_address(made, number, index)
+    for number, index in made.returns:
+        for name, value in made.ssa[number].reads[index].items():
+            changed |= _join(made, (number, name), made.targets[number][value])
     for site in made.sites:
         for operand, place in passed(made.program, site):
             changed |= _join(made, place, _operand_target(made, site, operand))

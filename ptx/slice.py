@@ -42,7 +42,15 @@ class Slice:
     @cached_property
     def graph_sizes(self) -> list[int]:
         """Per jump how many instructions its filtered dependency graph has."""
-        return [len(self.filtered_graph(jump)) for jump in self.jumps]
+        from scipy.sparse import csr_array  # half a second to import, for those who ask
+        from scipy.sparse.csgraph import breadth_first_order
+
+        lengths = [len(needed) for needed in self.graph.needs]
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        edges = np.array([each for needed in self.graph.needs for each in needed], np.int32)
+        matrix = csr_array((np.ones(len(edges), np.int8), edges, ends), shape=(len(lengths), len(lengths)))
+        found = (breadth_first_order(matrix, jump, return_predecessors=False) for jump in self.jumps)
+        return [int(np.count_nonzero(nodes < self.graph.instructions)) for nodes in found]
 
     def filtered_graph(self, jump: int) -> list[int]:
         """The filtered dependency graph of an instruction: it and all it depends on, in order."""

@@ -247,6 +247,15 @@ def test_a_filtered_graph_holds_what_its_jump_needs() -> None:
     (jump,) = cut.jumps
     texts = [program.functions[0].body[k].text for k in cut.filtered_graph(jump)]
     assert texts == ["mov.u32 %r0, %tid.x;", "setp.lt.u32 %p7, %r0, 50;", "@%p7 bra LOW;"]
+    assert cut.graph_sizes == [3]
+
+
+def test_sizes_of_filtered_graphs() -> None:
+    text = entry(CALL + LOOP.format(count="%r3"), FUNCTION)
+    program = launch_program(launch_of(text))
+    cut = SliceCache().find(launch_of(text), program, frozenset())[0]
+    assert len(cut.jumps) == 2
+    assert cut.graph_sizes == [len(cut.filtered_graph(jump)) for jump in cut.jumps]
 
 
 @pytest.mark.parametrize("method", ["slice", "full"])
