@@ -85,9 +85,10 @@ def failure(
         BAD_HANDLE: f"uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
         OUTSIDE_SURFACE: f"accesses a place outside its surface: {address} along x",
         BAD_BARRIER: f"names barrier {int(machine[MACHINE['suspend_barrier']])}, barriers are numbered 0 to 15",
-        LONG_STRETCH: f": {_traversal_error(address) if code == LONG_STRETCH else ''}",
+        LONG_STRETCH: _traversal_error(address) if code == LONG_STRETCH else "",
     }[code]
     who = "" if code in (STACK_OVERFLOW, TRACE_DEPTH, BAD_SIGNATURE, BAD_BARRIER, ENDLESS) else f"lane {lane} "
+    who = f"lane {lane}: " if code == LONG_STRETCH else who
     place = f"CTA {int(steps[NEXT_CTA])}, warp {int(steps[NEXT_WARP])}"
     return UserError(f"{place_of(linked, shape, machine)}: {who}{what} ({place})")
 
