@@ -14,7 +14,7 @@ from ptx.sass_widths import address_words, opcodes, operand_words
 
 NO_DESTINATION = opcodes("""
     ST STG STL STS STSM STAS STT STTM RED REDG REDAS UREDGR USTGR SUST SURED LDGSTS
-    BRA BRX BRXU JMP JMX JMXU CALL RET EXIT KILL BREAK BSYNC WARPSYNC YIELD NANOSLEEP BAR BPT NOP RTT RPCMOV
+    BRA BRX BRXU JMP JMX JMXU CALL RET EXIT KILL BREAK BSYNC WARPSYNC YIELD NANOSLEEP BAR BPT NOP RTT
     MEMBAR ERRBAR CGAERRBAR FENCE DEPBAR CCTL CCTLL CCTLT LDGDEPBAR PMTRIG PREEXIT ACQBULK ENDCOLLECTIVE ARRIVES
     SETCTAID SETLMEMBASE USETMAXREG WARPGROUP WARPGROUPSET UCGABAR_ARV UCGABAR_WAIT UBLKCP UBLKPF UBLKRED UTMACCTL
     UTMACMDFLUSH UTMALDG UTMALST UTMAPF UTMAREDG UTMASTG UTCHMMA UTCIMMA UTCQMMA UTCOMMA UTCBAR UTCCP UTCSHIFT UMEMSETS
@@ -55,8 +55,10 @@ def destination_count(instruction: Instruction) -> int:
     if opcode in ONE_DESTINATION:
         return 1
     first = 0
-    if len(operands) > 1 and _is_predicate(operands[0]) and _is_register(operands[1]):
-        first = 1
+    while first < min(len(operands), 2) and _is_predicate(operands[first]):
+        first += 1
+    if first == len(operands) or not _is_register(operands[first]):
+        first = 0
     elif opcode in TWO_REGISTERS and len(operands) > 2 and _is_register(operands[1]):
         return 2
     last = first + 1

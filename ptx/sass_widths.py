@@ -16,7 +16,9 @@ def opcodes(text: str) -> frozenset[str]:
 
 
 DOUBLE = opcodes("DADD DFMA DMUL DMNMX DSETP")
-_PAIR_MODIFIER = opcodes("IADD MOV UMOV UIADD3 UIADD SEL USEL LEA ULEA UIMAD IMAD SHF USHF ISETP UISETP")
+_PAIR_MODIFIER = opcodes("IADD MOV UMOV UIADD3 UIADD SEL USEL LEA ULEA UIMAD IMAD SHF USHF")
+_COMPARISONS = opcodes("ISETP UISETP IMNMX UIMNMX")
+_WIDE_INTEGERS = frozenset(("64", "S64", "U64"))
 _PACKED = opcodes("FADD2 FMUL2 FFMA2")
 _CODE_ADDRESS = opcodes("BRX BRXU JMX JMXU RET CALL")
 _SURFACES = opcodes("SULD SUST SUATOM SURED")
@@ -73,6 +75,8 @@ def operand_words(instruction: Instruction, number: int, destinations: int) -> i
         return 2
     if opcode in _PAIR_MODIFIER and "64" in modifiers:
         return 2
+    if opcode in _COMPARISONS and not _WIDE_INTEGERS.isdisjoint(modifiers):
+        return 2  # Blackwell
     return 1
 
 
@@ -114,6 +118,11 @@ def _match(instruction: Instruction, number: int, destinations: int) -> int:
 def _barrier_object(instruction: Instruction, number: int, destinations: int) -> int:
     """``SYNCS.EXCH.64`` and ``SYNCS.ARRIVE.TRANS64``: values of mbarrier objects are 64-bit."""
     return 2 if number < destinations or "64" in instruction.modifiers else 1
+
+
+def _transpose(instruction: Instruction, number: int, destinations: int) -> int:
+    """``MOVM.U4TO8`` widens the elements to two registers."""
+    return 2 if number < destinations and any("TO" in modifier for modifier in instruction.modifiers) else 1
 
 
 def _pair(instruction: Instruction, number: int, destinations: int) -> int:
@@ -180,5 +189,5 @@ _RULES = {
     **dict.fromkeys(opcodes("F2F F2I I2F FRND UF2F UF2I UI2F UFRND"), _convert),
     **dict.fromkeys(opcodes("HMMA IMMA BMMA DMMA QMMA OMMA HGMMA IGMMA BGMMA QGMMA"), _matrix),
     **dict.fromkeys(opcodes("TEX TLD TLD4 TXD"), _texture),
-    "SYNCS": _barrier_object, "CS2R": _clock, "MATCH": _match, "LEPC": _pair, "GETLMEMBASE": _pair,
+    "SYNCS": _barrier_object, "CS2R": _clock, "CS2UR": _clock, "CS2UR": _clock, "MOVM": _transpose, "MATCH": _match, "LEPC": _pair, "GETLMEMBASE": _pair,
 }  # fmt: skip
