@@ -13,7 +13,7 @@ from tracer.profile_report import branch_efficiency, write_profile
 PAPER = Path(__file__).with_name("hypa_table_2.csv")
 COMPARED = ("executed", "instructions", "static", "ratio", "warp instructions", "FLOPs", "eta warp", "eta CTA", "s")
 FIGURES = (
-    f"{'threads':>11}{'instructions':>16}{'executed':>9}{'FLOPs':>16}{'branches':>12}{'divergent':>10}"
+    f"{'threads':>15}{'instructions':>17}{'executed':>10}{'FLOPs':>17}{'branches':>14}{'divergent':>11}"
     f"{'eta warp':>10}{'eta CTA':>10}{'ms':>8}"
 )
 
@@ -91,8 +91,8 @@ def _figures(profiles: list[Profile]) -> str:
     dynamic, executed = (_total(profiles, f"{kind}_instructions") for kind in ("dynamic", "executed"))
     warp, cta = _efficiencies(profiles)
     return (
-        f"{_total(profiles, 'threads'):>11,}{dynamic:>16,}{executed / dynamic:>9.2%}{_operations(profiles):>16,}"
-        f"{_total(profiles, 'conditional_branches'):>12,}{_total(profiles, 'divergent_branches'):>10,}"
+        f"{_total(profiles, 'threads'):>15,}{dynamic:>17,}{executed / dynamic:>10.2%}{_operations(profiles):>17,}"
+        f"{_total(profiles, 'conditional_branches'):>14,}{_total(profiles, 'divergent_branches'):>11,}"
         f"{warp:>10}{cta:>10}"
     )
 
