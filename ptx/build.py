@@ -43,6 +43,14 @@ class Element:
     symbol: Symbol
 
 
+@dataclass(frozen=True)
+class Sum:
+    """``%r1+4`` where an operand stands: the register's value plus a constant."""
+
+    register: Register
+    offset: int
+
+
 class ListBuilder:
     """Positions and lists, which every language has."""
 
@@ -95,7 +103,7 @@ class OperandBuilder(ListBuilder):
         super().__init__(source)
         self.scopes = Scopes()
         self.remarks: list[tuple[Position, str]] = []
-        self.has_elements = False  # whether an Element was read since the last instruction
+        self.has_markers = False  # whether an Element or a Sum was read since the last instruction
         self._numbers: dict[str, Immediate] = {}
 
     def remark(self, offset: int, message: str) -> None:
@@ -185,10 +193,13 @@ class OperandBuilder(ListBuilder):
             raise self.source.error(offset, f"expected a register, found '{name}', which is not declared as one")
         return made
 
-    def symbol_sum(self, children: Children, start: int, end: int) -> Symbol:
-        return self._symbol(children[0], self.offset(children, start), start)
-
-    symbol_difference = symbol_sum
+    def sum(self, children: Children, start: int, end: int) -> "Symbol | Sum":
+        offset = self.offset(children, start)
+        made = self.scopes.lookup(children[0])
+        if isinstance(made, Symbol):
+            return Symbol(made.name, offset)
+        self.has_markers = True
+        return Sum(made, offset)
 
     def _symbol(self, name: str, offset: int, start: int) -> Symbol:
         made = self.scopes.lookup(name)
@@ -214,7 +225,7 @@ class OperandBuilder(ListBuilder):
         for place in reversed(range(len(variable.shape) or 1)):
             offset += (indices[place] if place < len(indices) else 0) * stride
             stride *= variable.shape[place] if variable.shape else 1
-        self.has_elements = True
+        self.has_markers = True
         return Element(Symbol(made.name, wrap(offset, False)))
 
     def variable_of(self, name: str) -> Variable | None:

@@ -125,14 +125,10 @@ class DeclarationBuilder(OperandBuilder):
                 self.module_registers.append((name, count, type_name))
             else:
                 self._refuse_twice(name, offset, count)
-                self.declare_registers(self.body, name, count, type_name)
-
-    def declare_registers(self, body: Body, name: str, count: int | None, type_name: str) -> None:
-        """A register, or a range of them, in the innermost scope of a function."""
-        if count is None:
-            body.scopes.declare_register(name, type_name)
-        else:
-            body.scopes.declare_range(name, count, type_name)
+                if count is None:
+                    self.scopes.declare_register(name, type_name)
+                else:
+                    self.scopes.declare_range(name, count, type_name)
 
     def _refuse_twice(self, name: str, offset: int, count: int | None = None) -> None:
         if self.scopes.is_declared_here(name, count):

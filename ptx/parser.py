@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ptx.body import Body, Head
-from ptx.build import Arguments, Children, Element
+from ptx.build import Arguments, Children, Element, Sum
 from ptx.declarations import attributes_of
 from ptx.declare import DeclarationBuilder
 from ptx.ir import (
@@ -136,7 +136,7 @@ class ModuleBuilder(DeclarationBuilder):
         self.body = Body(head)
         self.scopes = self.body.scopes
         for register, count, type_name in self.module_registers:
-            self.declare_registers(self.body, register, count, type_name)
+            self.scopes.declare_outside(register, count, type_name)
 
     def function(self, children: Children, start: int, end: int) -> None:
         self._close_function(self.place(end - 1), start)
@@ -222,23 +222,41 @@ class ModuleBuilder(DeclarationBuilder):
             for index, operand in enumerate(operands):
                 if type(operand) is Arguments:
                     operands[index] = self.unwrapped(operand, start)
-            if self.has_elements:
-                operands = self._elements(opcode, modifiers, operands)
+            if self.has_markers:
+                operands = self._without_markers(opcode, modifiers, operands, start)
             if modifiers and modifiers[-1] == "f32":
                 operands = [as_f32(o) if type(o) is Immediate else o for o in operands]
         place = self.source.position(start)
         self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call))
 
-    def _elements(self, opcode: str, modifiers: tuple[str, ...], operands: Children) -> Children:
-        """``table[3]`` where an address belongs is ``[table+12]``, elsewhere the address ``table+12``."""
-        self.has_elements = False
+    def _without_markers(
+        self, opcode: str, modifiers: tuple[str, ...], operands: Children, start: int
+    ) -> Children:  # fmt: skip
+        """``table[3]`` where an address belongs is ``[table+12]``, elsewhere ``table+12``; sums are added."""
+        self.has_markers = False
         row = lookup(opcode, modifiers)
         for index, operand in enumerate(operands):
             if type(operand) is Element:
                 symbol = operand.symbol
                 is_place = row is not None and index < len(row.roles) and row.roles[index].lstrip("?") == "a"
                 operands[index] = Address(Symbol(symbol.name), symbol.offset) if is_place else symbol
+            elif type(operand) is Sum:
+                operands[index] = self._added(operand, start)
         return operands
+
+    def _added(self, operand: Sum, start: int) -> Register:
+        """An instruction before this one adds the constant to the register, as ptxas does."""
+        name, scopes = operand.register.name, self.scopes
+        declared = scopes.registers.get(name, "")
+        if declared[:1] not in ("b", "u", "s") or declared[1:] not in ("16", "32", "64"):
+            raise self.source.error(start, f"expected an integer register before '+', found '{name}'")
+        made = Register(scopes.unique(name))
+        scopes.registers[made.name] = declared
+        type_name = f"u{declared[1:]}"
+        text = f"add.{type_name} {made.name}, {name}, {operand.offset};"
+        added = (made, operand.register, Immediate(operand.offset))
+        self._body().add(Instruction("add", (type_name,), added, None, self.place(start), text))
+        return made
 
     def _call(self, operands: Children, start: int) -> Call:
         """``(results), target, (arguments), prototype``, of which only the target must be there."""

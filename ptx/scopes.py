@@ -20,6 +20,7 @@ SPECIAL = frozenset((
 ))  # fmt: skip
 MOST_DIGITS = 10  # of the number of a register in a range
 MOST_SCOPES = 4096  # inside each other
+OUTSIDE = -1  # the depth of what is declared outside functions
 
 Meaning = Register | Symbol
 
@@ -122,6 +123,15 @@ class Scopes:
         self._ranges.setdefault(prefix, []).append(Range(count, type_name, self.depth))
         scope.prefixes.append(prefix)
 
+    def declare_outside(self, name: str, count: int | None, type_name: str) -> None:
+        """A register, or a range of them, that the function itself may hide."""
+        if count is not None:
+            self._ranges.setdefault(name, []).append(Range(count, type_name, OUTSIDE))
+            return
+        unique = self.unique(name)
+        self.registers[unique] = type_name
+        self._plain.setdefault(name, []).append((OUTSIDE, Register(unique)))
+
     def lookup(self, name: str) -> Meaning:
         """What a name in an operand means: a register, or else the address of a variable, function or label."""
         found = self.meaning.get(name) or self._declared(name)
@@ -142,13 +152,13 @@ class Scopes:
     def _declared(self, name: str) -> Meaning | None:
         """The innermost declaration of a name."""
         plain = self._plain.get(name)
-        depth, meaning = plain[-1] if plain else (-1, None)
+        depth, meaning = plain[-1] if plain else (OUTSIDE - 1, None)
         in_range, register = self._in_ranges(name)
         return register if in_range > depth else meaning
 
     def _in_ranges(self, name: str) -> tuple[int, Register | None]:
         """The register of the innermost range, made on first use; outer ones first: they keep the name."""
-        depth, found = -1, None
+        depth, found = OUTSIDE - 1, None
         for prefix, number in _numbered(name):
             for declared in self._ranges.get(prefix, ()):
                 if number >= declared.count:

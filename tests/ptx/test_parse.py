@@ -9,6 +9,7 @@ import pytest
 from formats.errors import UserError
 from ptx.ir import Address, Immediate, Not, Pair, Register, Symbol, Texture, Vector
 from ptx.parser import parse, parse_file
+from ptx.printer import print_module
 from ptx.verifier import verify
 
 R = Register
@@ -48,6 +49,44 @@ def test_operands(kernel, text, operands) -> None:
     assert instruction.operands == operands
     assert instruction.full_opcode == text.split()[0]
     assert (instruction.position.line, instruction.position.column) == (12, 1)
+
+
+def test_a_register_plus_a_constant_is_added_before(kernel) -> None:
+    body = kernel("L: @%p1 add.u32 %r1, %r2+1, %rs1+-2; ret;").body
+    assert [i.full_opcode for i in body] == ["add.u32", "add.u16", "add.u32", "ret"]
+    first, second = body[0].operands[0], body[1].operands[0]
+    assert body[0].operands == (first, R("%r2"), Immediate(1))
+    assert body[2].operands == (R("%r1"), first, second)
+    assert body[0].guard is None
+    assert kernel("L: add.u32 %r1, %r2+1, 3; ret;").labels == {"L": 0}
+
+
+def test_old_modules() -> None:
+    """Registers outside functions, which a function may hide; declarations without a semicolon; debug lines."""
+    module = parse(
+        """.version 1.3
+.target sm_10, map_f64_to_f32
+.reg .u32 %ra<17>;
+.reg .f32 shared_one;
+.visible .func (.param .s32 r) f (.param .s32 a)
+.visible .func g ()
+.file 1 "<command-line>"
+.visible .func (.param .s32 r) f (.param .s32 a) { .reg .u32 %ra<3>; mov.u32 %ra1, 5; st.param.s32 [r], %ra1; ret; }
+.entry k { .param .u64 k_ptr; .loc 1 13 0
+$L: mov.u32 %ra2, 1; mov.f32 shared_one, 0f3F800000; exit; }
+@@DWARF .section .debug_info, "",@progbits
+""",
+        "old.ptx",
+    )
+    assert verify(module) == []
+    assert module.registers == {"%ra<17>": "u32", "shared_one": "f32"}
+    assert module.functions["g"].is_declaration
+    assert not module.functions["f"].is_declaration
+    assert module.functions["f"].registers["%ra1#2"] == "u32"
+    assert module.functions["k"].annotations[0].text == ".loc 1 13 0"
+    printed = print_module(module)
+    assert print_module(parse(printed, "printed")) == printed
+    assert [a.text[:9] for a in module.annotations] == ['.file 1 "', "@@DWARF ."]
 
 
 def test_text_is_one_line_without_comments(kernel) -> None:
@@ -151,7 +190,7 @@ def test_compiled_programs_are_whole(program) -> None:
 
 
 ERRORS = [
-    ("add.s32 %r1 %r2, 3;", 12, 13, "expected ',', ';' or '|', found", "%r2"),
+    ("add.s32 %r1 %r2, 3;", 12, 13, "expected '+', ',', ';' or '|', found", "%r2"),
     ("add.s32 %r1, , %r2;", 12, 14, "an operand", ","),
     ("add.s32 %r1, %r2, 3", 13, 1, "';'", "}"),
     ("ld.global.u32 %r1, [%rd1;", 12, 25, "']'", ";"),
