@@ -87,3 +87,57 @@ def test_what_copies_do_not_do(body: str, message: str) -> None:
     for backend in ("machine", "interpreter"):
         with pytest.raises(UserError, match=message):
             execute(kernel(body), [GIVEN, np.zeros((32, 16), np.uint8)], backend)
+
+
+BULK = """.visible .entry k(.param .u64 input, .param .u64 result) {
+    .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .u32 %t, %at, %s, %b; .reg .pred %p, %q;
+    .shared .align 16 .b8 m[512]; .shared .align 8 .b64 bar;
+    mov.u32 %t, %tid.x; ld.param.u64 %rd1, [input]; ld.param.u64 %rd2, [result];
+    mov.u32 %s, m; mov.u32 %b, bar; setp.eq.u32 %p, %t, 0;
+    @%p mbarrier.init.shared.b64 [%b], 1; bar.sync 0;
+    @%p mbarrier.arrive.expect_tx.shared.b64 %rd5, [%b], 512;
+    @%p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%rd1], 256, [%b];
+    add.s64 %rd1, %rd1, 256; add.u32 %at, %s, 256;
+    @%p cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%at], [%rd1], 256, [%b];
+wait:
+    mbarrier.try_wait.parity.shared.b64 %q, [%b], 0;
+    @!%q bra wait;
+    shl.b32 %at, %t, 4; add.u32 %at, %at, %s; ld.shared.u32 %r1, [%at]; add.u32 %r1, %r1, 1; st.shared.u32 [%at], %r1;
+    bar.sync 0;
+    @%p cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%s], 512;
+    @%p cp.async.bulk.commit_group; @%p cp.async.bulk.wait_group.read 0;
+    ret; }"""
+
+
+def test_bulk_copies_count_down_an_mbarrier() -> None:
+    """A warp waits for 512 bytes, changes them, and one thread writes them back."""
+    given = np.arange(128, dtype=np.uint32)
+    out = both(BULK, [given, np.zeros(128, np.uint32)], block=(32, 1, 1))
+    wanted = given.copy()
+    wanted[::4] += 1
+    assert np.array_equal(out.buffers[1], wanted)
+
+
+def test_a_copy_arrives_at_an_mbarrier() -> None:
+    """The phase ends with the arrival of every thread's copies."""
+    body = """mov.u32 %n, bar; setp.eq.u32 %p, %t, 0; @%p mbarrier.init.shared.b64 [%n], 32; bar.sync 0;
+    cp.async.ca.shared.global [%at], [%rd1], 16; cp.async.mbarrier.arrive.shared.b64 [%n];
+    cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%n];
+wait: mbarrier.test_wait.parity.shared.b64 %p, [%n], 0; @!%p bra wait;"""
+    text = kernel(body).replace(".shared .align 16", ".shared .align 8 .b64 bar; .shared .align 16", 1)
+    out = both(text, [GIVEN, np.zeros((32, 16), np.uint8)])
+    assert np.array_equal(out.buffers[1], expected(16, 16))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[%s], [%rd1], 256, [%b]", "[%s], [%rd1], 250, [%b]", "not allocated or not aligned"),
+        (".global.mbarrier::complete", ".global.multicast::cluster.mbarrier::complete", "does not know cp"),
+        ("cp.async.bulk.global.shared::cta.bulk_group", "cp.async.bulk.global.global.bulk_group", "does not know cp"),
+    ],
+)
+def test_what_bulk_copies_do_not_do(old: str, new: str, message: str) -> None:
+    for backend in ("machine", "interpreter"):
+        with pytest.raises(UserError, match=message):
+            execute(BULK.replace(old, new, 1), [np.zeros(128, np.uint32), np.zeros(128, np.uint32)], backend)
