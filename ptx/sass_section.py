@@ -2,6 +2,7 @@
 
 import bisect
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ptx.ir import Function, Immediate, Instruction, Symbol
 from ptx.syntax import Source
@@ -73,9 +74,9 @@ def finish_section(section: Section, source: Source) -> list[Function]:
 
 
 def _function(section: Section, name: str, body: list[Instruction], labels: dict[str, int]) -> Function:
-    """An entry is what the listing calls one; without such directives, the section's own function unless it returns."""
-    returns = any(instruction.opcode == "RET" for instruction in body)
-    is_entry = name in section.entries or (not section.entries and name == section.name and not returns)
+    """An entry is what the listing calls one; without such directives, the section's own function where lanes exit."""
+    exits = any(instruction.opcode == "EXIT" for instruction in body)
+    is_entry = name in section.entries or (not section.entries and name == section.name and exits)
     targets = {f"{i.address:04x}": section.notes[i.address] for i in body if i.address in section.notes}
     return Function(
         name, is_entry, section.linkage.get(name, ""), (), (), {}, {}, tuple(body), labels, body[0].position,
@@ -86,7 +87,7 @@ def _function(section: Section, name: str, body: list[Instruction], labels: dict
 def _name_targets(section: Section) -> dict[int, str]:
     """Replace addresses in branches and calls by names; returns the functions found: index of their first and name."""
     index_of = {instruction.address: index for index, instruction in enumerate(section.instructions)}
-    calls: dict[int, str] = {}
+    calls = _called_functions(section, index_of)
     for number, instruction in enumerate(section.instructions):
         if instruction.opcode not in TARGETED or not instruction.operands:
             continue
@@ -94,16 +95,34 @@ def _name_targets(section: Section) -> dict[int, str]:
         if not isinstance(last, Immediate) or last.bits not in index_of or "ABS" in instruction.modifiers:
             continue
         target = index_of[last.bits]
-        if instruction.opcode == "CALL" and target:
-            name = calls.setdefault(target, f"${section.name}${last.bits:#06x}")
-        elif instruction.opcode == "CALL":
-            name = section.name
+        if instruction.opcode == "CALL" and target in calls:
+            name = calls[target]
         else:
             name = f".L_{last.bits:04x}"
             section.labels.setdefault(name, target)
         named = (*instruction.operands[:-1], Symbol(name))
         section.instructions[number] = replace(instruction, operands=named)
     return calls
+
+
+def _called_functions(section: Section, index_of: dict[int | None, int]) -> dict[int, str]:
+    """Where functions begin that only addresses name: at the targets of calls behind which something returns.
+
+    Compilers also call places inside a function to go there with all lanes; those are labels.
+    """
+    targets = {0: section.name}
+    for instruction in section.instructions:
+        last = instruction.operands[-1] if instruction.operands else None
+        if instruction.opcode != "CALL" or "REL" not in instruction.modifiers or not isinstance(last, Immediate):
+            continue
+        if last.bits in index_of:
+            targets.setdefault(index_of[last.bits], f"${section.name}${last.bits:#06x}")
+    order = [*sorted(targets), len(section.instructions)]
+    made = {}
+    for first, stop in pairwise(order):
+        if first == 0 or any(instruction.opcode == "RET" for instruction in section.instructions[first:stop]):
+            made[first] = targets[first]
+    return made
 
 
 def _drop_padding(section: Section) -> None:

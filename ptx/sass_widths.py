@@ -189,5 +189,6 @@ _RULES = {
     **dict.fromkeys(opcodes("F2F F2I I2F FRND UF2F UF2I UI2F UFRND"), _convert),
     **dict.fromkeys(opcodes("HMMA IMMA BMMA DMMA QMMA OMMA HGMMA IGMMA BGMMA QGMMA"), _matrix),
     **dict.fromkeys(opcodes("TEX TLD TLD4 TXD"), _texture),
-    "SYNCS": _barrier_object, "CS2R": _clock, "CS2UR": _clock, "CS2UR": _clock, "MOVM": _transpose, "MATCH": _match, "LEPC": _pair, "GETLMEMBASE": _pair,
+    "SYNCS": _barrier_object, "CS2R": _clock, "CS2UR": _clock, "MOVM": _transpose, "MATCH": _match, "LEPC": _pair,
+    "GETLMEMBASE": _pair,
 }  # fmt: skip
