@@ -60,9 +60,10 @@ def _rows(i: Instruction, action: int) -> tuple[int, int]:
 
 
 def plan_wmma(i: Instruction, place: Place) -> UnitCall:
-    """``wmma.load.{a,b,c}`` and ``wmma.store.d``; ``.sync.aligned.LAYOUT.SHAPE{.SPACE}.TYPE``, stride in elements."""
+    """``wmma.load.{a,b,c}`` and ``wmma.store.d``; ``.sync{.aligned}.LAYOUT.SHAPE{.SPACE}.TYPE``, stride in elements."""
     is_load = i.modifiers[:1] == ("load",)
-    words = Modifiers(i, ("load" if is_load else "store", "sync", "aligned"))
+    words = Modifiers(i, ("load" if is_load else "store", "sync"))
+    words.flag("aligned")  # PTX 6.0 leaves it out
     what = words.one(("a", "b", "c") if is_load else ("d",))
     shape, name = matrix_shape(words)
     column_major = words.one(("row", "col")) == "col"

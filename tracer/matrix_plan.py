@@ -63,8 +63,9 @@ def plan_mma(i: Instruction, place: Place) -> UnitCall:
 
 
 def plan_wmma(i: Instruction, place: Place) -> UnitCall:
-    """``wmma.mma{.xor.popc}.sync.aligned.LAYOUT.LAYOUT.SHAPE.D{.A.B}.C{.satfinite}``."""
-    words = Modifiers(i, ("mma", "sync", "aligned"))
+    """``wmma.mma{.xor.popc}.sync{.aligned}.LAYOUT.LAYOUT.SHAPE.D{.A.B}.C{.satfinite}``."""
+    words = Modifiers(i, ("mma", "sync"))
+    words.flag("aligned")  # PTX 6.0 leaves it out
     shape, name = matrix_shape(words)
     kinds = words.take(TYPE_WORDS, None)
     if len(kinds) == 2:

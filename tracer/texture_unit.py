@@ -128,7 +128,8 @@ def blend(machine: int, record: int, sampler: int, footprint: np.ndarray, number
     """A channel of the footprint: the sum of its texels by weight, x first."""
     total = 0.0
     scale = WEIGHT_ONE * WEIGHT_ONE * WEIGHT_ONE
-    for tap in range(8):
+    taps = 8 if footprint[8] else 4 if footprint[5] else 2
+    for tap in range(taps):
         weight = 1
         for axis in range(3):
             second = footprint[3 * axis + 2]
@@ -155,9 +156,12 @@ def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, 
     """Results and recorded address of a lane."""
     footprint = carray(as_pointer(rows + SCRATCH), FOOTPRINT, np.int64)
     locate(record, sampler, rows, lane, settings, footprint)
-    kind = settings >> 5 & 7
+    kind, channels = settings >> 5 & 7, word(record, CHANNELS)
+    outside = footprint.min() < 0
     for number in range(4):
-        if settings & 3 == SAMPLE:
+        if settings & 3 == SAMPLE and number >= channels and not outside:
+            value = 1.0 if number == 3 else 0.0
+        elif settings & 3 == SAMPLE:
             value = blend(machine, record, sampler, footprint, number)
         else:  # counter-clockwise from the texel below
             x, y = footprint[1 if number in (1, 2) else 0], footprint[4 if number < 2 else 3]

@@ -135,6 +135,16 @@ def values_of(kind: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray
     return ((single.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else single), values
 
 
+def test_the_first_wmma_had_no_aligned() -> None:
+    """PTX 6.0 wrote wmma.load.a.sync.row.m16n16k16.f16."""
+    text = wmma_kernel("m16n16k16", ("row", "col", "row"), ("f16", "f32"), (8, 8, 8), (16, 16, 16), ".global")
+    identity = np.eye(16, dtype=np.float16)
+    b = np.arange(256).reshape(16, 16).astype(np.float16)
+    zeros = np.zeros((16, 16), np.float32)
+    out = both(text.replace(".aligned", ""), [identity, b, zeros, zeros])
+    assert np.array_equal(out.buffers[3], b.T)
+
+
 @pytest.mark.parametrize(("shape", "kind", "accumulator", "counts"), WMMA)
 @pytest.mark.parametrize("layouts", [("row", "col", "row"), ("col", "row", "col")])
 def test_products_of_whole_matrices(
