@@ -88,3 +88,14 @@ class Names:
         known = self.function.branch_targets if instruction.opcode == "brx" else self.function.labels
         if name not in known:
             yield f"'{name or 'the target'}' is not a label of the function{self.hint(name, known)}"
+
+
+def outside_registers(function: Function, module: Module) -> frozenset[str]:
+    """The registers of a function that its module declares outside functions: by name, or in a range."""
+    found = set(module.registers) & function.registers.keys()
+    for written in module.registers:
+        prefix, _, count = written.partition("<")
+        if count:
+            numbers = ((name, name.removeprefix(prefix)) for name in function.registers if name.startswith(prefix))
+            found |= {name for name, digits in numbers if digits.isdecimal() and int(digits) < int(count[:-1])}
+    return frozenset(found)

@@ -22,6 +22,7 @@ from ptx.ir import (
     Variable,
     Vector,
 )
+from ptx.names import outside_registers
 from ptx.numbers import TYPE_BYTES
 
 Naming = Callable[[str], str]
@@ -46,7 +47,7 @@ def print_module(module: Module) -> str:
     ]
     parts += [_variable(variable, str) for variable in module.variables.values()]
     defined = [f for f in functions if not f.is_declaration and f.name not in module.aliases]
-    parts += [print_function(function, _outside(function, module)) for function in defined]
+    parts += [print_function(function, outside_registers(function, module)) for function in defined]
     parts += [f".alias {alias}, {name};" for alias, name in module.aliases.items()]
     return "\n".join(parts + late) + "\n"
 
@@ -77,17 +78,6 @@ def print_function(function: Function, outside: frozenset[str] = frozenset()) ->
         lines.append(f"\t{print_instruction(instruction, name)}")
     lines += at.get(len(function.body), ())
     return "\n".join([*lines, "}"])
-
-
-def _outside(function: Function, module: Module) -> frozenset[str]:
-    """The registers of a function that the module declares: by name, or in a range."""
-    found = set(module.registers)
-    for written in module.registers:
-        prefix, _, count = written.partition("<")
-        if count:
-            numbers = ((name, name.removeprefix(prefix)) for name in function.registers if name.startswith(prefix))
-            found |= {name for name, digits in numbers if digits.isdecimal() and int(digits) < int(count[:-1])}
-    return frozenset(found)
 
 
 class _Renaming:

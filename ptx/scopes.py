@@ -59,6 +59,7 @@ class Scopes:
         self._scopes = [Scope()]
         self._plain: dict[str, list[tuple[int, Meaning]]] = {}
         self._ranges: dict[str, list[Range]] = {}
+        self._outside: dict[str, str] = {}  # types of single registers declared outside functions
 
     def open(self) -> None:
         """A ``{``: from here on declarations hide outer ones."""
@@ -128,9 +129,8 @@ class Scopes:
         if count is not None:
             self._ranges.setdefault(name, []).append(Range(count, type_name, OUTSIDE))
             return
-        unique = self.unique(name)
-        self.registers[unique] = type_name
-        self._plain.setdefault(name, []).append((OUTSIDE, Register(unique)))
+        self._outside[name] = type_name
+        self._plain.setdefault(name, []).append((OUTSIDE, Register(self.unique(name))))
 
     def lookup(self, name: str) -> Meaning:
         """What a name in an operand means: a register, or else the address of a variable, function or label."""
@@ -153,6 +153,8 @@ class Scopes:
         """The innermost declaration of a name."""
         plain = self._plain.get(name)
         depth, meaning = plain[-1] if plain else (OUTSIDE - 1, None)
+        if depth == OUTSIDE:
+            self.registers.setdefault(name, self._outside[name])
         in_range, register = self._in_ranges(name)
         return register if in_range > depth else meaning
 

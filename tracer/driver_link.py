@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formats.errors import UserError
 from ptx.ir import Function, Module
+from ptx.names import outside_registers
 from ptx.optix import INTRINSICS
 from ptx.program import Program, link
 from tracer.driver import ImageLaunch
@@ -80,6 +82,19 @@ class LinkedLaunch:
         return owner, instruction_id - owner.instruction_base
 
 
+def refuse_unexecuted(programs: tuple[tuple[Module, Function], ...]) -> None:
+    """``UserError`` for declarations that parse and have no meaning here, rather than a wrong one."""
+    for module in {id(module): module for module, _ in programs}.values():
+        users = [f for f in module.functions.values() if outside_registers(f, module)]
+        if len(users) > 1 and not all(f.is_entry for f in users):  # a call would have to share the values
+            shared = f"functions {users[0].name} and {users[1].name} share registers declared outside functions"
+            raise UserError(f"{module.source_name}: {shared}, which is not executed")
+        for variable in module.variables.values():
+            if variable.masked:
+                place = f"{module.source_name}:{variable.position.line}"
+                raise UserError(f"{place}: '{variable.name}' has single bytes of an address, which are not executed")
+
+
 def link_launch(
     programs: tuple[tuple[Module, Function], ...],
     memory: DeviceMemory,
@@ -91,6 +106,7 @@ def link_launch(
 
     Raises ``UserError`` for an opcode the executor lacks, and for constants that no module declares.
     """
+    refuse_unexecuted(programs)
     modules = {id(module): scalar_module(module) for module, _ in programs}
     functions = with_called(tuple((modules[id(module)], scalar_function(f)) for module, f in programs))
     numbers = {(id(module), function.name): number for number, (module, function) in enumerate(functions)}
