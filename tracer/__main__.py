@@ -152,6 +152,8 @@ def _network(options: argparse.Namespace) -> int:
     from tracer.network_show import comparison_lines, launch_lines, write_network
 
     plans = [plan_network(read_network(path), options.images) for path in options.network]
+    if len({plan.network.name for plan in plans}) < len(plans):
+        raise UserError("the networks must have different names: each has its own NAME.profile")
     profiles = []
     for plan in plans:
         profiles.append(profile_network(plan, options.method))

@@ -60,10 +60,12 @@ def random_weights(plan: Plan, seed: int = 0) -> Iterator[tuple[Tensor, Values]]
     for named in plan.weights:
         for name, tensor in named.items():
             if name in ("gamma", "variance"):
-                yield tensor, generator.uniform(0.5, 1.5, tensor.shape).astype(np.float32)
+                yield tensor, generator.random(tensor.shape, np.float32) + np.float32(0.5)
             else:
                 inputs = prod(tensor.shape[:-1]) if name == "weights" else 100
-                yield tensor, generator.normal(0, (2 / inputs) ** 0.5, tensor.shape).astype(np.float32)
+                values = generator.standard_normal(tensor.shape, np.float32)
+                values *= np.float32((2 / inputs) ** 0.5)
+                yield tensor, values
 
 
 def infer(

@@ -147,6 +147,8 @@ def test_files_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert f" {count:,} " in printed
     assert f" {launches['dynamic_instructions'].sum():,} " in printed
     assert "Table II" not in printed  # the paper does not know this network
+    with pytest.raises(UserError, match="different names"):
+        main(["network", *[str(plan.network.path)] * 2, "--out", str(tmp_path / "made")])
 
 
 def test_paper_row_stands_beside_ours(tmp_path: Path) -> None:
