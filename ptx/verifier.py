@@ -69,7 +69,7 @@ class _Verifier:
     def _instruction(self, instruction: Instruction) -> Iterator[str]:
         if instruction.guard is not None:
             yield from self.operands.predicate(instruction.guard.register)
-        wrong = modifiers.problem(instruction.opcode, instruction.modifiers)
+        wrong = modifiers.problem(instruction.opcode, self._with_aligned(instruction))
         known = self.module.version <= KNOWN_VERSION
         if instruction.call is not None:
             if wrong is not None and known:
@@ -89,6 +89,14 @@ class _Verifier:
             yield from self.operands.problems(instruction, opcode)
         elif known:
             yield wrong
+
+    def _with_aligned(self, instruction: Instruction) -> tuple[str, ...]:
+        """Modifiers as they are written since .version 6.3, before which wmma had no ``.aligned``."""
+        given = instruction.modifiers
+        if instruction.opcode != "wmma" or self.module.version >= (6, 3) or "aligned" in given or "sync" not in given:
+            return given
+        place = given.index("sync") + 1
+        return (*given[:place], "aligned", *given[place:])
 
     def _call(self, instruction: Instruction) -> Iterator[str]:
         call = instruction.call

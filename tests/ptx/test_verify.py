@@ -124,3 +124,14 @@ def test_ptxas_takes_what_is_printed(name, data_folder, tmp_path) -> None:
     path = tmp_path / "printed.ptx"
     path.write_text(print_module(parse_file(data_folder / f"{name}.ptx")))
     assert ptxas_accepts(path)
+
+
+@pytest.mark.parametrize(("version", "problems"), [("6.0", 0), ("6.2", 0), ("6.3", 1)])
+def test_wmma_has_needed_aligned_since_6_3(version: str, problems: int) -> None:
+    registers = "{" + ", ".join(f"%r{k}" for k in range(8)) + "}"
+    text = f""".version {version}
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 p) {{ .reg .b32 %r<8>; .reg .b64 %rd; ld.param.u64 %rd, [p];
+wmma.load.a.sync.row.m16n16k16.f16 {registers}, [%rd], 16; ret; }}"""
+    assert len(verify(parse(text, "wmma.ptx"))) == problems
