@@ -30,6 +30,7 @@ from ptx.syntax import Source, reduce_text, table
 from ptx.verifier_module import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
+_ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
@@ -49,6 +50,13 @@ def parse_file(path: str | Path) -> Module:
     return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
 
 
+def _with_defaults(opcode: str, modifiers: list[str], version: tuple[int, int]) -> list[str]:
+    """Before PTX 1.4 ``sin.f32`` meant ``sin.approx.ftz.f32`` and ``div.f64`` ``div.rn.f64`` (PTX ISA 9.7.3)."""
+    if version >= (1, 4) or opcode not in _ROUNDED or len(modifiers) != 1:
+        return modifiers
+    return {"f32": ["approx", "ftz", "f32"], "f64": ["rn", "f64"]}.get(modifiers[0], modifiers)
+
+
 class ModuleBuilder(DeclarationBuilder):
     """Builds one module out of declarations and functions."""
 
@@ -57,13 +65,17 @@ class ModuleBuilder(DeclarationBuilder):
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.targets: list[str] = []
+        self.ptx_version = (0, 0)
         self.address_bits = 32
         self._opcodes: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    def module(self, children: Children, start: int, end: int) -> Module:
+    def version(self, children: Children, start: int, end: int) -> None:
         number = _VERSION.fullmatch(children[1])
         if number is None:
             raise self.source.error(start, f"expected a version such as 8.0, found '{children[1]}'")
+        self.ptx_version = (int(number[1]), int(number[2]))
+
+    def module(self, children: Children, start: int, end: int) -> Module:
         if not self.targets:
             raise self.source.error(start, "expected .target after .version, found none")
         for alias, name in self.aliases.items():
@@ -74,7 +86,7 @@ class ModuleBuilder(DeclarationBuilder):
             for written in ([name] if count is None else [f"{name}<{count}>"])
         }  # fmt: skip
         return Module(
-            self.source.name, tuple(self.source.text.split("\n")), (int(number[1]), int(number[2])),
+            self.source.name, tuple(self.source.text.split("\n")), self.ptx_version,
             tuple(dict.fromkeys(self.targets)), self.address_bits, self.variables, self.functions, self.aliases,
             registers, tuple(self.annotations), tuple(self.remarks),
         )  # fmt: skip
@@ -212,7 +224,7 @@ class ModuleBuilder(DeclarationBuilder):
         split = self._opcodes.get(word)
         if split is None:
             first, *rest = word.split(".")
-            split = self._opcodes[word] = (first, tuple(rest))
+            split = self._opcodes[word] = (first, tuple(_with_defaults(first, rest, self.ptx_version)))
         opcode, modifiers = split
         text = self.written(start, end)
         call = None

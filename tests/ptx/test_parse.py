@@ -61,6 +61,16 @@ def test_a_register_plus_a_constant_is_added_before(kernel) -> None:
     assert kernel("L: add.u32 %r1, %r2+1, 3; ret;").labels == {"L": 0}
 
 
+@pytest.mark.parametrize(("version", "opcodes"), [
+    ("1.3", ["sin.approx.ftz.f32", "div.rn.f64", "div.full.f32"]), ("1.4", ["sin.f32", "div.f64", "div.full.f32"]),
+])  # fmt: skip
+def test_defaults_before_version_1_4(version, opcodes) -> None:
+    registers = ".reg .f32 %f<3>; .reg .f64 %d<3>;"
+    text = f".version {version}\n.target sm_13\n.entry k {{ {registers} sin.f32 %f1, %f2; div.f64 %d1, %d1, %d2;"
+    body = parse(f"{text} div.full.f32 %f1, %f1, %f2; exit; }}", "x").functions["k"].body
+    assert [i.full_opcode for i in body[:3]] == opcodes
+
+
 def test_old_modules() -> None:
     """Registers outside functions, which a function may hide; declarations without a semicolon; debug lines."""
     module = parse(
