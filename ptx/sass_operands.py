@@ -59,7 +59,9 @@ class SassOperandBuilder(ListBuilder):
         made = self._numbers.get(text)
         if made is None:
             if len(text) > MOST_DIGITS:
-                raise self.source.error(start, f"expected a constant of at most {MOST_DIGITS} digits, found '{text[:40]}'")
+                raise self.source.error(
+                    start, f"expected a constant of at most {MOST_DIGITS} digits, found '{text[:40]}'"
+                )
             made = self._numbers[text] = number_operand(text)
         return made
 

@@ -19,7 +19,8 @@ GRAMMAR = Path(__file__).with_name("sass.lark")
 FIRST_ARCHITECTURE = 70  # Volta: 128-bit encodings with their control bits
 _TARGET = re.compile(r"sm_(\d+)[af]?")
 _NAME = re.compile(r"[.$A-Za-z_][^\s:;,()\[\]{}\"'`]*\Z")
-_REGISTERS = re.compile(r"SHI_REGISTERS=(\d+)")
+_REGISTERS = re.compile(r"SHI_REGISTERS=(\d{1,3})\b")
+_COUNT = re.compile(r"0x[0-9a-f]{8}\Z")
 _INDEX = re.compile(r"index@\(([^)]*)\)")
 _REGISTER_COUNTS = "0x04, 0x2f"  # how the .nv.info record EIATTR_REGCOUNT begins
 
@@ -141,7 +142,7 @@ class SassModuleBuilder(SassOperandBuilder):
         index = _INDEX.match(rest)
         if self._counting == "record" and index:
             self._counting = f"={index[1]}"
-        elif self._counting[:1] == "=" and rest[:2] == "0x":
+        elif self._counting[:1] == "=" and _COUNT.match(rest):
             self.known.registers.setdefault(self._counting[1:], int(rest, 16))
             self._counting = ""
 
