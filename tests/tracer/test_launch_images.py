@@ -8,6 +8,8 @@ import pytest
 from formats.check import validate
 from formats.errors import UserError
 from formats.reader import open_trace
+from replay.driver import simulate
+from replay.gpu_description import load
 from tracer.device import Device
 from tracer.images import Sampler
 from tracer.launch import run_launch_file
@@ -80,6 +82,23 @@ def test_handles_reach_a_kernel_every_way(tmp_path: Path, backend: str) -> None:
     summary = run_launch_file(files(tmp_path, TOML), tmp_path / "halve.trace", backend, progress=False)
     assert summary.expectations == 1
     assert validate(open_trace(tmp_path / "halve.trace")) == []
+
+
+def test_texture_accesses_are_replayed_as_loads(tmp_path: Path) -> None:
+    """Each goes through the load/store unit, and what it reads comes through the L1."""
+    run_launch_file(files(tmp_path, TOML), tmp_path / "halve.trace", progress=False)
+    trace = open_trace(tmp_path / "halve.trace")
+    instructions, accesses = trace.read("instructions"), trace.read("accesses")
+    classes = instructions["operation_class"].astype(str)[accesses["instruction_id"]]
+    assert classes.tolist() == ["load", "texture", "texture", "texture", "store"]
+    counters = simulate(trace, load("mobile", ("sm.count=1", "memory.count=1"))).counters
+    assert counters is not None
+    sums = {
+        (unit, name): int(counters["value"][(counters["unit"] == unit) & (counters["counter"] == name)].sum())
+        for unit, name in (("lsu", "instructions"), ("sm", "warp_instructions"), ("sm", "retired_instructions"))
+    }
+    assert sums["lsu", "instructions"] == trace.rows("accesses") == 5
+    assert sums["sm", "warp_instructions"] == sums["sm", "retired_instructions"] == trace.rows("instructions")
 
 
 @pytest.mark.parametrize(
