@@ -77,5 +77,6 @@ VISIT_BYTES = 8  # block id, active mask: uint32
 ACCESS_BYTES = 16  # instruction id, visit, lane mask, 0: uint32
 ADDRESS_BYTES = 8
 
-# What the record buffers have room for beyond their limits: all blocks of a part (``tracer.lower_flow``), once each
+# Blocks and accesses of a part (``tracer.lower_flow``). Beyond their limits the record buffers have room for each block
+# once per lane: as many visits and accesses as lanes, as many addresses as accesses of all lanes.
 MOST_PART_BLOCKS, MOST_PART_ACCESSES = 1024, 16384

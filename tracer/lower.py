@@ -140,10 +140,10 @@ class _PartLowering:
     def _block(self, index: int) -> None:
         e, block = self.e, self.linked.cfg.blocks[index]
         e.put(f"b{index}:")
-        live_in, e.waiting = self.linked.layout.liveness.live_in[index], self.flow.waiting[index]
+        e.waiting = self.flow.waiting[index]
         self.control.needed = self.live_out[index] | e.waiting
         if index in self.flow.headers:
-            self.frame.room(index, live_in | e.waiting)
+            self.frame.room(index)
         visit = e.op("load i64, ptr %visit.next")
         mask = e.op("load i32, ptr %mask")
         if e.records >= RECORD_VISITS:

@@ -172,7 +172,7 @@ class Control:
     def suspend(self, reason: int) -> None:
         """Leave the function; what the caller writes next runs when it is entered again."""
         e = self.e
-        number, label = self.frame.resume()
+        number, label = self.frame.resume(self.needed)
         e.put(f"store i32 {number}, ptr %pc")
         self.frame.save(reason, self.needed)
         e.put(f"{label}:")

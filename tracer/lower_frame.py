@@ -1,7 +1,7 @@
 """The frame of an LLVM function, which runs a part of a PTX function: how it is entered, dispatches, and is left.
 
-Registers and the state of control (``STATE``) are stack slots, which LLVM turns into registers. They are filled from
-the activation on entry, and saved there before the function returns in order to be entered again.
+Registers and the state of control (``STATE``) are stack slots, which LLVM turns into registers. Each way in fills those
+that are needed there from the activation, and each way out saves those that are needed when control comes back.
 """
 
 from tracer.driver_state import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
@@ -16,13 +16,16 @@ JUMP = -1  # why a part returned: control goes on in another one
 class Entries:
     """Where the parts of a function are entered.
 
-    resumes    part and label of each place to go on after a suspension; its number follows those of the blocks.
-    dispatched blocks that are entered from the stack or from another part.
+    resumes    part and label of each place to go on after a suspension, and the registers, as bits, that it needs;
+               its number follows those of the blocks.
+    direct     blocks that are entered first, or by a jump from another part.
+    dispatched blocks that are entered from the stack.
     """
 
     def __init__(self) -> None:
-        self.resumes: list[tuple[int, str]] = []
-        self.dispatched: set[int] = {0}
+        self.resumes: list[tuple[int, str, int]] = []
+        self.direct: set[int] = {0}
+        self.dispatched: set[int] = set()
 
 
 class Frame:
@@ -41,14 +44,18 @@ class Frame:
         """Where to branch for a block; those of other parts are entered through their frames."""
         if block in self.flow.parts[self.part]:
             return f"b{block}"
-        self.entries.dispatched.add(block)
+        self.entries.direct.add(block)
         self._far.add(block)
         return f"far{block}"
 
-    def resume(self) -> tuple[int, str]:
+    def needed_at(self, block: int) -> int:
+        """Registers, as bits, that lanes need at the top of a block, or that wait while it runs."""
+        return self.e.layout.liveness.live_in[block] | self.flow.waiting[block]
+
+    def resume(self, needed: int) -> tuple[int, str]:
         """Number and label of a new place to go on after a suspension."""
         label = self.e.label()
-        self.entries.resumes.append((self.part, label))
+        self.entries.resumes.append((self.part, label, needed))
         return self.flow.parts[-1].stop + len(self.entries.resumes) - 1, label
 
     def save(self, reason: int, needed: int) -> None:
@@ -58,8 +65,18 @@ class Frame:
         self.e.put(f"br label %{label}")
         self._saves.append((label, needed))
 
-    def room(self, pc: int | None, needed: int) -> None:
-        """Return unless the record buffers have room for every block of the part once; None: ``pc`` is set."""
+    def room(self, header: int) -> None:
+        """At the head of a loop: return unless there is room in the record buffers."""
+        full, run = self.e.label(), self.e.label()
+        self._branch_on_room(run, full)
+        self.e.put(f"{full}:")
+        self.e.put(f"store i32 {header}, ptr %pc")
+        self.save(FULL, self.needed_at(header))
+        self.e.put(f"{run}:")
+
+    def _branch_on_room(self, run: str, full: str) -> None:
+        """Until the next head of a loop every lane executes a block once at most, alone or with others: that is what
+        there is room for beyond the limits (``driver_state``)."""
         e = self.e
         limits = [e.machine(f"{name}_limit") for name in self.buffers]
         nexts = [e.op(f"load i64, ptr %{name}.next") for name in self.buffers]
@@ -67,16 +84,10 @@ class Frame:
         test = tests[0]
         for other in tests[1:]:
             test = e.op(f"and i1 {test}, {other}")
-        full, run = e.label(), e.label()
         e.put(f"br i1 {test}, label %{run}, label %{full}, !prof !0")
-        e.put(f"{full}:")
-        if pc is not None:
-            e.put(f"store i32 {pc}, ptr %pc")
-        self.save(FULL, needed)
-        e.put(f"{run}:")
 
     def open(self, name: str) -> None:
-        """The head of the function: stack slots, and what the activation and the machine hold for them."""
+        """The head of the function: stack slots, the state of control, and the ways in."""
         e = self.e
         e.put(f"define i64 @{name}(ptr noalias %machine, ptr noalias %activation) #0 {{")
         e.put("entry:")
@@ -101,26 +112,53 @@ class Frame:
         for register in {**e.loaded, **e.stored}:
             kind, slot = e.slot(register)
             e.put(f"{slot} = alloca {kind}, align 64")
-            place = e.at(e.layout.slots[register])
-            e.put(f"store {kind} {e.op(f'load {kind}, ptr {place}, align 64')}, ptr {slot}, align 64")
-        nobody = e.op(f"icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
-        e.put(f"br i1 {nobody}, label %pop, label %dispatch")
+        self._branch_on_room("admitted", "refused")
+        e.put("refused:")
+        e.put(f"store i64 {FULL}, ptr %reason")
+        e.put("br label %leave")
+        e.put("admitted:")
+        e.put(f"%nobody = icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
+        e.put("br i1 %nobody, label %everything, label %enter")
+        self._ways_in()
+
+    def _ways_in(self) -> None:
+        """To the place in ``pc`` with the registers that it needs; with all of them to what the stack may hold."""
+        e = self.e
+        ways = [(block, f"b{block}", self.needed_at(block)) for block in sorted(self.entries.direct | self.flow.headers)
+                if block in self._blocks]  # fmt: skip
+        resumes = enumerate(self.entries.resumes, self.flow.parts[-1].stop)
+        ways += [(number, label, needed) for number, (part, label, needed) in resumes if part == self.part]
+        targets = " ".join(f"i32 {number}, label %in.{label}" for number, label, _ in ways)
+        e.put("enter:")
+        e.put(f"switch i32 {e.op('load i32, ptr %pc')}, label %everything [ {targets} ]")
+        for _, label, needed in ways:
+            e.put(f"in.{label}:")
+            self._load(needed)
+            e.put(f"br label %{label}")
+        e.put("everything:")
+        self._load(ALL)
+        e.put("br i1 %nobody, label %pop, label %dispatch")
+
+    def _load(self, needed: int) -> None:
+        e, index = self.e, self.e.layout.liveness.index
+        for register in {**e.loaded, **e.stored}:
+            if needed >> index[register] & 1:
+                kind, slot = e.slot(register)
+                value = e.op(f"load {kind}, ptr {e.at(e.layout.slots[register])}, align 64")
+                e.put(f"store {kind} {value}, ptr {slot}, align 64")
 
     def dispatch(self) -> None:
-        """Go to the block or place in ``pc``; ``pop`` takes it off the stack."""
+        """Go to the block in ``pc``; ``pop`` takes it off the stack."""
         e = self.e
-        own = [block for block in sorted(self.entries.dispatched | self.flow.headers) if block in self._blocks]
-        targets = [f"i32 {block}, label %b{block}" for block in own]
-        for number, (part, label) in enumerate(self.entries.resumes, self.flow.parts[-1].stop):
-            targets += [f"i32 {number}, label %{label}"] if part == self.part else []
+        own = [block for block in sorted(self.entries.dispatched) if block in self._blocks]
+        targets = " ".join(f"i32 {block}, label %b{block}" for block in own)
         e.put("dispatch:")
-        self.room(None, ALL)
-        e.put(f"switch i32 {e.op('load i32, ptr %pc')}, label %elsewhere [ {' '.join(targets)} ]")
+        e.put(f"switch i32 {e.op('load i32, ptr %pc')}, label %elsewhere [ {targets} ]")
         self._pop()
         for block in sorted(self._far):
             e.put(f"far{block}:")
             e.put(f"store i32 {block}, ptr %pc")
-            e.put("br label %elsewhere")
+            self.save(JUMP, self.needed_at(block))
         e.put("elsewhere:")
         self.save(JUMP, ALL)
 
@@ -148,22 +186,17 @@ class Frame:
         self.save(RETURNED, e.layout.returned)
 
     def close(self) -> None:
-        """The ends: ``save`` keeps the registers, ``leave`` only the state of control."""
+        """The ways out: each keeps the registers that are needed, ``leave`` the state of control."""
         e = self.e
         index = e.layout.liveness.index
         for label, needed in self._saves:
             e.put(f"{label}:")
-            for register in e.stored:  # what is not needed must not be kept alive until here
-                if not needed >> index[register] & 1:
+            for register in e.stored:
+                if needed >> index[register] & 1:
                     kind, slot = e.slot(register)
-                    e.put(f"store {kind} poison, ptr {slot}, align 64")
-            e.put("br label %save")
-        e.put("save:")
-        for register in e.stored:
-            kind, slot = e.slot(register)
-            value = e.op(f"load {kind}, ptr {slot}, align 64")
-            e.put(f"store {kind} {value}, ptr {e.at(e.layout.slots[register])}, align 64")
-        e.put("br label %leave")
+                    value = e.op(f"load {kind}, ptr {slot}, align 64")
+                    e.put(f"store {kind} {value}, ptr {e.at(e.layout.slots[register])}, align 64")
+            e.put("br label %leave")
         e.put("leave:")
         for name in STATE:
             wide = e.op(f"zext i32 {e.op(f'load i32, ptr %{name}')} to i64")
@@ -177,7 +210,7 @@ class Frame:
 
 def lower_parts(number: int, flow: Flow, entries: Entries) -> str:
     """The function that a launch calls for a PTX function of several parts: it goes from part to part."""
-    owners = [flow.part_of(block) for block in range(flow.parts[-1].stop)] + [part for part, _ in entries.resumes]
+    owners = [flow.part_of(block) for block in range(flow.parts[-1].stop)] + [part for part, _, _ in entries.resumes]
     pc = ACTIVATION["pc"]
     parts = range(len(flow.parts))
     table = ", ".join(f"i32 {owner}" for owner in owners)

@@ -76,8 +76,8 @@ class Buffers:
 
     def __init__(self, has_rays: bool) -> None:
         room = MOST_PART_ACCESSES
-        self.visits = np.zeros((VISITS + MOST_PART_BLOCKS + 1, 2), np.uint32)
-        self.accesses = np.zeros((ACCESSES + room + 1, 4), np.uint32)
+        self.visits = np.zeros((VISITS + LANES * MOST_PART_BLOCKS + 1, 2), np.uint32)
+        self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
         self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
         self.rays = np.zeros((RAYS if has_rays else 0, RAY_WORDS), np.uint32)
         self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
