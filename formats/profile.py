@@ -44,7 +44,7 @@ LAUNCHES = Table(
         Column("executed_share", "float64", "1", "executed_instructions / dynamic_instructions."),
         Column("jumps", "uint64", "count", "Executions of bra and brx.idx by warps."),
         Column("branches", "uint64", "count", "Those of jumps that lanes can leave to more than one block."),
-        Column("cta_branches", "uint64", "count", "Executions of such jumps by CTAs: the n-th executions of a jump by the threads of a CTA are one."),
+        Column("cta_branches", "uint64", "count", "Executions of such jumps by CTAs: the n-th executions of a jump by the warps of a CTA are one."),
         Column("cta_branch_efficiency", "float64", "%", "HyPA's equation 4 per CTA; 100 without branches, NaN of static analysis."),
         Column("single_operations", "uint64", "count", "Floating-point operations in f32; a fused multiply-add is two, comparison and conversion none."),
         Column("double_operations", "uint64", "count", "Floating-point operations in f64."),

@@ -6,7 +6,7 @@ per warp  an execution by a warp whose lanes go to more than one block. It is se
           lanes are then some, but not all, of those that jumped (the first side runs, the others wait). This is what
           nvprof counts.
 per CTA   HyPA compares the lists of code blocks of all threads of a CTA (III-B). The n-th executions of a jump by the
-          threads of a CTA are one branch; it is divergent when these threads do not all go on in the same block.
+          warps of a CTA are one branch; it is divergent when their threads do not all go on in the same block.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,6 @@ from tracer.frame import LANES
 
 NO_JUMP, JUMP, CONDITIONAL_JUMP = 0, 1, 2
 SIDE_UNSEEN, SIDE_END, SIDE_SEVERAL = -1, -2, -3  # else the block that the threads seen so far went to
-IRREGULAR = -1  # of a waiting group: its lanes have made different numbers of executions
 FIRST_ROOM = 64
 
 # int64 words of the progress
@@ -40,9 +39,7 @@ class Counters(NamedTuple):
     # per warp of the running CTA
     last_mask: np.ndarray  # uint32[warps]: lanes of the latest visit, 0 unless that ended in a conditional jump
     last_block: np.ndarray  # int64[warps]
-    together: np.ndarray  # uint32[warps, sites]: lanes that have made ``times`` executions, as far as is known
-    times: np.ndarray  # int32[warps, sites]
-    alone: np.ndarray  # int32[warps, sites, 32]: executions of the lanes that are not together, once ``times`` is not 0
+    times: np.ndarray  # int32[warps, sites]: executions so far
     waiting: np.ndarray  # int64[warps, 32, 3]: lanes that have jumped and were not seen since: site, execution, lanes
     waiting_count: np.ndarray  # int64[warps]
     # executions of the sites by the running CTA, site after site
@@ -67,9 +64,7 @@ def _borrow(c: Counters) -> Counters:
         borrowed(c.site),
         borrowed(c.last_mask),
         borrowed(c.last_block),
-        borrowed(c.together),
         borrowed(c.times),
-        borrowed(c.alone),
         borrowed(c.waiting),
         borrowed(c.waiting_count),
         borrowed(c.sides),
@@ -91,7 +86,7 @@ def _bits(mask: np.uint32) -> int:
 
 @inlined
 def _note_side(c: Counters, site: int, execution: int, block: int) -> None:
-    """Threads that made this execution of a site's jump went to ``block``."""
+    """Threads of a warp that made this execution of a site's jump went to ``block``."""
     at = c.start[site] + execution
     seen = c.sides[at]
     if seen == SIDE_UNSEEN:
@@ -103,18 +98,6 @@ def _note_side(c: Counters, site: int, execution: int, block: int) -> None:
 
 
 @inlined
-def _note_group(c: Counters, warp: int, group: np.ndarray, lanes: np.uint32, block: int) -> None:
-    """Lanes of a waiting group went to ``block``."""
-    site, execution = group[0], group[1]
-    if execution != IRREGULAR:
-        _note_side(c, site, execution, block)
-        return
-    for lane in range(LANES):
-        if lanes >> np.uint32(lane) & np.uint32(1):
-            _note_side(c, site, np.int64(c.alone[warp, site, lane]) - 1, block)
-
-
-@inlined
 def _arrive(c: Counters, warp: int, block: int, mask: np.uint32) -> None:
     """The lanes of ``mask`` are seen in ``block``: those that were waiting have gone there."""
     kept = 0
@@ -122,7 +105,7 @@ def _arrive(c: Counters, warp: int, block: int, mask: np.uint32) -> None:
         group = c.waiting[warp, index]
         lanes = np.uint32(group[2])
         if lanes & mask:
-            _note_group(c, warp, group, lanes & mask, block)
+            _note_side(c, group[0], group[1], block)
             lanes &= ~mask
         if lanes:
             c.waiting[warp, kept, 0], c.waiting[warp, kept, 1] = group[0], group[1]
@@ -133,44 +116,12 @@ def _arrive(c: Counters, warp: int, block: int, mask: np.uint32) -> None:
 
 @inlined
 def _jump(c: Counters, warp: int, site: int, mask: np.uint32) -> bool:
-    """The lanes of ``mask`` execute a conditional jump; False when the table of sides has no room for it.
-
-    Lanes that have executed it equally often stay together: a loop that they leave one by one costs one step per
-    execution. Only lanes that come back later than others are counted one by one.
-    """
-    together = c.together[warp, site]
-    if c.times[warp, site] == 0:
-        c.alone[warp, site, :] = 0
-    if mask & ~together:
-        for lane in range(LANES):
-            if together >> np.uint32(lane) & np.uint32(1):
-                c.alone[warp, site, lane] = c.times[warp, site]
-        fewest, most = np.int32(0x7FFFFFFF), np.int32(-1)
-        for lane in range(LANES):
-            if mask >> np.uint32(lane) & np.uint32(1):
-                fewest = min(fewest, c.alone[warp, site, lane])
-                most = max(most, c.alone[warp, site, lane])
-        if most >= c.room[site]:
-            return False
-        if fewest != most:
-            for lane in range(LANES):
-                if mask >> np.uint32(lane) & np.uint32(1):
-                    c.alone[warp, site, lane] += 1
-            c.together[warp, site] = 0
-            _wait(c, warp, site, IRREGULAR, mask)
-            return True
-        c.times[warp, site] = fewest
-    elif c.times[warp, site] >= c.room[site]:
+    """The lanes of ``mask`` execute a conditional jump; False when the table of sides has no room for it."""
+    execution = np.int64(c.times[warp, site])
+    if execution >= c.room[site]:
         return False
-    else:
-        gone = together & ~mask
-        if gone:
-            for lane in range(LANES):
-                if gone >> np.uint32(lane) & np.uint32(1):
-                    c.alone[warp, site, lane] = c.times[warp, site]
-    c.together[warp, site] = mask
-    _wait(c, warp, site, np.int64(c.times[warp, site]), mask)
-    c.times[warp, site] += 1
+    c.times[warp, site] = execution + 1
+    _wait(c, warp, site, execution, mask)
     return True
 
 
@@ -187,14 +138,13 @@ def end_cta(c: Counters) -> None:
     for warp in range(c.waiting_count.shape[0]):
         for index in range(c.waiting_count[warp]):
             group = c.waiting[warp, index]
-            _note_group(c, warp, group, np.uint32(group[2]), SIDE_END)
+            _note_side(c, group[0], group[1], SIDE_END)
         c.waiting_count[warp] = 0
         c.last_mask[warp] = 0
     for site in range(c.used.shape[0]):
         c.cta_branches[c.site_block[site]] += c.used[site]
         c.sides[c.start[site] : c.start[site] + c.used[site]] = SIDE_UNSEEN
         c.used[site] = 0
-    c.together[:] = 0
     c.times[:] = 0
 
 
@@ -251,9 +201,7 @@ def make_counters(jump: np.ndarray, warps: int) -> Counters:
         site=site,
         last_mask=np.zeros(warps, np.uint32),
         last_block=np.zeros(warps, np.int64),
-        together=np.zeros((warps, sites), np.uint32),
         times=np.zeros((warps, sites), np.int32),
-        alone=np.zeros((warps, sites, LANES), np.int32),
         waiting=np.zeros((warps, LANES + 1, 3), np.int64),
         waiting_count=np.zeros(warps, np.int64),
         sides=np.full(sites * FIRST_ROOM, SIDE_UNSEEN, np.int32),

@@ -22,11 +22,15 @@ def count(program: Program, visits: Iterable[Visit], warps_per_cta: int) -> dict
     """Per block: ``visits``, ``lanes``, ``divergent``, ``cta_branches``, ``cta_divergent``.
 
     Every thread keeps the list of its blocks (paper III-B); a warp's jump is divergent when the next blocks of its
-    threads differ, the n-th execution of a jump by a CTA when the next blocks of its threads differ.
+    threads differ, the n-th executions of a jump by the warps of a CTA when the next blocks of their threads differ.
     """
     made: dict[str, Counter] = defaultdict(Counter)
     paths: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # thread -> (block, visit)
+    times: Counter = Counter()
+    execution: list[int] = []  # per visit how often its warp had visited the block before
     for number, (warp, block, mask) in enumerate(visits):
+        execution.append(times[warp, block])
+        times[warp, block] += 1
         made["visits"][block] += 1
         made["lanes"][block] += mask.bit_count()
         for lane in range(32):
@@ -35,12 +39,10 @@ def count(program: Program, visits: Iterable[Visit], warps_per_cta: int) -> dict
     of_visit: dict[tuple[int, int], set[object]] = defaultdict(set)
     of_cta: dict[tuple[int, int, int], set[object]] = defaultdict(set)
     for (warp, _), path in paths.items():
-        times: Counter = Counter()
         for (block, number), following in zip(path, [*(b for b, _ in path[1:]), END], strict=True):
             if is_conditional(program, block):
                 of_visit[block, number].add(following)
-                of_cta[warp // warps_per_cta, block, times[block]].add(following)
-                times[block] += 1
+                of_cta[warp // warps_per_cta, block, execution[number]].add(following)
     for (block, _), sides in of_visit.items():
         made["divergent"][block] += len(sides) > 1
     for (_, block, _), sides in of_cta.items():
