@@ -98,8 +98,7 @@ def _convert(instruction: Instruction, number: int, destinations: int) -> int:
     opcode = instruction.opcode.lstrip("U")
     if opcode == "F2F":
         types = [m for m in modifiers if m[:1] in "FB" and m[1:2].isdigit()]
-        wanted = types[0] if number < destinations else types[-1]
-        return 2 if types and wanted == "F64" else 1
+        return 2 if types and types[0 if number < destinations else -1] == "F64" else 1
     if opcode == "FRND":
         return 2 if "F64" in modifiers else 1
     if (number >= destinations) == (opcode == "F2I"):

@@ -1,10 +1,13 @@
 """Blocks, registers and live ranges of SASS: what nvdisasm says of our kernels, and what it cannot say."""
 
+import random
+import re
 from pathlib import Path
 
 import pytest
 
 from formats.errors import UserError
+from formats.sass_classes import CLASSES
 from ptx.cfg import END
 from ptx.ir import Function
 from ptx.languages import parse, parse_file
@@ -128,6 +131,7 @@ def group(name: str, count: int) -> list[str]:
     ("DSETP.MAX.AND P0, P1, |R2|, R4, PT", ["P0", "P1"], group("R2", 4)),
     ("F2F.F64.F32 R2, R5", group("R2", 2), ["R5"]),
     ("F2F.F32.F64 R2, R4", ["R2"], group("R4", 2)),
+    ("F2F R2, R4", ["R2"], ["R4"]),
     ("F2I.S64.F64.TRUNC R2, R4", group("R2", 2), group("R4", 2)),
     ("I2F.F64 R2, R5", group("R2", 2), ["R5"]),
     ("I2F.S64 R2, R4", ["R2"], group("R4", 2)),
@@ -213,3 +217,32 @@ def test_live_registers_across_calls() -> None:
     assert "R6" not in live.live("f")[5]
     assert register_count(kernel, build(kernel)) == 21 + 2
     assert register_count(callee, build(callee)) == 22 + 2
+
+
+def test_any_form_of_any_opcode_has_registers() -> None:
+    """Forms that no compiler writes give some registers, never an exception of another kind."""
+    chance = random.Random(8)
+    shapes = ["R2", "RZ", "P0", "!P1", "UR4", "[R2.64]", "c[0x0][R4]", "desc[UR4][R6.64]", "0x1", "2D", "-|R8|.H1_H1"]
+    modifiers = [
+        "",
+        ".64",
+        ".F64",
+        ".F32",
+        ".WIDE",
+        ".HI",
+        ".E",
+        ".2D",
+        ".16816",
+        ".64x64x16",
+        ".S8",
+        ".SCR.LL",
+        ".U64",
+    ]
+    for opcode in sorted(CLASSES):
+        lines = []
+        for _ in range(8):
+            operands = ", ".join(chance.choice(shapes) for _ in range(chance.randrange(7)))
+            lines.append(f"{opcode}{chance.choice(modifiers)}{chance.choice(modifiers)} {operands}")
+        for instruction in function(*lines).body:
+            written, read = registers(instruction)
+            assert all(re.fullmatch(r"U?[RPB]\d+", name) for name in (*written, *read)), instruction.text
