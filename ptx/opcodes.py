@@ -18,6 +18,7 @@ DESTINATION_ROLES = frozenset("dDrPqXm")
 SPACES = {
     "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
     "const": "const", "param": "param", "param::entry": "param", "param::func": "param",
+    **{f"const[{bank}]": "const" for bank in range(11)},
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ptx.ir import Instruction, Pair
+from ptx.modifiers import problem
 from tracer.lower_emit import INT, LANE_IDS, Emitter, type_names
 
 
@@ -223,6 +224,8 @@ def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
 
 def lower_nothing(e: Emitter, i: Instruction) -> None:
     """Fences, prefetches, pauses: warps run one after another and memory is always coherent."""
+    if problem(i.opcode, i.modifiers):
+        raise e.unknown()
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {

@@ -7,7 +7,9 @@ hints change nothing here: warps run one after another and memory is always cohe
 from ptx.ir import Instruction
 
 SPACES = ("global", "shared", "local", "const", "param")
-SPACE_SPELLINGS = frozenset((*SPACES, "shared::cta", "shared::cluster", "param::entry", "param::func"))
+SPACE_SPELLINGS = frozenset((
+    *SPACES, "shared::cta", "shared::cluster", "param::entry", "param::func", *(f"const[{bank}]" for bank in range(11)),
+))  # fmt: skip
 ORDERS = frozenset(("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio"))
 SCOPES = frozenset(("cta", "cluster", "gpu", "sys"))
 VECTORS = {"v2": 2, "v4": 4, "v8": 8}
@@ -36,7 +38,12 @@ VECTOR_TYPES: dict[str, tuple[str, ...]] = {"add": ("f32", *_HALVES), "min": _HA
 
 def space_of(instruction: Instruction) -> str:
     """The memory space named by the modifiers, ``generic`` without one."""
-    return next((m.split("::")[0] for m in instruction.modifiers if m.split("::")[0] in SPACES), "generic")
+    return next((_base(m) for m in instruction.modifiers if _base(m) in SPACES), "generic")
+
+
+def _base(word: str) -> str:
+    """The space of a spelling: ``shared::cta``, and ``const[2]`` of old PTX."""
+    return word.split("::")[0].split("[")[0]
 
 
 def lanes_of_vector(instruction: Instruction) -> int:

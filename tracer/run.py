@@ -26,7 +26,7 @@ from tracer.driver_cta import (
     run_ctas,
 )  # fmt: skip
 from tracer.driver_external import external_arguments, write_external_results
-from tracer.driver_link import LinkedLaunch, check_opcodes, image_chain, link_launch
+from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch, check_opcodes, image_chain, link_launch
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
     EXTERNAL,
@@ -37,11 +37,14 @@ from tracer.driver_state import (
 from tracer.failures import failure, place_of
 from tracer.interpreter import Interpreter, interpret_ctas
 from tracer.jit import compile_program
+from tracer.memory import FIRST_ADDRESS, DeviceMemory
 from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
 from tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
 from tracer.services import ServiceCall, run_service
 
 CTAS_PER_STEP = 256
+MOST_RECURSIVE_LOCAL_BYTES = 1 << 34
+LEAST_RECURSION = 32
 BACKENDS = ("machine", "interpreter")
 
 
@@ -93,9 +96,17 @@ def run_compute_launch(
     linked = link_launch(programs, launch.memory, launch.constants)
     shape = Shape(
         launch.entry, launch.grid, launch.block, 0, _parameter_bytes(launch, entry), launch.dynamic_shared_bytes,
-        launch.stream, linked.chain(lambda f: f.layout.local_bytes, 0), linked.chain(lambda f: f.layout.bytes, 0),
+        launch.stream, _local_bytes(linked, launch), linked.chain(lambda f: f.layout.bytes, 0),
     )  # fmt: skip
     return _run(linked, shape, launch, sink, backend, progress, numbering)
+
+
+def _local_bytes(linked: LinkedLaunch, launch: ComputeLaunch) -> int:
+    """Local memory of a thread; where functions call themselves, threads have to share what there is."""
+    threads = int(np.prod(launch.grid, dtype=np.int64) * np.prod(launch.block, dtype=np.int64))
+    once = linked.chain(lambda f: f.layout.local_bytes, 0, 1)
+    depth = MOST_RECURSIVE_LOCAL_BYTES // max(threads * once, 1)
+    return linked.chain(lambda f: f.layout.local_bytes, 0, min(max(depth, LEAST_RECURSION), RECURSION_DEPTH))
 
 
 def entry_of(module: Module, name: str) -> Function:
@@ -136,6 +147,7 @@ def _run(
     image = launch if isinstance(launch, ImageLaunch) else None
     buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
+    _check_address_size(linked, launch.memory)
     if isinstance(sink, Sink):
         _put_tables(sink, linked, shape, state, image, numbering)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
@@ -151,6 +163,14 @@ def _run(
     numbering.instructions += int(counts.sum())
     numbering.warps += shape.ctas * shape.warps
     return recorder.counts
+
+
+def _check_address_size(linked: LinkedLaunch, memory: DeviceMemory) -> None:
+    """A program with 32-bit addresses must reach all memory."""
+    end = FIRST_ADDRESS + memory.used_bytes
+    narrow = next((f.module for f in linked.functions if f.module.address_size == 32), None)
+    if narrow is not None and end > 1 << 32:
+        raise UserError(f"{narrow.source_name}: addresses have 32 bits, device memory is in use up to {end:#x}")
 
 
 def _put_tables(

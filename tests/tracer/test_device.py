@@ -14,6 +14,7 @@ PROGRAM = """
 .target sm_75
 .address_size 64
 .global .align 4 .u32 launches;
+.extern .shared .align 4 .b8 tile[];
 .const .align 4 .f32 factor = 0f40000000;
 .visible .entry scale(.param .u64 data, .param .f32 by, .param .u32 count)
 {
@@ -32,7 +33,6 @@ PROGRAM = """
 }
 .visible .entry reverse(.param .align 8 .b8 pair[16])
 {
-    .extern .shared .align 4 .b8 tile[];
     .reg .b32 %r<8>; .reg .b64 %l<4>;
     ld.param.u64 %l1, [pair]; ld.param.u32 %r1, [pair+8];
     mov.u32 %r2, %tid.x;

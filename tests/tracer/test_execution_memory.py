@@ -224,3 +224,10 @@ def test_a_store_to_a_constant_is_refused() -> None:
     with pytest.raises(UserError, match=r"the executor does not know st\.param\.u32"):
         execute(".visible .entry k(.param .u64 p) { .reg .b64 %l; mov.u64 %l, p; st.param.u32 [%l], 1; ret; }",
                 [np.zeros(4)])  # fmt: skip
+
+
+def test_a_32_bit_program_must_reach_all_memory() -> None:
+    device = Device(OLD)
+    device.memory.allocate(1 << 32)
+    with pytest.raises(UserError, match="addresses have 32 bits, device memory is in use up to 0x1"):
+        device.launch("_Z6kernelPi", [0x1000_0000, 0])
