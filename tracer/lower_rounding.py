@@ -2,8 +2,9 @@
 
 LLVM may move ordinary arithmetic across a change of the processor's rounding mode, so each operation is a function of
 its own that changes the mode, computes and changes it back. The functions are weak, lest constants come into them:
-LLVM takes 1 - 1 for exact and gives it the sign that it has to nearest. Its name says all of it: ``@rounded.fadd.rz.v32f32.v32f32``
-is operation, rounding, operand and result type; ``rounding_functions`` writes the functions that a program calls.
+LLVM takes 1 - 1 for exact and gives it the sign that it has to nearest. The name says all of it:
+``@rounded.fadd.rz.v32f32.v32f32`` is operation, rounding, operand and result type; ``rounding_functions`` writes the
+functions that a program calls.
 """
 
 import re
