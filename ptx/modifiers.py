@@ -11,9 +11,7 @@ from functools import cache, lru_cache
 from ptx import forms, shapes
 from ptx.numbers import TYPE_BYTES
 
-# scalar forms that ptxas takes and ``forms``, which says what is executed, lacks
-_NOT_EXECUTED = {"cvt": ("IRND u8|s8 bf16", "RND ftz relu? satfinite? bf16 f32", "f16 bf16")}
-PATTERNS = {**forms.PATTERNS, **shapes.SHAPES, **{k: (*forms.PATTERNS[k], *v) for k, v in _NOT_EXECUTED.items()}}
+PATTERNS = {**forms.PATTERNS, **shapes.SHAPES}
 _ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"))
 _TYPES = frozenset(TYPE_BYTES) | {"b1", "s4", "u4", "s2", "u2"}
 

@@ -165,8 +165,8 @@ LOOSE: dict[str, tuple[str, str]] = {
         "mma_async sync aligned", r"mma_async|sp|m64n\d+k\d+|sync|aligned|satfinite|and|popc")),
     **dict.fromkeys((
         *(f"tcgen05.{name}" for name in (
-            "alloc", "dealloc", "relinquish_alloc_permit", "ld", "ld.red", "st", "wait", "cp", "shift", "fence",
-            "commit", "mma")),
+            "alloc", "dealloc", "relinquish_alloc_permit", "ld", "ld.red", "st", "wait::ld", "wait::st", "cp", "shift",
+            "fence::before_thread_sync", "fence::after_thread_sync", "commit", "mma")),
         *(f"cp.async.bulk{name}" for name in (
             "", ".commit_group", ".wait_group", ".prefetch", ".prefetch.tensor", ".tensor")),
         "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor", "multimem.ld_reduce", "multimem.st", "multimem.red",
