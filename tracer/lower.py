@@ -28,6 +28,7 @@ from tracer.lower_flow import Flow, control_flow
 from tracer.lower_frame import Entries, Frame, lower_parts
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
+from tracer.lower_residence import hot_registers
 from tracer.lower_rounding import rounding_functions
 from tracer.lower_scalar import is_scalar, lower_scalar
 from tracer.lower_sfu import definitions
@@ -83,7 +84,8 @@ def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], recor
     """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
     layout = linked.layout
     flow, entries = control_flow(linked.cfg, layout.liveness.live_in, layout.returned), Entries()
-    parts = [_PartLowering(linked, symbols, records, flow, part, entries) for part in range(len(flow.parts))]
+    hot = hot_registers(linked.function, linked.cfg, layout.liveness)
+    parts = [_PartLowering(linked, symbols, records, flow, part, entries, hot) for part in range(len(flow.parts))]
     for part in parts:
         part.blocks()
     if len(parts) == 1:
@@ -101,6 +103,7 @@ class _PartLowering:
         flow: Flow,
         part: int,
         entries: Entries,
+        hot: int,
     ) -> None:
         self.linked = linked
         self.flow = flow
@@ -108,7 +111,7 @@ class _PartLowering:
         self.live_out = linked.layout.liveness.live_out
         own = own_names(symbols, linked.module, linked.function)
         self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
-        self.frame = Frame(self.e, flow, part, entries, records == RECORD_ALL and self._accesses() > 0)
+        self.frame = Frame(self.e, flow, part, entries, hot, records == RECORD_ALL and self._accesses() > 0)
         self.control = Control(self.e, self.frame, linked.cfg.reconvergence)
 
     def _accesses(self) -> int:

@@ -1,7 +1,8 @@
 """The frame of an LLVM function, which runs a part of a PTX function: how it is entered, dispatches, and is left.
 
-Registers and the state of control (``STATE``) are stack slots, which LLVM turns into registers. Each way in fills those
-that are needed there from the activation, and each way out saves those that are needed when control comes back.
+Hot registers (``tracer.lower_residence``) and the state of control (``STATE``) are stack slots, which LLVM turns into
+registers. Each way in fills those that are needed there from the activation, and each way out saves those that are
+needed when control comes back. All other registers stay in the activation.
 """
 
 from tracer.driver_state import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
@@ -29,13 +30,15 @@ class Entries:
 
 
 class Frame:
-    """Everything around the blocks of one part; ``accesses``: whether any of them records some."""
+    """Everything around the blocks of one part; ``hot`` are the registers, as bits, that are not in the activation
+    while it runs, ``accesses`` says whether any of its blocks records some."""
 
-    def __init__(self, e: Emitter, flow: Flow, part: int, entries: Entries, accesses: bool) -> None:
+    def __init__(self, e: Emitter, flow: Flow, part: int, entries: Entries, hot: int, accesses: bool) -> None:
         self.e = e
         self.flow = flow
         self.part = part
         self.entries = entries
+        self.hot = hot
         self.buffers = RECORDS if accesses else RECORDS[:1]
         self._far: set[int] = set()
         self._saves: list[tuple[str, int]] = []
@@ -109,9 +112,11 @@ class Frame:
             for part in ("0", "1", "2", "result"):
                 e.put(f"%lanes.{width}.{part} = alloca <32 x i{width}>, align 64")
         e.put("%lanes.left = alloca i32")
+        hot = self._chosen(self.hot)
         for register in {**e.loaded, **e.stored}:
             kind, slot = e.slot(register)
-            e.put(f"{slot} = alloca {kind}, align 64")
+            place = f"getelementptr i8, ptr %activation, i64 {e.layout.slots[register]}"
+            e.put(f"{slot} = {f'alloca {kind}, align 64' if register in hot else place}")
         self._branch_on_room("admitted", "refused")
         e.put("refused:")
         e.put(f"store i64 {FULL}, ptr %reason")
@@ -140,12 +145,16 @@ class Frame:
         e.put("br i1 %nobody, label %pop, label %dispatch")
 
     def _load(self, needed: int) -> None:
-        e, index = self.e, self.e.layout.liveness.index
-        for register in {**e.loaded, **e.stored}:
-            if needed >> index[register] & 1:
-                kind, slot = e.slot(register)
-                value = e.op(f"load {kind}, ptr {e.at(e.layout.slots[register])}, align 64")
-                e.put(f"store {kind} {value}, ptr {slot}, align 64")
+        e = self.e
+        for register in self._chosen(needed & self.hot):
+            kind, slot = e.slot(register)
+            value = e.op(f"load {kind}, ptr {e.at(e.layout.slots[register])}, align 64")
+            e.put(f"store {kind} {value}, ptr {slot}, align 64")
+
+    def _chosen(self, bits: int) -> list[str]:
+        """The registers of a set of bits that have slots in use."""
+        index = self.e.layout.liveness.index
+        return [register for register in {**self.e.loaded, **self.e.stored} if bits >> index[register] & 1]
 
     def dispatch(self) -> None:
         """Go to the block in ``pc``; ``pop`` takes it off the stack."""
@@ -188,11 +197,10 @@ class Frame:
     def close(self) -> None:
         """The ways out: each keeps the registers that are needed, ``leave`` the state of control."""
         e = self.e
-        index = e.layout.liveness.index
         for label, needed in self._saves:
             e.put(f"{label}:")
-            for register in e.stored:
-                if needed >> index[register] & 1:
+            for register in self._chosen(needed & self.hot):
+                if register in e.stored:
                     kind, slot = e.slot(register)
                     value = e.op(f"load {kind}, ptr {slot}, align 64")
                     e.put(f"store {kind} {value}, ptr {e.at(e.layout.slots[register])}, align 64")
