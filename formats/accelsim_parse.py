@@ -164,13 +164,9 @@ def _instruction(
     status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
     if status != OK:
         return status, at, addresses
-    begin = skip_blanks(text, at)
-    at = skip_token(text, begin)
-    number = number_of_name(text, begin, at, names.held, names.start, names.slot, state[NAMES])
-    if number < 0:
-        return TOO_MANY_NAMES, begin, addresses
-    state[NAMES] = max(state[NAMES], number + 1)
-    rows.opcode[row] = number
+    rows.opcode[row], at = _opcode(text, skip_blanks(text, at), names, state)
+    if rows.opcode[row] < 0:
+        return TOO_MANY_NAMES, at, addresses
     status, at = _registers(text, at, rows.register[row], MOST_DESTINATIONS, MOST_SOURCES)
     if status != OK:
         return status, at, addresses
@@ -181,6 +177,15 @@ def _instruction(
     if width == 0:
         return OK, end, addresses
     return _addresses(text, end, mask, rows.address, addresses)
+
+
+@njit(cache=True)
+def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tuple[int, int]:
+    """The number of the opcode that begins here, -1 without room for another, and where it ends."""
+    end = skip_token(text, begin)
+    number = number_of_name(text, begin, end, names.held, names.start, names.slot, state[NAMES])
+    state[NAMES] = max(state[NAMES], number + 1)
+    return number, end
 
 
 @njit(cache=True)
