@@ -96,7 +96,7 @@ def _operation_class(opcode: str, operation_class: str, types: tuple[str, ...]) 
         return "fp64"
     if "16" in kind and kind[0] in "fb":
         return "fp16"
-    if kind == "f32":
+    if kind in ("f32", "f32x2"):
         return "sfu" if opcode == "div" else "fp32"
     return "int"
 

@@ -15,7 +15,8 @@ EXAMPLES = """examples:
   python -m tracer render ../shared/scenes/bunny.json --workload shadows --out traces/bunny.trace
   python -m tracer launch tracer/kernels/reduction.toml --out traces/reduction.trace
   python -m tracer network examples/cnn/resnet50.toml
-  python -m tracer scenes"""
+  python -m tracer scenes
+  python -m tracer opcodes > docs/opcodes.md"""
 
 LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, check what they made where the file says
 what to expect, and write one trace of all launches."""
@@ -26,6 +27,9 @@ operations, branches, divergent branches and branch efficiency, without executin
 The description (examples/cnn/README.md) lists layers; the PTX file it names has the kernels. Printed beside the figures
 are those that the paper's Table II has for the network."""
 NETWORK_EXAMPLE = "example: python -m tracer network examples/cnn/vgg16.toml"
+
+OPCODES = """Print the page docs/opcodes.md: the forms of every PTX opcode, whether they are executed (each is lowered
+to find out, which takes seconds), class, unit and latency."""
 
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
@@ -38,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.verb == "scenes":
         return _scenes()
+    if options.verb == "opcodes":
+        return _opcodes()
     if options.verb == "launch":
         return _launch(options)
     if options.verb == "network":
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     _add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
+    verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     return parser
 
 
@@ -170,6 +177,13 @@ def _scenes() -> int:
     print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
     for row in catalogue():
         print(f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}")
+    return 0
+
+
+def _opcodes() -> int:
+    from tracer.opcode_page import page
+
+    print(page(), end="")
     return 0
 
 

@@ -13,6 +13,7 @@ CASES = [
     ("add.s32 %r1, %r2, 3;", "int", "none", 0, "%r1", "%r2"),
     ("@!%p1 add.f32 %f1, %f2, %f2;", "fp32", "none", 0, "%f1", "%p1 %f2"),
     ("fma.rn.f64 %fd1, %fd2, %fd3, %fd1;", "fp64", "none", 0, "%fd1", "%fd2 %fd3 %fd1"),
+    ("fma.rn.f32x2 %rd1, %rd2, %rd3, %rd1;", "fp32", "none", 0, "%rd1", "%rd2 %rd3 %rd1"),
     ("mul.f16 %rs1, %rs2, %rs3;", "fp16", "none", 0, "%rs1", "%rs2 %rs3"),
     ("div.approx.ftz.f32 %f1, %f2, %f3;", "sfu", "none", 0, "%f1", "%f2 %f3"),
     ("rcp.rn.f64 %fd1, %fd2;", "fp64", "none", 0, "%fd1", "%fd2"),
