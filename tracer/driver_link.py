@@ -143,6 +143,16 @@ def check_opcodes(linked: LinkedLaunch) -> None:
     lower_program(linked.functions, linked.symbols)
 
 
+def refuse_image_services(linked: LinkedLaunch) -> None:
+    """``UserError`` for the first instruction of a compute kernel that needs what only an image launch has."""
+    for f in linked.functions:
+        for i in f.function.body:
+            name = getattr(i.call.target, "name", "") if i.call is not None else i.opcode
+            if name == "filter_shader" or name.startswith("_optix_"):
+                place = f"{f.module.source_name}:{i.position.line}:{i.position.column}"
+                raise UserError(f"{place}: {name} needs a scene or pixels, which a compute launch does not have")
+
+
 def image_chain(linked: LinkedLaunch, launch: ImageLaunch, cost: Callable[[LinkedFunction], int]) -> int:
     """The most that the programs of an image launch have of something at once, trace calls nested as deep as may be."""
     costs = {number: linked.chain(cost, number) for number in range(len(launch.programs))}

@@ -26,7 +26,14 @@ from tracer.driver_cta import (
     run_ctas,
 )  # fmt: skip
 from tracer.driver_external import external_arguments, write_external_results
-from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch, check_opcodes, image_chain, link_launch
+from tracer.driver_link import (
+    RECURSION_DEPTH,
+    LinkedLaunch,
+    check_opcodes,
+    image_chain,
+    link_launch,
+    refuse_image_services,
+)
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
     EXTERNAL,
@@ -145,6 +152,8 @@ def _run(
     check_opcodes(linked) if backend == "interpreter" else None
     code = compile_program(linked.functions, linked.symbols, records_of(sink)) if backend == "machine" else None
     image = launch if isinstance(launch, ImageLaunch) else None
+    if image is None:
+        refuse_image_services(linked)
     buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
     _check_address_size(linked, launch.memory)

@@ -41,6 +41,8 @@ UNKNOWN = {
     "out of bounds": (".reg .b16 %h<3>; fma.rn.oob.f16 %h1, %h1, %h2, %h2;", r"does not know fma\.rn\.oob\.f16"),
     "carry": ("addc.u32 %r2, %r1, 1;", r"does not know addc\.u32 without an instruction with \.cc before it"),
     "call": ("call (%r2), _optix_get_transform_list_size, ();", "does not know call _optix_get_transform_list_size"),
+    "getter": ("call (%r2), _optix_read_instance_id, ();", r"test\.ptx:\d+:\d+: _optix_read_instance_id needs a scene"),
+    "filter": ("filter_shader %r2;", r"test\.ptx:\d+:\d+: filter_shader needs a scene or pixels"),
     "register": ("mov.u32 %r2, %ctaid;", "does not know the special register %ctaid"),
 }  # fmt: skip
 
