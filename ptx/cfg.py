@@ -15,6 +15,7 @@ END = -1  # reconvergence at the end of the program
 _BRANCHES = frozenset(("bra", "brx"))
 _ENDS = frozenset(("ret", "exit", "trap"))
 _BARRIERS = frozenset(("bar", "barrier"))
+_MAY_END = _BRANCHES | _ENDS | _BARRIERS | {"nanosleep", "mbarrier"}  # and calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ def build(function: Function) -> Cfg:
         stop = starts[index + 1] if index + 1 < len(starts) else len(function.body)
         last = function.body[stop - 1]
         successors = [block_of[function.labels[label]] for label in branch_labels(last, function)]
-        if falls_through(last) and stop < len(function.body):
+        goes_on = falls_through(last)
+        if goes_on and stop < len(function.body):
             successors.append(index + 1)
-        leaves = _ends_lanes(last) or (falls_through(last) and stop == len(function.body))
+        leaves = _ends_lanes(last) or (goes_on and stop == len(function.body))
         blocks.append(Block(first, stop - first, tuple(dict.fromkeys(successors)), leaves))
     return Cfg(tuple(blocks), immediate_post_dominators([(b.successors, b.leaves) for b in blocks]))
 
@@ -121,6 +123,8 @@ def _ends_lanes(instruction: Instruction) -> bool:
 def _block_starts(function: Function) -> list[int]:
     starts = {0} if function.body else set()
     for index, instruction in enumerate(function.body):
+        if instruction.opcode not in _MAY_END and instruction.call is None:
+            continue
         if ends_block(instruction) and index + 1 < len(function.body):
             starts.add(index + 1)
         for label in branch_labels(instruction, function):

@@ -62,6 +62,15 @@ def describe(instruction: Instruction, function: Function) -> opcodes.Descriptio
     return of.describe(instruction, function)
 
 
+def require_rows(function: Function) -> None:
+    """Raises UserError for the first instruction that ``describe`` has no row for."""
+    if function.language == "sass":
+        for instruction in function.body:
+            sass_describe.describe(instruction, function)
+    else:
+        opcodes.require_rows(function)
+
+
 def runs_other_code(instruction: Instruction, function: Function) -> bool:
     """Whether an instruction calls a function of the module, or a service that runs programs."""
     if function.language == "sass":

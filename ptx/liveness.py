@@ -6,8 +6,9 @@ life of what was there before, because lanes that are predicated off keep it.
 
 from ptx import sass_registers
 from ptx.cfg import Cfg
-from ptx.ir import Function
+from ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from ptx.languages import describe
+from ptx.opcodes import collect_registers, operand_uses
 
 WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
 
@@ -25,15 +26,53 @@ class Liveness:
         self.reads: list[int] = []
         self.writes: list[int] = []
         self.writes_all: list[int] = []
+        known: dict[str, int] = {}
         for instruction in function.body:
-            description = describe(instruction, function)
-            reads, writes = self._bits(description.sources), self._bits(description.destinations)
+            reads, writes = self._uses(instruction, function, known)
             self.reads.append(reads)
             self.writes.append(writes)
             self.writes_all.append(0 if instruction.guard else writes)
         returned = self._bits(tuple(v.name for v in function.returns if v.space == "reg"))
         at_end = [returned if block.leaves else 0 for block in cfg.blocks]
         self.live_in, self.live_out = solve(cfg, self.reads, self.writes_all, at_end)
+
+    def _uses(self, i: Instruction, function: Function, known: dict[str, int]) -> tuple[int, int]:
+        """Registers that an instruction reads and writes: those of ``describe``, without its names and its time.
+
+        ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
+        """
+        uses = operand_uses(i.opcode, i.modifiers, len(i.operands))
+        if uses is None or i.call is not None or function.language == "sass":
+            description = describe(i, function)
+            return self._bits(description.sources), self._bits(description.destinations)
+        reads = writes = 0
+        if i.guard is not None:
+            reads = self._bits((i.guard.register.name,))
+        for operand, (read, written) in zip(i.operands, uses, strict=True):
+            if type(operand) is Address:
+                operand, read, written = operand.base, True, False
+            if type(operand) is Register:
+                bits = known.get(operand.name)
+                if bits is None:
+                    bits = self._operand_bits(operand, function)[0]
+                    if not function.registers.get(operand.name, "").startswith("v"):
+                        known[operand.name] = bits
+                if written:
+                    writes |= bits
+                if read:
+                    reads |= bits
+            elif type(operand) is not Immediate and type(operand) is not Symbol:
+                itself, addressed = self._operand_bits(operand, function)
+                reads |= addressed | (itself if read else 0)
+                writes |= itself if written else 0
+        return reads, writes
+
+    def _operand_bits(self, operand: Operand, function: Function) -> tuple[int, int]:
+        """Registers that an operand itself is, and those that its addresses and negations read."""
+        itself: list[str] = []
+        addressed: list[str] = []
+        collect_registers(operand, function, itself, addressed)
+        return self._bits(tuple(itself)), self._bits(tuple(addressed))
 
     def _bits(self, names: tuple[str, ...]) -> int:
         bits = 0

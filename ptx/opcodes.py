@@ -84,6 +84,19 @@ def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
     return Opcode(tuple(row[0].split()), operation_class, space, size, types, lanes)
 
 
+@lru_cache(maxsize=4096)
+def operand_uses(opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[tuple[bool, bool], ...] | None:
+    """For each of ``count`` operands of a full opcode whether the instruction reads it, and whether it writes it.
+
+    ``None`` when the table has no row.
+    """
+    row = lookup(opcode, modifiers)
+    if row is None:
+        return None
+    roles = [role.lstrip("?") for role in row.roles] + ["x"] * count
+    return tuple((role == "m" or role not in DESTINATION_ROLES, role in DESTINATION_ROLES) for role in roles[:count])
+
+
 def _operation_class(opcode: str, operation_class: str, types: tuple[str, ...]) -> str:
     kind = types[-1] if types else ""
     if operation_class == "sfu" and kind == "f64":
@@ -120,19 +133,27 @@ def describe(instruction: Instruction, function: Function) -> Description:
     if instruction.call is not None:
         operation_class = call_class(instruction)
         for operand in instruction.call.results:
-            _collect(operand, function, destinations, sources)
+            collect_registers(operand, function, destinations, sources)
         for operand in (instruction.call.target, *instruction.call.arguments):
-            _collect(operand, function, sources, sources)
+            collect_registers(operand, function, sources, sources)
     else:
-        for index, operand in enumerate(instruction.operands):
-            role = opcode.roles[index].lstrip("?") if index < len(opcode.roles) else "x"
-            _collect(operand, function, destinations if role in DESTINATION_ROLES else sources, sources)
-            if role == "m":
-                _collect(operand, function, sources, sources)
+        uses = operand_uses(instruction.opcode, instruction.modifiers, len(instruction.operands))
+        for operand, (read, written) in zip(instruction.operands, uses or (), strict=True):
+            if written:
+                collect_registers(operand, function, destinations, sources)
+            if read:
+                collect_registers(operand, function, sources, sources)
     return Description(
         operation_class, opcode.memory_space, access_bytes(instruction, opcode),
         tuple(dict.fromkeys(destinations)), tuple(dict.fromkeys(sources)), opcode.type, opcode,
     )  # fmt: skip
+
+
+def require_rows(function: Function) -> None:
+    """Raises the UserError of ``describe`` for the first instruction that the table has no row for."""
+    if any(lookup(*each) is None for each in {(i.opcode, i.modifiers) for i in function.body}):
+        for instruction in function.body:
+            describe(instruction, function)
 
 
 def access_bytes(instruction: Instruction, opcode: Opcode) -> int:
@@ -172,25 +193,25 @@ def call_class(instruction: Instruction) -> str:
     return RUNTIME_CLASS if name.startswith("_optix_") else "branch"
 
 
-def _collect(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
+def collect_registers(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
     """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
     if isinstance(operand, Register):
         _register(operand, function, into)
     elif isinstance(operand, Address):
-        _collect(operand.base, function, read, read)
+        collect_registers(operand.base, function, read, read)
     elif isinstance(operand, Vector):
         for element in operand.elements:
-            _collect(element, function, into, read)
+            collect_registers(element, function, into, read)
     elif isinstance(operand, Pair):
-        _collect(operand.first, function, into, read)
-        _collect(operand.second, function, into, read)
+        collect_registers(operand.first, function, into, read)
+        collect_registers(operand.second, function, into, read)
     elif isinstance(operand, Modified):
-        _collect(operand.operand, function, read, read)
+        collect_registers(operand.operand, function, read, read)
     elif isinstance(operand, Not):
         _register(operand.register, function, read)
     elif isinstance(operand, Texture):
         for part in (operand.name, operand.sampler, operand.coordinates):
-            _collect(part, function, read, read)
+            collect_registers(part, function, read, read)
 
 
 def _register(register: Register, function: Function, into: list[str]) -> None:

@@ -11,7 +11,7 @@ from formats.trace import UNITS
 from ptx.cfg import END, Cfg
 from ptx.characterise import Characterisation
 from ptx.ir import Function, Module
-from ptx.languages import build, describe
+from ptx.languages import build, describe, require_rows
 from ptx.liveness import register_count
 from ptx.pipelines import pipeline as pipeline_named
 from ptx.sass_control import characterise_function
@@ -150,8 +150,7 @@ def link(
     for module, function in functions:
         try:
             cfg = build(function)
-            for instruction in function.body:
-                describe(instruction, function)
+            require_rows(function)
         except UserError as error:
             raise UserError(f"{module.source_name}: {error}") from None
         cfgs.append(cfg)

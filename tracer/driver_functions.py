@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from formats.errors import UserError
-from ptx.ir import Address, Function, Instruction, Module, Register, Symbol, Texture, Vector
+from ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
 from tracer.lower_layout import Signature, signature_of
 
 
@@ -46,6 +46,8 @@ def symbol_names(instruction: Instruction) -> list[str]:
     call = instruction.call
     found = []
     for operand in (*call.results, *call.arguments) if call is not None else instruction.operands:
+        if isinstance(operand, (Register, Immediate)):
+            continue
         for element in operand.elements if isinstance(operand, Vector) else (operand,):
             bases = (element.name, element.sampler) if isinstance(element, Texture) else (element,)
             for base in (each.base if isinstance(each, Address) else each for each in bases):

@@ -30,10 +30,9 @@ class SharedVariables:
         for module, function in functions:
             own = {name: v for name, v in function.variables.items() if v.space == "shared"}
             used.update(((id(module), f"{function.name}:{name}"), v) for name, v in own.items())
-            named = {name for instruction in function.body for name in symbol_names(instruction)}
-            used.update(
-                ((id(module), name), v) for name, v in module.variables.items() if v.space == "shared" and name in named
-            )
+            outer = {name: v for name, v in module.variables.items() if v.space == "shared"}
+            named = {name for i in function.body for name in symbol_names(i)} if outer else set()
+            used.update(((id(module), name), v) for name, v in outer.items() if name in named)
         static = {key: v for key, v in used.items() if v.linkage != "extern" and v.bytes}
         self.offsets, self.bytes = place(static)
         dynamic = {key: v for key, v in used.items() if key not in static}

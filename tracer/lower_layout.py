@@ -151,6 +151,8 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int]) -> FunctionLayo
 def _taken_parameters(function: Function) -> dict[str, Variable]:
     """The ``.param`` parameters of a function that is called whose address an instruction takes."""
     own = {v.name: v for v in function.parameters if v.space == "param" and not function.is_entry}
+    if not own:
+        return {}
     named = {o.name for i in function.body for o in i.operands if isinstance(o, Symbol)}
     return {name: v for name, v in own.items() if name in named}
 

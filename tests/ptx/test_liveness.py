@@ -1,13 +1,17 @@
 """Liveness against its definition: a register is live where some path reads it before surely writing it."""
 
 import random
+from pathlib import Path
 
 import pytest
 
 from ptx.cfg import build
 from ptx.ir import Register
-from ptx.liveness import ALLOCATOR_REGISTERS, WORDS, live_in, register_count
+from ptx.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
 from ptx.opcodes import describe
+from ptx.parser import parse_file
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def slow_live(function, cfg, start: int) -> set[str]:
@@ -86,3 +90,37 @@ def test_special_registers_are_never_live(kernel) -> None:
     function = kernel("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, %laneid; ret;")
     assert function.body[0].operands[1] == Register("%tid", "x")
     assert live_in(function, build(function)) == [frozenset()]
+
+
+OPERANDS = """
+    .reg .v4 .f32 %v; .reg .pred %q<3>;
+    setp.eq.and.s32 %q1|%q2, %r1, %r2, !%p1;
+    @!%q1 ld.global.v4.f32 {%f1, %f2, _, %f4}, [%rd1+8];
+    mov.f32 %v.g, %f1;
+    mov.f32 %f2, %v.b;
+    st.global.v4.f32 [%rd2], %v;
+    atom.global.add.u32 %r3, [%rd1], %r4;
+    vmad.s32.s32.s32 %r5, %r6, -%r7, %r8;
+    shfl.sync.bfly.b32 %r1|%p1, %r2, %r3, 31, -1;
+    mov.b64 {%r1, %r2}, %rd1;
+    mov.u32 %r1, %tid.x;
+    tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd5, {%f5, %f6}];
+    bar.red.popc.u32 %r1, 0, !%p1;
+    ret;
+"""
+
+
+def assert_equals_descriptions(function) -> None:
+    solved = Liveness(function, build(function))
+    for i, reads, writes in zip(function.body, solved.reads, solved.writes, strict=True):
+        description = describe(i, function)
+        assert (solved.names(reads), solved.names(writes)) == (
+            frozenset(description.sources), frozenset(description.destinations)
+        ), i.text  # fmt: skip
+
+
+def test_reads_and_writes_are_those_of_the_descriptions(kernel) -> None:
+    assert_equals_descriptions(kernel(OPERANDS))
+    for path in (*sorted(ROOT.glob("examples/*.ptx")), ROOT / "tracer" / "programs" / "path-tracing.ptx"):
+        for function in parse_file(path).functions.values():
+            assert_equals_descriptions(function)
