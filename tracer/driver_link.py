@@ -1,5 +1,6 @@
 """All code of a launch put together: functions and their layouts, variables in device memory, memory per thread."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -146,11 +147,21 @@ def check_opcodes(linked: LinkedLaunch) -> None:
 def refuse_image_services(linked: LinkedLaunch) -> None:
     """``UserError`` for the first instruction of a compute kernel that needs what only an image launch has."""
     for f in linked.functions:
-        for i in f.function.body:
-            name = getattr(i.call.target, "name", "") if i.call is not None else i.opcode
-            if name == "filter_shader" or name.startswith("_optix_"):
-                place = f"{f.module.source_name}:{i.position.line}:{i.position.column}"
-                raise UserError(f"{place}: {name} needs a scene or pixels, which a compute launch does not have")
+        _refuse(f, r"filter_shader|_optix_.*", "needs a scene or pixels, which a compute launch does not have")
+
+
+def refuse_raygen_payload(linked: LinkedLaunch, raygen: int) -> None:
+    """``UserError`` where ray generation sets a payload: it answers no ray."""
+    for number in linked.reached(raygen):
+        _refuse(linked.functions[number], r"_optix_set_payload(_\d+)?", "has no ray to answer in ray generation")
+
+
+def _refuse(f: LinkedFunction, names: str, why: str) -> None:
+    for i in f.function.body:
+        name = getattr(i.call.target, "name", "") if i.call is not None else i.opcode
+        if re.fullmatch(names, name):
+            place = f"{f.module.source_name}:{i.position.line}:{i.position.column}"
+            raise UserError(f"{place}: {name} {why}")
 
 
 def image_chain(linked: LinkedLaunch, launch: ImageLaunch, cost: Callable[[LinkedFunction], int]) -> int:

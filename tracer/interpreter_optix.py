@@ -91,7 +91,7 @@ def _results(w: Lanes, s: TraceState, name: str, inputs: list[np.ndarray]) -> li
         return [s.hit(name.removeprefix("get_"))]
     if word == "get_payload":
         return [s.frame[FIELD[f"payload_{last}"]].copy()]
-    if word == "set_payload":
+    if word == "set_payload" and last.isdecimal():
         return _set_payload(w, s, splat(int(last), 32), inputs[0])
     if name == "get_payload":
         return [s.frame[FIELD["payload_0"] + (inputs[0] & 31), LANE]]

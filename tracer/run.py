@@ -33,6 +33,7 @@ from tracer.driver_link import (
     image_chain,
     link_launch,
     refuse_image_services,
+    refuse_raygen_payload,
 )
 from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
 from tracer.driver_state import (
@@ -80,6 +81,7 @@ def run_image_launch(
     """
     numbering = numbering or Numbering()
     linked = link_launch(launch.programs, launch.memory, launch.constants)
+    refuse_raygen_payload(linked, launch.raygen_index)
     name = launch.name or launch.programs[launch.raygen_index][1].name
     shape = Shape(
         name, (-(-launch.width // 32), launch.height, 1), (32, 1, 1), launch.raygen_index, b"", 0, 0,

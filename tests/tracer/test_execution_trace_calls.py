@@ -295,3 +295,12 @@ def test_a_miss_record_that_is_not_there(launch: tuple[ImageLaunch, int], backen
         UserError, match=r"rays\.ptx:\d+: call: lane \d+: a ray selected a miss record beyond the shader"
     ):
         run(replace(launch[0], programs=programs), launch[1], backend)
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+def test_ray_generation_cannot_answer_a_ray(launch: tuple[ImageLaunch, int], backend: str) -> None:
+    text = PROGRAM.replace("    mov.u32 %r4, 0;\n", "    mov.u32 %r4, 0; call (), _optix_set_payload_0, (%r4);\n", 1)
+    module = ptx.parse(text, "rays.ptx")
+    programs = tuple((module, module.functions[function.name]) for _, function in launch[0].programs)
+    with pytest.raises(UserError, match=r"rays\.ptx:\d+:\d+: _optix_set_payload_0 has no ray to answer"):
+        run(replace(launch[0], programs=programs), launch[1], backend)
