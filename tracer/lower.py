@@ -28,7 +28,7 @@ from tracer.lower_flow import Flow, control_flow
 from tracer.lower_frame import Entries, Frame, lower_parts
 from tracer.lower_layout import FunctionLayout
 from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
-from tracer.lower_residence import hot_registers
+from tracer.lower_residence import Hot, hot_code
 from tracer.lower_rounding import rounding_functions
 from tracer.lower_scalar import is_scalar, lower_scalar
 from tracer.lower_sfu import definitions
@@ -77,14 +77,16 @@ def lower_program(
     """
     texts = [_function(f, symbols, records) for f in functions]
     text = "\n".join(texts)
-    return "\n".join((text, rounding_functions(text), definitions(text), ATTRIBUTES, PROFILE, ""))
+    e = Emitter(functions[0].module, functions[0].function, functions[0].layout, {})
+    pack = lower_memory.pack_function(text, e)
+    return "\n".join((text, pack, rounding_functions(text), definitions(text), ATTRIBUTES, PROFILE, ""))
 
 
 def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> str:
     """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
     layout = linked.layout
     flow, entries = control_flow(linked.cfg, layout.liveness.live_in, layout.returned), Entries()
-    hot = hot_registers(linked.function, linked.cfg, layout.liveness)
+    hot = hot_code(linked.function, linked.cfg, layout.liveness)
     parts = [_PartLowering(linked, symbols, records, flow, part, entries, hot) for part in range(len(flow.parts))]
     for part in parts:
         part.blocks()
@@ -103,15 +105,16 @@ class _PartLowering:
         flow: Flow,
         part: int,
         entries: Entries,
-        hot: int,
+        hot: Hot,
     ) -> None:
         self.linked = linked
         self.flow = flow
         self.part = flow.parts[part]
+        self.hot = hot.blocks
         self.live_out = linked.layout.liveness.live_out
         own = own_names(symbols, linked.module, linked.function)
         self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
-        self.frame = Frame(self.e, flow, part, entries, hot, records == RECORD_ALL and self._accesses() > 0)
+        self.frame = Frame(self.e, flow, part, entries, hot.registers, records == RECORD_ALL and self._accesses() > 0)
         self.control = Control(self.e, self.frame, linked.cfg.reconvergence)
 
     def _accesses(self) -> int:
@@ -143,7 +146,7 @@ class _PartLowering:
     def _block(self, index: int) -> None:
         e, block = self.e, self.linked.cfg.blocks[index]
         e.put(f"b{index}:")
-        e.waiting = self.flow.waiting[index]
+        e.waiting, e.hot = self.flow.waiting[index], index in self.hot
         self.control.needed = self.live_out[index] | e.waiting
         if index in self.flow.headers:
             self.frame.room(index)

@@ -72,6 +72,7 @@ class Emitter:
         self.values: dict[str, str] = {}
         self.written: dict[str, None] = {}
         self.waiting = ALL
+        self.hot = True  # whether a warp can come by again without a suspension
         self.loaded: dict[str, None] = {}
         self.stored: dict[str, None] = {}
         self.instruction: Instruction | None = None

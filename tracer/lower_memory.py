@@ -66,6 +66,38 @@ def check(e: Emitter, bad: str, address: str, reason: int = ILLEGAL_ADDRESS) -> 
     e.put(f"{good}:")
 
 
+def _pack_inline(e: Emitter, address: str, bits: str, place: str) -> str:
+    """Write the addresses of the set lanes one after the other; returns where they end."""
+    lanes = e.op(f"bitcast i32 {bits} to <32 x i1>")
+    for part in range(4):
+        select = ", ".join(f"i32 {8 * part + k}" for k in range(8))
+        some = e.op(f"shufflevector <32 x i64> {address}, <32 x i64> poison, <8 x i32> <{select}>")
+        mask = e.op(f"shufflevector <32 x i1> {lanes}, <32 x i1> poison, <8 x i32> <{select}>")
+        packed = e.op(
+            "call <8 x i64> @llvm.experimental.vector.compress.v8i64("
+            f"<8 x i64> {some}, <8 x i1> {mask}, <8 x i64> poison)"
+        )
+        e.put(f"store <8 x i64> {packed}, ptr {place}, align 8")
+        byte = e.op(f"trunc i32 {e.op(f'lshr i32 {bits}, {8 * part}')} to i8")
+        count = e.op(f"zext i8 {e.op(f'call i8 @llvm.ctpop.i8(i8 {byte})')} to i64")
+        place = e.op(f"getelementptr i64, ptr {place}, i64 {count}")
+    return place
+
+
+def _pack_call(e: Emitter, address: str, bits: str, place: str) -> str:
+    """The same by a call, for code that runs once: a third of what an access costs to compile."""
+    return e.op(f"call ptr @pack(<32 x i64> {address}, i32 {bits}, ptr {place})")
+
+
+def pack_function(text: str, e: Emitter) -> str:
+    """LLVM definition of the ``@pack`` that ``text`` calls; ``e`` is a fresh emitter."""
+    if "@pack(" not in text:
+        return ""
+    result = _pack_inline(e, "%address", "%bits", "%place")
+    head = "define internal ptr @pack(<32 x i64> %address, i32 %bits, ptr %place) noinline #0 {"
+    return "\n".join((head, *e.lines, f"ret ptr {result}", "}"))
+
+
 def record(e: Emitter, address: str, lanes: str) -> None:
     """Append an access: instruction, visit, lane mask, and the addresses of the set lanes."""
     if e.records < RECORD_ALL:
@@ -79,18 +111,7 @@ def record(e: Emitter, address: str, lanes: str) -> None:
     row = e.op(f"insertelement <4 x i32> <i32 {e.instruction_id}, i32 0, i32 0, i32 0>, i32 {visit}, i64 1")
     row = e.op(f"insertelement <4 x i32> {row}, i32 {bits}, i64 2")
     e.put(f"store <4 x i32> {row}, ptr {e.op(f'inttoptr i64 {next_access} to ptr')}, align 4")
-    for part in range(4):
-        select = ", ".join(f"i32 {8 * part + k}" for k in range(8))
-        some = e.op(f"shufflevector <32 x i64> {address}, <32 x i64> poison, <8 x i32> <{select}>")
-        mask = e.op(f"shufflevector <32 x i1> {lanes}, <32 x i1> poison, <8 x i32> <{select}>")
-        packed = e.op(
-            "call <8 x i64> @llvm.experimental.vector.compress.v8i64("
-            f"<8 x i64> {some}, <8 x i1> {mask}, <8 x i64> poison)"
-        )
-        e.put(f"store <8 x i64> {packed}, ptr {next_address}, align 8")
-        byte = e.op(f"trunc i32 {e.op(f'lshr i32 {bits}, {8 * part}')} to i8")
-        count = e.op(f"zext i8 {e.op(f'call i8 @llvm.ctpop.i8(i8 {byte})')} to i64")
-        next_address = e.op(f"getelementptr i64, ptr {next_address}, i64 {count}")
+    next_address = (_pack_inline if e.hot else _pack_call)(e, address, bits, next_address)
     # an instruction without lanes leaves no row: the next one overwrites it
     some = e.op(f"zext i1 {e.op(f'icmp ne i32 {bits}, 0')} to i64")
     step = e.op(f"mul i64 {some}, {ACCESS_BYTES}")

@@ -4,19 +4,29 @@ A value that crosses blocks in LLVM's registers costs compilation at every place
 suspension. That pays only where a warp goes round without a suspension.
 """
 
+from typing import NamedTuple
+
 from ptx.cfg import Cfg, branch_labels, ends_block, post_order
 from ptx.ir import Function
 from ptx.liveness import Liveness
 
 
-def hot_registers(function: Function, cfg: Cfg, liveness: Liveness) -> int:
-    """Registers, as bits, that instructions read or write in blocks on a cycle of control without a suspension."""
+class Hot(NamedTuple):
+    """Blocks on a cycle of control without a suspension, and the registers, as bits, that they read or write."""
+
+    blocks: frozenset[int]
+    registers: int
+
+
+def hot_code(function: Function, cfg: Cfg, liveness: Liveness) -> Hot:
+    """Where a warp goes round without a suspension."""
     bits = 0
-    for number in cycling_blocks([_runs_on_to(function, cfg, number) for number in range(len(cfg.blocks))]):
+    blocks = cycling_blocks([_runs_on_to(function, cfg, number) for number in range(len(cfg.blocks))])
+    for number in blocks:
         block = cfg.blocks[number]
         for position in range(block.first, block.first + block.count):
             bits |= liveness.reads[position] | liveness.writes[position]
-    return bits
+    return Hot(frozenset(blocks), bits)
 
 
 def _runs_on_to(function: Function, cfg: Cfg, number: int) -> list[int]:

@@ -3,7 +3,7 @@
 import ptx
 from ptx.cfg import build
 from ptx.liveness import Liveness
-from tracer.lower_residence import cycling_blocks, hot_registers
+from tracer.lower_residence import cycling_blocks, hot_code
 
 KERNEL = """
 .version 7.0
@@ -32,7 +32,7 @@ def hot(middle: str) -> frozenset[str]:
     function = ptx.parse(KERNEL.format(middle=middle), "k.ptx").functions["k"]
     cfg = build(function)
     liveness = Liveness(function, cfg)
-    return liveness.names(hot_registers(function, cfg, liveness))
+    return liveness.names(hot_code(function, cfg, liveness).registers)
 
 
 def test_blocks_on_a_cycle_can_be_reached_from_themselves() -> None:
