@@ -1,18 +1,24 @@
 """Which registers are live in the functions of a SASS module, across calls.
 
-A write under a predicate ends no life, because other lanes keep what was there. A call reads what its callee reads
-before writing it, and ends the life of what the callee surely writes. At its return a function keeps alive what any
-caller needs behind its calls. Calls through registers may run every function that returns. The stack pointer R1 is
-live to the end.
+A write under a predicate ends a life for the lanes where the predicate holds (``ptx/sass_predicated.py``). A call
+reads what its callee reads before writing it, and ends the life of what the callee surely writes. At its return a
+function keeps alive what any caller needs behind its calls. Calls through registers may run every function that
+returns. The stack pointer R1 is live to the end.
 
-``nvdisasm -plr`` agrees, but for two habits: it lets some writes under a predicate end a life, so that its ranges can
-be shorter, and it assumes a calling convention at calls instead of looking at the callee.
+``nvdisasm -plr`` agrees, but for three habits. Between blocks it lets every write under a predicate end the life of
+what was there before, even where lanes that keep the old value read it later. Where a block ends in a guarded branch
+or EXIT, it may show a register at that one instruction. At calls it assumes a convention instead of looking at the
+callee.
 """
+
+from functools import reduce
+from operator import or_
 
 from ptx.ir import Function, Module
 from ptx.languages import build, describe
 from ptx.liveness import solve
 from ptx.sass_flow import callees
+from ptx.sass_predicated import live_at_tops
 
 STACK_POINTER = "R1"
 
@@ -83,7 +89,7 @@ class _Flow:
     """
 
     def __init__(self, function: Function, module: Module, index: dict[str, int]) -> None:
-        self.function, self.cfg = function, build(function)
+        self.function, self.cfg, self.index = function, build(function), index
         self.calls = callees(function, module.functions)
         self.own_reads: list[int] = []
         self.writes: list[int] = []
@@ -101,9 +107,11 @@ class _Flow:
         return self._solve(0)[0][0] if self.cfg.blocks else 0
 
     def _solve(self, needed: int) -> tuple[list[int], list[int]]:
+        return solve(self.cfg, self.reads, self.kills, self._at_end(needed))
+
+    def _at_end(self, needed: int) -> list[int]:
         stack = [int(block.leaves) for block in self.cfg.blocks]
-        at_end = [bit | (needed if returns else 0) for bit, returns in zip(stack, self.returns, strict=True)]
-        return solve(self.cfg, self.reads, self.kills, at_end)
+        return [bit | (needed if returns else 0) for bit, returns in zip(stack, self.returns, strict=True)]
 
     def surely_written(self) -> int:
         """Registers written on every path from the top to a return; all where no path leads to one."""
@@ -130,14 +138,23 @@ class _Flow:
     def live(self) -> list[int]:
         """Per instruction what is live before or behind it, or written by it."""
         made = [0] * len(self.function.body)
-        for position, before, after in self.backwards():
+        at_end = self._at_end(self.needed)
+        tops = live_at_tops(self.function, self.cfg, (self.reads, self.kills, self.writes), self.index, at_end)
+        bottoms = [
+            live & reduce(or_, (tops[s] for s in block.successors), needed)
+            for block, live, needed in zip(self.cfg.blocks, self._solve(self.needed)[1], at_end, strict=True)
+        ]
+        for position, before, after in self._walk(bottoms):
             made[position] = before | after | self.writes[position]
         return made
 
     def backwards(self) -> list[tuple[int, int, int]]:
-        """Each instruction, and what is live before and behind it."""
+        """Each instruction, and what is live before and behind it; a write under a predicate ends no life."""
+        return self._walk(self._solve(self.needed)[1])
+
+    def _walk(self, bottoms: list[int]) -> list[tuple[int, int, int]]:
         made = []
-        for block, live in zip(self.cfg.blocks, self._solve(self.needed)[1], strict=True):
+        for block, live in zip(self.cfg.blocks, bottoms, strict=True):
             for position in reversed(range(block.first, block.first + block.count)):
                 before = live & ~self.kills[position] | self.reads[position]
                 made.append((position, before, live))

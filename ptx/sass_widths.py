@@ -84,6 +84,11 @@ def _memory(instruction: Instruction, number: int, destinations: int) -> int:
     return data_words(instruction)
 
 
+def _surface(instruction: Instruction, number: int, destinations: int) -> int:
+    """``SUST.D.BA.1D.128 [R14], R4`` and ``SULD.D``: the data; a handle in a register is one."""
+    return data_words(instruction) if number == (0 if destinations else 1) else 1
+
+
 def _multiply(instruction: Instruction, number: int, destinations: int) -> int:
     """``IMAD.WIDE`` writes a pair and adds one; ``IMAD.HI`` adds one."""
     place = number - destinations
@@ -188,6 +193,7 @@ _RULES = {
     **dict.fromkeys(opcodes("F2F F2I I2F FRND UF2F UF2I UI2F UFRND"), _convert),
     **dict.fromkeys(opcodes("HMMA IMMA BMMA DMMA QMMA OMMA HGMMA IGMMA BGMMA QGMMA"), _matrix),
     **dict.fromkeys(opcodes("TEX TLD TLD4 TXD"), _texture),
+    "SULD": _surface, "SUST": _surface,
     "SYNCS": _barrier_object, "CS2R": _clock, "CS2UR": _clock, "MOVM": _transpose, "MATCH": _match, "LEPC": _pair,
     "GETLMEMBASE": _pair,
 }  # fmt: skip

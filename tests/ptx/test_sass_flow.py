@@ -164,6 +164,8 @@ def group(name: str, count: int) -> list[str]:
     ("TEX.SCR.LL RZ, R7, R4, R8, 0x0, 0x58, 2D, 0x1", ["R7"], ["R4", "R5", "R8"]),
     ("TEX.SCR.LL R6, R12, R14, R17, 0x0, 0x58, 2D", ["R6", "R7", "R12", "R13"], ["R14", "R15", "R17"]),
     ("SUST.D.BA.2D.STRONG.SM.TRAP [R2], R4, 0x0, 0x5a", [], ["R2", "R3", "R4"]),
+    ("SUST.D.BA.1D.128.STRONG.SM.TRAP [R14], R4, 0x0, 0x5a", [], ["R14", "R4", "R5", "R6", "R7"]),
+    ("SULD.D.BA.1D.64.STRONG.SM.TRAP R4, [R14], 0x5a", ["R4", "R5"], ["R14"]),
     ("CS2R R2, SR_CLOCKLO", group("R2", 2), []),
     ("S2R R2, SR_TID.X", ["R2"], []),
     ("BSSY B0, `(.A)", ["B0"], []),
@@ -217,6 +219,23 @@ def test_live_registers_across_calls() -> None:
     assert "R6" not in live.live("f")[5]
     assert register_count(kernel, build(kernel)) == 21 + 2
     assert register_count(callee, build(callee)) == 22 + 2
+
+
+@pytest.mark.parametrize(("lines", "live"), [
+    (["@P0 MOV R2, 0x1", "BAR.SYNC 0x0", "STG.E [R4.64], R2"], True),
+    (["@P0 MOV R2, 0x1", ".B:", "@P0 STG.E [R4.64], R2"], False),
+    (["@P0 MOV R2, 0x1", ".B:", "@!P0 STG.E [R4.64], R2"], True),
+    (["@P0 MOV R2, 0x1", ".B:", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 STG.E [R4.64], R2"], True),
+    (["@!P0 MOV R2, 0x1", "@!P0 BRA `(.B)", "MOV R2, 0x2", ".B:", "STG.E [R4.64], R2"], False),
+    (["@P0 MOV R2, 0x1", "@!P0 BRA `(.B)", "MOV R2, 0x2", ".B:", "STG.E [R4.64], R2"], True),
+    (["@P0 MOV R2, 0x1", ".B:", "@P1 MOV R2, 0x2", ".C:", "STG.E [R4.64], R2"], True),
+    (["@P0 MOV R2, 0x1", ".B:", "@!P0 MOV R2, 0x2", ".C:", "STG.E [R4.64], R2"], False),
+])  # fmt: skip
+def test_writes_under_a_predicate_end_lives_for_some_lanes(lines, live) -> None:
+    """Whether R2 is needed from before the block of the first line."""
+    body = "\n".join(line if line[-1] == ":" else f"/*{16 * n + 32:04x}*/ {line} ;" for n, line in enumerate(lines))
+    text = f".section .text.k\nk:\n/*0000*/ NOP ;\n/*0010*/ BAR.SYNC 0x0 ;\n.A:\n{body}\n/*0400*/ EXIT ;\n"
+    assert ("R2" in SassLiveness(parse(text, "x")).live("k")[0]) == live
 
 
 def test_any_form_of_any_opcode_has_registers() -> None:
