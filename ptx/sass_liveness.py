@@ -6,9 +6,9 @@ function keeps alive what any caller needs behind its calls. Calls through regis
 returns. The stack pointer R1 is live to the end.
 
 ``nvdisasm -plr`` agrees, but for three habits. Between blocks it lets every write under a predicate end the life of
-what was there before, even where lanes that keep the old value read it later. In a few blocks that end in a guarded branch
-or EXIT it shows a register that the next block writes under predicates and that nobody reads before; why, we do not
-know. At calls it assumes a convention instead of looking at the callee.
+what was there before, even where lanes that keep the old value read it later. In a few blocks that end in a guarded
+branch or EXIT it shows a register that the next block writes under predicates and that nobody reads before; why, we
+do not know. At calls it assumes a convention instead of looking at the callee.
 """
 
 from functools import reduce
