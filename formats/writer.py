@@ -52,11 +52,15 @@ class FolderWriter:
         self._pending: deque[Future[None]] = deque()
 
     def __enter__(self) -> Self:
-        self.folder = make_partial_folder(self.path)
         self._encoder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
-        for table in self.layout.tables:
-            if not table.optional:
-                self.declare(table.name)
+        self.folder = make_partial_folder(self.path)
+        try:
+            for table in self.layout.tables:
+                if not table.optional:
+                    self.declare(table.name)
+        except BaseException:  # Ctrl-C too: the with statement has not begun, so nobody else cleans up
+            self._clean_up()
+            raise
         return self
 
     def put(self, table: str, columns: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from formats.pixels import write_pixels
 from formats.reader import open_trace
 from formats.result import ResultWriter
 from formats.shards import HashingFile
-from formats.writer import TraceWriter
+from formats.writer import FolderWriter, TraceWriter
 from tests.formats.schema_strategies import tree_bytes
 
 write_some = HashingFile._write_some
@@ -76,6 +76,16 @@ def test_a_full_disk_at_every_write(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [1, 20, 70])
 def test_ctrl_c_in_the_encoder(target: Path, monkeypatch, number) -> None:
     fail_at(monkeypatch, number, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        make_trace(target, seed=2)
+
+
+def test_ctrl_c_while_beginning(target: Path, monkeypatch) -> None:
+    def interrupted(self: FolderWriter, table: str) -> None:
+        if table == "visits":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FolderWriter, "declare", interrupted)
     with pytest.raises(KeyboardInterrupt):
         make_trace(target, seed=2)
 
