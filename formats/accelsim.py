@@ -15,7 +15,7 @@ from tqdm import tqdm
 from formats.accelsim_files import Copy, Header, read_list
 from formats.accelsim_flow import STEP_BYTES, Placed, collect, make_flow, visit_rows
 from formats.accelsim_reader import KernelReader, Piece, whole_ctas
-from formats.accelsim_static import Policy, block_rows, describe, instruction_rows, pc_index, place_instructions
+from formats.accelsim_static import Policy, block_rows, check_pcs, describe, instruction_rows, place_instructions
 from formats.errors import FormatError
 from formats.writer import TraceWriter
 
@@ -56,7 +56,7 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     flow, skips = make_flow(MOST_PCS), np.zeros(MOST_PCS, bool)
     last = np.full(2, -1, np.int64)
     for piece in whole_ctas(reader):
-        pc_index(piece.pc, str(path), MOST_PCS)
+        check_pcs(piece.pc, str(path), MOST_PCS)
         bad = collect(flow, piece.first_warp, piece.warp, piece.pc, piece.opcode, piece.register, piece.width, last)
         if bad >= 0:
             raise FormatError(f"{path}: PC {piece.pc[bad]:#x} must always hold the same opcode, found two")

@@ -24,7 +24,9 @@ from formats.accelsim_tokens import (
 
 MOST_SOURCES, MOST_DESTINATIONS = 8, 2
 OK, FULL = 0, 1
-BAD_NUMBER, BAD_KEYWORD, BAD_REGISTER, TOO_MANY, BAD_MODE, NOT_IN_WARP, TOO_FEW_LINES, TOO_MANY_NAMES = range(2, 10)
+BAD_NUMBER, BAD_KEYWORD, BAD_REGISTER, TOO_MANY, BAD_MODE, NOT_IN_WARP, TOO_FEW_LINES, TOO_MANY_NAMES, BAD_MASK = range(
+    2, 11
+)
 MESSAGES = {
     BAD_NUMBER: "a number must stand here",
     BAD_KEYWORD: "the line must be 'thread block =', 'warp =', 'insts =', '#BEGIN_TB', '#END_TB' or an instruction",
@@ -34,6 +36,7 @@ MESSAGES = {
     NOT_IN_WARP: "an instruction must follow 'warp =' and 'insts ='",
     TOO_FEW_LINES: "the warp must have as many instructions as its 'insts =' says",
     TOO_MANY_NAMES: f"a trace has at most {NAME_SLOTS // 2} different opcodes",
+    BAD_MASK: "a mask must be a hexadecimal number of 32 bits",
 }
 STATE = CTA_X, CTA_Y, CTA_Z, WARP, LEFT, WARP_ROW, AT, LINE, NAMES = range(9)
 """Of the state: the CTA and warp that lines belong to, instructions left in the warp, warps so far, the byte and line
@@ -157,8 +160,8 @@ def _instruction(
     if end < 0:
         return BAD_NUMBER, at, addresses
     mask, at = read_hex(text, end)
-    if at < 0:
-        return BAD_NUMBER, end, addresses
+    if at < 0 or mask >> 32 != 0:
+        return BAD_MASK, end, addresses
     rows.mask[row] = mask
     rows.register[row] = NO_REGISTER
     status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)

@@ -149,11 +149,10 @@ def block_rows(placed: Placed, kernel_id: int, name: str) -> dict[str, Any]:
     }
 
 
-def pc_index(pc: np.ndarray, place: str, most: int) -> np.ndarray:
-    """PC indices. Raises ``FormatError`` for a PC that is no multiple of 8 or too large."""
+def check_pcs(pc: np.ndarray, place: str, most: int) -> None:
+    """Raises ``FormatError`` for a PC that is no multiple of 8 or too large."""
     wrong = (pc % STEP_BYTES != 0) | (pc < 0) | (pc >= most * STEP_BYTES)
     if wrong.any():
         raise FormatError(
             f"{place}: a PC must be a multiple of 8 below {most * STEP_BYTES:#x}, found {pc[wrong][0]:#x}"
         )
-    return pc // STEP_BYTES

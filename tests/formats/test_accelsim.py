@@ -172,7 +172,10 @@ def test_the_last_newline_may_be_missing_and_warps_may_be_out_of_order(tmp_path:
 
 ERRORS = {
     "insts = 8": ("insts = 9", r"kernel-1.traceg:\d+:\d+: the warp must have as many instructions"),
-    "0010 0000000f": ("0010 zz", r"kernel-1.traceg:19:5: a number must stand here"),
+    "0010 0000000f": ("0010 zz", r"kernel-1.traceg:19:5: a mask must be a hexadecimal number of 32 bits"),
+    "0000 ffffffff": ("0000 1ffffffff", r"kernel-1.traceg:18:5: a mask must be a hexadecimal number of 32 bits"),
+    "0020 ffffffff": ("0020 ffffffffffffffff", r":25:5: a mask must be a hexadecimal number of 32 bits"),
+    "0060 fffffff0 0": ("0060 fffffff0 x", r":24:14: a number must stand here"),
     "1 R5 FFMA": ("1 X5 FFMA", r":21:\d+: a register must be R"),
     "8 2 0x10001000": ("8 7 0x10001000", r":19:\d+: the address mode must be 0"),
     "FFMA 3": ("FFMA 9", r":21:\d+: an instruction has at most 2 destinations and 8 sources"),
