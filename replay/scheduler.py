@@ -3,8 +3,10 @@
 Peak rate: one warp-instruction per cycle and scheduler, 4 per cycle and SM. Warp w belongs to scheduler w mod 4.
 A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. Each scheduler
 keeps its ready warps as a bit mask in order of age, so that the oldest is the lowest bit, and the warps that stall
-sit in a wheel of 64 cycles. ``gto`` issues from the last warp while it can, else from the oldest; ``lrr`` from the
-next warp after the last. Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
+sit in a wheel of 64 cycles. A policy chooses among the bits: ``gto`` the warp that issued last while it can, else the
+oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
+``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place.
+Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
 """
 
 from dataclasses import dataclass
@@ -12,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled, inlined, lowest_bit, shift_right
+from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, shift_right
 from replay.config import law, value
 
-POLICIES = ("gto", "lrr")
+POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
+GTO, LRR, OLDEST, TWO_LEVEL = range(4)
 UNITS = 9  # formats.trace.UNITS
 WHEEL = 64
 SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
@@ -40,7 +43,11 @@ class Spec:
     """Warp schedulers of an SM."""
 
     count: int = value("count", "Schedulers of an SM; each issues one warp-instruction per cycle", 1)
-    policy: str = value("name", "Which ready warp issues: greedy then oldest, or loose round robin", choices=POLICIES)
+    policy: str = value(
+        "name", "Which ready warp issues: greedy then oldest, loose round robin, oldest first, two-level",
+        choices=POLICIES,
+    )  # fmt: skip
+    active_warps: int = value("warps", "Warps a scheduler chooses among with the policy two-level", 1)
 
     def __post_init__(self) -> None:
         law(self.count <= 8, f"count must be at most 8, not {self.count}")
@@ -52,6 +59,7 @@ class Warps(NamedTuple):
     warp: np.ndarray  # int64[sms * warps, WARP_COLUMNS]
     pending: np.ndarray  # int32[sms * warps, SLOTS]: results still to come, per slot
     ready: np.ndarray  # int64[sms * schedulers]: bit = rank
+    active: np.ndarray  # int64[sms * schedulers]: the warps two-level chooses among, bit = rank
     wants: np.ndarray  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
     free_at: np.ndarray  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
     last: np.ndarray  # int64[sms * schedulers]: warp that issued last, or -1
@@ -62,7 +70,8 @@ class Warps(NamedTuple):
     stats: np.ndarray  # int64[sms, 7 + UNITS]
     warps: int
     schedulers: int
-    greedy: bool
+    policy: int
+    active_warps: int
 
 
 def make_state(spec: Spec, sms: int, warps: int) -> Warps:
@@ -72,6 +81,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
     return Warps(
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
         np.zeros((sms * warps, SLOTS), np.int32),
+        np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros((rows, UNITS), np.int64),
         np.zeros((rows, UNITS), np.int64),
@@ -83,7 +93,8 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         np.zeros((sms, len(COUNTERS) + UNITS), np.int64),
         warps,
         spec.count,
-        spec.policy == "gto",
+        POLICIES.index(spec.policy),
+        spec.active_warps,
     )
 
 
@@ -106,6 +117,7 @@ def leave(state: Warps, sm: int, warp: int) -> None:
     rank = state.warp[sm * state.warps + warp, RANK]
     below = (1 << rank) - 1
     state.ready[row] = (state.ready[row] & below) | ((state.ready[row] >> 1) & ~below)
+    state.active[row] = (state.active[row] & below) | ((state.active[row] >> 1) & ~below)
     for unit in range(UNITS):
         state.wants[row, unit] = (state.wants[row, unit] & below) | ((state.wants[row, unit] >> 1) & ~below)
     state.members[row] -= 1
@@ -168,12 +180,47 @@ def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
 
 
 @inlined
-def pick(candidates: int, last_rank: int, greedy: bool) -> int:
+def park(state: Warps, sm: int, warp: int) -> None:
+    """The warp's stall has passed, but it waits for slots."""
+    here = sm * state.warps + warp
+    state.warp[here, PARKED] = 1
+    state.active[sm * state.schedulers + warp % state.schedulers] &= ~(1 << state.warp[here, RANK])
+
+
+@inlined
+def candidates_of(state: Warps, row: int) -> int:
+    """The ready warps a scheduler may choose from, as a mask of ranks."""
+    ready = state.ready[row]
+    if state.policy != TWO_LEVEL:
+        return ready
+    waiting = ready & ~state.active[row]
+    for _ in range(state.active_warps - count_bits(state.active[row])):
+        state.active[row] |= waiting & -waiting
+        waiting &= waiting - 1
+    return ready & state.active[row]
+
+
+@inlined
+def pick(candidates: int, last_rank: int, policy: int) -> int:
     """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
-    if greedy:
-        if last_rank >= 0 and (candidates >> last_rank) & 1:
-            return last_rank
+    if policy == GTO:
+        return greedy_then_oldest(candidates, last_rank)
+    if policy == OLDEST:
         return lowest_bit(candidates)
+    return round_robin(candidates, last_rank)
+
+
+@inlined
+def greedy_then_oldest(candidates: int, last_rank: int) -> int:
+    """The last warp while it can issue, else the oldest."""
+    if last_rank >= 0 and (candidates >> last_rank) & 1:
+        return last_rank
+    return lowest_bit(candidates)
+
+
+@inlined
+def round_robin(candidates: int, last_rank: int) -> int:
+    """The next warp after the last, in order of age."""
     later = candidates >> (last_rank + 1)
     return last_rank + 1 + lowest_bit(later) if later else lowest_bit(candidates)
 

@@ -23,7 +23,7 @@ from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rt_unit_state import STORE_TAG, Records, RtUnit
-from replay.scheduler import PARKED, PENDING, READY_AT, WAIT, WHEEL, Warps
+from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, NO_SLOT, Program, Work
 
 RUNNING, NEEDS_WARPS, DONE, STUCK = range(4)
@@ -196,7 +196,7 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
         if core.warp[here, READY_AT] > now:
             warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
         elif core.warp[here, PENDING] & core.warp[here, WAIT]:
-            core.warp[here, PARKED] = 1
+            warps.park(core, sm, index)
         else:
             execution.go_on(core, ctas, sm, now, index)
 
@@ -261,10 +261,10 @@ def issue(
     state = core
     issued, retry = 0, FAR
     for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
-        candidates, last = state.ready[row], state.last[row]
+        candidates, last = warps.candidates_of(state, row), state.last[row]
         last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
         while candidates:
-            index = state.member[row, warps.pick(candidates, last_rank, state.greedy)]
+            index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
             unit = state.warp[sm * state.warps + index, warps.CODE] & 15
             if state.free_at[row, unit] > now:
                 retry = min(retry, state.free_at[row, unit])

@@ -4,7 +4,9 @@ Sectors = dict[int, int]
 
 
 def pick(ready: set[int], last: int | None, policy: str) -> int:
-    """Age rank of the warp to issue from: 0 is the oldest."""
+    """Age rank of the warp to issue from: 0 is the oldest. ``two-level`` picks as lrr from the warps it admits."""
+    if policy == "oldest":
+        return min(ready)
     if policy == "gto":
         return last if last is not None and last in ready else min(ready)
     after = -1 if last is None else last

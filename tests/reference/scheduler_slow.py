@@ -2,30 +2,45 @@
 
 
 class SlowScheduler:
-    """The warps of one scheduler, oldest first. ``policy`` is gto or lrr."""
+    """The warps of one scheduler, oldest first. ``policy`` is gto, lrr, oldest or two-level."""
 
-    def __init__(self, policy: str) -> None:
-        self.policy = policy
+    def __init__(self, policy: str, active_warps: int) -> None:
+        self.policy, self.active_warps = policy, active_warps
         self.by_age: list[int] = []
         self.last: int | None = None
+        self.active: set[int] = set()
 
     def join(self, warp: int) -> None:
         self.by_age.append(warp)
 
     def leave(self, warp: int) -> None:
         self.by_age.remove(warp)
+        self.active.discard(warp)
         if self.last == warp:
             self.last = None
 
+    def park(self, warp: int) -> None:
+        """The warp waits for a slot: it gives up its place among the active ones."""
+        self.active.discard(warp)
+
     def choose(self, ready: set[int]) -> int | None:
-        """The warp that issues: gto the last one while it is ready, else the oldest; lrr the next after the last."""
+        """The warp that issues, None for none."""
         candidates = [warp for warp in self.by_age if warp in ready]
+        if self.policy == "two-level":
+            for warp in candidates:
+                if len(self.active) < self.active_warps:
+                    self.active.add(warp)
+            candidates = [warp for warp in candidates if warp in self.active]
         if not candidates:
             return None
+        self.last = self.prefer(candidates)
+        return self.last
+
+    def prefer(self, candidates: list[int]) -> int:
+        """Of candidates by age: gto the last, else the oldest; lrr and two-level the next after the last."""
+        if self.policy == "oldest" or self.last is None:
+            return candidates[0]
         if self.policy == "gto":
-            chosen = self.last if self.last in candidates else candidates[0]
-        else:
-            start = 0 if self.last is None else self.by_age.index(self.last) + 1
-            chosen = next(warp for warp in self.by_age[start:] + self.by_age[:start] if warp in ready)
-        self.last = chosen
-        return chosen
+            return self.last if self.last in candidates else candidates[0]
+        start = self.by_age.index(self.last) + 1
+        return next(warp for warp in self.by_age[start:] + self.by_age[:start] if warp in candidates)

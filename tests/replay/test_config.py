@@ -40,7 +40,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l1.bytes=0", "l1.bytes must be at least 128, not 0"),
         ("l1.bytes=true", "l1.bytes must be int (bytes), not True"),
         ("l1.bytes=1000", "l1: bytes (1000) must be a multiple of line_bytes x ways (65536)"),
-        ("scheduler.policy=got", "must be one of gto, lrr, not 'got'; did you mean gto?"),
+        ("scheduler.policy=got", "must be one of gto, lrr, oldest, two-level, not 'got'; did you mean gto?"),
         ("l2.bytes=4096", "l2.bytes (4096) must be a multiple of slices x line_bytes x ways"),
         ("memory.l2_clock_khz=5", "memory.l2_clock_khz (5) must be sm.clock_khz (1365000)"),
         ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),

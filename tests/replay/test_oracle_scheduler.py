@@ -1,4 +1,4 @@
-"""The warp schedulers against their slow twin: random joins, leaves and ready warps."""
+"""The warp schedulers against their slow twin: random joins, leaves, waits and ready warps."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from replay.bits import entry_point
 from replay.scheduler import Warps
 from tests.reference.scheduler_slow import SlowScheduler
 
-JOIN, LEAVE, CHOOSE = range(3)
+JOIN, LEAVE, PARK, CHOOSE = range(4)
 WARPS = 32
 SM = 1
 
@@ -22,23 +22,26 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
             scheduler.join(state, sm, argument[step])
         elif operation[step] == LEAVE:
             scheduler.leave(state, sm, argument[step])
+        elif operation[step] == PARK:
+            scheduler.park(state, sm, argument[step])
         else:
             state.ready[row] = 0
             for warp in range(state.warps):
                 if (argument[step] >> warp) & 1:
                     scheduler.set_ready(state, sm, warp)
-            last = state.last[row]
+            candidates, last = scheduler.candidates_of(state, row), state.last[row]
             rank = state.warp[sm * state.warps + last, scheduler.RANK] if last >= 0 else -1
-            chosen[step] = state.member[row, scheduler.pick(state.ready[row], rank, state.greedy)]
-            state.last[row] = chosen[step]
+            if candidates:
+                chosen[step] = state.member[row, scheduler.pick(candidates, rank, state.policy)]
+                state.last[row] = chosen[step]
 
 
-@pytest.mark.parametrize("policy", ["gto", "lrr"])
+@pytest.mark.parametrize("policy", scheduler.POLICIES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    spec = gpu_description.load("rtx2060", [f"scheduler.policy={policy}"]).scheduler
-    state, twin = scheduler.make_state(spec, 2, WARPS), SlowScheduler(policy)
+    spec = gpu_description.load("rtx2060", [f"scheduler.policy={policy}", "scheduler.active_warps=3"]).scheduler
+    state, twin = scheduler.make_state(spec, 2, WARPS), SlowScheduler(policy, 3)
     mine = [warp for warp in range(WARPS) if warp % spec.count == 2]
     operation, argument, expected = [], [], []
     for _ in range(3000):
@@ -52,9 +55,14 @@ def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
             warp = int(rng.choice(twin.by_age))
             twin.leave(warp)
             row = (LEAVE, warp, -1)
+        elif choice < 0.3 and twin.by_age:
+            warp = int(rng.choice(twin.by_age))
+            twin.park(warp)
+            row = (PARK, warp, -1)
         else:
             ready = {warp for warp in twin.by_age if rng.random() < 0.5} or {twin.by_age[-1]}
-            row = (CHOOSE, sum(1 << warp for warp in ready), twin.choose(ready))
+            found = twin.choose(ready)
+            row = (CHOOSE, sum(1 << warp for warp in ready), -1 if found is None else found)
         for column, value in zip((operation, argument, expected), row, strict=True):
             column.append(value)
     chosen = np.full(len(operation), -1, np.int64)

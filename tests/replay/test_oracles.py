@@ -122,13 +122,20 @@ def test_a_warp_that_ends_early_does_not_hold_the_barrier(micro: Callable, op: t
     assert total(result, "sm", "barrier_releases") == 9
 
 
-def test_lrr_shares_and_gto_does_not(micro: Callable, op: type, gpu: Gpu) -> None:
-    """Two endless rivals of one scheduler: with round robin both end together, greedily one ends at half time."""
+def test_round_robin_shares_and_the_others_do_not(micro: Callable, op: type, gpu: Gpu) -> None:
+    """Two endless rivals of one scheduler: with round robin both end together, else one ends at half time."""
     one = gpu.with_values(["scheduler.count=1"])
     work = INTERVAL_CYCLES * 4 // 5  # the first warp alone ends in the first interval, both together in the second
     trace = micro([op(stall=1)], [work, work])
-    for policy, ended in (("gto", [1, 1]), ("lrr", [0, 2])):
-        result = simulate(trace, one.with_values([f"scheduler.policy={policy}"]))
+    cases = (
+        ("gto", 6, [1, 1]),
+        ("oldest", 6, [1, 1]),
+        ("lrr", 6, [0, 2]),
+        ("two-level", 2, [0, 2]),
+        ("two-level", 1, [1, 1]),
+    )
+    for policy, active, ended in cases:
+        result = simulate(trace, one.with_values([f"scheduler.policy={policy}", f"scheduler.active_warps={active}"]))
         assert result.value("gpu_cycles") == pytest.approx(2 * work, abs=10)
         retired = result.timeline["counter"] == "retired_warps"
         assert result.timeline["value"][retired].tolist() == ended

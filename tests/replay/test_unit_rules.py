@@ -26,8 +26,8 @@ def slow() -> ModuleType:
 
 
 @entry_point
-def pick(candidates: int, last: int, greedy: bool) -> int:
-    return scheduler.pick(candidates, last, greedy)
+def pick(candidates: int, last: int, policy: int) -> int:
+    return scheduler.pick(candidates, last, policy)
 
 
 @entry_point
@@ -56,8 +56,8 @@ def test_scheduler_picks_as_its_twin(slow: ModuleType) -> None:
         mask = int(rng.integers(1, 1 << 16))
         ready = {rank for rank in range(16) if mask >> rank & 1}
         last = int(rng.integers(-1, 16))
-        for policy in scheduler.POLICIES:
-            assert pick(mask, last, policy == "gto") == slow.pick(ready, None if last < 0 else last, policy)
+        for tag, policy in enumerate(scheduler.POLICIES):
+            assert pick(mask, last, tag) == slow.pick(ready, None if last < 0 else last, policy)
 
 
 def test_bit_functions() -> None:
