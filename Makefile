@@ -18,7 +18,7 @@ PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU)))$(if $(FRACTION),-$(FR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report test check docs bench fuzz clean
+.PHONY: help setup trace replay zatel report test check docs bench fuzz reference clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -72,6 +72,9 @@ docs: $(SETUP) ## write the pages that the code knows
 
 bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
+	$(BIN)/python -m bench.reference --only "$(ONLY)"
 
 fuzz: $(SETUP_TEST) ## mutate our PTX files: each gives an error or a module (SEED= COUNT=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)

@@ -1,0 +1,36 @@
+"""Every comparison with the outside world: ``make reference``, or ``python -m bench.reference [--only TEXT]``.
+
+Prints one table (case, quantity, theirs, ours, error, tolerance) and exits with 1 when a row misses its tolerance.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+from bench import reference_accelsim
+from bench.reference_rows import Row, table
+from formats.command import run
+
+
+def main() -> int:
+    """Print the rows as they are found, then those that missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.reference", description=__doc__)
+    parser.add_argument("--only", default="", metavar="TEXT", help="only the cases whose name contains TEXT")
+    parser.add_argument("--missed", action="store_true", help="print only the rows that miss their tolerance")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+
+    def shown() -> Iterator[Row]:
+        for row in reference_accelsim.rows(arguments.only):
+            rows.append(row)
+            if not (arguments.missed and row.passed):
+                yield row
+
+    for text in table(shown()):
+        print(text, flush=True)
+    missed = sum(not row.passed for row in rows)
+    print(f"{len(rows)} comparisons, {missed} missed their tolerance")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    run("reference", main)

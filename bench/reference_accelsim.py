@@ -1,0 +1,116 @@
+"""Rows against Accel-Sim: every micro trace, every kernel of the public traces (``reference/accel-sim.md`` B.3, F)."""
+
+import csv
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from bench.reference_rows import Row, compare, mean_error
+from bench.reference_traces import ROOT, accelsim_folder, imported
+from replay.driver import Replay, read_characterisation
+from replay.gpu_description import FOLDER, load
+from replay.metrics import Result, collect
+
+EXPECTED = ROOT / "tests" / "outside"
+GPUS = {"SM75_RTX2060": "accelsim-rtx2060", "SM86_RTX3070": "accelsim-rtx3070", "SM7_QV100": "accelsim-qv100"}
+EXACT = ("thread_instructions", "warp_instructions", "l1d_accesses", "l2_accesses")
+MISSES = ("l1d_misses", "l2_misses")
+MICRO_CYCLES, MICRO_MEAN = 0.03, 0.01
+KERNEL_CYCLES, KERNEL_MEAN, MISS_TOLERANCE, READ_TOLERANCE = 0.12, 0.05, 0.03, 0.05
+HITS = ("read_hits", "write_hits")
+MISSED = ("read_line_misses", "read_sector_misses", "write_misses")
+PENDING = {"l1d": ("read_merges",), "l2": ("read_pending_hits",)}  # an access, but no miss
+
+Kernel = dict[str, float]
+
+
+class Run:
+    """One trace on one configuration with one launch latency: what Accel-Sim found, kernel after kernel."""
+
+    def __init__(self, kind: str, trace: str, config: str, latency: int, expected: list[dict[str, str]]) -> None:
+        self.kind, self.trace, self.config, self.latency, self.expected = kind, trace, config, latency, expected
+        self.name = f"{trace} {config.partition('_')[2]}" + (f" +{latency}" if latency else "")
+
+    @property
+    def gpu(self) -> str:
+        """Name of our description of the configuration."""
+        return GPUS[self.config]
+
+
+def runs(kind: str) -> list[Run]:
+    """The runs of ``expected_micro.csv`` (kind ``micro``) or ``expected_kernels.csv`` (kind ``traces``)."""
+    found: dict[tuple[str, str, int], list[dict[str, str]]] = {}
+    with open(EXPECTED / ("expected_micro.csv" if kind == "micro" else "expected_kernels.csv")) as lines:
+        for row in csv.DictReader(lines):
+            key = (row["trace"], row["config"], int(row["launch_latency"]))
+            found.setdefault(key, []).append(row)
+    return [Run(kind, *key, rows) for key, rows in found.items()]
+
+
+@cache
+def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
+    """Replay a trace; per kernel what the columns of the expected numbers say."""
+    description = load(gpu, [f"sm.kernel_launch_cycles={latency}"])
+    trace = imported(folder)
+    run = Replay(trace, description, description.longest_quantum, 1, read_characterisation(trace, None))
+    run.run(lambda retired, total: None)
+    ends = [0, *(run.end_cycles[launch.kernel_id] for launch in run.launches)]
+    result = collect(run)
+    return [{"cycles": end - start, **counts(result, kernel)} for kernel, (start, end) in enumerate(pairwise(ends))]
+
+
+def counts(result: Result, kernel: int) -> Kernel:
+    """Instructions, accesses, misses and DRAM reads of one kernel, as ``reference/accel-sim.md`` D defines them."""
+    table = result.counters
+    mine = table["kernel_id"] == kernel
+    unit, counter, value = (table[name][mine] for name in ("unit", "counter", "value"))
+
+    def total(of: str, *names: str) -> int:
+        return int(value[(unit == of) & np.isin(counter.astype(str), names)].sum())
+
+    found: Kernel = {"dram_reads": total("dram", "reads")}
+    for name in ("thread_instructions", "warp_instructions"):
+        found[name] = total("sm", name)
+    for level in ("l1d", "l2"):
+        found[f"{level}_misses"] = total(level, *MISSED)
+        found[f"{level}_accesses"] = total(level, *HITS, *MISSED, *PENDING[level])
+    return found
+
+
+def rows_of(run: Run) -> Iterator[Row]:
+    """The rows of one run; cycles are compared without the launch latency, which would hide an error."""
+    folder = accelsim_folder(run.kind, run.trace)
+    found = replay(folder, run.gpu, run.latency)
+    several = len(run.expected) > 1
+    for index, theirs in enumerate(run.expected):
+        case, ours = run.name + (f" #{theirs['kernel_index']}" if several else ""), found[index]
+        tolerance = MICRO_CYCLES if run.kind == "micro" else KERNEL_CYCLES
+        cycles = int(theirs["cycles"]) - run.latency
+        yield compare(case, "cycles", cycles, ours["cycles"] - run.latency, tolerance)
+        for quantity in EXACT:
+            yield compare(case, quantity, int(theirs[quantity]), ours[quantity])
+        for quantity in MISSES:
+            yield compare(case, quantity, int(theirs[quantity]), ours[quantity], MISS_TOLERANCE)
+    reads = sum(int(row["dram_reads"]) for row in run.expected)
+    yield compare(run.name, "dram_reads", reads, sum(kernel["dram_reads"] for kernel in found), READ_TOLERANCE)
+
+
+def present(run: Run) -> bool:
+    """Whether there is a description of the run's configuration, and its trace."""
+    return (FOLDER / f"{run.gpu}.toml").is_file() and accelsim_folder(run.kind, run.trace).is_dir()
+
+
+def rows(only: str = "") -> Iterator[Row]:
+    """All rows whose case contains ``only``, each kind followed by the mean error of its cycles."""
+    for kind, tolerance in (("micro", MICRO_MEAN), ("traces", KERNEL_MEAN)):
+        cycles = []
+        for run in runs(kind):
+            if only in run.name and present(run):
+                for row in rows_of(run):
+                    cycles += [row] if row.quantity == "cycles" else []
+                    yield row
+        if cycles:
+            yield mean_error(f"all {kind}", cycles, tolerance)

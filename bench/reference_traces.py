@@ -1,0 +1,39 @@
+"""The outside world's traces: where they lie, and their imports, which are kept between runs."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from formats.accelsim import import_accelsim
+from formats.code_cache import cache_root
+from formats.errors import UserError
+from formats.reader import Trace, open_trace
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def data_folder() -> Path:
+    """``RAYPLAY_DATA``, or ``../shared``; ``UserError`` when there are no reference traces in it."""
+    folder = Path(os.environ.get("RAYPLAY_DATA", ROOT.parent / "shared"))
+    if not (folder / "reference").is_dir():
+        raise UserError(f"{folder}: must be the data folder with the reference traces (reference/); set RAYPLAY_DATA")
+    return folder
+
+
+def accelsim_folder(kind: str, name: str) -> Path:
+    """The folder of one of Accel-Sim's traces; ``kind`` is ``micro`` or ``traces``."""
+    return data_folder() / "reference" / "accelsim" / kind / name
+
+
+def imported(folder: Path) -> Trace:
+    """A trace of Accel-Sim as one of ours, from the cache where the importer and the files are those of last time."""
+    digest = hashlib.sha256()
+    for source in sorted((ROOT / "formats").glob("*.py")):
+        digest.update(source.read_bytes())
+    for file in sorted(folder.iterdir()):
+        digest.update(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}".encode())
+    path = cache_root() / "reference" / f"{folder.name}-{digest.hexdigest()[:16]}.trace"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        import_accelsim(folder / "kernelslist.g", path)
+    return open_trace(path)
