@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from replay import stack
 from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, shift_right
 from replay.config import law, value
 
@@ -32,10 +33,11 @@ ALL_SLOTS = (1 << SLOTS) - 1
 (VISIT, VISIT_END, FIRST_VISIT, INSTRUCTION, BLOCK_END, MASK, ACCESS, TRACE, TRACE_END, READY_AT, PENDING, WAIT, PARKED,
  NUMBER, CTA, SINCE, TRACE_MASK, CODE, RANK, ISSUED, THREADS, ACCESS_END) = range(22)  # fmt: skip
 WARP_COLUMNS = 22
-(WARP_INSTRUCTIONS, THREAD_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
- UNIT_ISSUES) = range(8)  # fmt: skip
-COUNTERS = ("warp_instructions", "thread_instructions", "issue_cycles", "retired_instructions", "retired_warps",
-            "retired_ctas", "barrier_releases")  # fmt: skip
+(WARP_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
+ UNIT_ISSUES) = range(7)  # fmt: skip
+COUNTERS = ("warp_instructions", "issue_cycles", "retired_instructions", "retired_warps", "retired_ctas",
+            "barrier_releases")  # fmt: skip
+UNIT_THREADS = UNIT_ISSUES + UNITS
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,10 @@ class Warps(NamedTuple):
     members: np.ndarray  # int64[sms * schedulers]
     wheel: np.ndarray  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
     occupied: np.ndarray  # int64[sms]: wheel places in use
-    stats: np.ndarray  # int64[sms, 7 + UNITS]
+    stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
+    slot: np.ndarray  # the three arrays of replay.stack
+    wait: np.ndarray
+    parts: np.ndarray
     warps: int
     schedulers: int
     policy: int
@@ -90,7 +95,8 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         np.zeros(rows, np.int64),
         np.zeros((sms, WHEEL), np.int64),
         np.zeros(sms, np.int64),
-        np.zeros((sms, len(COUNTERS) + UNITS), np.int64),
+        np.zeros((sms, UNIT_THREADS + UNITS), np.int64),
+        *stack.make_arrays(rows, sms * warps),
         warps,
         spec.count,
         POLICIES.index(spec.policy),
@@ -99,7 +105,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
 
 
 @compiled
-def join(state: Warps, sm: int, warp: int) -> None:
+def join(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
     row = sm * state.schedulers + warp % state.schedulers
     rank = state.members[row]
@@ -108,10 +114,11 @@ def join(state: Warps, sm: int, warp: int) -> None:
     here = sm * state.warps + warp
     state.warp[here, RANK] = rank
     state.wants[row, state.warp[here, CODE] & 15] |= 1 << rank
+    stack.change_live(state, row, now, 1)
 
 
 @compiled
-def leave(state: Warps, sm: int, warp: int) -> None:
+def leave(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
     row = sm * state.schedulers + warp % state.schedulers
     rank = state.warp[sm * state.warps + warp, RANK]
@@ -127,6 +134,7 @@ def leave(state: Warps, sm: int, warp: int) -> None:
         state.warp[sm * state.warps + moved, RANK] = index
     if state.last[row] == warp:
         state.last[row] = -1
+    stack.change_live(state, row, now, -1)
 
 
 @inlined
@@ -166,7 +174,7 @@ def hold(state: Warps, sm: int, warp: int, slot: int, results: int) -> None:
 
 
 @inlined
-def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
+def release(state: Warps, sm: int, now: int, warp: int, slot: int) -> bool:
     """A result of a slot has come; True when the warp was parked and may go on (or has finished for good)."""
     here = sm * state.warps + warp
     state.pending[here, slot] -= 1
@@ -176,15 +184,19 @@ def release(state: Warps, sm: int, warp: int, slot: int) -> bool:
     if state.warp[here, PARKED] == 0 or state.warp[here, PENDING] & state.warp[here, WAIT]:
         return False
     state.warp[here, PARKED] = 0
+    stack.end_wait(state, sm * state.schedulers + warp % state.schedulers, here, now)
     return True
 
 
 @inlined
-def park(state: Warps, sm: int, warp: int) -> None:
+def park(state: Warps, sm: int, now: int, warp: int) -> None:
     """The warp's stall has passed, but it waits for slots."""
-    here = sm * state.warps + warp
+    here, row = sm * state.warps + warp, sm * state.schedulers + warp % state.schedulers
     state.warp[here, PARKED] = 1
-    state.active[sm * state.schedulers + warp % state.schedulers] &= ~(1 << state.warp[here, RANK])
+    state.active[row] &= ~(1 << state.warp[here, RANK])
+    held = state.warp[here, PENDING] & state.warp[here, WAIT] & HELD_BIT
+    reason = stack.MEMORY if held == 0 else stack.BARRIER if state.warp[here, TRACE_MASK] == -1 else stack.RT_UNIT
+    stack.begin_wait(state, row, here, now, reason)
 
 
 @inlined
@@ -226,8 +238,11 @@ def round_robin(candidates: int, last_rank: int) -> int:
 
 
 def stats(state: Warps) -> dict[str, np.ndarray]:
-    """Every counter per SM, and the instructions issued to each unit as ``issued_UNIT``."""
+    """Every counter per SM; warp and thread instructions of each unit as ``issued_UNIT`` and ``threads_UNIT``."""
     from formats.trace import UNITS as NAMES
 
+    threads = state.stats[:, UNIT_THREADS:]
     named = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
-    return named | {f"issued_{name}": state.stats[:, UNIT_ISSUES + index] for index, name in enumerate(NAMES)}
+    named["thread_instructions"] = threads.sum(axis=1)
+    named |= {f"issued_{name}": state.stats[:, UNIT_ISSUES + index] for index, name in enumerate(NAMES)}
+    return named | {f"threads_{name}": threads[:, index] for index, name in enumerate(NAMES)}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from replay import dispatch, lsu, rt_unit
+from replay import dispatch, lsu, rt_unit, stack
 from replay import scheduler as warps
 from replay.bits import compiled, count_bits, inlined
 from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS, Dispatch
@@ -128,7 +128,7 @@ def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: i
     warp[here, SINCE] = now
     warp[here, ISSUED] = 0
     start_visit(core, program, work, here)
-    warps.join(core, sm, index)
+    warps.join(core, sm, now, index)
     warps.set_ready(core, sm, index)
 
 
@@ -144,7 +144,7 @@ def go_on(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
 @compiled
 def release(core: Warps, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
     """A result of a warp's slot has come."""
-    if warps.release(core, sm, index, slot):
+    if warps.release(core, sm, now, index, slot):
         go_on(core, ctas, sm, now, index)
 
 
@@ -152,7 +152,7 @@ def release(core: Warps, ctas: Dispatch, sm: int, now: int, index: int, slot: in
 def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp is over: leave the scheduler, free the place of a finished CTA, let a barrier go on without the warp."""
     here = sm * core.warps + index
-    warps.leave(core, sm, index)
+    warps.leave(core, sm, now, index)
     core.stats[sm, RETIRED_WARPS] += 1
     ctas.unit[sm, LAST_RETIRED] = now
     core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]
@@ -192,7 +192,7 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
         here = sm * core.warps + index
         if core.warp[here, CTA] == place and core.warp[here, TRACE_MASK] == -1 and core.pending[here, HELD_SLOT]:
             core.warp[here, TRACE_MASK] = 0
-            if warps.release(core, sm, index, HELD_SLOT):
+            if warps.release(core, sm, now, index, HELD_SLOT):
                 warps.stall_until(core, sm, index, now, now + 1)
 
 
@@ -237,7 +237,8 @@ def issue(
     core.ready[scheduler] &= ~bit
     core.last[scheduler] = index
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
-    core.stats[sm, warps.THREAD_INSTRUCTIONS] += warp[here, THREADS]
+    core.stats[sm, warps.UNIT_THREADS + unit] += warp[here, THREADS]
+    stack.issued(core, scheduler, now)
     if warp[here, INSTRUCTION] + 1 < warp[here, BLOCK_END]:
         warp[here, INSTRUCTION] += 1
         load_instruction(core, program, here)

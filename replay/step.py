@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import crossbar, dispatch, lsu, partition, rt_unit
+from replay import crossbar, dispatch, lsu, partition, rt_unit, stack
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, compiled, entry_point, inlined, lowest_bit
+from replay.bits import FAR, compiled, count_bits, entry_point, inlined, lowest_bit
 from replay.crossbar import Crossbar
 from replay.dispatch import Dispatch
 from replay.dram_state import Dram
@@ -196,7 +196,7 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
         if core.warp[here, READY_AT] > now:
             warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
         elif core.warp[here, PENDING] & core.warp[here, WAIT]:
-            warps.park(core, sm, index)
+            warps.park(core, sm, now, index)
         else:
             execution.go_on(core, ctas, sm, now, index)
 
@@ -262,7 +262,10 @@ def issue(
     issued, retry = 0, FAR
     for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
         candidates, last = warps.candidates_of(state, row), state.last[row]
+        if candidates == 0:
+            continue
         last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
+        stack.accept(state, row, now)
         while candidates:
             index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
             unit = state.warp[sm * state.warps + index, warps.CODE] & 15
@@ -275,6 +278,9 @@ def issue(
                     retry = now + 1
                 break
             candidates &= ~state.wants[row, unit]
+        if candidates == 0:
+            waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
+            stack.refuse(state, row, now, waiting - for_lsu, for_lsu)
     if issued:
         state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
         state.stats[sm, warps.ISSUE_CYCLES] += 1

@@ -19,11 +19,11 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
     row = sm * state.schedulers + 2
     for step in range(operation.size):
         if operation[step] == JOIN:
-            scheduler.join(state, sm, argument[step])
+            scheduler.join(state, sm, step, argument[step])
         elif operation[step] == LEAVE:
-            scheduler.leave(state, sm, argument[step])
+            scheduler.leave(state, sm, step, argument[step])
         elif operation[step] == PARK:
-            scheduler.park(state, sm, argument[step])
+            scheduler.park(state, sm, step, argument[step])
         else:
             state.ready[row] = 0
             for warp in range(state.warps):
