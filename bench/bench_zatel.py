@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from formats.filter import filter_to_many
+from formats.pixels import image_size
 from formats.reader import open_trace
 from zatel.divide import divide
 from zatel.downscale import load_gpu
-from zatel.filter import filter_to_many
-from zatel.heatmap import image_size, pixel_work
+from zatel.heatmap import pixel_work
 from zatel.predict import predict
 from zatel.simulate import simulate_groups
 

@@ -111,6 +111,12 @@ def offset_name(column: Column) -> str:
     return f"{column.name}_offset"
 
 
+def list_lengths(column: Column, arrays: Columns) -> np.ndarray:
+    """int64[rows]: items of each list of a ragged column."""
+    lengths: np.ndarray = np.diff(arrays[offset_name(column)].astype(np.int64))
+    return lengths
+
+
 def array_names(columns: Iterable[Column]) -> list[str]:
     """Names of the numpy arrays of the columns, offsets included."""
     return [name for c in columns for name in ([c.name, offset_name(c)] if c.ragged else [c.name])]

@@ -1,11 +1,16 @@
-"""A set of pixels as text: one ``x y`` per line, ``#`` starts a comment, (0, 0) is the top left."""
+"""Which lane computes which pixel, and sets of pixels as text: one ``x y`` per line, ``#`` starts a comment,
+(0, 0) is the top left."""
 
 from pathlib import Path
 
 import numpy as np
 
 from formats.atomic import atomic_file
-from formats.errors import FormatError
+from formats.errors import FormatError, UserError
+from formats.reader import Trace
+
+WARP_LANES = 32
+NO_PIXEL = -1
 
 
 def read_pixels(path: Path | str, image_size: tuple[int, int]) -> np.ndarray:
@@ -40,3 +45,27 @@ def write_pixels(path: Path | str, selected: np.ndarray) -> None:
     text = "".join(f"{x} {y}\n" for x, y in zip(columns.tolist(), rows.tolist(), strict=True))
     with atomic_file(Path(path)) as partial:
         partial.write_text(f"# x y of {len(rows)} pixels of an image of {width}x{height}\n{text}", encoding="utf-8")
+
+
+def image_size(trace: Trace) -> tuple[int, int]:
+    """(width, height); ``UserError`` for a trace that is not of an image launch."""
+    if trace.image_size is None or "threads" not in trace.tables:
+        raise UserError(f"{trace.path}: must be the trace of an image launch, but says no pixel of any thread")
+    return trace.image_size
+
+
+def pixel_map(trace: Trace) -> np.ndarray:
+    """int32[warps, 32]: ``y * width + x`` of the pixel each lane computes, -1 for a lane without one.
+
+    Raises ``UserError`` for a trace without an image, and for a thread outside it.
+    """
+    width, height = image_size(trace)
+    threads = trace.read("threads")
+    outside = np.flatnonzero((threads["pixel_x"] >= width) | (threads["pixel_y"] >= height))
+    if outside.size:
+        row = int(outside[0])
+        place = f"{threads['pixel_x'][row]} {threads['pixel_y'][row]}"
+        raise UserError(f"{trace.path}: threads row {row}: pixels must lie inside {width}x{height}, found {place}")
+    pixels = np.full((trace.rows("warps"), WARP_LANES), NO_PIXEL, dtype=np.int32)
+    pixels[threads["warp_id"], threads["lane"]] = threads["pixel_y"].astype(np.int32) * width + threads["pixel_x"]
+    return pixels

@@ -96,10 +96,9 @@ def _beside(trace: Path) -> Path:
 
 def filter_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of the pixels in a file."""
-    from formats.pixels import read_pixels
+    from formats.filter import filter_trace
+    from formats.pixels import image_size, read_pixels
     from formats.reader import open_trace
-    from zatel.filter import filter_trace
-    from zatel.heatmap import image_size
 
     selected = read_pixels(arguments.pixels, image_size(open_trace(arguments.trace)))
     filter_trace(arguments.trace, selected, arguments.out)

@@ -7,7 +7,7 @@ lane executed and the BVH records that its rays fetched.
 
 import numpy as np
 
-from formats.errors import UserError
+from formats.pixels import NO_PIXEL, image_size, pixel_map
 from formats.reader import Trace
 from zatel.kernels import add_visits
 
@@ -16,9 +16,6 @@ from zatel.kernels import add_visits
 # for every weight from 1 to 10, and the mean work of a warp best at 10.
 INSTRUCTION_WORK = 1.0
 RECORD_WORK = 10.0
-
-WARP_LANES = 32
-NO_PIXEL = -1
 
 # NVIDIA's heat gradient, coldest first: "Profiling DXR shaders with timer instrumentation", the paper's [24].
 HEAT_COLOURS = (
@@ -32,30 +29,6 @@ HEAT_COLOURS = (
     / 255.0
 )  # fmt: skip
 HEAT_BLUR = 0.8
-
-
-def image_size(trace: Trace) -> tuple[int, int]:
-    """(width, height); ``UserError`` for a trace that is not of an image launch."""
-    if trace.image_size is None or "threads" not in trace.tables:
-        raise UserError(f"{trace.path}: must be the trace of an image launch, but says no pixel of any thread")
-    return trace.image_size
-
-
-def pixel_map(trace: Trace) -> np.ndarray:
-    """int32[warps, 32]: ``y * width + x`` of the pixel each lane computes, -1 for a lane without one.
-
-    Raises ``UserError`` for a trace without an image, and for a thread outside it.
-    """
-    width, height = image_size(trace)
-    threads = trace.read("threads")
-    outside = np.flatnonzero((threads["pixel_x"] >= width) | (threads["pixel_y"] >= height))
-    if outside.size:
-        row = int(outside[0])
-        place = f"{threads['pixel_x'][row]} {threads['pixel_y'][row]}"
-        raise UserError(f"{trace.path}: threads row {row}: pixels must lie inside {width}x{height}, found {place}")
-    pixels = np.full((trace.rows("warps"), WARP_LANES), NO_PIXEL, dtype=np.int32)
-    pixels[threads["warp_id"], threads["lane"]] = threads["pixel_y"].astype(np.int32) * width + threads["pixel_x"]
-    return pixels
 
 
 def pixel_work(trace: Trace) -> np.ndarray:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from formats.errors import UserError
+from formats.filter import filter_to_many
+from formats.pixels import image_size
 from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.combine import combine, extrapolate
 from zatel.divide import divide
 from zatel.downscale import scale_factor
-from zatel.filter import filter_to_many
-from zatel.heatmap import heat_colour, image_size, normalise, pixel_work
+from zatel.heatmap import heat_colour, normalise, pixel_work
 from zatel.quantise import QuantisedHeatmap, quantise
 from zatel.select import Selection, check_fraction, select
 from zatel.simulate import Simulated, simulate_groups

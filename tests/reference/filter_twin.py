@@ -1,4 +1,4 @@
-"""The trace filter as plainly as it can be said: lists of rows, one lane at a time. Twin of ``zatel.filter``."""
+"""The trace filter as plainly as it can be said: lists of rows, one lane at a time. Twin of ``formats.filter``."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def rows_of(columns: dict[str, np.ndarray]) -> list[Row]:
     count = len(columns[plain[0]])
     rows = []
     for row in range(count):
-        values = {name: columns[name][row].item() for name in plain}
+        values = {name: columns[name][row : row + 1].tolist()[0] for name in plain}
         for name in ragged:
             start, end = (int(columns[f"{name}_offset"][row + k]) for k in (0, 1))
             values[name] = columns[name][start:end].tolist()

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.filter import filter_trace
 from formats.pixels import write_pixels
 from formats.reader import open_trace
 from tracer.program import BUILT_IN, PROGRAM_FOLDER
 from tracer.render import Request, render
-from zatel.filter import filter_trace
 
 WIDTH, HEIGHT = 45, 12
 """The second warp of a row has 13 lanes."""

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from formats.errors import UserError
+from formats.filter import filter_trace
 from formats.generate import make_trace
 from formats.pixels import read_pixels
 from formats.prediction import PREDICTION
@@ -19,7 +20,6 @@ from formats.result import ResultWriter
 from replay.gpu_description import Gpu
 from zatel.combine import RULES, combine, extrapolate
 from zatel.downscale import load_gpu
-from zatel.filter import filter_trace
 from zatel.predict import predict
 from zatel.publish import publish
 from zatel.report import read_prediction, table_text, write_overview

@@ -17,9 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from formats.errors import FormatError, UserError
-from formats.reader import Trace, open_trace
-from formats.writer import TraceWriter
-from zatel.filter_rows import (
+from formats.filter_rows import (
     Columns,
     check_addresses,
     filter_accesses,
@@ -28,7 +26,9 @@ from zatel.filter_rows import (
     filter_visits,
     visit_rows,
 )
-from zatel.heatmap import NO_PIXEL, image_size, pixel_map
+from formats.pixels import NO_PIXEL, image_size, pixel_map
+from formats.reader import Trace, open_trace
+from formats.writer import TraceWriter
 
 FILTER_OPCODE = "filter_shader"
 WARPS_PER_BATCH = 256
