@@ -1,0 +1,270 @@
+"""The lines of a cache: found by a hash of their tag, kept in order of use, replaced, and filled sector by sector.
+
+The victim of a set is a way without a valid sector, the highest such; else the line used longest ago (of several used
+in one cycle the lowest way) among those that wait for nothing, dirty ones only when enough lines of the instance are.
+"""
+
+from replay.bits import FAR, bucket, compiled, inlined, lowest_bit
+from replay.cache_state import (
+    ALL_DIRTY,
+    ALL_READABLE,
+    ALL_RESERVED,
+    BYTES_ON_FILL,
+    CHAIN,
+    DIRTY,
+    DIRTY_LINES,
+    DIRTY_ON_FILL,
+    EVICTIONS,
+    FULL,
+    IN_USE,
+    NEWER,
+    NEWEST,
+    OLDER,
+    OLDEST,
+    QUEUE_TAIL,
+    READABLE,
+    READABLE_ON_FILL,
+    RESERVED,
+    STATUS,
+    TAG,
+    USED,
+    USED_AT,
+    VALID,
+    WRITE_BACK,
+    WRITE_BACKS,
+    Cache,
+)
+
+
+@compiled
+def invalidate(state: Cache, at: int) -> None:
+    """Forget all lines of an instance; what waits in its MSHRs stays."""
+    if state.unit[at, USED] == 0:
+        return
+    state.unit[at, USED] = 0
+    state.unit[at, DIRTY_LINES] = 0
+    state.bucket_head[at * state.buckets : (at + 1) * state.buckets] = -1
+    first, last = at * state.sets, (at + 1) * state.sets
+    state.order[2 * first : 2 * last] = -1
+    state.line[first << state.way_shift : last << state.way_shift, STATUS] = 0
+    for word in range(state.free_ways.shape[1]):
+        ways = min(max(state.ways - 64 * word, 0), 64)
+        state.free_ways[first:last, word] = -1 if ways == 64 else (1 << ways) - 1
+
+
+@inlined
+def find(state: Cache, at: int, line: int) -> int:
+    """Row that holds the line number, or -1."""
+    row = int(state.bucket_head[at * state.buckets + bucket(line, state.buckets)])
+    while row >= 0 and state.line[row, TAG] != line:
+        row = state.line[row, CHAIN]
+    return row
+
+
+@inlined
+def list_of(state: Cache, row: int) -> int:
+    """The list a row belongs to: its set's clean or dirty one."""
+    return (row >> state.way_shift) * 2 + (1 if state.line[row, STATUS] & ALL_DIRTY else 0)
+
+
+@inlined
+def unlink(state: Cache, row: int, group: int) -> None:
+    """Take a row out of a list."""
+    line, order = state.line, state.order
+    newer, older = line[row, NEWER], line[row, OLDER]
+    if newer >= 0:
+        line[newer, OLDER] = older
+    else:
+        order[group, NEWEST] = older
+    if older >= 0:
+        line[older, NEWER] = newer
+    else:
+        order[group, OLDEST] = newer
+
+
+@inlined
+def link(state: Cache, row: int, group: int) -> None:
+    """Put a row into a list at its time of use; mostly that is now."""
+    line, order = state.line, state.order
+    newer, older = -1, order[group, NEWEST]
+    while older >= 0 and line[older, USED_AT] > line[row, USED_AT]:
+        newer, older = older, line[older, OLDER]
+    line[row, NEWER], line[row, OLDER] = newer, older
+    if newer >= 0:
+        line[newer, OLDER] = row
+    else:
+        order[group, NEWEST] = row
+    if older >= 0:
+        line[older, NEWER] = row
+    else:
+        order[group, OLDEST] = row
+
+
+@inlined
+def touch(state: Cache, row: int, now: int) -> None:
+    """Note a use of the row."""
+    group = list_of(state, row)
+    state.line[row, USED_AT] = now
+    if state.order[group, NEWEST] != row:
+        unlink(state, row, group)
+        link(state, row, group)
+
+
+@inlined
+def set_status(state: Cache, at: int, row: int, status: int) -> None:
+    """Give a row a new status; it changes its list when it becomes dirty or clean."""
+    before = state.line[row, STATUS]
+    if bool(before & ALL_DIRTY) == bool(status & ALL_DIRTY):
+        state.line[row, STATUS] = status
+        return
+    unlink(state, row, list_of(state, row))
+    state.line[row, STATUS] = status
+    link(state, row, list_of(state, row))
+    state.unit[at, DIRTY_LINES] += 1 if status & ALL_DIRTY else -1
+
+
+@inlined
+def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+    """Bytes of a sector are written: it is dirty, and readable once all its bytes are."""
+    written = int(state.written[row, offset]) | byte_mask
+    state.written[row, offset] = written
+    status = state.line[row, STATUS] & ~((1 << VALID | 1 << RESERVED) << offset) | (1 << DIRTY) << offset
+    if written == FULL:
+        status |= (1 << READABLE) << offset
+    set_status(state, at, row, status)
+
+
+@compiled
+def oldest(state: Cache, group: int) -> int:
+    """The row of a list used longest ago among those that wait for nothing, the lowest of several; or -1."""
+    line = state.line
+    row = state.order[group, OLDEST]
+    while row >= 0 and line[row, STATUS] & ALL_RESERVED:
+        row = line[row, NEWER]
+    if row < 0:
+        return -1
+    best, following = row, line[row, NEWER]
+    while following >= 0 and line[following, USED_AT] == line[row, USED_AT]:
+        if following < best and not line[following, STATUS] & ALL_RESERVED:
+            best = following
+        following = line[following, NEWER]
+    return best
+
+
+@inlined
+def victim(state: Cache, at: int, group: int) -> int:
+    """The row of a set that a new line may take, or -1 where all wait for data (or are dirty, and too few are)."""
+    for word in range(state.free_ways.shape[1]):
+        if state.free_ways[group, word]:
+            way = state.ways - 1 - 64 * word - lowest_bit(state.free_ways[group, word])
+            return (group << state.way_shift) + way
+    row = oldest(state, 2 * group)
+    if 100 * state.unit[at, DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
+        dirty = oldest(state, 2 * group + 1)
+        clean_at = state.line[row, USED_AT] if row >= 0 else FAR
+        if dirty >= 0 and (state.line[dirty, USED_AT], dirty) < (clean_at, row):
+            row = dirty
+    return row
+
+
+@inlined
+def forget(state: Cache, at: int, row: int) -> None:
+    """Take a row out of its hash bucket and its list."""
+    unlink(state, row, list_of(state, row))
+    head = at * state.buckets + bucket(state.line[row, TAG], state.buckets)
+    here, before = int(state.bucket_head[head]), -1
+    while here != row:
+        here, before = state.line[here, CHAIN], here
+    if before < 0:
+        state.bucket_head[head] = state.line[row, CHAIN]
+    else:
+        state.line[before, CHAIN] = state.line[row, CHAIN]
+
+
+@inlined
+def free_way(state: Cache, row: int) -> tuple[int, int]:
+    """Word of ``free_ways`` and bit in it that stand for the row."""
+    place = state.ways - 1 - (row & ((1 << state.way_shift) - 1))
+    return place >> 6, 1 << (place & 63)
+
+
+@compiled
+def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, sends: bool) -> None:
+    """Give a row to a line number and reserve a sector; a dirty line is written back where it ``sends``."""
+    group = row >> state.way_shift
+    status = state.line[row, STATUS]
+    if status & IN_USE:
+        forget(state, at, row)
+        state.stats[at, EVICTIONS] += 1
+        dirty = (status & ALL_DIRTY) >> DIRTY
+        if dirty:
+            state.unit[at, DIRTY_LINES] -= 1
+        if dirty and sends:
+            push(state, at, WRITE_BACK, state.line[row, TAG] << state.sector_shift, dirty, 0)
+            state.stats[at, WRITE_BACKS] += 1
+    else:
+        word, bit = free_way(state, row)
+        state.free_ways[group, word] &= ~bit
+    head = at * state.buckets + bucket(line, state.buckets)
+    state.unit[at, USED] = 1
+    state.line[row, TAG] = line
+    state.line[row, USED_AT] = now
+    state.line[row, STATUS] = ALL_READABLE | (1 << RESERVED) << offset
+    state.written[row] = 0
+    state.line[row, CHAIN] = state.bucket_head[head]
+    state.bucket_head[head] = row
+    link(state, row, 2 * group)
+
+
+@inlined
+def push(state: Cache, at: int, kind: int, sector: int, mask: int, payload: int) -> None:
+    """Put a request into the miss queue."""
+    row = at * state.ring + (state.unit[at, QUEUE_TAIL] & (state.ring - 1))
+    state.unit[at, QUEUE_TAIL] += 1
+    state.queue[row, 0] = kind
+    state.queue[row, 1] = sector
+    state.queue[row, 2] = mask
+    state.queue[row, 3] = payload
+
+
+@inlined
+def reserve_sector(state: Cache, at: int, now: int, row: int, offset: int) -> None:
+    """Reserve one more sector of a line; what was written to it stays dirty when the rest arrives."""
+    status = state.line[row, STATUS]
+    fresh = status & ~((1 << VALID | 1 << DIRTY | 1 << DIRTY_ON_FILL | 1 << READABLE_ON_FILL) << offset)
+    fresh |= (1 << RESERVED | 1 << READABLE) << offset
+    if (status >> DIRTY >> offset) & 1:
+        fresh |= (1 << DIRTY_ON_FILL) << offset
+    set_status(state, at, row, fresh)
+    touch(state, row, now)
+
+
+@inlined
+def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
+    """Make a sector invalid; a line without any other is free. The count of dirty lines stays, as in the reference."""
+    dirty_lines = state.unit[at, DIRTY_LINES]
+    status = state.line[row, STATUS] & ~((1 << VALID | 1 << DIRTY | 1 << RESERVED) << offset)
+    if status & IN_USE:
+        set_status(state, at, row, status)
+    else:
+        forget(state, at, row)
+        state.line[row, STATUS] = 0
+        word, bit = free_way(state, row)
+        state.free_ways[row >> state.way_shift, word] |= bit
+    state.unit[at, DIRTY_LINES] = dirty_lines
+
+
+@inlined
+def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+    """Data arrived for a sector: it is valid, or dirty where it was written meanwhile."""
+    status = state.line[row, STATUS]
+    if not status & IN_USE:
+        return  # the line was forgotten meanwhile
+    if status & (1 << BYTES_ON_FILL):
+        state.written[row, offset] = int(state.written[row, offset]) | byte_mask
+    if (status >> READABLE_ON_FILL >> offset) & 1:
+        status |= (1 << READABLE) << offset
+        status &= ~((1 << READABLE_ON_FILL) << offset)
+    dirty = (status >> DIRTY_ON_FILL >> offset) & 1
+    status &= ~((1 << VALID | 1 << DIRTY | 1 << RESERVED) << offset)
+    set_status(state, at, row, status | (1 << (DIRTY if dirty else VALID)) << offset)
