@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -57,9 +56,8 @@ def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
     trace = imported(folder)
     run = Replay(trace, description, description.longest_quantum, 1, read_characterisation(trace, None))
     run.run(lambda retired, total: None)
-    ends = [0, *(run.end_cycles[launch.kernel_id] for launch in run.launches)]
     result = collect(run)
-    return [{"cycles": end - start, **counts(result, kernel)} for kernel, (start, end) in enumerate(pairwise(ends))]
+    return [{"cycles": end - start, **counts(result, kernel)} for kernel, (start, end) in sorted(run.spans.items())]
 
 
 def counts(result: Result, kernel: int) -> Kernel:

@@ -11,11 +11,26 @@ import numpy as np
 from formats.errors import UserError
 from formats.reader import Trace, open_trace
 from formats.trace import CHARACTERISATION
-from replay import crossbar, dispatch, dram_state, l1, l2_state, lsu, partition, port, rt_unit_state, scheduler, step
+from replay import (
+    crossbar,
+    dispatch,
+    dram_state,
+    l1,
+    l2_state,
+    lsu,
+    partition,
+    port,
+    rounds,
+    rt_unit_state,
+    scheduler,
+    step,
+)  # fmt: skip
+from replay.bits import FAR
 from replay.gpu_description import Gpu, load
-from replay.launch import Launch, read_launches
+from replay.launch import read_launches
 from replay.metrics import Counters, Result, collect, unit_counters
 from replay.program import load_program
+from replay.rounds import NOW
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
@@ -27,6 +42,7 @@ from replay.scheduler import (
     VISIT,
     VISIT_END,
 )  # fmt: skip
+from replay.streams import Streams
 from replay.window import Static, Window
 from replay.work import Program
 
@@ -101,19 +117,22 @@ class Replay:
     quantum: int
     threads: int
     characterisation: dict[str, Any] | None
-    end_cycles: dict[int, int] = field(default_factory=dict)
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # kernel -> first cycle, first cycle after it
     snapshots: list[tuple[int, int, Counters]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
         self.program: Program = load_program(tables, self.characterisation, str(self.trace.path))
-        self.launches: list[Launch] = read_launches(self.trace, self.gpu, self.program.length)
+        self.launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
+        streams = len({launch.stream for launch in self.launches})
+        self.streams = Streams(self.launches, min(self.gpu.sm.concurrent_kernels, max(streams, 1)))
+        self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
         kernels = self.trace.read("kernels")
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         self.window = Window(self.trace, self.program, Static(instructions, kernels), per_lane)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
-        self.clock = np.zeros(1, np.int64)
+        self.clock = rounds.make_clock()
         self.engine_cpu_seconds = 0.0
         self.done_before = self.idle_intervals = 0
         self._make_units()
@@ -132,41 +151,49 @@ class Replay:
 
     def compile(self) -> None:
         """Have the engine compiled, or loaded from its cache, by running no cycle: the host's times do not count it."""
-        launch = next((launch for launch in self.launches if len(launch.warps)), None)
-        if launch is not None:
-            self.dispatch = dispatch.make_state(self.gpu.sm, launch.warps, launch.warps_per_cta, launch.places, 0)
-            self._run_until(0)
-            self.engine_cpu_seconds = 0.0
+        self._run_until(0)
+        self.engine_cpu_seconds = 0.0
 
     def run(self, progress: Callable[[int, int], None]) -> None:
-        """Replay every launch, one after the other."""
-        end = 0
-        for launch in self.launches:
-            self._launch(launch, end + self.gpu.sm.kernel_launch_cycles, progress)
-            end = self.end_cycles[launch.kernel_id] if len(launch.warps) else end + self.gpu.sm.kernel_launch_cycles
-            self.end_cycles[launch.kernel_id] = end
-
-    def _launch(self, launch: Launch, start: int, progress: Callable[[int, int], None]) -> None:
-        if not len(launch.warps):
-            return
-        self.clock[0] = start
-        self.dispatch = dispatch.make_state(self.gpu.sm, launch.warps, launch.warps_per_cta, launch.places, start)
-        l1.invalidate(self.l1)
+        """Replay every launch, each as soon as it may begin."""
+        self._launch()
         total, status = self.trace.rows("warps"), step.RUNNING
         while status != step.DONE:
-            if status == step.NEEDS_WARPS:
-                self._load()
-            stop = (int(self.clock[0]) // INTERVAL_CYCLES + 1) * INTERVAL_CYCLES
+            stop = (int(self.clock[NOW]) // INTERVAL_CYCLES + 1) * INTERVAL_CYCLES
             status = self._run_until(stop)
             progress(int(self.warps.stats[:, RETIRED_WARPS].sum()), total)
-            if status == step.RUNNING:
-                self._note(launch, int(self.clock[0]))
+            if status == step.NEEDS_WARPS:
+                self._load()
+            elif status == step.KERNEL_OVER:
+                self._finish()
+                self._launch()
+            elif status == step.RUNNING and self.streams.running:
+                self._note(next(iter(self.streams.running)), int(self.clock[NOW]))
             if status == step.STUCK or not self._makes_progress():
-                raise UserError(self._describe_stuck(launch))
+                raise UserError(self._describe_stuck())
         for controller in range(self.gpu.memory.count):
             partition.drain(self.memory.l2, self.memory.dram, controller)
-        self.end_cycles[launch.kernel_id] = int(self.dispatch.unit[:, dispatch.LAST_RETIRED].max()) + 1
-        self._note(launch, self.end_cycles[launch.kernel_id])
+        if self.snapshots:  # what was drained belongs to the last kernel
+            self.snapshots[-1] = (*self.snapshots[-1][:2], unit_counters(self))
+
+    def _launch(self) -> None:
+        """Launch every kernel that may begin now."""
+        now = int(self.clock[NOW])
+        for launch in self.streams.launch():
+            if self.streams.window == 1:
+                l1.invalidate(self.l1)
+            self.spans[launch.kernel_id] = (now, now)
+            opens = now + self.gpu.sm.kernel_launch_cycles
+            dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places)
+
+    def _finish(self) -> None:
+        """Note the end of every kernel that is over."""
+        for row in dispatch.over(self.dispatch, int(self.clock[NOW])):
+            kernel_id = int(self.dispatch.kernel[row, dispatch.KERNEL])
+            end = dispatch.dismiss(self.dispatch, row)
+            self.spans[kernel_id] = (self.spans[kernel_id][0], end)
+            self.streams.finish(kernel_id)
+            self._note(kernel_id, end)
 
     def _run_until(self, stop: int) -> int:
         begun = time.process_time()
@@ -200,21 +227,19 @@ class Replay:
     def _oldest_live_warp(self) -> int:
         """The first warp that has not retired."""
         handed = self.dispatch
-        following = int(handed.next_cta[0])
-        oldest = int(handed.warps[following, 0]) if following < len(handed.warps) else int(handed.warps[-1, 1])
+        following = [launch.ctas[0] for launch in self.streams.waiting() if launch.ctas[0] < launch.ctas[1]]
+        following += [int(row[dispatch.NEXT]) for row in handed.kernel if row[dispatch.NEXT] < row[dispatch.END]]
+        following += handed.unit[handed.unit[:, dispatch.START] < FAR, dispatch.CTA].tolist()
+        oldest = min(handed.warps[following, 0].tolist(), default=int(handed.warps[-1, 1]))
         for row in range(len(self.warps.members)):
             here = row // self.warps.schedulers * self.warps.warps
             live = self.warps.member[row, : self.warps.members[row]]
             oldest = min([oldest, *self.warps.warp[here + live, NUMBER].tolist()])
-        for sm in range(self.gpu.sm.count):
-            for at in range(handed.unit[sm, dispatch.GRANT_HEAD], handed.unit[sm, dispatch.GRANT_TAIL]):
-                cta = handed.grant[sm, at & (dispatch.MAX_CTAS - 1), 1]
-                oldest = min(oldest, int(handed.warps[cta, 0]))
         return oldest
 
-    def _note(self, launch: Launch, cycle: int) -> None:
+    def _note(self, kernel_id: int, cycle: int) -> None:
         """Note the counters of all units at a cycle."""
-        self.snapshots.append((cycle, launch.kernel_id, unit_counters(self)))
+        self.snapshots.append((cycle, kernel_id, unit_counters(self)))
 
     def _makes_progress(self) -> bool:
         """Whether anything was issued, answered or delivered in the last intervals."""
@@ -227,11 +252,12 @@ class Replay:
         self.done_before = done
         return self.idle_intervals < PATIENCE_INTERVALS
 
-    def _describe_stuck(self, launch: Launch) -> str:
+    def _describe_stuck(self) -> str:
         live, held = int(self.warps.members.sum()), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
         flying = int(self.port.port[:, port.IN_FLIGHT].sum())
+        names = ", ".join(launch.name for launch in self.streams.running.values())
         return (
-            f"{self.trace.path}: kernel {launch.name} must end, but at cycle {int(self.clock[0])} nothing happens"
+            f"{self.trace.path}: kernel {names} must end, but at cycle {int(self.clock[NOW])} nothing happens"
             f" any more: {live} warps live, {held} of them at a barrier, {flying} requests"
             " under way"
         )

@@ -77,8 +77,8 @@ class Gpu:
 
     @property
     def longest_quantum(self) -> int:
-        """Longest quantum that is exact: min(l1_miss_cycles, sm.cta_launch_cycles)."""
-        return min(self.l1_miss_cycles, self.sm.cta_launch_cycles)
+        """Longest quantum that is exact: l1_miss_cycles."""
+        return self.l1_miss_cycles
 
     @property
     def issue_per_cycle(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from formats.errors import FormatError
 from formats.reader import Trace
-from replay.dispatch import occupancy
+from replay.dispatch import Needs, needs, occupancy
 from replay.gpu_description import Gpu
 
 
@@ -15,41 +15,44 @@ from replay.gpu_description import Gpu
 class Launch:
     """One kernel, ready to be dispatched.
 
-    warps          int64[CTAs, 2]: first warp and end of each CTA that has work, in launch order.
+    need           what a CTA takes from an SM.
     places         CTAs an SM holds at a time.
+    ctas           rows (first, end) of its CTAs with work in the table of all CTAs, in launch order.
+    instructions   warp-instructions.
     """
 
     kernel_id: int
     name: str
     stream: int
-    warps_per_cta: int
+    need: Needs
     places: int
-    warps: np.ndarray
+    ctas: tuple[int, int]
     instructions: int
 
 
-def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> list[Launch]:
-    """The launches in order. CTAs whose warps have no visits are left out, so that they change nothing."""
+def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> tuple[list[Launch], np.ndarray]:
+    """The launches in order, and int64[CTAs, 2]: first warp and end of every CTA that has work.
+
+    CTAs whose warps have no visits are left out, so that they change nothing.
+    """
     kernels = trace.read("kernels")
     warps = trace.read("warps", ["kernel_id", "cta_id", "warp_in_cta"])
     visits, instructions = work_per_warp(trace, block_instructions)
-    launches = []
+    bounds = np.searchsorted(warps["kernel_id"], np.arange(len(kernels["name"]) + 1))
+    launches, ctas, count = [], [np.zeros((0, 2), np.int64)], 0
     for row in range(len(kernels["name"])):
-        mine = np.flatnonzero(warps["kernel_id"] == row)
-        threads = int(kernels["block_x"][row]) * int(kernels["block_y"][row]) * int(kernels["block_z"][row])
-        warps_per_cta = max(-(-threads // 32), 1)
+        mine = slice(int(bounds[row]), int(bounds[row + 1]))
+        need, places = places_of(gpu, kernels, row)
+        ctas.append(cta_bounds(trace, warps["cta_id"][mine], visits[mine], mine.start, need.warps))
+        rows = (count, count + len(ctas[-1]))
+        count = rows[1]
         launches.append(
             Launch(
-                row,
-                str(kernels["name"][row]),
-                int(kernels["stream"][row]),
-                warps_per_cta,
-                places(gpu, kernels, row, warps_per_cta),
-                cta_bounds(trace, warps, mine, visits, warps_per_cta),
+                row, str(kernels["name"][row]), int(kernels["stream"][row]), need, places, rows,
                 int(instructions[mine].sum()),
             )
-        )
-    return launches
+        )  # fmt: skip
+    return launches, np.concatenate(ctas)
 
 
 def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -65,23 +68,24 @@ def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndar
     return visits, instructions
 
 
-def places(gpu: Gpu, kernels: dict[str, Any], row: int, warps_per_cta: int) -> int:
-    """CTAs of a launch that an SM holds at a time."""
-    ctas = int(kernels["grid_x"][row]) * int(kernels["grid_y"][row]) * int(kernels["grid_z"][row])
+def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
+    """What a CTA of a launch needs, and how many of them an SM holds at a time."""
+    name = str(kernels["name"][row])
+    threads, ctas = (
+        int(kernels[f"{what}_x"][row]) * int(kernels[f"{what}_y"][row]) * int(kernels[f"{what}_z"][row])
+        for what in ("block", "grid")
+    )
     registers, shared = int(kernels["registers_per_thread"][row]), int(kernels["shared_bytes"][row])
-    return occupancy(gpu.sm, warps_per_cta, registers, shared, ctas, str(kernels["name"][row]))
+    need = needs(gpu.sm, threads, registers, shared, name)
+    return need, gpu.sm.ctas if gpu.sm.concurrent_kernels > 1 else occupancy(gpu.sm, need, ctas)
 
 
-def cta_bounds(
-    trace: Trace, warps: dict[str, Any], mine: np.ndarray, visits: np.ndarray, warps_per_cta: int
-) -> np.ndarray:
+def cta_bounds(trace: Trace, cta: np.ndarray, visits: np.ndarray, base: int, warps_per_cta: int) -> np.ndarray:
     """Rows (first warp, end) of the CTAs with work: int64[CTAs, 2]. The warps of a CTA follow each other."""
-    cta = warps["cta_id"][mine]
     first = np.flatnonzero(np.append(True, cta[1:] != cta[:-1])) if len(cta) else np.zeros(0, np.int64)
     end = np.append(first[1:], len(cta)).astype(np.int64)
     if len(first) and int((end - first).max()) > warps_per_cta:
-        row = int(mine[first[int(np.argmax(end - first))]])
+        row = base + int(first[int(np.argmax(end - first))])
         raise FormatError(f"{trace.path}: table warps, row {row}: its CTA must have at most {warps_per_cta} warps")
-    work = np.add.reduceat(visits[mine], first) if len(first) else np.zeros(0, np.int64)
-    base = int(mine[0]) if len(mine) else 0
+    work = np.add.reduceat(visits, first) if len(first) else np.zeros(0, np.int64)
     return np.stack([base + first, base + end], axis=1)[work > 0].astype(np.int64).reshape(-1, 2)

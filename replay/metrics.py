@@ -90,7 +90,7 @@ def collect(replay: "Replay") -> Result:
 
 def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[str, Any]]]:
     """The metrics in the order in which they are printed."""
-    cycles = max(replay.end_cycles.values(), default=0)
+    cycles = max((end for _, end in replay.spans.values()), default=0)
     total = {unit: {name: int(v.sum()) for name, v in values.items()} for unit, values in counters.items()}
     sm, rt = total["sm"], total["rt_unit"]
     yield "gpu_cycles", entry(cycles, "cycles", "sum", DEFINITIONS["gpu_cycles"])

@@ -9,14 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from replay import crossbar, dispatch, partition, step
-from replay.bits import FAR, entry_point
+from replay import crossbar, partition, rounds, step
+from replay.bits import entry_point
 from replay.dispatch import Dispatch
 from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import Lsu
 from replay.port import Port
+from replay.rounds import NOW, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.scheduler import Warps
 from replay.step import NEEDS_WARPS, RUNNING, Memory
@@ -31,24 +32,24 @@ def run(
     """``step.run``, which explains the order of the stages, on ``threads`` threads."""
     ahead = memory.crossbar.request_cycles
     with ThreadPoolExecutor(threads) as pool:
-        while clock[0] < stop:
-            now = int(clock[0])
-            if not grant(ctas, now, loaded_warps):
-                return NEEDS_WARPS
-            until = min(now + quantum, stop)
+        while clock[NOW] < stop:
+            begin(ctas, clock, stop, quantum)
 
-            def sms(first: int, last: int, now: int = now, until: int = until) -> int:
+            def sms(first: int, last: int, settles: bool = False) -> int:
                 return advance_sms(
-                    core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, first, last, now, until
+                    core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, clock, first, last,
+                    settles, loaded_warps,
                 )  # fmt: skip
 
-            def partitions(first: int, last: int, until: int = until) -> int:
-                return advance_partitions(memory.l2, memory.dram, first, last, until + ahead)
+            def partitions(first: int, last: int) -> int:
+                return advance_partitions(memory.l2, memory.dram, first, last, int(clock[UNTIL]) + ahead)
 
-            soonest = min(share(pool, threads, len(ctas.unit), sms))
-            hand_over(memory, ports, now, until)
+            list(share(pool, threads, len(ctas.unit), sms))
+            if sms(0, len(ctas.unit), True) == WAITS_FOR_WARPS:
+                return NEEDS_WARPS
+            hand_over(memory, ports, clock)
             list(share(pool, threads, memory.l2.controllers, partitions))
-            status = close(ctas, ports, memory, clock, now, until, soonest, stop)
+            status = close(ctas, ports, memory, clock, stop)
             if status != RUNNING:
                 return status
     return RUNNING
@@ -61,30 +62,28 @@ def share(pool: ThreadPoolExecutor, threads: int, count: int, job: Callable[[int
 
 
 @entry_point
-def grant(ctas: Dispatch, now: int, loaded_warps: int) -> bool:
-    """``dispatch.grant_until``."""
-    return dispatch.grant_until(ctas, now, loaded_warps)
+def begin(ctas: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
+    """``rounds.begin``."""
+    rounds.begin(ctas, clock, stop, quantum)
 
 
 @entry_point
 def advance_sms(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
-    records: Records, lane_cycles: np.ndarray, first: int, last: int, now: int, until: int,
+    records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
+    loaded_warps: int,
 ) -> int:  # fmt: skip
-    """Run the SMs ``first`` to ``last`` (exclusive) to ``until``; returns the next cycle at which one has work."""
-    soonest = FAR
-    for sm in range(first, last):
-        following = step.advance_sm(
-            core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, sm, now, until
-        )  # fmt: skip
-        soonest = min(soonest, following)
-    return soonest
+    """``step.run_rounds``: the first round is shared among threads; the SMs that get CTAs go on in one of them."""
+    return step.run_rounds(
+        core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, clock, first, last, settles,
+        loaded_warps,
+    )  # fmt: skip
 
 
 @entry_point
-def hand_over(memory: Memory, ports: Port, now: int, until: int) -> None:
+def hand_over(memory: Memory, ports: Port, clock: np.ndarray) -> None:
     """``crossbar.route_requests``."""
-    crossbar.route_requests(memory.crossbar, ports, memory.l2, now, until)
+    crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[NOW], clock[UNTIL])
 
 
 @entry_point
@@ -96,8 +95,6 @@ def advance_partitions(cache: L2, memory: Dram, first: int, last: int, until: in
 
 
 @entry_point
-def close(
-    ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, now: int, until: int, soonest: int, stop: int
-) -> int:
+def close(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int) -> int:
     """``step.close_quantum``."""
-    return step.close_quantum(ctas, ports, memory, clock, now, until, soonest, stop)
+    return step.close_quantum(ctas, ports, memory, clock, stop)

@@ -4,8 +4,8 @@ import numpy as np
 
 from replay import dispatch, lsu, rt_unit, stack
 from replay import scheduler as warps
-from replay.bits import compiled, count_bits, inlined
-from replay.dispatch import ARRIVED, GRANT_HEAD, LAST_RETIRED, LIVE, MAX_CTAS, Dispatch
+from replay.bits import FAR, compiled, count_bits, inlined
+from replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
 from replay.lsu import Lsu
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
@@ -90,12 +90,10 @@ def load_instruction(core: Warps, program: Program, here: int) -> None:
 
 @compiled
 def launch(core: Warps, ctas: Dispatch, program: Program, work: Work, sm: int, now: int) -> None:
-    """Start the next CTA granted to the SM: its warps with work become the youngest of their schedulers."""
-    at = ctas.unit[sm, GRANT_HEAD] & (MAX_CTAS - 1)
-    ctas.unit[sm, GRANT_HEAD] += 1
-    cta, place = ctas.grant[sm, at, 1], ctas.grant[sm, at, 2]
+    """Start the CTA granted to the SM: its warps with work become the youngest of their schedulers."""
+    cta, place = ctas.unit[sm, dispatch.CTA], ctas.unit[sm, dispatch.PLACE]
+    ctas.unit[sm, START] = FAR
     row = sm * MAX_CTAS + place
-    ctas.cta[row, ARRIVED] = 0
     first = ctas.warps[cta, 0]
     live = 0
     for number in range(first, ctas.warps[cta, 1]):
@@ -103,7 +101,7 @@ def launch(core: Warps, ctas: Dispatch, program: Program, work: Work, sm: int, n
         if work.span[span, VISIT_FIRST] == work.span[span, VISIT_LAST]:
             continue
         live += 1
-        begin(core, program, work, sm, now, place * ctas.warps_per_cta + number - first, number, place)
+        begin(core, program, work, sm, now, ctas.cta[row, FIRST] + number - first, number, place)
     ctas.cta[row, LIVE] = live
 
 
@@ -154,14 +152,13 @@ def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     here = sm * core.warps + index
     warps.leave(core, sm, now, index)
     core.stats[sm, RETIRED_WARPS] += 1
-    ctas.unit[sm, LAST_RETIRED] = now
     core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]
     place = core.warp[here, CTA]
     row = sm * MAX_CTAS + place
     ctas.cta[row, LIVE] -= 1
     if ctas.cta[row, LIVE] == 0:
         core.stats[sm, RETIRED_CTAS] += 1
-        dispatch.ask_for_cta(ctas, sm, now, place)
+        dispatch.end_cta(ctas, sm, now, place)
     elif ctas.cta[row, ARRIVED] == ctas.cta[row, LIVE]:
         open_barrier(core, ctas, sm, now, place)
 
@@ -185,10 +182,10 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
     They come back through the wheel and not by ``go_on``: machine code that calls itself through other functions
     cannot be loaded from numba's cache.
     """
-    ctas.cta[sm * MAX_CTAS + place, ARRIVED] = 0
+    row = sm * MAX_CTAS + place
+    ctas.cta[row, ARRIVED] = 0
     core.stats[sm, warps.BARRIERS] += 1
-    first = place * ctas.warps_per_cta
-    for index in range(first, first + ctas.warps_per_cta):
+    for index in range(ctas.cta[row, FIRST], ctas.cta[row, FIRST] + ctas.cta[row, COUNT]):
         here = sm * core.warps + index
         if core.warp[here, CTA] == place and core.warp[here, TRACE_MASK] == -1 and core.pending[here, HELD_SLOT]:
             core.warp[here, TRACE_MASK] = 0

@@ -1,32 +1,33 @@
 """One quantum of the whole GPU: the page to read first.
 
-Every SM runs alone to the end of the quantum; what it sends is then handed, in order of (cycle, SM), to the memory
-partitions, and their responses are dated for the quanta to come. A response needs longer than a quantum to come back
-(``request_cycles`` + ``reply_cycles``), so no SM ever misses one, and the cycles do not depend on the quantum, on the
-order of the SMs, or on how many threads share them.
+Every SM runs alone to the end of the quantum, or until it wants a CTA (``rounds.py``). What it sends is then handed, in
+order of (cycle, SM), to the memory partitions, and their responses are dated for the quanta to come. A response needs
+longer than a quantum to come back (``request_cycles`` + ``reply_cycles``), so no SM ever misses one, and the cycles do
+not depend on the quantum, on the order of the SMs, or on how many threads share them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from replay import crossbar, dispatch, lsu, partition, rt_unit, stack
+from replay import crossbar, dispatch, lsu, partition, rounds, rt_unit, stack
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, count_bits, entry_point, inlined, lowest_bit
 from replay.crossbar import Crossbar
-from replay.dispatch import Dispatch
+from replay.dispatch import ASK, Dispatch
 from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import STORE_TAG, Records, RtUnit
 from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, NO_SLOT, Program, Work
 
-RUNNING, NEEDS_WARPS, DONE, STUCK = range(4)
+RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 
 
 class Memory(NamedTuple):
@@ -43,44 +44,60 @@ def run(
     records: Records, lane_cycles: np.ndarray, memory: Memory, clock: np.ndarray, stop: int, quantum: int,
     loaded_warps: int,
 ) -> int:  # fmt: skip
-    """Run quanta from ``clock[0]`` until ``stop``, the end of the launch, or the end of the loaded warps."""
-    while clock[0] < stop:
-        now = clock[0]
-        if not dispatch.grant_until(ctas, now, loaded_warps):
+    """Run quanta from ``clock[NOW]`` until ``stop``, the end of a kernel, or the end of the loaded warps."""
+    while clock[NOW] < stop:
+        rounds.begin(ctas, clock, stop, quantum)
+        verdict = run_rounds(
+            core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, clock, 0, ctas.unit.shape[0],
+            True, loaded_warps,
+        )  # fmt: skip
+        if verdict == WAITS_FOR_WARPS:
             return NEEDS_WARPS
-        until = min(now + quantum, stop)
-        soonest = FAR
-        for sm in range(ctas.unit.shape[0]):
-            soonest = min(
-                soonest,
-                advance_sm(core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, sm, now, until),
-            )
-        crossbar.route_requests(memory.crossbar, ports, memory.l2, now, until)
+        crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[NOW], clock[UNTIL])
         for controller in range(memory.l2.controllers):
-            partition.advance(memory.l2, memory.dram, controller, until + memory.crossbar.request_cycles)
-        status = close_quantum(ctas, ports, memory, clock, now, until, soonest, stop)
+            partition.advance(memory.l2, memory.dram, controller, clock[UNTIL] + memory.crossbar.request_cycles)
+        status = close_quantum(ctas, ports, memory, clock, stop)
         if status != RUNNING:
             return status
     return RUNNING
 
 
 @inlined
-def close_quantum(
-    ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, now: int, until: int, soonest: int, stop: int
-) -> int:
+def run_rounds(
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
+    loaded_warps: int,
+) -> int:  # fmt: skip
+    """Run the SMs ``first`` to ``last`` (exclusive): for one round, or, handing out CTAs, to the quantum's end."""
+    while True:
+        for sm in range(first, last):
+            if rounds.may_run(ctas, clock, sm):
+                following = advance_sm(
+                    core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, sm,
+                    ctas.unit[sm, dispatch.REACHED], clock[BOUND],
+                )  # fmt: skip
+                rounds.note_run(ctas, clock, sm, following)
+        verdict = rounds.settle(ctas, clock, loaded_warps) if settles else SETTLED
+        if verdict != GO_ON:
+            return verdict
+
+
+@inlined
+def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int) -> int:
     """Hand the responses to the SMs and find the next cycle at which anything happens."""
     ahead = memory.crossbar.request_cycles
-    crossbar.route_responses(memory.crossbar, ports, memory.l2, now + ahead, until + ahead)
-    clock[0] = until
+    until = clock[UNTIL]
+    crossbar.route_responses(memory.crossbar, ports, memory.l2, clock[NOW] + ahead, until + ahead)
+    clock[NOW] = until
+    if dispatch.any_over(ctas, until):
+        return KERNEL_OVER
     if crossbar.packets_in_flight(ports):
         return RUNNING
-    if dispatch.is_finished(ctas):
-        return DONE
-    if soonest < FAR:
-        if not dispatch.has_requests(ctas):
-            clock[0] = min(max(soonest, until), stop)
-        return RUNNING
-    return RUNNING if dispatch.has_requests(ctas) else STUCK
+    soonest = rounds.next_event(ctas)
+    if soonest == FAR:
+        return DONE if dispatch.is_empty(ctas) else STUCK
+    clock[NOW] = min(max(soonest, until), stop)
+    return RUNNING
 
 
 @inlined
@@ -88,13 +105,13 @@ def advance_sm(
     core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
 ) -> int:  # fmt: skip
-    """Run one SM from ``since`` to ``until``; returns the next cycle at which it has something to do by itself."""
+    """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
     now = since if has_ready(core, sm) else next_event(core, ctas, lsus, rays, ports, sm, since - 1)
-    while now < until:
+    while now < until and now <= ctas.unit[sm, ASK]:
         # responses fill the L1 and release what waits for them
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
-        while dispatch.next_start(ctas, sm) <= now:
-            execution.launch(core, ctas, program, work, sm, now)  # new CTAs take their places
+        if dispatch.next_start(ctas, sm) <= now:
+            execution.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
         end_stalls(core, ctas, sm, now)  # warps whose stall ends become ready
         if lsus.unit[sm, lsu.NEXT_CYCLE] <= now:
             run_lsu(core, ctas, lsus, caches, ports, work, sm, now)  # sectors meet the tags; hits complete loads
@@ -104,7 +121,7 @@ def advance_sm(
         # each scheduler issues one ready warp
         retry = issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
-    lsu.count_blocked(lsus, caches, sm, until)
+    lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, ASK] + 1))
     return now
 
 

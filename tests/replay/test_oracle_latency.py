@@ -8,13 +8,14 @@ import pytest
 from replay.driver import simulate
 from replay.gpu_description import Gpu, load
 
-START = 1000  # kernel_launch_cycles of these tests
+LAUNCH = 1000  # kernel_launch_cycles of these tests
+START = LAUNCH + 1  # the first CTA is handed out at the end of the cycle before
 ALL_SLOTS = 0b111111
 
 
 def gpu_with(*values: str) -> Gpu:
     """One SM of an RTX 2060 before one memory controller."""
-    fixed = ("sm.count=1", "memory.count=1", "l2.bytes=262144", f"sm.kernel_launch_cycles={START}")
+    fixed = ("sm.count=1", "memory.count=1", "l2.bytes=262144", f"sm.kernel_launch_cycles={LAUNCH}")
     return load("rtx2060", [*fixed, *values])
 
 

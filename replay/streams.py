@@ -1,0 +1,44 @@
+"""Which kernels may be launched now: in the order of the trace, a stream's kernels one after the other.
+
+As in Accel-Sim's main loop, a window of ``concurrent_kernels`` unfinished kernels is looked at, in the order of the
+trace, and each is launched whose stream has nothing running (``reference/accel-sim.md`` A.1). A window of one kernel
+runs them one after the other, whatever their streams.
+"""
+
+from collections.abc import Sequence
+
+from replay.launch import Launch
+
+
+class Streams:
+    """The launches of a replay that are not over yet."""
+
+    def __init__(self, launches: Sequence[Launch], window: int) -> None:
+        self.unfinished = list(reversed(launches))
+        self.looked_at: list[Launch] = []
+        self.running: dict[int, Launch] = {}
+        self.window = window
+
+    def launch(self) -> list[Launch]:
+        """Take the kernels that may be launched now."""
+        while len(self.looked_at) < self.window and self.unfinished:
+            self.looked_at.append(self.unfinished.pop())
+        begun = []
+        for launch in self.looked_at:
+            if launch.kernel_id not in self.running and launch.stream not in self.busy:
+                self.running[launch.kernel_id] = launch
+                begun.append(launch)
+        return begun
+
+    @property
+    def busy(self) -> set[int]:
+        """Streams with a kernel that runs."""
+        return {launch.stream for launch in self.running.values()}
+
+    def finish(self, kernel_id: int) -> None:
+        """A kernel is over."""
+        self.looked_at.remove(self.running.pop(kernel_id))
+
+    def waiting(self) -> list[Launch]:
+        """Kernels that are still to be launched, of each stream the next one at least, in no order."""
+        return [launch for launch in self.looked_at if launch.kernel_id not in self.running] + self.unfinished[-1:]
