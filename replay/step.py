@@ -244,16 +244,9 @@ def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wor
 
 @inlined
 def run_rt_unit(
-    core: Warps,
-    ctas: Dispatch,
-    caches: L1,
-    rays: RtUnit,
-    ports: Port,
-    records: Records,
-    lane_cycles: np.ndarray,
-    sm: int,
-    now: int,
-) -> None:
+    core: Warps, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
+    sm: int, now: int,
+) -> None:  # fmt: skip
     """One cycle of the RT unit; the warp it completes goes on."""
     index = rt_unit.cycle(rays, caches, ports, records, sm, now)
     if index >= 0:
@@ -264,16 +257,9 @@ def run_rt_unit(
 
 @inlined
 def issue(
-    core: Warps,
-    ctas: Dispatch,
-    lsus: Lsu,
-    rays: RtUnit,
-    program: Program,
-    work: Work,
-    lane_cycles: np.ndarray,
-    sm: int,
-    now: int,
-) -> int:
+    core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
+    sm: int, now: int,
+) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     state = core
     issued, retry = 0, FAR
