@@ -70,9 +70,8 @@ class Warps(NamedTuple):
     wheel: np.ndarray  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
     occupied: np.ndarray  # int64[sms]: wheel places in use
     stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
-    slot: np.ndarray  # the three arrays of replay.stack
+    slot: np.ndarray  # the arrays of replay.stack
     wait: np.ndarray
-    parts: np.ndarray
     warps: int
     schedulers: int
     policy: int

@@ -36,19 +36,20 @@ MEANINGS = {
 # virtual time and slots without an issue when the number of live warps last changed, UNIT / live warps (0: none), idle
 # slots, live warps, cycle of that change, warp-cycles until it, virtual time since which warps are refused
 (ISSUED, LAST_ISSUE, REFUSED, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, REFUSED_SINCE) = range(11)
+PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
+COLUMNS = 32
 ENTERED, REASON = 0, 1  # columns of wait: virtual time at which the wait began, what for (0: the warp does not wait)
 
 
-def make_arrays(schedulers: int, warps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``slot``, ``wait`` and ``parts`` of idle schedulers; ``schedulers`` and ``warps`` are those of all SMs.
+def make_arrays(schedulers: int, warps: int) -> tuple[np.ndarray, np.ndarray]:
+    """``slot`` and ``wait`` of idle schedulers; ``schedulers`` and ``warps`` are those of all SMs.
 
-    slot    int64[schedulers, 11]
+    slot    int64[schedulers, COLUMNS]
     wait    int64[warps, 2]
-    parts   int64[schedulers, len(REASONS)]: what waits that have ended were charged
     """
-    slot = np.zeros((schedulers, 11), np.int64)
+    slot = np.zeros((schedulers, COLUMNS), np.int64)
     slot[:, LAST_ISSUE] = -1
-    return slot, np.zeros((warps, 2), np.int64), np.zeros((schedulers, len(REASONS)), np.int64)
+    return slot, np.zeros((warps, 2), np.int64)
 
 
 @inlined
@@ -98,7 +99,7 @@ def end_wait(state: Any, row: int, here: int, now: int) -> None:
     """The warp waits no more; a warp that did not wait is left alone."""
     reason = state.wait[here, REASON]
     if reason:
-        state.parts[row, reason] += virtual_time(state, row, now) - state.wait[here, ENTERED]
+        state.slot[row, PARTS + reason] += virtual_time(state, row, now) - state.wait[here, ENTERED]
         state.wait[here, REASON] = 0
 
 
@@ -116,15 +117,15 @@ def accept(state: Any, row: int, now: int) -> None:
     refused = state.slot[row, REFUSED]
     if refused:
         passed = virtual_time(state, row, now) - state.slot[row, REFUSED_SINCE]
-        state.parts[row, BUSY_UNIT] += passed * (refused & 255)
-        state.parts[row, BUSY_LSU] += passed * (refused >> 8)
+        state.slot[row, PARTS + BUSY_UNIT] += passed * (refused & 255)
+        state.slot[row, PARTS + BUSY_LSU] += passed * (refused >> 8)
         state.slot[row, REFUSED] = 0
 
 
 @inlined
 def charge(state: Any, row: int, reason: int, warps: int, slots: int) -> None:
     """``warps`` warps of the scheduler waited for ``reason`` in ``slots`` slots without an issue."""
-    state.parts[row, reason] += warps * slots * state.slot[row, RATE]
+    state.slot[row, PARTS + reason] += warps * slots * state.slot[row, RATE]
 
 
 def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray:
@@ -133,7 +134,7 @@ def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray
     ``warps`` and ``schedulers`` are those of one SM. Every SM's parts sum to ``now`` x schedulers x ``UNIT``. Waits
     that last are charged until ``now``; nothing that the core does later may lie before it.
     """
-    slot, parts = state.slot, state.parts.copy()
+    slot, parts = state.slot, state.slot[:, PARTS : PARTS + len(REASONS)].copy()
     missed = now - slot[:, ISSUED]
     virtual = slot[:, BASE] + (missed - slot[:, SINCE]) * slot[:, RATE]
     here = np.flatnonzero(state.wait[:, REASON])

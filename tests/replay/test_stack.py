@@ -17,7 +17,6 @@ JOIN, LEAVE, BEGIN, END, REFUSE, ACCEPT, ISSUE_NOW = range(7)
 class Core(NamedTuple):
     slot: np.ndarray
     wait: np.ndarray
-    parts: np.ndarray
 
 
 @entry_point
