@@ -31,6 +31,7 @@ from replay.launch import read_launches
 from replay.metrics import Counters, Result, collect, unit_counters
 from replay.program import load_program
 from replay.rounds import NOW
+from replay.rt_unit_spec import TABLES
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
@@ -130,7 +131,8 @@ class Replay:
         self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
         kernels = self.trace.read("kernels")
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
-        self.window = Window(self.trace, self.program, Static(instructions, kernels), per_lane)
+        static, table = Static(instructions, kernels), TABLES.index(self.gpu.rt.intersection_table)
+        self.window = Window(self.trace, self.program, static, per_lane, table)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
         self.engine_cpu_seconds = 0.0
@@ -222,6 +224,7 @@ class Replay:
         self.warps.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
         self.lsu.operation[:, [lsu.CURSOR, lsu.END]] -= shift["sector"]
         self.rt.lane[[rt_unit_state.CURSOR, rt_unit_state.END]] -= shift["node"]
+        self.rt.lane[[rt_unit_state.TABLE_STORE, rt_unit_state.TABLE_END]] -= shift["store"]
         self.rt.waiting[:] -= shift["trace_visit"] << 8
 
     def _oldest_live_warp(self) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
-from replay import config, dispatch, dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler
+from replay import config, dispatch, dram_state, l1, l2_state, lsu, port, rt_unit_spec, scheduler
 from replay.config import law, value
 
 FOLDER = Path(__file__).parent / "gpu"
@@ -29,7 +29,7 @@ class Gpu:
     scheduler: scheduler.Spec
     lsu: lsu.Spec
     l1: l1.Spec
-    rt: rt_unit_state.Spec
+    rt: rt_unit_spec.Spec
     interconnect: port.Spec
     memory: MemoryControllers
     l2: l2_state.Spec

@@ -23,7 +23,7 @@ from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
-from replay.rt_unit_state import STORE_TAG, Records, RtUnit
+from replay.rt_unit_state import RT_TAG, Records, RtUnit
 from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, NO_SLOT, Program, Work
 
@@ -115,7 +115,7 @@ def advance_sm(
         end_stalls(core, ctas, sm, now)  # warps whose stall ends become ready
         if lsus.unit[sm, lsu.NEXT_CYCLE] <= now:
             run_lsu(core, ctas, lsus, caches, ports, work, sm, now)  # sectors meet the tags; hits complete loads
-        if rays.unit[sm, rt_unit.NEXT_CYCLE] <= now:
+        if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
@@ -143,7 +143,7 @@ def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port
         soonest = min(soonest, ports.response[head, 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu.NEXT_CYCLE])
-    soonest = min(soonest, rays.unit[sm, rt_unit.NEXT_CYCLE])
+    soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
     return max(soonest, now + 1)
 
 
@@ -166,8 +166,8 @@ def receive(
             fill(core, ctas, lsus, caches, rays, records, sm, now, number)
         elif kind == lsu.ACK_TAG:
             execution.release(core, ctas, sm, now, number, warps.STORES_SLOT)
-        elif kind == STORE_TAG:
-            rt_unit.receive_ack(rays, sm, now, number)
+        elif kind == RT_TAG:
+            rt_unit.receive_own(rays, records, sm, now, number)
         elif lsu.receive_sector(lsus, sm, number):
             complete_access(core, ctas, lsus, sm, now, number)
 
@@ -179,10 +179,12 @@ def fill(
     """Fill a sector into the L1 and hand it to the loads and ray-tracing warps that wait for it."""
     row = sm * caches.entries + entry
     sector = caches.mshr[row, l1_cache.SECTOR]
+    leader = np.int64(-1)
     for index in range(l1_cache.fill(caches, sm, entry)):
         waiter = np.int64(caches.waiter[row, index])
         if waiter & 1:
-            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, sector)
+            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
+            leader = waiter >> 1 if leader < 0 else leader
         elif lsu.receive_sector(lsus, sm, waiter >> 1):
             complete_access(core, ctas, lsus, sm, now, waiter >> 1)
 
@@ -247,12 +249,13 @@ def run_rt_unit(
     core: Warps, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
     sm: int, now: int,
 ) -> None:  # fmt: skip
-    """One cycle of the RT unit; the warp it completes goes on."""
-    index = rt_unit.cycle(rays, caches, ports, records, sm, now)
-    if index >= 0:
-        here = sm * core.warps + index
-        execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
-        execution.release(core, ctas, sm, now, index, warps.HELD_SLOT)
+    """One cycle of the SM's RT units; each warp they complete goes on."""
+    for number in range(rays.cores):
+        index = rt_unit.cycle(rays, caches, ports, records, sm, number, now)
+        if index >= 0:
+            here = sm * core.warps + index
+            execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
+            execution.release(core, ctas, sm, now, index, warps.HELD_SLOT)
 
 
 @inlined

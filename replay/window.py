@@ -13,14 +13,16 @@ from formats.errors import FormatError
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
 from replay.coalescer import SCRATCH_WORDS, coalesce, most_sectors
-from replay.rt_unit_state import Records, node_info
+from replay.rt_table import add_entries, table_nodes
+from replay.rt_unit_spec import FCC, NO_TABLE
+from replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
 from replay.work import Program, Work
 
 ROWS_PER_BATCH = 24_000_000  # lane addresses and records loaded at a time, about
 COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
     "accesses": ("warp_id", "visit", "instruction_id", "address"),
-    "rays": ("warp_id", "visit", "lane", "segment", "node"),
+    "rays": ("warp_id", "visit", "lane", "segment", "kind", "node"),
 }
 # How the arrays of Work and Records refer to each other: array -> (array its values are rows of)
 Arrays = dict[str, np.ndarray]
@@ -32,10 +34,15 @@ class Window:
     rays, node_visits   int64[warps, 32] of the image launch, filled while loading; None when not wanted.
     """
 
-    def __init__(self, trace: Trace, program: Program, static: "Static", per_lane: bool) -> None:
-        self.trace, self.program, self.static = trace, program, static
+    def __init__(self, trace: Trace, program: Program, static: "Static", per_lane: bool, table: int) -> None:
+        """table: place of the intersection table in ``rt_unit_spec.TABLES``."""
+        self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
         self.info = read_nodes(trace)
+        self.node_kinds = (self.info & 15).astype(np.uint8)
+        if table == FCC:
+            self.info = np.concatenate([self.info, table_nodes()])
+        self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
         self.batches = self._batches(count)
@@ -120,14 +127,16 @@ class Window:
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
         node, offset = rays["node"], rays["node_offset"].astype(np.int64)
-        if len(node) and int((node & 0x7FFFFFFF).max()) >= len(self.info):
+        if len(node) and int((node & 0x7FFFFFFF).max()) >= len(self.node_kinds):
             found = int((node & 0x7FFFFFFF).max())
             raise FormatError(
-                f"{self.trace.path}: table rays, column node: must be below {len(self.info)}, the number of nodes,"
-                f" not {found}"
+                f"{self.trace.path}: table rays, column node: must be below {len(self.node_kinds)}, the number of"
+                f" nodes, not {found}"
             )
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
-        batch["lane"], batch["first_node"], batch["node"] = rays["lane"], offset[:-1], node
+        batch["lane"] = rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH | (rays["kind"] != 0) * EARLY_OUT
+        batch["lane"] = batch["lane"].astype(np.uint8)
+        self._enter(batch, offset, node)
         if self.rays is not None and self.node_visits is not None:
             place = (warp - first) * 32 + rays["lane"]
             size = (last - first) * 32
@@ -136,6 +145,18 @@ class Window:
             self.rays[first:last] = begun.reshape(-1, 32)
             self.node_visits[first:last] = fetched.reshape(-1, 32)
         return np.searchsorted(warp[operation], np.arange(first, last + 1))
+
+    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
+        """Put the records into the batch, and what the rays load and write for the intersection table."""
+        store = np.zeros(0, np.int64)
+        first_store = np.zeros(len(offset), np.int64)
+        if self.table != NO_TABLE:
+            offset, node, first_store, store = add_entries(
+                self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
+                str(self.trace.path),
+            )  # fmt: skip
+        batch["first_node"], batch["node"] = offset[:-1], node
+        batch["first_store"], batch["store"] = first_store[:-1], store
 
     def work(self) -> Work:
         """The window as the SMs read it."""
@@ -150,7 +171,7 @@ class Window:
         a = self.arrays
         return Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
-            self.info,
+            np.append(a["first_store"], len(a["store"])), a["store"], self.info,
         )  # fmt: skip
 
 
@@ -171,7 +192,7 @@ def empty_arrays() -> Arrays:
     dtypes = {
         "block": np.uint32, "mask": np.uint32, "access_key": np.int64, "access_first": np.int64, "conflict": np.uint8,
         "sector": np.int64, "byte_mask": np.uint32, "trace_visit": np.int64, "first_ray": np.int64, "lane": np.uint8,
-        "first_node": np.int64, "node": np.uint32,
+        "first_node": np.int64, "node": np.uint32, "first_store": np.int64, "store": np.int64,
     }  # fmt: skip
     return {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"span": np.zeros((0, 6), np.int64)}
 
@@ -186,10 +207,11 @@ def starts(arrays: Arrays, warps: int) -> dict[str, int]:
     sector = pointed_at(arrays["access_first"], access, len(arrays["sector"]))
     ray = pointed_at(arrays["first_ray"], trace, len(arrays["lane"]))
     node = pointed_at(arrays["first_node"], ray, len(arrays["node"]))
+    store = pointed_at(arrays["first_store"], ray, len(arrays["store"]))
     return {
         "span": warps, "block": visit, "mask": visit, "access_key": access, "access_first": access, "conflict": access,
         "sector": sector, "byte_mask": sector, "trace_visit": trace, "first_ray": trace, "lane": ray,
-        "first_node": ray, "node": node,
+        "first_node": ray, "node": node, "first_store": ray, "store": store,
     }  # fmt: skip
 
 
@@ -200,7 +222,7 @@ def pointed_at(first: np.ndarray, row: int, end: int) -> int:
 
 def join(arrays: Arrays, shift: dict[str, int], batch: Arrays) -> Arrays:
     """What is kept of the window, followed by a batch, with all rows renumbered."""
-    points_to = {"access_first": "sector", "first_ray": "lane", "first_node": "node"}
+    points_to = {"access_first": "sector", "first_ray": "lane", "first_node": "node", "first_store": "store"}
     joined = {}
     for name, array in arrays.items():
         old, new = array[shift[name] :], batch[name]
@@ -227,5 +249,10 @@ def read_nodes(trace: Trace) -> np.ndarray:
     if len(nodes["bytes"]) and int(nodes["bytes"].max()) > 128:
         raise FormatError(
             f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
+        )
+    if len(nodes["address"]) and int(nodes["address"].max()) >= HIGHEST_ADDRESS:
+        raise FormatError(
+            f"{trace.path}: table nodes, column address: must be below {HIGHEST_ADDRESS:#x}, not"
+            f" {int(nodes['address'].max()):#x}"
         )
     return node_info(nodes["address"], nodes["bytes"], nodes["kind"])

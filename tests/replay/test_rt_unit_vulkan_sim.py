@@ -9,7 +9,7 @@ from replay import gpu_description, l1, port, rt_unit, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
-from replay.rt_unit_state import FINISHED_AT, LANES, MAX_WARPS, NEXT_CYCLE, START, WARP, Records, RtUnit
+from replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARP, Records, RtUnit
 from tests.replay.vulkan_sim import TRIANGLE_HIT, WarpTrace, read_dump, to_records
 
 WARPS = 122  # in the file
@@ -34,8 +34,8 @@ def run_unit(
         while following < warps.size and arrival[warps[following]] <= now:
             rt_unit.enqueue(state, sm, now, following, warps[following])
             following += 1
-        finished = rt_unit.cycle(state, caches, ports, records, sm, now)
-        for row in range(sm * MAX_WARPS, (sm + 1) * MAX_WARPS):
+        finished = rt_unit.cycle(state, caches, ports, records, sm, 0, now)
+        for row in range(sm * state.warps, (sm + 1) * state.warps):
             if state.slot[row, WARP] >= 0:
                 row_of[state.slot[row, WARP]] = row
         if finished >= 0:
@@ -43,7 +43,7 @@ def run_unit(
             found[operation, 0], found[operation, 1] = state.slot[row, START], now
             for lane in range(LANES):
                 found[operation, 2 + lane] = state.lane[FINISHED_AT, row * LANES + lane]
-        now = state.unit[sm, NEXT_CYCLE]
+        now = state.gate[sm, NEXT_CYCLE]
         if following < warps.size:
             now = min(now, arrival[warps[following]])
 

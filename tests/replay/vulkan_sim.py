@@ -56,7 +56,7 @@ def to_records(warps: list[WarpTrace]) -> Records:
     lane, first_ray, first_node, node = [], [0], [0], []
     for warp in warps:
         for index, records in sorted(warp.records.items()):
-            lane.append(index)
+            lane.append(index | rt_unit_state.FIRST_STRETCH)
             for address, size, kind in records:
                 number = nodes.setdefault((address, size, KINDS[kind]), len(nodes))
                 node.append(number | (kind == TRIANGLE_HIT) << 31)
@@ -65,7 +65,8 @@ def to_records(warps: list[WarpTrace]) -> Records:
     address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes, strict=True))
     return Records(
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
-        np.array(node, np.uint32), rt_unit_state.node_info(address, size, kinds),
+        np.array(node, np.uint32), np.zeros(len(lane) + 1, np.int64), np.zeros(0, np.int64),
+        rt_unit_state.node_info(address, size, kinds),
     )  # fmt: skip
 
 

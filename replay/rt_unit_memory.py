@@ -1,0 +1,127 @@
+"""Where the requests of the RT unit go: the SM's L1, a private cache, the interconnect, or a memory that always hits.
+
+A read that does not hit comes back as a response. Its waiter is one integer that says who asked for what:
+core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
+"""
+
+import numpy as np
+
+from replay import l1 as l1_cache
+from replay.bits import compiled, inlined
+from replay.l1 import FAIL, HIT, L1, MISS
+from replay.port import READ, WRITE, Port, may_send, send
+from replay.rt_unit_spec import EVERY_READ, L1_CACHE, NO_CACHE
+from replay.rt_unit_state import (
+    CACHELINES,
+    HIT_RING,
+    READ_HITS,
+    READ_MISSES,
+    READS,
+    READS_IN_FLIGHT,
+    READS_OF_KIND,
+    REFUSED,
+    RING_TAIL,
+    RT_TAG,
+    STORES,
+    STORES_SENT,
+    WARP,
+    WRITE_HITS,
+    WRITE_MISSES,
+    RtUnit,
+)
+
+ALL_BYTES = 0xFFFFFFFF
+
+
+@inlined
+def waiter_of(state: RtUnit, core: int, at: int, base: int, chunk: int) -> int:
+    """The waiter of a chunk of the record at the address ``base``, for the warp in slot ``at``."""
+    return (core % state.cores) << 16 | state.slot[at, WARP] << 8 | chunk << 5 | base & 31
+
+
+@inlined
+def base_of(waiter: int, sector: int) -> int:
+    """Address of the record whose chunk in ``sector`` the waiter asked for."""
+    return (sector - ((waiter >> 5) & 7)) << 5 | waiter & 31
+
+
+@inlined
+def is_full(state: RtUnit, core: int) -> bool:
+    """Whether no read may be sent because too many are missing."""
+    return state.mshr_limit == EVERY_READ and state.unit[core, READS_IN_FLIGHT] >= state.mshr_entries
+
+
+@compiled
+def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector: int, waiter: int, kind: int) -> int:
+    """Ask for a sector; HIT, FAIL (nothing happened), or another answer when a response will come."""
+    count = state.stats
+    answer = HIT
+    if not state.perfect:
+        if state.cache == L1_CACHE:
+            answer = l1_cache.read(l1, port, sm, now, sector, waiter << 1 | 1)
+        else:
+            answer = read_directly(state, port, sm, now, sector, waiter)
+    if answer == FAIL:
+        count[sm, REFUSED] += 1
+        return FAIL
+    count[sm, READS] += 1
+    count[sm, READS_OF_KIND + kind] += 1
+    if answer == HIT:
+        count[sm, READ_HITS] += 1
+        count[sm, CACHELINES] += 1
+        return HIT
+    count[sm, READ_MISSES] += 1
+    state.unit[core, READS_IN_FLIGHT] += 1
+    if answer == MISS:
+        count[sm, CACHELINES] += 1
+    return answer
+
+
+@compiled
+def read_directly(state: RtUnit, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
+    """Send a read past all caches."""
+    free = state.direct_free
+    if free[sm, 0] == 0 or not may_send(port, sm, now):
+        return FAIL
+    index = free[sm, free[sm, 0]]
+    free[sm, 0] -= 1
+    state.direct[sm, index, 0] = waiter
+    state.direct[sm, index, 1] = sector
+    send(port, sm, now, sector, READ, 0, (index << 1 | 1) << 2 | RT_TAG)
+    return MISS
+
+
+@inlined
+def free_direct(state: RtUnit, sm: int, index: int) -> None:
+    """A read past all caches is over."""
+    free = state.direct_free
+    free[sm, 0] += 1
+    free[sm, free[sm, 0]] = index
+
+
+@compiled
+def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector: int) -> bool:
+    """Write 32 bytes for the warp in slot ``at``; False when it must be tried again."""
+    if state.perfect:
+        state.slot[at, STORES] -= 1
+    elif state.cache == NO_CACHE:
+        if not may_send(port, sm, now):
+            return False
+        send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
+    else:
+        hits = l1.stats[sm, l1_cache.WRITE_HITS]
+        if not l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG):
+            return False
+        state.stats[sm, WRITE_HITS if l1.stats[sm, l1_cache.WRITE_HITS] > hits else WRITE_MISSES] += 1
+    state.stats[sm, STORES_SENT] += 1
+    return True
+
+
+@inlined
+def delay_hit(state: RtUnit, core: int, cycle: int, waiter: int, sector: int) -> None:
+    """Deliver a hit at ``cycle``."""
+    row = state.unit[core, RING_TAIL] & (HIT_RING - 1)
+    state.ring[core, row, 0] = cycle
+    state.ring[core, row, 1] = waiter
+    state.ring[core, row, 2] = np.int64(sector)
+    state.unit[core, RING_TAIL] += 1
