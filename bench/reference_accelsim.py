@@ -55,7 +55,7 @@ def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
     description = load(gpu, [f"sm.kernel_launch_cycles={latency}"])
     trace = imported(folder)
     run = Replay(trace, description, description.longest_quantum, 1, read_characterisation(trace, None))
-    run.run(lambda retired, total: None)
+    run.run(lambda standing: None)
     result = collect(run)
     return [{"cycles": end - start, **counts(result, kernel)} for kernel, (start, end) in sorted(run.spans.items())]
 

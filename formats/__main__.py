@@ -67,13 +67,6 @@ reads the traces that Accel-Sim's tracer writes (kernelslist.g and .traceg or .t
 example:
   python -m formats import hw/kernelslist.g --out traces/bfs.trace
 """
-EXPORT_EXAMPLE = """\
-writes a trace as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become
-the SASS opcode of their class. Importing them again gives the same instructions, lanes and addresses.
-
-example:
-  python -m formats export traces/vectoradd.trace --out accelsim/vectoradd
-"""
 DOCS_EXAMPLE = """\
 prints the page docs/formats.md, which follows from the schema.
 
@@ -138,10 +131,6 @@ def add_writing_verbs(verbs: Any) -> None:
     convert = add_verb(verbs, "convert", convert_verb, "Parquet to HDF5 or back", CONVERT_EXAMPLE)
     convert.add_argument("path", type=Path, metavar="PATH", help="trace to read")
     convert.add_argument("out", type=Path, metavar="OUT", help="trace to write")
-    export = add_verb(verbs, "export", export_verb, "a trace to Accel-Sim's files", EXPORT_EXAMPLE)
-    export.add_argument("path", type=Path, metavar="TRACE", help="trace to read, without rays")
-    export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write")
-    export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, "import", import_verb, "Accel-Sim's traces to one of ours", IMPORT_EXAMPLE)
     importing.add_argument("listing", type=Path, metavar="kernelslist.g", help="list of kernels and copies")
     importing.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
@@ -250,15 +239,6 @@ def import_verb(arguments: argparse.Namespace) -> int:
     from formats.accelsim import import_accelsim
 
     import_accelsim(arguments.listing, arguments.out, arguments.unknown)
-    return 0
-
-
-def export_verb(arguments: argparse.Namespace) -> int:
-    """Write a trace as Accel-Sim's files."""
-    from formats.accelsim_export import export_accelsim
-    from formats.reader import open_trace
-
-    export_accelsim(open_trace(arguments.path), arguments.out, arguments.xz)
     return 0
 
 

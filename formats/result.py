@@ -17,11 +17,22 @@ COUNTERS = Table(
     "counters", "counter of one unit instance", columns=(
         Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
         Column("instance", "uint32", "id", "Which of the units of this kind."),
-        Column("stream", "int32", "id", "Stream the events belong to, -1 where they are not told apart."),
-        Column("kernel_id", "int32", "id", "Launch the events belong to, -1 where they are not told apart."),
+        Column("stream", "int32", "id", "Stream the events belong to, -1 while several streams share the GPU."),
+        Column("kernel_id", "int32", "id", "Launch the events belong to, -1 while several share the GPU."),
         Column("counter", STRING, "name", "What is counted."),
         Column("value", "int64", "see measure", "The count at the end of the run."),
         Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),
+    ),
+)  # fmt: skip
+
+KERNELS = Table(
+    "kernels", "launch that was replayed, in the order in which they began", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch of the trace."),
+        Column("name", STRING, "name", "Name of the kernel."),
+        Column("stream", "int32", "id", "Stream of the launch."),
+        Column("start_cycle", "int64", "cycles", "Cycle of its launch; the launch latency follows.", sorted=True),
+        Column("end_cycle", "int64", "cycles", "First cycle after the one in which its last CTA was over."),
+        Column("warp_instructions", "int64", "count", "Instructions its warps executed."),
     ),
 )  # fmt: skip
 
@@ -44,7 +55,7 @@ PIXELS = Table(
     ),
 )  # fmt: skip
 
-RESULT = Format("rayplay result", (1, 0), (COUNTERS, TIMELINE, PIXELS))
+RESULT = Format("rayplay result", (1, 1), (COUNTERS, KERNELS, TIMELINE, PIXELS))
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"
 
@@ -77,7 +88,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
 class ResultWriter(FolderWriter):
     """Writes a ``NAME.result`` folder; use it in a ``with`` statement, and call ``summary`` once.
 
-    ``put(table, columns)`` appends rows to ``counters``, ``timeline`` or ``pixels`` as ``FolderWriter`` does.
+    ``put(table, columns)`` appends rows to a table of ``RESULT`` as ``FolderWriter`` does.
     """
 
     def __init__(self, path: Path | str, provenance: dict[str, Any] | None = None) -> None:

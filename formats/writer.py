@@ -73,7 +73,7 @@ class FolderWriter:
         buffer = self._buffers[table]
         for group in buffer.put(columns):
             self._submit(table, group)
-        if table == "kernels":
+        if table == "kernels" and self.layout is TRACE:
             self._launches.extend(_launches(columns))
 
     def declare(self, table: str) -> None:

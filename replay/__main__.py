@@ -44,11 +44,27 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="Parquet file of instruction latencies to use instead of the trace's own",
     )
+    add_selection(made)
+    made.add_argument(
+        "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
+    )
     made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
     made.add_argument(
         "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
     )
     return made
+
+
+def add_selection(made: argparse.ArgumentParser) -> None:
+    """Options that choose kernels, as those of Nsight Compute."""
+    made.add_argument("--kernel", type=int, nargs="+", default=[], metavar="ID", help="replay these kernels only")
+    made.add_argument(
+        "--kernel-name", metavar="REGEX", help="replay kernels whose name matches; skip and count are of these"
+    )
+    made.add_argument(
+        "--launch-skip", type=int, default=0, metavar="N", help="leave out the first N launches (default: 0)"
+    )
+    made.add_argument("--launch-count", type=int, metavar="N", help="replay at most N launches (default: all)")
 
 
 def main() -> None:
@@ -67,20 +83,22 @@ def main() -> None:
 
 
 def replay_trace(arguments: argparse.Namespace) -> None:
-    """Replay one trace, with a progress bar of retired warps."""
-    from tqdm import tqdm
-
+    """Replay one trace and show how far it is."""
     from formats.reader import open_trace
     from replay.driver import simulate
     from replay.gpu_description import load
     from replay.metrics import table
+    from replay.progress import Heartbeat
+    from replay.select import Selection
 
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
-    with tqdm(total=trace.rows("warps"), unit="warp", desc="replay", disable=None, delay=2) as bar:
+    chosen = Selection(
+        tuple(arguments.kernel), arguments.kernel_name, arguments.launch_skip, arguments.launch_count
+    )  # fmt: skip
+    with Heartbeat(arguments.heartbeat) as heartbeat:
         result = simulate(
-            trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation,
-            lambda retired, total: bar.update(retired - bar.n),
+            trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen
         )  # fmt: skip
     print(f"{arguments.trace.name} on {gpu.name}")
     print(table(result))
@@ -96,7 +114,9 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
     from replay.gpu_description import load
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
-    return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)}
+    chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}
+    given = {name: value for name, value in chosen.items() if value}
+    return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)} | given
 
 
 if __name__ == "__main__":

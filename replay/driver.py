@@ -27,9 +27,11 @@ from replay import (
 )  # fmt: skip
 from replay.bits import FAR
 from replay.gpu_description import Gpu, load
-from replay.launch import read_launches
-from replay.metrics import Counters, Result, collect, unit_counters
+from replay.launch import Launch, read_launches
+from replay.ledger import APART, Ledger
+from replay.metrics import Result, collect, unit_counters
 from replay.program import load_program
+from replay.progress import Standing
 from replay.rounds import NOW
 from replay.rt_unit_spec import TABLES
 from replay.scheduler import (
@@ -37,12 +39,13 @@ from replay.scheduler import (
     ACCESS_END,
     FIRST_VISIT,
     NUMBER,
-    RETIRED_WARPS,
     TRACE,
     TRACE_END,
     VISIT,
     VISIT_END,
+    WARP_INSTRUCTIONS,
 )  # fmt: skip
+from replay.select import Selection
 from replay.streams import Streams
 from replay.window import Static, Window
 from replay.work import Program
@@ -57,7 +60,8 @@ def simulate(
     quantum: int | None = None,
     threads: int = 1,
     characterisation: Path | str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Standing], None] | None = None,
+    selection: Selection | None = None,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -66,7 +70,8 @@ def simulate(
     quantum           cycles between two barriers, at most ``gpu.longest_quantum`` (the default); changes no result.
     threads           threads that share the SMs; changes no result.
     characterisation  Parquet file to use instead of the trace's own table.
-    progress          called as ``progress(retired warps, warps)`` now and then.
+    progress          called with the ``Standing`` now and then.
+    selection         the kernels to replay; all by default.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -77,10 +82,11 @@ def simulate(
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
     if threads < 1:
         raise UserError(f"threads must be at least 1, not {threads}")
-    replay = Replay(trace, gpu, quantum or longest, threads, read_characterisation(trace, characterisation))
+    latencies = read_characterisation(trace, characterisation)
+    replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection())
     replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
-    replay.run(progress or (lambda retired, total: None))
+    replay.run(progress or (lambda standing: None))
     result = collect(replay)
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,
@@ -118,14 +124,17 @@ class Replay:
     quantum: int
     threads: int
     characterisation: dict[str, Any] | None
+    selection: Selection = field(default_factory=Selection)
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # kernel -> first cycle, first cycle after it
-    snapshots: list[tuple[int, int, Counters]] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
 
     def __post_init__(self) -> None:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
         self.program: Program = load_program(tables, self.characterisation, str(self.trace.path))
-        self.launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
+        launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
+        self.launches = self.selection.choose(launches)
+        self.launch_of = {launch.kernel_id: launch for launch in self.launches}
         streams = len({launch.stream for launch in self.launches})
         self.streams = Streams(self.launches, min(self.gpu.sm.concurrent_kernels, max(streams, 1)))
         self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
@@ -137,7 +146,9 @@ class Replay:
         self.clock = rounds.make_clock()
         self.engine_cpu_seconds = 0.0
         self.done_before = self.idle_intervals = 0
+        self.finished: list[Launch] = []
         self._make_units()
+        self.ledger.open(unit_counters(self))
 
     def _make_units(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
@@ -156,27 +167,26 @@ class Replay:
         self._run_until(0)
         self.engine_cpu_seconds = 0.0
 
-    def run(self, progress: Callable[[int, int], None]) -> None:
+    def run(self, progress: Callable[[Standing], None]) -> None:
         """Replay every launch, each as soon as it may begin."""
         self._launch()
-        total, status = self.trace.rows("warps"), step.RUNNING
+        total, status = sum(launch.instructions for launch in self.launches), step.RUNNING
         while status != step.DONE:
             stop = (int(self.clock[NOW]) // INTERVAL_CYCLES + 1) * INTERVAL_CYCLES
             status = self._run_until(stop)
-            progress(int(self.warps.stats[:, RETIRED_WARPS].sum()), total)
+            progress(Standing(int(self.clock[NOW]), int(self.warps.stats[:, WARP_INSTRUCTIONS].sum()), total))
             if status == step.NEEDS_WARPS:
                 self._load()
             elif status == step.KERNEL_OVER:
                 self._finish()
                 self._launch()
             elif status == step.RUNNING and self.streams.running:
-                self._note(next(iter(self.streams.running)), int(self.clock[NOW]))
+                self.ledger.note_interval(int(self.clock[NOW]), unit_counters(self))
             if status == step.STUCK or not self._makes_progress():
                 raise UserError(self._describe_stuck())
         for controller in range(self.gpu.memory.count):
             partition.drain(self.memory.l2, self.memory.dram, controller)
-        if self.snapshots:  # what was drained belongs to the last kernel
-            self.snapshots[-1] = (*self.snapshots[-1][:2], unit_counters(self))
+        self._note_kernels()  # what was drained belongs to the last kernel
 
     def _launch(self) -> None:
         """Launch every kernel that may begin now."""
@@ -192,10 +202,21 @@ class Replay:
         """Note the end of every kernel that is over."""
         for row in dispatch.over(self.dispatch, int(self.clock[NOW])):
             kernel_id = int(self.dispatch.kernel[row, dispatch.KERNEL])
-            end = dispatch.dismiss(self.dispatch, row)
-            self.spans[kernel_id] = (self.spans[kernel_id][0], end)
+            self.spans[kernel_id] = (self.spans[kernel_id][0], dispatch.dismiss(self.dispatch, row))
             self.streams.finish(kernel_id)
-            self._note(kernel_id, end)
+            self.finished.append(self.launch_of[kernel_id])
+        if not self.streams.running and not self.streams.is_over:
+            self._note_kernels()
+
+    def _note_kernels(self) -> None:
+        """Note what the kernels added that are over since the GPU was last empty."""
+        streams = {launch.stream for launch in self.finished}
+        if streams:
+            end, counters = max(self.spans[launch.kernel_id][1] for launch in self.finished), unit_counters(self)
+            self.ledger.note_interval(end, counters)
+            kernel_id = self.finished[0].kernel_id if len(self.finished) == 1 else APART
+            self.ledger.note_kernel(end, counters, kernel_id, streams.pop() if len(streams) == 1 else APART)
+            self.finished = []
 
     def _run_until(self, stop: int) -> int:
         begun = time.process_time()
@@ -239,10 +260,6 @@ class Replay:
             live = self.warps.member[row, : self.warps.members[row]]
             oldest = min([oldest, *self.warps.warp[here + live, NUMBER].tolist()])
         return oldest
-
-    def _note(self, kernel_id: int, cycle: int) -> None:
-        """Note the counters of all units at a cycle."""
-        self.snapshots.append((cycle, kernel_id, unit_counters(self)))
 
     def _makes_progress(self) -> bool:
         """Whether anything was issued, answered or delivered in the last intervals."""

@@ -6,19 +6,26 @@ numbers can be compared with its runs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replay import dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler
+from replay.ledger import Counters, Ledger, joined
 
 if TYPE_CHECKING:
     from replay.driver import Replay
 
-Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 CYCLE_COUNTERS = ("issue_cycles", "busy_cycles", "warp_cycles", "lane_cycles", "shared_cycles", "bank_conflict_cycles",
                   "blocked_cycles")  # fmt: skip
+
+COUNTER_DTYPES: dict[str, type] = {
+    "unit": object, "instance": np.uint32, "stream": np.int32, "kernel_id": np.int32, "counter": object,
+    "value": np.int64, "measure": object,
+}  # fmt: skip
+TIMELINE_DTYPES: dict[str, type] = {"start_cycle": np.int64, "unit": object, "counter": object, "value": np.int64}
 
 # Zatel's Table I, as Vulkan-Sim computes it; the name of its statistic is in brackets.
 DEFINITIONS = {
@@ -41,15 +48,26 @@ class Result:
     """What a replay found.
 
     summary    metric -> {"value", "unit", "kind", "definition"}, as in ``summary.json``.
-    counters   columns of the table ``counters``; ``timeline`` and ``pixels`` likewise (pixels None without an image).
+    kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
+    ledger     what each kernel and interval added; ``counters`` and ``timeline`` are made of it when asked for.
     host       times of this machine.
     """
 
     summary: dict[str, dict[str, Any]]
-    counters: dict[str, np.ndarray]
-    timeline: dict[str, np.ndarray]
+    kernels: dict[str, np.ndarray]
     pixels: dict[str, np.ndarray] | None
+    ledger: Ledger
     host: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def counters(self) -> dict[str, np.ndarray]:
+        """Columns of the table ``counters``."""
+        return joined(counter_parts(self.ledger), COUNTER_DTYPES)
+
+    @cached_property
+    def timeline(self) -> dict[str, np.ndarray]:
+        """Columns of the table ``timeline``."""
+        return joined(self.ledger.timeline_rows(), TIMELINE_DTYPES)
 
     def value(self, metric: str) -> float:
         """Value of a metric; NaN where it is not defined."""
@@ -61,8 +79,11 @@ class Result:
         from formats.result import ResultWriter
 
         with ResultWriter(path, provenance) as writer:
-            writer.put("counters", self.counters)
-            writer.put("timeline", self.timeline)
+            for part in counter_parts(self.ledger):
+                writer.put("counters", part)
+            writer.put("kernels", self.kernels)
+            for part in self.ledger.timeline_rows():
+                writer.put("timeline", part)
             if self.pixels is not None:
                 writer.put("pixels", self.pixels)
             writer.summary(self.summary)
@@ -83,9 +104,7 @@ def unit_counters(replay: "Replay") -> Counters:
 def collect(replay: "Replay") -> Result:
     """Metrics and tables at the end of a replay."""
     counters = unit_counters(replay)
-    return Result(
-        dict(metrics(replay, counters)), counter_table(replay), timeline_table(replay), pixel_table(replay)
-    )  # fmt: skip
+    return Result(dict(metrics(replay, counters)), kernel_table(replay), pixel_table(replay), replay.ledger)
 
 
 def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -169,42 +188,25 @@ def measure(unit: str, counter: str) -> str:
     return "cycles" if counter in CYCLE_COUNTERS else "count"
 
 
-def counter_table(replay: "Replay") -> dict[str, np.ndarray]:
-    """Rows per kernel, unit instance and counter: what each launch added."""
-    rows: list[tuple[str, int, int, int, str, int, str]] = []
-    streams = {launch.kernel_id: launch.stream for launch in replay.launches}
-    before: Counters | None = None
-    for index, (_, kernel, now) in enumerate(replay.snapshots):
-        last_of_kernel = index + 1 == len(replay.snapshots) or replay.snapshots[index + 1][1] != kernel
-        if not last_of_kernel:
-            continue
-        for unit, counters in now.items():
-            for name, values in counters.items():
-                added = values - before[unit][name] if before else values
-                for instance, value in enumerate(added.tolist()):
-                    rows.append((unit, instance, streams[kernel], kernel, name, value, measure(unit, name)))
-        before = now
-    names = ("unit", "instance", "stream", "kernel_id", "counter", "value", "measure")
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    dtypes = (object, np.uint32, np.int32, np.int32, object, np.int64, object)
-    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, dtypes, strict=True)}
+def counter_parts(ledger: Ledger) -> Iterator[dict[str, np.ndarray]]:
+    """Columns of the table ``counters``, a part per kernel."""
+    measures = None
+    for part in ledger.counter_rows():
+        if measures is None:
+            measures = np.array([measure(*names) for names in zip(part["unit"], part["counter"], strict=True)], object)
+        yield part | {"measure": measures}
 
 
-def timeline_table(replay: "Replay") -> dict[str, np.ndarray]:
-    """Rows per interval, unit and counter: what the interval added, over all instances."""
-    starts, units, names, values = [], [], [], []
-    start, before = 0, None
-    for cycle, _, now in replay.snapshots:
-        for unit, counters in now.items():
-            for name, found in counters.items():
-                starts.append(start)
-                units.append(unit)
-                names.append(name)
-                values.append(int(found.sum()) - (int(before[unit][name].sum()) if before else 0))
-        start, before = cycle, now
+def kernel_table(replay: "Replay") -> dict[str, np.ndarray]:
+    """Rows per launch: when it began and ended, and its instructions."""
+    launches = [replay.launch_of[kernel_id] for kernel_id in replay.spans]
     return {
-        "start_cycle": np.array(starts, np.int64), "unit": np.array(units, object),
-        "counter": np.array(names, object), "value": np.array(values, np.int64),
+        "kernel_id": np.array([launch.kernel_id for launch in launches], np.int32),
+        "name": np.array([launch.name for launch in launches], object),
+        "stream": np.array([launch.stream for launch in launches], np.int32),
+        "start_cycle": np.array([start for start, _ in replay.spans.values()], np.int64),
+        "end_cycle": np.array([end for _, end in replay.spans.values()], np.int64),
+        "warp_instructions": np.array([launch.instructions for launch in launches], np.int64),
     }  # fmt: skip
 
 

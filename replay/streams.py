@@ -35,6 +35,11 @@ class Streams:
         """Streams with a kernel that runs."""
         return {launch.stream for launch in self.running.values()}
 
+    @property
+    def is_over(self) -> bool:
+        """Whether every kernel is over."""
+        return not self.looked_at and not self.unfinished
+
     def finish(self, kernel_id: int) -> None:
         """A kernel is over."""
         self.looked_at.remove(self.running.pop(kernel_id))

@@ -129,3 +129,18 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from formats.generate import make_trace
 
     return make_trace(tmp_path_factory.mktemp("generated") / "all.trace", seed=5, image_size=(90, 24), ctas=24)
+
+
+@pytest.fixture
+def run_replay(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """``run_replay(*arguments)`` runs ``python -m replay ARGUMENTS`` in this process and returns its exit code."""
+    import replay.__main__ as command
+    from formats.command import run
+
+    def run_replay(*arguments: object) -> int:
+        monkeypatch.setattr("sys.argv", ["replay", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            run("replay", command.main)
+        return int(caught.value.code or 0)
+
+    return run_replay

@@ -1,7 +1,5 @@
 """CTAs go to the SMs, cycle by cycle, as a slow twin of Accel-Sim's dispatcher hands them out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,46 +8,25 @@ import pytest
 from replay.driver import simulate
 from replay.gpu_description import Gpu, load
 from replay.metrics import Result
-
-STALL = 7
-PLACES = 4  # as many as schedulers, so that no warp ever waits for another's issue
+from tests.replay.launches import SLOTS, Kernel, SlowGpu, write_kernels
 
 
-@dataclass
-class SlowGpu:
-    """SMs as lists of the cycles in which their CTAs end; ``ran`` counts visits per SM."""
-
-    sms: int
-    last: int = -1
-    cycle: int = 0
-    ends: list[list[int]] = field(default_factory=list)
-    ran: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.ends, self.ran = [[] for _ in range(self.sms)], [0] * self.sms
-
-    def run(self, work: list[int], latency: int) -> int:
-        """Run a kernel whose CTAs make ``work`` visits; returns its cycles."""
-        begun, waiting = self.cycle, list(work)
-        places = min(PLACES, -(-len(work) // self.sms))
-        while True:
-            self.ends = [[end for end in ends if end != self.cycle] for ends in self.ends]
-            first = self.last + 1
-            for turn in range(self.sms if self.cycle >= begun + latency else 0):
-                sm = (first + turn) % self.sms
-                if waiting and len(self.ends[sm]) < places:
-                    visits = waiting.pop(0)
-                    self.ends[sm].append(self.cycle + 1 + visits * STALL)
-                    self.ran[sm] += visits
-                    self.last = sm
-            self.cycle += 1
-            if not waiting and not any(self.ends):
-                return self.cycle - begun
-
-
-def small(sms: int, latency: int) -> Gpu:
+def small(sms: int, latency: int, concurrent: int = 1) -> Gpu:
     """A GPU whose warps never share a scheduler."""
-    return load("mobile", [f"sm.count={sms}", f"sm.ctas={PLACES}", f"sm.kernel_launch_cycles={latency}"])
+    return load(
+        "mobile",
+        [
+            f"sm.count={sms}", f"sm.warps={SLOTS}", f"sm.kernel_launch_cycles={latency}", "sm.registers=8192",
+            "sm.shared_bytes=10000", f"sm.concurrent_kernels={concurrent}",
+        ],
+    )  # fmt: skip
+
+
+def random_kernel(rng: np.random.Generator, streams: int) -> Kernel:
+    return Kernel(
+        tuple(rng.integers(1, 30, int(rng.integers(1, 30))).tolist()), int(rng.integers(streams)),
+        int(rng.choice([1, 2, 4])), int(rng.choice([16, 32, 64])), int(rng.choice([0, 3000, 6000])),
+    )  # fmt: skip
 
 
 def issued_per_sm(result: Result) -> list[int]:
@@ -58,22 +35,29 @@ def issued_per_sm(result: Result) -> list[int]:
     return np.bincount(result.counters["instance"][mine], result.counters["value"][mine]).astype(int).tolist()
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_ctas_are_handed_out_as_by_the_twin(micro: Callable[..., Path], op: type, seed: int) -> None:
+def spans(result: Result) -> dict[int, tuple[int, int]]:
+    """First cycle of every kernel, and the first after it."""
+    table = result.kernels
+    ends = zip(table["start_cycle"].tolist(), table["end_cycle"].tolist(), strict=True)
+    return dict(zip(table["kernel_id"].tolist(), ends, strict=True))
+
+
+@pytest.mark.parametrize(("seed", "window"), [(seed, window) for seed in range(10) for window in (1, 2, 4)])
+def test_ctas_are_handed_out_as_by_the_twin(tmp_path: Path, seed: int, window: int) -> None:
     rng = np.random.default_rng(seed)
-    sms, latency = int(rng.integers(1, 9)), int(rng.choice([0, 1, 250]))
-    work = rng.integers(1, 40, int(rng.integers(1, 90))).tolist()
-    twin = SlowGpu(sms)
-    expected = twin.run(work, latency)
-    trace = micro([op(stall=STALL)], work)
+    sms, latency = int(rng.integers(1, 7)), int(rng.choice([0, 1, 250]))
+    kernels = [random_kernel(rng, 3) for _ in range(int(rng.integers(1, 7)))]
+    twin = SlowGpu(sms, latency, min(window, len({kernel.stream for kernel in kernels})), 8192, 10000)
+    twin.run(kernels)
+    trace = write_kernels(tmp_path / "kernels.trace", kernels)
     for quantum, threads in ((None, 1), (10, 1), (1, 1), (45, 2)):
-        result = simulate(trace, small(sms, latency), quantum=quantum, threads=threads)
-        assert result.value("gpu_cycles") == expected
-        assert issued_per_sm(result) == twin.ran
+        result = simulate(trace, small(sms, latency, window), quantum=quantum, threads=threads)
+        assert spans(result) == twin.spans
+        assert issued_per_sm(result) == [sm.ran for sm in twin.sm]
 
 
-def test_an_sm_gets_one_cta_a_cycle(micro: Callable[..., Path], op: type) -> None:
+def test_an_sm_gets_one_cta_a_cycle(tmp_path: Path) -> None:
     """The n-th CTA of an SM begins n cycles after the launch."""
-    for ctas in range(1, PLACES + 1):
-        result = simulate(micro([op(stall=100)], [1] * ctas), small(1, 0))
-        assert result.value("gpu_cycles") == 1 + (ctas - 1) + 100 + 1
+    for ctas in range(1, SLOTS + 1):
+        trace = write_kernels(tmp_path / f"{ctas}.trace", [Kernel((10,) * ctas)])
+        assert simulate(trace, small(1, 0)).value("gpu_cycles") == 1 + (ctas - 1) + 70 + 1

@@ -25,7 +25,7 @@ def finished(trace: Path, gpu: Gpu) -> Replay:
     """A replay that has run to its end, with all its state."""
     opened = open_trace(trace)
     replay = Replay(opened, gpu, gpu.longest_quantum, 1, read_characterisation(opened, None))
-    replay.run(lambda retired, total: None)
+    replay.run(lambda standing: None)
     return replay
 
 
@@ -151,7 +151,7 @@ def test_a_replay_without_progress_ends(micro: Callable[..., Path], op: type, lo
     replay = Replay(trace, gpu, 10, 1, read_characterisation(trace, None))
     replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] = 0
     with pytest.raises(UserError, match=r"kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
-        replay.run(lambda retired, total: None)
+        replay.run(lambda standing: None)
 
 
 def test_wrong_settings_are_refused(generated: Path, gpu: Gpu) -> None:

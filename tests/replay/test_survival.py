@@ -12,6 +12,7 @@ import replay.__main__ as command
 from formats.command import run
 from formats.generate import make_trace
 from replay import driver
+from replay.progress import Standing
 
 simulate = driver.simulate
 fsync = os.fsync
@@ -71,10 +72,10 @@ def test_ctrl_c_in_the_replay(
     out: Path, ends: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
     def interrupted(*arguments: Any) -> Any:
-        def progress(retired: int, total: int) -> None:
+        def progress(standing: Standing) -> None:
             raise KeyboardInterrupt
 
-        return simulate(*arguments[:-1], progress)
+        return simulate(*arguments[:-2], progress)
 
     monkeypatch.setattr(driver, "simulate", interrupted)
     code, error = ends("--gpu", "mobile", "--threads", threads, "--out", out)

@@ -1,0 +1,65 @@
+"""How far a replay is: a bar on a terminal, and lines for logs."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple, Self, TextIO
+
+from tqdm import tqdm
+
+
+class Standing(NamedTuple):
+    """Where a replay stands: simulated cycle, warp-instructions issued, and those of all chosen kernels."""
+
+    cycle: int
+    instructions: int
+    total: int
+
+
+class Heartbeat:
+    """Shows standings; use it in a ``with`` statement and hand it to ``simulate`` as ``progress``.
+
+    seconds   between two lines of ``stream``; None: no lines.
+    clock     seconds of the host, for tests.
+
+    The bar is silent where there is no terminal, and both where the replay is shorter than a moment.
+    """
+
+    def __init__(
+        self, seconds: float | None, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds, self.stream, self.clock = seconds, stream or sys.stderr, clock
+        self.begun = self.last = clock()
+        self.bar = tqdm(total=0, unit="instr", unit_scale=True, desc="replay", disable=None, delay=2, file=self.stream)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.bar.close()
+
+    def __call__(self, standing: Standing) -> None:
+        """Take note of a standing."""
+        now = self.clock()
+        if not self.bar.disable:
+            self.bar.total = standing.total
+            rate = standing.cycle / max(now - self.begun, 1e-9)
+            self.bar.set_postfix_str(f"cycle {standing.cycle:,}, {rate:,.0f} cycles/s", refresh=False)
+            self.bar.update(standing.instructions - self.bar.n)
+        if self.seconds is not None and now - self.last >= self.seconds:
+            self.last = now
+            print(line(standing, now - self.begun), file=self.stream, flush=True)
+
+
+def line(standing: Standing, seconds: float) -> str:
+    """One line: cycle, share done, rates, and seconds until the expected end."""
+    cycle, done, total = standing
+    rate = done / max(seconds, 1e-9)
+    left = f"{(total - done) / rate:,.0f} s left" if done else "no end in sight"
+    return (
+        f"cycle {cycle:,}: {done:,} of {total:,} warp-instructions ({done / max(total, 1):.1%}),"
+        f" {rate:,.0f} warp-instructions/s, {cycle / max(seconds, 1e-9):,.0f} cycles/s, {left}"
+    )

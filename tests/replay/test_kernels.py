@@ -1,0 +1,122 @@
+"""Several kernels: which are replayed, what each adds, and that nothing is lost between them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.errors import UserError
+from formats.reader import open_trace
+from formats.result import open_result
+from replay.driver import Replay, simulate
+from replay.gpu_description import load
+from replay.ledger import APART, flat
+from replay.metrics import Result, unit_counters
+from replay.select import Selection
+from tests.replay.launches import STALL, Kernel, write_kernels
+
+GPU = ("sm.count=2", "sm.kernel_launch_cycles=10")
+KERNELS = [
+    Kernel((3, 9, 4), 0, name="render"), Kernel((5, 5), 7, name="blur"), Kernel((8,) * 9, 0, name="render"),
+    Kernel((2,), 7, name="copy"), Kernel((30, 1), 3, name="blur"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return write_kernels(tmp_path / "several.trace", KERNELS)
+
+
+def chosen(trace: Path, **options: object) -> list[int]:
+    """Kernels that a selection replays."""
+    return simulate(trace, load("mobile", GPU), selection=Selection(**options)).kernels["kernel_id"].tolist()
+
+
+def test_launches_are_chosen_as_by_ncu(trace: Path) -> None:
+    assert chosen(trace) == [0, 1, 2, 3, 4]
+    assert chosen(trace, kernels=(3, 1)) == [1, 3]
+    assert chosen(trace, name="^blur$") == [1, 4]
+    assert chosen(trace, name="r", skip=1, count=2) == [1, 2]
+    assert chosen(trace, skip=3) == [3, 4]
+    assert chosen(trace, skip=1, count=1) == [1]
+    assert chosen(trace, name="render|copy", skip=1, kernels=(3,)) == [3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernels": (5,)}, "--kernel 5: must be one of the trace's kernels, 0 to 4"),
+        ({"name": "shade"}, "--kernel-name shade: must match a kernel of the trace, such as blur, copy, render"),
+        ({"name": "("}, r"--kernel-name \(: must be a regular expression: "),
+        ({"skip": 5}, "--launch-skip 5 leaves none of 5 launches"),
+        ({"skip": -1}, "--launch-skip must not be negative, but is -1"),
+        ({"count": 0}, "--launch-count must be at least 1, not 0"),
+        ({"kernels": (1,), "skip": 2}, "--kernel 1: the other options leave none of these"),
+    ],
+)
+def test_a_selection_of_nothing_is_refused(trace: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        chosen(trace, **options)
+
+
+def test_a_kernel_left_out_takes_no_cycle(trace: Path) -> None:
+    gpu = load("mobile", GPU)
+    for kernel in range(len(KERNELS)):
+        alone = simulate(trace, gpu, selection=Selection((kernel,)))
+        whole = simulate(trace, gpu)
+        start, end = (int(whole.kernels[name][kernel]) for name in ("start_cycle", "end_cycle"))
+        assert alone.value("gpu_cycles") == end - start
+
+
+def test_a_kernel_without_work_takes_its_launch_latency(tmp_path: Path) -> None:
+    trace = write_kernels(tmp_path / "empty.trace", [Kernel((0, 0)), Kernel((2,)), Kernel((0,))])
+    for concurrent in (1, 4):
+        result = simulate(trace, load("mobile", [*GPU, f"sm.concurrent_kernels={concurrent}"]))
+        assert result.kernels["end_cycle"].tolist() == [10, 10 + 10 + 1 + 2 * STALL + 1, 10 + 10 + 1 + 2 * STALL + 11]
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> None:
+    opened = open_trace(trace)
+    replay = Replay(opened, load("mobile", [*GPU, f"sm.concurrent_kernels={concurrent}"]), 50, 1, None)
+    replay.run(lambda standing: None)
+    replay.ledger.note_interval(10**6, unit_counters(replay))
+    rows = list(replay.ledger.counter_rows())
+    assert np.array_equal(np.sum([part["value"] for part in rows], axis=0), flat(unit_counters(replay)))
+    timeline = np.sum([part["value"] for part in replay.ledger.timeline_rows()], axis=0)
+    names = [(unit, name) for unit, name, _ in replay.ledger.names]
+    issued = names.index(("sm", "warp_instructions"))
+    assert timeline[issued] == sum(sum(kernel.visits) for kernel in KERNELS)
+    streams = [int(part["stream"][0]) for part in rows]
+    assert streams == ([0, 7, 0, 7, 3] if concurrent == 1 else [APART])
+
+
+def test_counters_of_a_kernel_are_its_own(trace: Path) -> None:
+    """What a kernel adds when it runs after others is what it adds alone, for kernels without memory accesses."""
+    gpu = load("mobile", GPU)
+    whole = simulate(trace, gpu)
+    for kernel in range(len(KERNELS)):
+        alone = simulate(trace, gpu, selection=Selection((kernel,)))
+        for unit, counter in (("sm", "warp_instructions"), ("sm", "retired_ctas"), ("sm", "issue_cycles")):
+            assert added(whole, kernel, unit, counter) == added(alone, kernel, unit, counter) > 0
+
+
+def added(result: Result, kernel: int, unit: str, counter: str) -> int:
+    """Sum of a counter over instances, of one kernel."""
+    table = result.counters
+    mine = (table["unit"] == unit) & (table["counter"] == counter) & (table["kernel_id"] == kernel)
+    return int(table["value"][mine].sum())
+
+
+def test_the_table_of_kernels_is_written(trace: Path, tmp_path: Path, run_replay: Callable[..., int]) -> None:
+    out = tmp_path / "several.result"
+    assert run_replay(trace, "--gpu", "mobile", "--kernel", 4, 1, "--out", out) == 0
+    result = open_result(out)
+    kernels = result.read("kernels")
+    assert kernels["kernel_id"].tolist() == [1, 4]
+    assert list(kernels["name"]) == ["blur", "blur"]
+    assert kernels["stream"].tolist() == [7, 3]
+    assert kernels["warp_instructions"].tolist() == [10, 31]
+    assert set(result.read("counters")["kernel_id"].tolist()) == {1, 4}
+    assert result.manifest.provenance["kernel"] == [4, 1]

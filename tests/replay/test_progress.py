@@ -1,0 +1,32 @@
+"""The heartbeat says where a replay stands, and nothing else does."""
+
+import io
+from pathlib import Path
+
+from formats.reader import open_trace
+from replay.driver import simulate
+from replay.gpu_description import load
+from replay.progress import Heartbeat, Standing, line
+
+
+def test_a_line_has_cycle_rates_and_end() -> None:
+    assert line(Standing(50_000, 4_000, 10_000), 2.0) == (
+        "cycle 50,000: 4,000 of 10,000 warp-instructions (40.0%), 2,000 warp-instructions/s, 25,000 cycles/s, 3 s left"
+    )
+    assert line(Standing(7, 0, 10), 1.0).endswith("no end in sight")
+
+
+def test_lines_come_as_often_as_asked() -> None:
+    now, stream = [0.0], io.StringIO()
+    with Heartbeat(10.0, stream, lambda: now[0]) as heartbeat:
+        for second in range(35):
+            now[0] = float(second)
+            heartbeat(Standing(second, second, 100))
+    assert [text.split(":")[0] for text in stream.getvalue().splitlines()] == ["cycle 10", "cycle 20", "cycle 30"]
+
+
+def test_a_replay_tells_every_standing(generated: Path) -> None:
+    told: list[Standing] = []
+    result = simulate(open_trace(generated), load("mobile", ["sm.count=2"]), progress=told.append)
+    assert told == sorted(told)
+    assert told[-1].instructions == told[-1].total == result.value("warp_instructions")
