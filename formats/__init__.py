@@ -20,6 +20,7 @@ _HOME = {
     "read_pixels": "formats.pixels",
     "write_pixels": "formats.pixels",
     "validate": "formats.check",
+    "from_frames": "formats.frames",
     "make_trace": "formats.generate",
 }
 

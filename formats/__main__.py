@@ -61,11 +61,22 @@ example:
   python -m formats convert traces/cornell.trace traces/cornell.trace.h5
 """
 IMPORT_EXAMPLE = """\
-reads the traces that Accel-Sim's tracer writes (kernelslist.g and .traceg or .traceg.xz files beside it, versions 1 to
-6) and writes one trace of ours: every instruction that a warp executed keeps its lanes and addresses.
+writes one trace of ours from traces captured elsewhere:
+- kernelslist.g: what Accel-Sim's tracer writes (.traceg or .traceg.xz files beside it, versions 1 to 6); every
+  instruction that a warp executed keeps its lanes and addresses;
+- a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of which
+  instructions and visits are enough; columns with one obvious value may be left out.
+
+examples:
+  python -m formats import hw/kernelslist.g --out traces/bfs.trace
+  python -m formats import mine/ --out traces/mine.trace
+"""
+EXPORT_EXAMPLE = """\
+writes a trace as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become
+the SASS opcode of their class. Importing them again gives the same instructions, lanes and addresses.
 
 example:
-  python -m formats import hw/kernelslist.g --out traces/bfs.trace
+  python -m formats export traces/vectoradd.trace --out accelsim/vectoradd
 """
 DOCS_EXAMPLE = """\
 prints the page docs/formats.md, which follows from the schema.
@@ -131,15 +142,19 @@ def add_writing_verbs(verbs: Any) -> None:
     convert = add_verb(verbs, "convert", convert_verb, "Parquet to HDF5 or back", CONVERT_EXAMPLE)
     convert.add_argument("path", type=Path, metavar="PATH", help="trace to read")
     convert.add_argument("out", type=Path, metavar="OUT", help="trace to write")
-    importing = add_verb(verbs, "import", import_verb, "Accel-Sim's traces to one of ours", IMPORT_EXAMPLE)
-    importing.add_argument("listing", type=Path, metavar="kernelslist.g", help="list of kernels and copies")
+    export = add_verb(verbs, "export", export_verb, "a trace to Accel-Sim's files", EXPORT_EXAMPLE)
+    export.add_argument("path", type=Path, metavar="TRACE", help="trace to read, without rays")
+    export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write")
+    export.add_argument("--xz", action="store_true", help="compress the kernel files")
+    importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
+    importing.add_argument("path", type=Path, metavar="kernelslist.g|FOLDER", help="list of kernels, or tables")
     importing.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
     importing.add_argument(
         "--unknown",
         default="error",
         metavar="error|warn|class=CLASS",
-        help="what to do with an opcode that is not in the table: stop, warn and take it as other, or take it as CLASS "
-        "(default: %(default)s)",
+        help="what to do with an opcode of a kernel list that is not in the table: stop, warn and take it as other, or "
+        "take it as CLASS (default: %(default)s)",
     )
 
 
@@ -235,10 +250,24 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
-    """Write the trace of an Accel-Sim kernel list."""
-    from formats.accelsim import import_accelsim
+    """Write the trace of an Accel-Sim kernel list, or of a folder of tables."""
+    if arguments.path.is_dir():
+        from formats.frames import from_frames, read_folder
 
-    import_accelsim(arguments.listing, arguments.out, arguments.unknown)
+        from_frames(arguments.out, **read_folder(arguments.path))
+    else:
+        from formats.accelsim import import_accelsim
+
+        import_accelsim(arguments.path, arguments.out, arguments.unknown)
+    return 0
+
+
+def export_verb(arguments: argparse.Namespace) -> int:
+    """Write a trace as Accel-Sim's files."""
+    from formats.accelsim_export import export_accelsim
+    from formats.reader import open_trace
+
+    export_accelsim(open_trace(arguments.path), arguments.out, arguments.xz)
     return 0
 
 

@@ -44,8 +44,7 @@ class FolderWriter:
         self.layout = layout
         self.provenance = _as_json(dict(provenance or {}), self.path)
         self.image_size = None if image_size is None else (int(image_size[0]), int(image_size[1]))
-        if self.path.exists() and format_of(self.path) != layout.name:
-            raise FormatError(f"{self.path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
+        check_replaceable(self.path, layout)
         self._launches: list[dict[str, Any]] = []
         self._buffers: dict[str, GroupBuffer] = {}
         self._shards: dict[str, ShardWriter] = {}
@@ -147,6 +146,12 @@ class TraceWriter(FolderWriter):
         image_size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(path, TRACE, provenance, image_size)
+
+
+def check_replaceable(path: Path, layout: Format) -> None:
+    """``FormatError`` when something else than such a folder stands at ``path``."""
+    if path.exists() and format_of(path) != layout.name:
+        raise FormatError(f"{path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
 
 
 def write_text(path: Path, text: str) -> None:
