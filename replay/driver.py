@@ -15,6 +15,7 @@ from replay import (
     crossbar,
     dispatch,
     dram_state,
+    gatsim_run,
     l1,
     l2_state,
     lsu,
@@ -50,6 +51,7 @@ from replay.streams import Streams
 from replay.window import Static, Window
 from replay.work import Program
 
+MODELS = ("characterised", "gatsim")
 PATIENCE_INTERVALS = 20  # without one instruction, response or record, after which a replay is given up
 INTERVAL_CYCLES = 10_000  # rows of the timeline; a quantum never crosses their bounds
 
@@ -62,6 +64,7 @@ def simulate(
     characterisation: Path | str | None = None,
     progress: Callable[[Standing], None] | None = None,
     selection: Selection | None = None,
+    model: str = "characterised",
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -72,6 +75,7 @@ def simulate(
     characterisation  Parquet file to use instead of the trace's own table.
     progress          called with the ``Standing`` now and then.
     selection         the kernels to replay; all by default.
+    model             one of ``MODELS``: how an SM is modelled.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -82,11 +86,13 @@ def simulate(
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
     if threads < 1:
         raise UserError(f"threads must be at least 1, not {threads}")
-    latencies = read_characterisation(trace, characterisation)
+    latencies, report = read_characterisation(trace, characterisation), progress or (lambda standing: None)
+    if model == "gatsim":
+        return gatsim_run.simulate(trace, gpu, latencies, report, selection or Selection())
     replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection())
     replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
-    replay.run(progress or (lambda standing: None))
+    replay.run(report)
     result = collect(replay)
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,

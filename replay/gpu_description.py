@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
-from replay import config, dispatch, dram_state, l1, l2_state, lsu, port, rt_unit_spec, scheduler
+from replay import config, dispatch, dram_state, gatsim_units, l1, l2_state, lsu, port, rt_unit_spec, scheduler
 from replay.config import law, value
 
 FOLDER = Path(__file__).parent / "gpu"
@@ -34,6 +34,7 @@ class Gpu:
     memory: MemoryControllers
     l2: l2_state.Spec
     dram: dram_state.Spec
+    gatsim: gatsim_units.Spec
     name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:

@@ -23,14 +23,15 @@ class SlowScheduler:
         """The warp waits for a slot: it gives up its place among the active ones."""
         self.active.discard(warp)
 
-    def choose(self, ready: set[int]) -> int | None:
-        """The warp that issues, None for none."""
+    def choose(self, ready: set[int], able: set[int] | None = None) -> int | None:
+        """The warp that issues, None for none. ``able``: the ready warps whose unit is free, without it all."""
         candidates = [warp for warp in self.by_age if warp in ready]
         if self.policy == "two-level":
             for warp in candidates:
                 if len(self.active) < self.active_warps:
                     self.active.add(warp)
             candidates = [warp for warp in candidates if warp in self.active]
+        candidates = [warp for warp in candidates if able is None or warp in able]
         if not candidates:
             return None
         self.last = self.prefer(candidates)

@@ -1,0 +1,175 @@
+"""What the twin of GATSim's model replays: random programs and warps, and a trace's tables; and their engine form."""
+
+from typing import Any
+
+import numpy as np
+
+from formats.reader import Trace
+from formats.trace import RECORDED_SPACES, UNITS
+from replay import gatsim_units, scheduler
+from replay.gpu_description import Gpu
+from replay.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
+from tests.reference.gatsim_slow import Instruction, Machine, Warp
+from tests.reference.replay_slow import bank_cycles, sectors
+
+KINDS = {"plain": PLAIN, "load": LOAD, "store": STORE, "barrier": BARRIER}
+Blocks = list[list[Warp]]
+
+
+def random_machine(rng: np.random.Generator) -> Machine:
+    """A small GPU."""
+    small = lambda low, high: int(rng.integers(low, high))  # noqa: E731
+    return Machine(
+        sms=small(1, 4), schedulers=small(1, 4), policy=str(rng.choice(scheduler.POLICIES)), active_warps=small(1, 4),
+        places=small(1, 4), warps_per_block=small(1, 6), load_store_units=small(1, 4), special_units=small(1, 3),
+        trace_units=small(1, 3), hit=small(1, 30), miss=small(30, 200), shared=small(1, 30), record=small(1, 40),
+        sets=small(0, 3), ways=small(1, 5),
+    )  # fmt: skip
+
+
+def random_program(rng: np.random.Generator) -> list[list[Instruction]]:
+    """A few blocks of every kind of instruction."""
+
+    def instruction() -> Instruction:
+        kind = str(rng.choice(["plain", "plain", "load", "store", "barrier"], p=[0.3, 0.25, 0.2, 0.15, 0.1]))
+        unit = "lsu" if kind in ("load", "store") else str(rng.choice(["int", "sp", "sfu", "branch"]))
+        stall = int(rng.choice([1, 2, 5, 70, 150], p=[0.4, 0.3, 0.2, 0.05, 0.05]))
+        return Instruction(unit, stall, int(rng.integers(1, 20)), kind, bool(rng.random() < 0.3))
+
+    return [[instruction() for _ in range(rng.integers(1, 6))] for _ in range(4)]
+
+
+def random_warp(rng: np.random.Generator, program: list[list[Instruction]]) -> Warp:
+    """A warp's visits, with accesses to few lines (or none at all) and rays."""
+    warp = Warp([(int(rng.integers(4)), int(rng.integers(1, 33))) for _ in range(rng.integers(0, 7))])
+    for visit, (block, _) in enumerate(warp.visits):
+        for place, instruction in enumerate(program[block]):
+            if instruction.unit == "lsu" and rng.random() < 0.8:
+                lines = sorted(rng.choice(8, rng.integers(1, 5), replace=False).tolist())
+                shared = ("shared", int(rng.integers(1, 9)))
+                warp.accesses[visit, place] = shared if rng.random() < 0.2 else lines
+        if program[block][-1].unit != "lsu" and rng.random() < 0.2:
+            warp.rays[visit] = int(rng.integers(1, 6))
+    return warp
+
+
+def random_blocks(rng: np.random.Generator, machine: Machine, program: list[list[Instruction]]) -> Blocks:
+    """Threadblocks that have work."""
+    count = rng.integers(1, 3 * machine.sms * machine.places)
+    made = [[random_warp(rng, program) for _ in range(machine.warps_per_block)] for _ in range(count)]
+    return [block for block in made if any(warp.visits for warp in block)]
+
+
+def engine_program(program: list[list[Instruction]]) -> Program:
+    """The static instructions as the engine reads them."""
+    flat = [instruction for block in program for instruction in block]
+    columns = [
+        [UNITS.index(one.unit) for one in flat], [KINDS[one.kind] for one in flat], [0] * len(flat), [-1] * len(flat),
+        [one.stall for one in flat], [one.initiation for one in flat],
+    ]  # fmt: skip
+    length = np.array([len(block) for block in program])
+    return Program(pack(*(np.array(column) for column in columns)), np.cumsum(length) - length, length)
+
+
+def engine_work(program: list[list[Instruction]], blocks: Blocks) -> tuple[Work, np.ndarray, np.ndarray]:
+    """Warps as the engine reads them, the longest lane of each trace operation, and the bounds of the threadblocks."""
+    first = engine_program(program).first
+    visits: list[tuple[int, int]] = []
+    keys, starts, conflict, sector, trace, longest, spans = [], [0], [], [], [], [], []
+    for warp in [warp for block in blocks for warp in block]:
+        here = [len(visits), len(keys), len(trace)]
+        visits += [(block, (1 << threads) - 1) for block, threads in warp.visits]
+        for (visit, place), access in warp.accesses.items():
+            keys.append(visit << 32 | int(first[warp.visits[visit][0]]) + place)
+            conflict.append(access[1] if isinstance(access, tuple) else 0)
+            lines = [] if isinstance(access, tuple) else access
+            sector += [line * 4 + part for line in lines for part in range(1 + line % 4)]
+            starts.append(len(sector))
+        trace += list(warp.rays)
+        longest += list(warp.rays.values())
+        spans.append([row for pair in zip(here, (len(visits), len(keys), len(trace)), strict=True) for row in pair])
+    block, mask = (np.array(column, np.uint32) for column in (zip(*visits, strict=True) if visits else ([], [])))
+    work = Work(
+        block, mask, np.array(keys, np.int64), np.array(starts, np.int64), np.array(conflict, np.uint8),
+        np.array(sector, np.int64), np.zeros(len(sector), np.uint32), np.array(trace, np.int64),
+        np.array(spans, np.int64).reshape(-1, 6), 0,
+    )  # fmt: skip
+    ends = np.cumsum([len(block) for block in blocks])
+    bounds = np.stack([ends - [len(block) for block in blocks], ends], axis=1).astype(np.int64)
+    return work, np.array(longest, np.int64), bounds
+
+
+def engine_state(
+    machine: Machine, program: list[list[Instruction]], bounds: np.ndarray
+) -> tuple[gatsim_units.Gatsim, scheduler.Warps]:
+    """The engine's SMs before their first cycle."""
+    spec = gatsim_units.Spec(
+        "behavioural" if machine.sets else "perfect", machine.load_store_units, machine.special_units, machine.hit,
+        machine.miss, machine.shared, machine.record, machine.trace_units,
+    )  # fmt: skip
+    local = np.array([one.is_local for block in program for one in block])
+    cache = (max(machine.sets, 1), machine.ways, 128)
+    state = gatsim_units.make_state(
+        spec, machine.sms, machine.places, machine.warps_per_block, bounds, cache, local, 0
+    )  # fmt: skip
+    of_policy = scheduler.Spec(machine.schedulers, machine.policy, machine.active_warps)
+    return state, scheduler.make_state(of_policy, machine.sms, machine.places * machine.warps_per_block)
+
+
+def machine_of(gpu: Gpu, places: int, warps_per_block: int) -> Machine:
+    """The twin's form of a GPU description."""
+    spec, l1 = gpu.gatsim, gpu.l1
+    sets = l1.bytes // (l1.line_bytes * l1.ways) if spec.caches == "behavioural" else 0
+    return Machine(
+        gpu.sm.count, gpu.scheduler.count, gpu.scheduler.policy, gpu.scheduler.active_warps, places, warps_per_block,
+        spec.load_store_units, spec.special_units, spec.trace_units, spec.hit_cycles, spec.miss_cycles,
+        spec.shared_cycles, spec.record_cycles, sets, l1.ways,
+    )  # fmt: skip
+
+
+def read_program(trace: Trace) -> list[list[Instruction]]:
+    """A trace's blocks with its characterisation."""
+    rows, blocks, timing = (trace.read(name) for name in ("instructions", "blocks", "characterisation"))
+
+    def instruction(row: int) -> Instruction:
+        name, space = str(rows["operation_class"][row]), str(rows["memory_space"][row])
+        memory = space in RECORDED_SPACES and name in ("load", "store", "atomic", "texture")
+        kind = ("load" if name in ("load", "texture") else "store") if memory else "plain"
+        if name == "barrier":
+            kind = "barrier"
+        unit = "lsu" if kind == "load" else UNITS[timing["unit"][row]]
+        return Instruction(
+            unit, int(timing["stall_cycles"][row]), int(timing["initiation_cycles"][row]), kind, space == "local"
+        )
+
+    starts, counts = blocks["first_instruction"].astype(int), blocks["instruction_count"].astype(int)
+    return [[instruction(first + row) for row in range(n)] for first, n in zip(starts, counts, strict=True)]
+
+
+def read_warps(trace: Trace) -> list[Warp]:
+    """All warps of a trace."""
+    names = ("visits", "accesses", "rays", "instructions", "blocks", "kernels")
+    visits, accesses, rays, rows, blocks, kernels = (trace.read(name) for name in names)
+    warps = [Warp([]) for _ in range(trace.rows("warps"))]
+    for warp, block, mask in zip(visits["warp_id"], visits["block_id"], visits["active_mask"], strict=True):
+        warps[warp].visits.append((int(block), int(mask).bit_count()))
+    for row, (warp, visit) in enumerate(zip(accesses["warp_id"], accesses["visit"], strict=True)):
+        instruction = int(accesses["instruction_id"][row])
+        place = instruction - int(blocks["first_instruction"][warps[warp].visits[visit][0]])
+        first, last = accesses["address_offset"][row : row + 2]
+        address = accesses["address"][first:last].astype(int).tolist()
+        size = int(rows["access_bytes"][instruction])
+        base, length = int(kernels["shared_base"].max()), int(kernels["shared_bytes"].max())
+        space = str(rows["memory_space"][instruction])
+        if space == "shared" or (space == "generic" and base <= address[0] < base + length):
+            warps[warp].accesses[visit, place] = ("shared", bank_cycles(address, size))
+        else:
+            warps[warp].accesses[visit, place] = sorted({sector // 4 for sector in sectors(address, size)})
+    lengths: dict[tuple[int, int], Any] = {}
+    for warp, visit, count in zip(
+        rays["warp_id"], rays["visit"], np.diff(rays["node_offset"].astype(int)), strict=True
+    ):
+        lengths[warp, visit] = max(lengths.get((warp, visit), 0), int(count))
+    for (warp, visit), count in lengths.items():
+        warps[warp].rays[int(visit)] = count
+    return warps
