@@ -25,6 +25,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
     )
+    made.add_argument("--model", default="characterised", choices=("characterised", "gatsim"),
+                      help="how an SM is modelled: stalls and slots of the characterisation, or GATSim's Algorithm 1 "
+                      "(default: characterised)")  # fmt: skip
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
     made.add_argument("--scale", type=int, default=1, metavar="K",
@@ -98,7 +101,8 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     )  # fmt: skip
     with Heartbeat(arguments.heartbeat) as heartbeat:
         result = simulate(
-            trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen
+            trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
+            arguments.model,
         )  # fmt: skip
     print(f"{arguments.trace.name} on {gpu.name}")
     print(table(result))
@@ -115,7 +119,7 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}
-    given = {name: value for name, value in chosen.items() if value}
+    given = {name: value for name, value in chosen.items() if value} | {"model": arguments.model}
     return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)} | given
 
 

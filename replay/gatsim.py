@@ -223,7 +223,7 @@ def issue_warp(
     unit, latency = code & 15, (code >> STALL_SHIFT) & 0xFFFF
     if unit != REGULAR:
         taken = special_cycles(state, work, longest, sm, warp, code)
-        occupy(state, sm * warps.UNITS + unit, state.count[unit], now, now + taken)
+        occupy(state, sm * warps.UNITS + unit, state.units[unit], now, now + taken)
         latency = max(latency, taken)
         core.active[row] &= ~bit
     core.ready[row] &= ~bit

@@ -16,23 +16,25 @@ from formats.reader import Trace
 from replay import gatsim, gatsim_units, scheduler
 from replay.dispatch import occupancy
 from replay.gpu_description import Gpu
-from replay.launch import Launch, read_launches
-from replay.metrics import DEFINITIONS, Result, entry, ratio
+from replay.launch import read_launches
+from replay.ledger import Counters, Ledger
+from replay.metrics import DEFINITIONS, Result, entry, kernel_table, ratio
 from replay.program import load_program
+from replay.progress import Standing
+from replay.rt_unit_spec import NO_TABLE
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
     FIRST_VISIT,
     NUMBER,
-    RETIRED_WARPS,
     TRACE,
     TRACE_END,
     VISIT,
     VISIT_END,
 )  # fmt: skip
+from replay.select import Selection
 from replay.window import Static, Window
 
-Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[SMs]
 UNDEFINED = {
     "l2_miss_rate": ("1", "ratio", "an L2"),
     "rt_efficiency": ("1", "mean", "lanes in an RT unit"),
@@ -43,12 +45,15 @@ UNDEFINED = {
 
 @dataclass
 class Replay:
-    """A replay in progress: the SMs, the window of the trace, and what each launch counted."""
+    """A replay in progress: the window of the trace, and what the launches counted until now."""
 
     trace: Trace
     gpu: Gpu
     characterisation: dict[str, Any] | None
-    spans: list[tuple[Launch, int, int, Counters]] = field(default_factory=list)
+    selection: Selection
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # kernel -> first cycle, first cycle after it
+    ledger: Ledger = field(default_factory=Ledger)
+    totals: Counters = field(default_factory=dict)
     engine_cpu_seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -60,34 +65,43 @@ class Replay:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
         self.program = load_program(tables, self.characterisation, str(self.trace.path))
-        self.launches, self.ctas = read_launches(self.trace, self.gpu, self.program.length)
-        self.window = Window(self.trace, self.program, Static(instructions, self.trace.read("kernels")), False)
+        launches, self.ctas = read_launches(self.trace, self.gpu, self.program.length)
+        self.launches = self.selection.choose(launches)
+        self.window = Window(
+            self.trace, self.program, Static(instructions, self.trace.read("kernels")), False, NO_TABLE
+        )
         self.local = instructions["memory_space"].astype(str) == "local"
 
-    def run(self, progress: Callable[[int, int], None]) -> None:
+    def run(self, progress: Callable[[Standing], None]) -> None:
         """Replay every launch, one after the other."""
-        end = 0
+        start, total = 0, sum(launch.instructions for launch in self.launches)
+        self.totals = self.run_blocks(np.zeros((0, 2), np.int64), 1, 1, 0)[1]
+        self.ledger.open(self.totals)
         for launch in self.launches:
-            start = end + self.gpu.sm.kernel_launch_cycles
             bounds = self.ctas[slice(*launch.ctas)]
             places = occupancy(self.gpu.sm, launch.need, len(bounds)) if len(bounds) else 1
-            end, counters = self.run_blocks(bounds, launch.need.warps, places, start, progress)
-            self.spans.append((launch, start, end, counters))
+            opens = start + self.gpu.sm.kernel_launch_cycles
+            end, counters = self.run_blocks(bounds, launch.need.warps, places, opens)
+            self.totals = {
+                unit: {name: found + counters[unit][name] for name, found in group.items()}
+                for unit, group in self.totals.items()
+            }
+            self.spans[launch.kernel_id] = (start, end)
+            self.ledger.note_interval(end, self.totals)
+            self.ledger.note_kernel(end, self.totals, launch.kernel_id, launch.stream)
+            progress(Standing(end, int(self.totals["sm"]["warp_instructions"].sum()), total))
+            start = end
 
-    def run_blocks(
-        self, bounds: np.ndarray, warps_per_block: int, places: int, start: int, progress: Callable[[int, int], None]
-    ) -> tuple[int, Counters]:
-        """Run threadblocks (rows first warp, end) from cycle ``start`` on, ``places`` an SM; the end, what it counted."""
+    def run_blocks(self, bounds: np.ndarray, warps_per_block: int, places: int, start: int) -> tuple[int, Counters]:
+        """Run threadblocks (rows first warp, end) from ``start`` on, ``places`` an SM: last cycle, counters."""
         spec, l1 = self.gpu.sm, self.gpu.l1
         core = scheduler.make_state(self.gpu.scheduler, spec.count, spec.warps)
         cache = (l1.bytes // (l1.line_bytes * l1.ways), l1.ways, l1.line_bytes)
         state = gatsim_units.make_state(
             self.gpu.gatsim, spec.count, places, warps_per_block, bounds, cache, self.local, start
         )
-        total, before = self.trace.rows("warps"), sum(int(c["sm"]["retired_warps"].sum()) for *_, c in self.spans)
         while not self._advance(state, core):
             self._load(state, core)
-            progress(before + int(core.stats[:, RETIRED_WARPS].sum()), total)
         return int(state.clock.max()), {"sm": scheduler.stats(core), "l1d": gatsim_units.stats(state)}
 
     def _advance(self, state: gatsim_units.Gatsim, core: scheduler.Warps) -> bool:
@@ -119,14 +133,17 @@ def longest_lanes(window: Window) -> np.ndarray:
 
 
 def simulate(
-    trace: Trace, gpu: Gpu, characterisation: dict[str, Any] | None, progress: Callable[[int, int], None]
-) -> Result:
+    trace: Trace, gpu: Gpu, characterisation: dict[str, Any] | None, progress: Callable[[Standing], None],
+    selection: Selection,
+) -> Result:  # fmt: skip
     """Replay a trace with GATSim's model; ``driver.simulate`` says what the arguments are."""
-    replay = Replay(trace, gpu, characterisation)
-    compile_engine(replay)
+    replay = Replay(trace, gpu, characterisation, selection)
+    replay.run_blocks(np.zeros((0, 2), np.int64), 1, 1, 0)  # compiles the engine
+    replay.engine_cpu_seconds = 0.0
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(progress)
-    result = Result(dict(metrics(replay)), counter_table(replay), timeline_table(replay), None)
+    launch_of = {launch.kernel_id: launch for launch in replay.launches}
+    result = Result(dict(metrics(replay)), kernel_table(launch_of, replay.spans), None, replay.ledger)
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,
         "replay_cpu_seconds": time.process_time() - begun_cpu,
@@ -136,24 +153,15 @@ def simulate(
     return result
 
 
-def compile_engine(replay: Replay) -> None:
-    """Have the engine compiled, or loaded from its cache, on a launch without threadblocks."""
-    replay.run_blocks(np.zeros((0, 2), np.int64), 1, 1, 0, lambda retired, total: None)
-    replay.engine_cpu_seconds = 0.0
-
-
 def metrics(replay: Replay) -> Iterator[tuple[str, dict[str, Any]]]:
     """The metrics in the order of the other models'."""
-    cycles = max((end for _, _, end, _ in replay.spans), default=0)
-    total = {
-        unit: {name: sum(int(c[unit][name].sum()) for *_, c in replay.spans) for name in counters}
-        for unit, counters in (replay.spans[0][3] if replay.spans else {}).items()
-    }
-    sm, lines = total.get("sm", {}), total.get("l1d", {})
-    threads, issued = sm.get("thread_instructions", 0), sm.get("warp_instructions", 0)
+    cycles = max((end for _, end in replay.spans.values()), default=0)
+    total = {unit: {name: int(v.sum()) for name, v in group.items()} for unit, group in replay.totals.items()}
+    sm, lines = total["sm"], total["l1d"]
+    threads, issued = sm["thread_instructions"], sm["warp_instructions"]
     yield "gpu_cycles", entry(cycles, "cycles", "sum", DEFINITIONS["gpu_cycles"])
     yield "gpu_ipc", entry(ratio(threads, cycles), "thread-instructions/cycle", "ratio", DEFINITIONS["gpu_ipc"])
-    misses = lines.get("read_misses", 0) + lines.get("write_misses", 0)
+    misses = lines["read_misses"] + lines["write_misses"]
     rate = None if replay.gpu.gatsim.caches == "perfect" else ratio(misses, sum(lines.values()))
     meaning = "Lines of memory instructions that missed / all; not defined with perfect caches"
     yield "l1d_miss_rate", entry(rate, "1", "ratio", meaning)
@@ -169,32 +177,4 @@ def metrics(replay: Replay) -> Iterator[tuple[str, dict[str, Any]]]:
         "simt_efficiency",
         entry(ratio(threads, 32 * issued), "1", "ratio", "thread_instructions / (32 x warp_instructions)"),
     )
-    yield "warps", entry(sm.get("retired_warps", 0), "count", "sum", "Warps that ran")
-
-
-def counter_table(replay: Replay) -> dict[str, np.ndarray]:
-    """Rows per launch, unit instance and counter."""
-    rows = [
-        (unit, instance, launch.stream, launch.kernel_id, name, value, "cycles" if name == "issue_cycles" else "count")
-        for launch, _, _, counters in replay.spans
-        for unit, named in counters.items()
-        for name, values in named.items()
-        for instance, value in enumerate(values.tolist())
-    ]
-    names = ("unit", "instance", "stream", "kernel_id", "counter", "value", "measure")
-    dtypes = (object, np.uint32, np.int32, np.int32, object, np.int64, object)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, dtypes, strict=True)}
-
-
-def timeline_table(replay: Replay) -> dict[str, np.ndarray]:
-    """Rows per launch, unit and counter: one interval a launch."""
-    rows = [
-        (start, unit, name, int(values.sum()))
-        for _, start, _, counters in replay.spans
-        for unit, named in counters.items()
-        for name, values in named.items()
-    ]
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 4
-    names, dtypes = ("start_cycle", "unit", "counter", "value"), (np.int64, object, object, np.int64)
-    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, dtypes, strict=True)}
+    yield "warps", entry(sm["retired_warps"], "count", "sum", "Warps that ran")

@@ -51,7 +51,7 @@ class Gatsim(NamedTuple):
     bounds: np.ndarray  # int64[threadblocks, 2]: first warp and end
     busy: np.ndarray  # int64[sms * UNITS, PLACES]: cycle at which each unit of a kind becomes free
     free_at: np.ndarray  # int64[sms * UNITS]: the least of them
-    count: np.ndarray  # int64[UNITS]: units of a kind
+    units: np.ndarray  # int64[UNITS]: units of a kind
     local: np.ndarray  # bool[instructions]: accesses local memory
     tag: np.ndarray  # int64[sms * sets, ways]: lines, the most recently used first; -1 for none
     lines: np.ndarray  # int64[sms, 4]

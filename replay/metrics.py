@@ -4,7 +4,7 @@ The seven metrics of Zatel's Table I follow Vulkan-Sim's definitions (``referenc
 numbers can be compared with its runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler
+from replay.launch import Launch
 from replay.ledger import Counters, Ledger, joined
 
 if TYPE_CHECKING:
@@ -104,7 +105,12 @@ def unit_counters(replay: "Replay") -> Counters:
 def collect(replay: "Replay") -> Result:
     """Metrics and tables at the end of a replay."""
     counters = unit_counters(replay)
-    return Result(dict(metrics(replay, counters)), kernel_table(replay), pixel_table(replay), replay.ledger)
+    return Result(
+        dict(metrics(replay, counters)),
+        kernel_table(replay.launch_of, replay.spans),
+        pixel_table(replay),
+        replay.ledger,
+    )
 
 
 def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -197,15 +203,15 @@ def counter_parts(ledger: Ledger) -> Iterator[dict[str, np.ndarray]]:
         yield part | {"measure": measures}
 
 
-def kernel_table(replay: "Replay") -> dict[str, np.ndarray]:
+def kernel_table(launch_of: Mapping[int, Launch], spans: Mapping[int, tuple[int, int]]) -> dict[str, np.ndarray]:
     """Rows per launch: when it began and ended, and its instructions."""
-    launches = [replay.launch_of[kernel_id] for kernel_id in replay.spans]
+    launches = [launch_of[kernel_id] for kernel_id in spans]
     return {
         "kernel_id": np.array([launch.kernel_id for launch in launches], np.int32),
         "name": np.array([launch.name for launch in launches], object),
         "stream": np.array([launch.stream for launch in launches], np.int32),
-        "start_cycle": np.array([start for start, _ in replay.spans.values()], np.int64),
-        "end_cycle": np.array([end for _, end in replay.spans.values()], np.int64),
+        "start_cycle": np.array([start for start, _ in spans.values()], np.int64),
+        "end_cycle": np.array([end for _, end in spans.values()], np.int64),
         "warp_instructions": np.array([launch.instructions for launch in launches], np.int64),
     }  # fmt: skip
 
