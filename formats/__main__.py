@@ -64,6 +64,7 @@ IMPORT_EXAMPLE = """\
 writes one trace of ours from traces captured elsewhere:
 - kernelslist.g: what Accel-Sim's tracer writes (.traceg or .traceg.xz files beside it, versions 1 to 6); every
   instruction that a warp executed keeps its lanes and addresses;
+- NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
 - a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of which
   instructions and visits are enough; columns with one obvious value may be left out.
 
@@ -147,7 +148,7 @@ def add_writing_verbs(verbs: Any) -> None:
     export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
-    importing.add_argument("path", type=Path, metavar="kernelslist.g|FOLDER", help="list of kernels, or tables")
+    importing.add_argument("path", type=Path, metavar="PATH", help="kernelslist.g, dump.txt.xz or a folder of tables")
     importing.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
     importing.add_argument(
         "--unknown",
@@ -250,11 +251,15 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
-    """Write the trace of an Accel-Sim kernel list, or of a folder of tables."""
+    """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or a folder of tables."""
     if arguments.path.is_dir():
         from formats.frames import from_frames, read_folder
 
         from_frames(arguments.out, **read_folder(arguments.path))
+    elif arguments.path.name.endswith((".txt", ".txt.xz")):
+        from formats.vulkan_sim import import_vulkan_sim
+
+        import_vulkan_sim(arguments.path, arguments.out)
     else:
         from formats.accelsim import import_accelsim
 
