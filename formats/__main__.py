@@ -7,84 +7,20 @@ from typing import Any
 
 from formats.command import run
 from formats.errors import UserError
-
-DESCRIPTION = """\
-Look at traces, results and predictions (folders of Parquet files, or NAME.trace.h5), check that they keep their laws,
-compare them, cut and join traces, and convert them between Parquet, HDF5 and Accel-Sim's files.
-"""
-SHOW_EXAMPLE = """\
-prints the columns with units and meaning, rows, bytes per row on disk, and the first rows of each table.
-
-example:
-  python -m formats show traces/cornell.trace --rows 3
-"""
-CHECK_EXAMPLE = """\
-verifies every file's SHA-256 and every law of the tables (docs/formats.md lists them), and prints each problem with
-its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 when one is broken.
-
-example:
-  python -m formats check traces/cornell.trace
-"""
-STATS_EXAMPLE = """\
-prints what a trace costs and does: bytes on disk per warp instruction, block visit, lane address and ray; instruction
-mix; active lanes; different sectors and BVH records that were touched.
-
-example:
-  python -m formats stats traces/cornell.trace
-"""
-DIFF_EXAMPLE = """\
-prints for each table the first row and column whose values differ. How rows are cut into files does not count, nor
-does how a file was made. Exit code 0 when all values are equal, 1 when not.
-
-example:
-  python -m formats diff traces/a.trace traces/b.trace.h5
-"""
-SELECT_EXAMPLE = """\
-writes the part of a trace that is in all the given sets (numbers and ranges such as 0,4-7) as a trace of its own, with
-launches, CTAs and warps that stay numbered anew. --pixels removes lanes instead: every warp is still launched, as if
-the program had been run with filter_shader.
-
-examples:
-  python -m formats select traces/bfs.trace --kernels 3,5-8 --out traces/part.trace
-  python -m formats select traces/cornell.trace --pixels pixels.txt --out traces/tenth.trace
-"""
-MERGE_EXAMPLE = """\
-writes one trace with the launches of all, each trace in streams of its own. Addresses stay as they are.
-
-example:
-  python -m formats merge traces/frame.trace traces/physics.trace --out traces/both.trace
-"""
-CONVERT_EXAMPLE = """\
-writes the same tables to OUT: an HDF5 file when the name ends in .h5 or .hdf5, else a folder of Parquet files.
-
-example:
-  python -m formats convert traces/cornell.trace traces/cornell.trace.h5
-"""
-IMPORT_EXAMPLE = """\
-writes one trace of ours from traces captured elsewhere:
-- kernelslist.g: what Accel-Sim's tracer writes (.traceg or .traceg.xz files beside it, versions 1 to 6); every
-  instruction that a warp executed keeps its lanes and addresses;
-- NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
-- a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of which
-  instructions and visits are enough; columns with one obvious value may be left out.
-
-examples:
-  python -m formats import hw/kernelslist.g --out traces/bfs.trace
-  python -m formats import mine/ --out traces/mine.trace
-"""
-EXPORT_EXAMPLE = """\
-writes a trace as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become
-the SASS opcode of their class. Importing them again gives the same instructions, lanes and addresses.
-
-example:
-  python -m formats export traces/vectoradd.trace --out accelsim/vectoradd
-"""
-DOCS_EXAMPLE = """\
-prints the page docs/formats.md, which follows from the schema.
-
-example:
-  python -m formats docs > docs/formats.md
-"""
+from formats.help_texts import (
+    CHECK_EXAMPLE,
+    COMPARE_EXAMPLE,
+    CONVERT_EXAMPLE,
+    DESCRIPTION,
+    DIFF_EXAMPLE,
+    DOCS_EXAMPLE,
+    EXPORT_EXAMPLE,
+    IMPORT_EXAMPLE,
+    MERGE_EXAMPLE,
+    SELECT_EXAMPLE,
+    SHOW_EXAMPLE,
+    STATS_EXAMPLE,
+)  # fmt: skip
 
 
 def main() -> int:
@@ -101,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     add_reading_verbs(verbs)
+    add_comparing_verbs(verbs)
     add_writing_verbs(verbs)
     add_verb(verbs, "docs", docs_verb, "print the page about the formats", DOCS_EXAMPLE)
     return top
@@ -123,9 +60,16 @@ def add_reading_verbs(verbs: Any) -> None:
     check.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
     stats = add_verb(verbs, "stats", stats_verb, "print what a trace costs and does", STATS_EXAMPLE)
     stats.add_argument("path", type=Path, metavar="TRACE", help="trace")
+
+
+def add_comparing_verbs(verbs: Any) -> None:
+    """Verbs that look at two files."""
     diff = add_verb(verbs, "diff", diff_verb, "name the first difference of two files", DIFF_EXAMPLE)
     diff.add_argument("left", type=Path, metavar="A", help="trace, result or prediction")
     diff.add_argument("right", type=Path, metavar="B", help="another of the same format")
+    compare = add_verb(verbs, "compare", compare_verb, "metrics of two results side by side", COMPARE_EXAMPLE)
+    compare.add_argument("left", type=Path, metavar="A.result", help="result")
+    compare.add_argument("right", type=Path, metavar="B.result", help="result to measure it by")
 
 
 def add_writing_verbs(verbs: Any) -> None:
@@ -148,8 +92,10 @@ def add_writing_verbs(verbs: Any) -> None:
     export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
-    importing.add_argument("path", type=Path, metavar="PATH", help="kernelslist.g, dump.txt.xz or a folder of tables")
-    importing.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    importing.add_argument("path", type=Path, metavar="PATH", help="kernelslist.g, dump.txt.xz, ncu.csv or folder")
+    importing.add_argument(
+        "--out", type=Path, required=True, metavar="NAME.trace", help="trace (or NAME.result) to write"
+    )
     importing.add_argument(
         "--unknown",
         default="error",
@@ -206,6 +152,16 @@ def diff_verb(arguments: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
+def compare_verb(arguments: argparse.Namespace) -> int:
+    """Print the metrics of two results side by side."""
+    from formats.compare import compare
+    from formats.result import open_result
+
+    for line in compare(open_result(arguments.left), open_result(arguments.right)):
+        print(line)
+    return 0
+
+
 def select_verb(arguments: argparse.Namespace) -> int:
     """Write a part of a trace."""
     from formats.reader import open_trace
@@ -251,11 +207,15 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
-    """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or a folder of tables."""
+    """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
     if arguments.path.is_dir():
         from formats.frames import from_frames, read_folder
 
         from_frames(arguments.out, **read_folder(arguments.path))
+    elif arguments.path.suffix == ".csv":
+        from formats.nsight import import_nsight
+
+        import_nsight(arguments.path, arguments.out)
     elif arguments.path.name.endswith((".txt", ".txt.xz")):
         from formats.vulkan_sim import import_vulkan_sim
 

@@ -1,0 +1,86 @@
+"""What ``python -m formats VERB --help`` says about each verb."""
+
+DESCRIPTION = """\
+Look at traces, results and predictions (folders of Parquet files, or NAME.trace.h5), check that they keep their laws,
+compare them, cut and join traces, and convert them between Parquet, HDF5 and Accel-Sim's files.
+"""
+SHOW_EXAMPLE = """\
+prints the columns with units and meaning, rows, bytes per row on disk, and the first rows of each table.
+
+example:
+  python -m formats show traces/cornell.trace --rows 3
+"""
+CHECK_EXAMPLE = """\
+verifies every file's SHA-256 and every law of the tables (docs/formats.md lists them), and prints each problem with
+its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 when one is broken.
+
+example:
+  python -m formats check traces/cornell.trace
+"""
+STATS_EXAMPLE = """\
+prints what a trace costs and does: bytes on disk per warp instruction, block visit, lane address and ray; instruction
+mix; active lanes; different sectors and BVH records that were touched.
+
+example:
+  python -m formats stats traces/cornell.trace
+"""
+DIFF_EXAMPLE = """\
+prints for each table the first row and column whose values differ. How rows are cut into files does not count, nor
+does how a file was made. Exit code 0 when all values are equal, 1 when not.
+
+example:
+  python -m formats diff traces/a.trace traces/b.trace.h5
+"""
+COMPARE_EXAMPLE = """\
+prints each metric that two results share, and how far A is from B: in percent, shares in percentage points.
+
+example:
+  python -m formats compare results/bfs.result results/measured.result
+"""
+SELECT_EXAMPLE = """\
+writes the part of a trace that is in all the given sets (numbers and ranges such as 0,4-7) as a trace of its own, with
+launches, CTAs and warps that stay numbered anew. --pixels removes lanes instead: every warp is still launched, as if
+the program had been run with filter_shader.
+
+examples:
+  python -m formats select traces/bfs.trace --kernels 3,5-8 --out traces/part.trace
+  python -m formats select traces/cornell.trace --pixels pixels.txt --out traces/tenth.trace
+"""
+MERGE_EXAMPLE = """\
+writes one trace with the launches of all, each trace in streams of its own. Addresses stay as they are.
+
+example:
+  python -m formats merge traces/frame.trace traces/physics.trace --out traces/both.trace
+"""
+CONVERT_EXAMPLE = """\
+writes the same tables to OUT: an HDF5 file when the name ends in .h5 or .hdf5, else a folder of Parquet files.
+
+example:
+  python -m formats convert traces/cornell.trace traces/cornell.trace.h5
+"""
+IMPORT_EXAMPLE = """\
+writes one trace (or result) of ours from what was captured elsewhere:
+- kernelslist.g: what Accel-Sim's tracer writes (.traceg or .traceg.xz files beside it, versions 1 to 6); every
+  instruction that a warp executed keeps its lanes and addresses;
+- NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
+- FILE.csv: what Nsight Compute measured (ncu --csv --page raw), as a result to compare with;
+- a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of which
+  instructions and visits are enough; columns with one obvious value may be left out.
+
+examples:
+  python -m formats import hw/kernelslist.g --out traces/bfs.trace
+  python -m formats import mine/ --out traces/mine.trace
+"""
+EXPORT_EXAMPLE = """\
+writes a trace as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become
+the SASS opcode of their class. Importing them again gives the same instructions, lanes and addresses.
+
+example:
+  python -m formats export traces/vectoradd.trace --out accelsim/vectoradd
+"""
+DOCS_EXAMPLE = """\
+prints the page docs/formats.md, which follows from the schema.
+
+example:
+  python -m formats docs > docs/formats.md
+"""
