@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python bench/bench_gatsim.py [TRACE ...] [--gpu NAME]
 
-Without traces: the sample trace, and the two of ``bench_replay.py``. The paper reports 82 to 93 million thread
+Without traces: the sample trace, and two of ``bench_replay.py``. The paper reports 82 to 93 million thread
 instructions per second on an Intel Core i7-4771, functional execution apart. Figures are process CPU time of the
 engine, the least of three runs, machine code cached.
 """
@@ -47,8 +47,8 @@ def main() -> None:
         traces = arguments.traces
         if not traces:
             traces = [SAMPLE, Path(folder) / "steady.trace", Path(folder) / "starved.trace"]
-            make_trace(traces[1], 30, False)
-            make_trace(traces[2], 4, True)
+            make_trace(traces[1], 30)
+            make_trace(traces[2], 8, "starved")
         for trace in traces:
             compare(trace, load(arguments.gpu))
 

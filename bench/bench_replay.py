@@ -1,18 +1,26 @@
-"""Speed of the replay engine on two named synthetic traces, one core.
+"""Speed of the replay engine on named synthetic traces: one core, and two threads.
 
-    PYTHONPATH=. python bench/bench_replay.py [--traces FOLDER]
+    PYTHONPATH=. python bench/bench_replay.py [--traces FOLDER] [--only NAME ...]
 
-`steady`: 8,192 warps run a loop of 24 instructions: 21 of arithmetic and control, two coalesced loads from 128 KB of
-which some lines are far hotter than others (83 % of the sectors hit the L1), and one store to the warp's own line. The
-target is stated for at least 1.5 warp-instructions per cycle and SM. `starved`: the same loop, but every lane loads
-from its own place in 512 MB: 32 sectors a load, and DRAM bandwidth limits it. The IPC is printed beside the speed.
-Figures are process CPU time, the least of three runs, machine code cached; RTX 2060.
+Every trace is 8,192 warps that run a loop of 24 instructions: 21 of arithmetic and control, two loads, one store to
+the warp's own line.
+
+`steady`   coalesced loads from 128 KB of which some lines are far hotter than others: 83 % of the sectors hit the L1,
+           at more than 1.5 warp-instructions per cycle and SM.
+`perfect`  the same trace on `lsu.perfect_memory`.
+`starved`  each load reads three lines of 128 B from a random place in 512 MB: DRAM bandwidth limits it to an IPC of
+           0.1 to 0.2 per SM, as in the prototype's starved trace (reference/prototype-measurements.md C).
+`harsh`    every lane loads from its own place in 512 MB: 32 sectors a load, each in a DRAM row of its own.
+
+Figures are process CPU time, the least of three runs, machine code cached; RTX 2060. `threads` is the wall time of
+`steady` with 11.8 M warp-instructions on one thread and on two, in turn: it needs two idle cores.
 """
 
 import argparse
 import resource
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +33,7 @@ from replay.gpu_description import load
 WARPS = 8192
 FULL = 0xFFFFFFFF
 LOADED_LINES = 1 << 10  # 128 KB
+BASE = 0x1000_0000
 BODY = ("int", "int", "load", "fp32", "fp32", "fp32", "int", "fp32", "load", "fp32", "fp32", "sfu", "int", "fp32",
         "fp32", "int", "fp32", "fp32", "int", "fp32", "fp32", "store", "predicate", "branch")  # fmt: skip
 UNIT = {"int": 0, "predicate": 0, "fp32": 1, "sfu": 3, "load": 4, "store": 4, "branch": 8}
@@ -67,8 +76,8 @@ def program() -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def make_trace(path: Path, trips: int, starved: bool) -> int:
-    """Write a named trace; returns its warp-instructions."""
+def make_trace(path: Path, trips: int, pattern: str = "steady") -> int:
+    """Write a trace whose loads follow ``pattern``; returns its warp-instructions."""
     rng = np.random.default_rng(7)
     with TraceWriter(path, {"command": "bench"}) as writer:
         for name, columns in program().items():
@@ -77,23 +86,26 @@ def make_trace(path: Path, trips: int, starved: bool) -> int:
         writer.put("warps", {"kernel_id": warps * 0, "warp_id": warps, "cta_id": warps, "warp_in_cta": warps * 0,
                              "launched_mask": np.full(WARPS, FULL)})  # fmt: skip
         for first in range(0, WARPS, 1024):
-            put_warps(writer, rng, first, 1024, trips, starved)
+            put_warps(writer, rng, first, 1024, trips, pattern)
     return WARPS * trips * len(BODY)
 
 
-def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: int, trips: int, starved: bool) -> None:
+def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: int, trips: int, pattern: str) -> None:
     """Visits and accesses of some warps."""
     warp = np.repeat(np.arange(first, first + warps), trips)
     writer.put("visits", {"warp_id": warp, "block_id": warp * 0, "active_mask": np.full(len(warp), FULL)})
     memory = [index for index, name in enumerate(BODY) if name in ("load", "store")]
     rows = len(warp) * len(memory)
-    if starved:
-        address = 0x1000_0000 + rng.integers(0, 1 << 24, (rows, 32)) * 32
+    stores = np.tile([BODY[index] == "store" for index in memory], len(warp))
+    lane = np.arange(32)
+    if pattern == "harsh":
+        address = BASE + rng.integers(0, 1 << 24, (rows, 32)) * 32
+    elif pattern == "starved":
+        address = BASE + rng.integers(0, 1 << 22, (rows, 1)) * 128 + lane * 12
     else:
-        line = (rng.random((rows, 1)) ** 6 * LOADED_LINES).astype(np.int64)
-        stores = np.tile([BODY[index] == "store" for index in memory], len(warp))
-        line[stores, 0] = LOADED_LINES + warp
-        address = 0x1000_0000 + line * 128 + np.arange(32) * 4
+        address = BASE + (rng.random((rows, 1)) ** 6 * LOADED_LINES).astype(np.int64) * 128 + lane * 4
+    if pattern != "harsh":
+        address[stores] = BASE + (LOADED_LINES + warp[:, None]) * 128 + lane * 4
     writer.put("accesses", {
         "warp_id": np.repeat(warp, len(memory)), "visit": np.repeat(np.tile(np.arange(trips), warps), len(memory)),
         "instruction_id": np.tile(memory, len(warp)), "lane_mask": np.full(rows, FULL),
@@ -101,25 +113,68 @@ def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: 
     })  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Case:
+    """A named measurement: its trace, what is set in the GPU, and its goal in M warp-instructions/s."""
+
+    name: str
+    pattern: str
+    trips: int
+    target: str
+    assignments: tuple[str, ...] = ()
+
+
+CASES = (
+    Case("perfect", "steady", 30, "40", ("lsu.perfect_memory=true",)),
+    Case("steady", "steady", 30, "12"),
+    Case("starved", "starved", 8, "5"),
+    Case("harsh", "harsh", 4, "none"),
+)
+
+
+def measure(case: Case, folder: Path) -> None:
+    """Print the IPC and the speed of a case."""
+    path, gpu = folder / f"bench_{case.pattern}.trace", load("rtx2060", case.assignments)
+    instructions = make_trace(path, case.trips, case.pattern)
+    simulate(path, gpu)
+    results = []
+    for _ in range(3):
+        begun = time.process_time()
+        result = simulate(path, gpu)
+        results.append((time.process_time() - begun, result.host["engine_cpu_seconds"]))
+    total, engine = (min(column) / instructions * 1e6 for column in zip(*results, strict=True))
+    print(
+        f"{case.name:8} IPC per SM {result.value('sm_ipc'):5.2f}, engine {1 / engine:6.2f} M warp-instructions/s"
+        f" (target {case.target}), whole replay {1 / total:6.2f} M/s"
+    )
+
+
+def measure_threads(folder: Path) -> None:
+    """Print the wall time of a long trace on one and on two threads, and whether the results are the same."""
+    path, gpu = folder / "bench_long.trace", load("rtx2060")
+    make_trace(path, 60)
+    best, found = {1: float("inf"), 2: float("inf")}, {}
+    for _ in range(3):
+        for threads in best:
+            begun = time.perf_counter()
+            found[threads] = simulate(path, gpu, threads=threads)
+            best[threads] = min(best[threads], time.perf_counter() - begun)
+    same = found[1].summary == found[2].summary
+    print(f"threads: 1 {best[1]:.2f} s, 2 {best[2]:.2f} s: {best[1] / best[2]:.2f} times (target 1.3), same: {same}")
+
+
 def main() -> None:
-    """Measure both traces."""
+    """Measure the cases of the command line, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, default=Path(tempfile.gettempdir()), help="where traces are written")
-    folder = parser.parse_args().traces
-    gpu = load("rtx2060")
-    for name, trips, starved, target in (("steady", 30, False, "8"), ("starved", 4, True, "5, stretch")):
-        path = folder / f"bench_{name}.trace"
-        instructions = make_trace(path, trips, starved)
-        simulate(path, gpu)
-        results = []
-        for _ in range(3):
-            begun = time.process_time()
-            result = simulate(path, gpu)
-            results.append((time.process_time() - begun, result.host["engine_cpu_seconds"]))
-        total, engine = (min(column) for column in zip(*results, strict=True))
-        print(f"{name}, IPC per SM: {result.value('sm_ipc'):.2f} warp-instructions/cycle")
-        print(f"{name}, whole replay: {instructions / total / 1e6:.2f} M warp-instructions/s (target {target})")
-        print(f"{name}, engine alone: {instructions / engine / 1e6:.2f} M warp-instructions/s")
+    names = [*(case.name for case in CASES), "threads"]
+    parser.add_argument("--only", nargs="*", default=names, choices=names, metavar="NAME", help=", ".join(names))
+    arguments = parser.parse_args()
+    for case in CASES:
+        if case.name in arguments.only:
+            measure(case, arguments.traces)
+    if "threads" in arguments.only:
+        measure_threads(arguments.traces)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak resident memory: {peak:.2f} GiB (target below 4)")
 
