@@ -26,6 +26,7 @@ from replay.rt_unit_state import (
     BEGUN,
     BUSY_CYCLES,
     BUSY_SINCE,
+    CACHELINES,
     COUNTED,
     CURSOR,
     DELAYED,
@@ -52,6 +53,7 @@ from replay.rt_unit_state import (
     SENDING,
     START,
     STORE_HEAD,
+    STORE_QUEUE_CYCLES,
     STORE_TAIL,
     STORES,
     TABLE_END,
@@ -92,6 +94,8 @@ def count_skipped(state: RtUnit, sm: int, core: int, now: int) -> None:
     skipped = now - 1 - state.unit[core, COUNTED]
     if skipped > 0 and state.unit[core, RESIDENT]:
         count_lanes(state, sm, core, choose(state, core), skipped)
+        if state.unit[core, STORE_HEAD] != state.unit[core, STORE_TAIL]:
+            state.stats[sm, STORE_QUEUE_CYCLES] += skipped
     state.unit[core, COUNTED] = now - 1
 
 
@@ -244,12 +248,16 @@ def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter:
 
 @compiled
 def receive_sector(state: RtUnit, records: Records, sm: int, now: int, waiter: int, leader: int, sector: int) -> None:
-    """A missing sector arrived for a waiter; ``leader`` is the first waiter of this response, -1 for itself."""
+    """A missing sector arrived for a waiter; ``leader`` is the first waiter of this response, -1 for itself.
+
+    Where all warps share, one waiter of a unit serves the others that asked for the same record.
+    """
     begin(state, records, sm, now)
     core = sm * state.cores + (waiter >> 16)
     state.unit[core, READS_IN_FLIGHT] -= 1
-    if leader < 0 or state.coalescing != PER_UNIT:
-        source = waiter if leader < 0 or state.response == EACH_WAITER else leader
+    state.stats[sm, CACHELINES] += leader < 0
+    source = waiter if leader < 0 or state.response == EACH_WAITER else leader
+    if leader < 0 or state.coalescing != PER_UNIT or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
         serve(state, records, sm, core, now, waiter, source, sector)
 
 

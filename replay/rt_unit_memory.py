@@ -72,8 +72,6 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
         return HIT
     count[sm, READ_MISSES] += 1
     state.unit[core, READS_IN_FLIGHT] += 1
-    if answer == MISS:
-        count[sm, CACHELINES] += 1
     return answer
 
 

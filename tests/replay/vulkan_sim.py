@@ -23,6 +23,7 @@ class WarpTrace:
     """One ``A`` line with its lanes' records, and the ``D`` line that ends it; ``latency`` is per active lane."""
 
     sm: int
+    warp: int
     uid: int
     arrival_cycle: int
     records: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # lane: (address, bytes, type)
@@ -38,7 +39,7 @@ def read_dump(path: Path) -> list[WarpTrace]:
         for line in lines:
             kind, *words = line.split()
             if kind == "A":
-                current = WarpTrace(int(words[0]), int(words[2]), int(words[3]))
+                current = WarpTrace(int(words[0]), int(words[1]), int(words[2]), int(words[3]))
                 warps[current.uid] = current
             elif kind == "T":
                 records = [tuple(word.split(":")) for word in words[9:] if not word.startswith("S")]
@@ -70,10 +71,10 @@ def to_records(warps: list[WarpTrace]) -> Records:
     )  # fmt: skip
 
 
-def read_accesses(path: Path, operation: dict[int, int]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """The ``M`` and ``R`` lines per SM, in order of cycle, as the columns that ``test_rt_unit_memory`` names.
+def read_accesses(path: Path, warp: dict[int, int]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """The ``M`` and ``R`` lines per SM, in order of cycle, as the columns that ``rt_drive`` names.
 
-    operation  number of the warp-trace with a uid.
+    warp  number on its SM of the warp with a uid.
     """
     accesses: dict[int, list[list[int]]] = {}
     responses: dict[int, list[list[int]]] = {}
@@ -81,10 +82,10 @@ def read_accesses(path: Path, operation: dict[int, int]) -> tuple[dict[int, np.n
         for line in lines:
             kind, *words = line.split()
             if kind == "M":
-                row = [int(words[2]), int(words[3], 16) >> 5, int(words[4]), int(words[5])]
+                row = [int(words[2]), 0, int(words[3], 16) >> 5, int(words[4]), int(words[5])]
                 accesses.setdefault(int(words[0]), []).append(row)
             elif kind == "R":
-                row = [int(words[2]), int(words[3], 16) >> 5, int(words[5]), operation[int(words[1])]]
+                row = [int(words[2]), int(words[3], 16) >> 5, int(words[5]), warp[int(words[1])]]
                 responses.setdefault(int(words[0]), []).append(row)
     return tuple(  # type: ignore[return-value]
         {sm: np.array(sorted(rows, key=lambda row: row[0]), np.int64) for sm, rows in table.items()}
