@@ -15,6 +15,7 @@ import numpy as np
 from replay import dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler
 from replay.launch import Launch
 from replay.ledger import Counters, Ledger, joined
+from replay.rt_metrics import rt_metrics
 
 if TYPE_CHECKING:
     from replay.driver import Replay
@@ -132,13 +133,17 @@ def metrics(replay: "Replay", counters: Counters) -> Iterator[tuple[str, dict[st
     utilisation = mean_ratio(memory["data_ticks"], ticks)
     yield "bandwidth_utilisation", entry(utilisation, "1", "mean", DEFINITIONS["bandwidth_utilisation"])
     yield from more_metrics(replay, total, cycles)
+    spec = replay.gpu.rt
+    found = rt_metrics(counters["rt_unit"], replay.rt.peak, spec.warps, spec.cores, cycles)
+    for name, value, unit, kind, definition in found:
+        yield name, entry(value, unit, kind, definition)
 
 
 def more_metrics(
     replay: "Replay", total: dict[str, dict[str, int]], cycles: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Metrics beyond Table I."""
-    sm, rt, gpu = total["sm"], total["rt_unit"], replay.gpu
+    sm, gpu = total["sm"], replay.gpu
     yield "seconds", entry(cycles / (gpu.sm.clock_khz * 1000), "s", "sum", "gpu_cycles / core clock")
     yield "thread_instructions", entry(sm["thread_instructions"], "count", "sum", "Instructions of active threads")
     yield "warp_instructions", entry(sm["warp_instructions"], "count", "sum", "Instructions issued by warps")
@@ -147,12 +152,6 @@ def more_metrics(
     lanes = ratio(sm["thread_instructions"], 32 * sm["warp_instructions"])
     yield "simt_efficiency", entry(lanes, "1", "ratio", "thread_instructions / (32 x warp_instructions)")
     yield "warps", entry(sm["retired_warps"], "count", "sum", "Warps that ran")
-    yield "rt_warps", entry(rt["warps"], "count", "sum", "Warp-traces the RT units completed")
-    latency = ratio(rt["warp_cycles"], rt["warps"])
-    yield "rt_warp_latency", entry(latency, "cycles", "mean", "Cycles of a warp in the RT unit (rt_avg_warp_latency)")
-    occupancy = ratio(rt["warp_cycles"], rt["busy_cycles"] * gpu.rt.warps)
-    yield "rt_occupancy", entry(occupancy, "1", "ratio", "Warps in the RT unit while it is busy / its places")
-    yield "rt_records", entry(rt["records"], "count", "sum", "BVH records the lanes received")
     moved = (total["dram"]["reads"] + total["dram"]["writes"]) * gpu.dram.atom_bytes
     yield "dram_bytes", entry(moved, "bytes", "sum", "Bytes moved by DRAM column commands")
 
@@ -230,9 +229,11 @@ def pixel_table(replay: "Replay") -> dict[str, np.ndarray] | None:
 
 
 def table(result: Result) -> str:
-    """Name, value and unit of every metric, for the terminal."""
+    """Name, value and unit of the metrics, for the terminal; the RT units' requests and lanes are in the files."""
     lines = []
     for name, metric in result.summary.items():
+        if name.startswith(("rt_requests_", "rt_lane_")):
+            continue
         found = metric["value"]
         shown = "undefined" if found is None else f"{found:,}" if isinstance(found, int) else f"{found:,.6g}"
         unit = "" if metric["unit"] == "1" else metric["unit"]

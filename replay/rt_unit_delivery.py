@@ -12,8 +12,10 @@ from replay.rt_unit_state import (
     BYTES_SHIFT,
     CURSOR,
     DELAYED,
+    DESCRIPTOR,
     END,
     FINISHED_AT,
+    HEADER,
     HIT_BUFFER_SECTORS,
     HIT_BUFFERS,
     HITS,
@@ -23,6 +25,7 @@ from replay.rt_unit_state import (
     MARKED,
     MISSING,
     NEXT_READY,
+    NODES,
     OPEN,
     READY_AT,
     RECORDS,
@@ -199,6 +202,7 @@ def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int,
     wakes = now + 1 if slot[at, TABLE_LANES] & bit else ready_at
     slot[at, NEXT_READY] = min(slot[at, NEXT_READY], wakes)
     state.stats[sm, RECORDS] += 1
+    state.stats[sm, NODES] += kind not in (HEADER, DESCRIPTOR, TABLE_LOAD)
     state.stats[sm, INTERSECTION_CYCLES] += state.latency[kind]
     if lane[CURSOR, row] == lane[END, row]:
         slot[at, OPEN] &= ~bit

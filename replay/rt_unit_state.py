@@ -21,7 +21,7 @@ TABLES = 1 << 42  # sector number of the first intersection table
 TABLE_BYTES = 1 << 19  # of a warp: room for 1,000 rows of the wider layout
 # Kinds of record beyond formats.trace.NODE_KINDS: a triangle that is hit, a load from an intersection table, and a
 # refused first chunk that was queued again, which has lost its kind
-TRIANGLE, PROCEDURAL, TRIANGLE_HIT, TABLE_LOAD, UNDEFINED = 4, 5, 6, 7, 8
+HEADER, DESCRIPTOR, TRIANGLE, PROCEDURAL, TRIANGLE_HIT, TABLE_LOAD, UNDEFINED = 0, 3, 4, 5, 6, 7, 8
 KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
 ADDRESS_SHIFT, BYTES_SHIFT = 12, 4  # fields of Records.info; the kind is in bits 0 to 3
 FIRST_STRETCH, EARLY_OUT = 32, 64  # flags of Records.lane
@@ -42,18 +42,22 @@ SLOT_COLUMNS = 12
 UNIT_COLUMNS = 13
 WAIT_HEAD, WAIT_TAIL, NEXT_CYCLE, BEGUN = range(4)  # columns of gate
 STALLED, WAITING, EXECUTING = range(3)  # what a warp does in a cycle
+WARP_DOINGS = {"stalled": "can ask for nothing", "waiting": "waits for its turn", "executing": "is the one that sends"}
+LANE_DOINGS = {
+    "scheduling": "ready to ask", "memory": "waiting for its record", "intersecting": "busy with a record",
+    "done": "done",
+}  # fmt: skip
 (WARPS_DONE, WARP_CYCLES, LANE_CYCLES, EFFICIENCY, READS, STORES_SENT, BUSY_CYCLES, RECORDS, CACHELINES,
  INTERSECTION_CYCLES, LANES_DONE, RAYS, EARLY_OUT_RAYS, STORE_QUEUE_CYCLES, READ_HITS, READ_MISSES, WRITE_HITS,
- WRITE_MISSES, REFUSED) = range(19)  # fmt: skip
-READS_OF_KIND = 19  # first of 9
+ WRITE_MISSES, REFUSED, NODES) = range(20)  # fmt: skip
+READS_OF_KIND = 20  # first of 9
 LANE_STATES = READS_OF_KIND + len(KINDS)  # first of 3 x 4
 COUNTERS = (
     "warps", "warp_cycles", "lane_cycles", "efficiency_sum", "reads", "stores", "busy_cycles", "records", "cachelines",
     "intersection_lane_cycles", "lanes", "rays", "early_out_rays", "store_queue_cycles", "read_hits", "read_misses",
-    "write_hits", "write_misses", "refused",
+    "write_hits", "write_misses", "refused", "nodes",
     *(f"reads_{kind}" for kind in KINDS),
-    *(f"lane_cycles_{warp}_{lane}" for warp in ("stalled", "waiting", "executing")
-      for lane in ("scheduling", "memory", "intersecting", "done")),
+    *(f"lane_cycles_{warp}_{lane}" for warp in WARP_DOINGS for lane in LANE_DOINGS),
 )  # fmt: skip
 EFFICIENCY_UNIT = 1 << 30  # efficiency_sum is a fixed-point number: sums do not depend on their order
 

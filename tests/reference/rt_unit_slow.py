@@ -117,6 +117,7 @@ class Unit:
             kind = lane.records.popleft()[2]
             lane.delay += self.options.latency[kind]
             self.log.count["records"] += 1
+            self.log.count["nodes"] += KINDS[kind] not in ("header", "descriptor", "table")
             if kind == TRIANGLE_HIT and self.options.hit_stores != "none":
                 lane.hits = lane.hits + 1 if self.options.hit_stores == "every-hit" else 1
             lane.load()
