@@ -62,8 +62,11 @@ _UNIT_OF_CLASS = {
 }  # fmt: skip
 _UNIT_OF_OPCODE = {
     "FSEL": "sp", "FSET": "sp", "FSETP": "sp", "FCHK": "sp", "HSET2": "sp", "HSETP2": "sp", "DSETP": "dp",
-    "DEPBAR": "int", "CCTL": "lsu", "CCTLL": "lsu",
+    "DEPBAR": "int", "ERRBAR": "int", "SULD": "int", "SUST": "int", "SUQUERY": "int", "BPT": "branch",
+    "KILL": "tensor", "R2UR": "uniform", "S2UR": "uniform", "CS2UR": "uniform", "VOTEU": "uniform", "REDUX": "uniform",
+    "LDCU": "uniform",
 }  # fmt: skip
+_UNIFORM_CLASSES = ("int", "fp32", "sfu", "move", "convert", "predicate", "constant")  # with a name that begins with U
 
 # The first architecture that has an opcode, where that is later than Volta. Uniform ones are told by their letter.
 _FIRST = {
@@ -124,7 +127,10 @@ def access_bytes(opcode: str) -> int:
 def unit(opcode: str) -> str:
     """The unit, one of ``formats.trace.UNITS``, that executes an opcode of the table."""
     base = opcode.partition(".")[0]
-    return _UNIT_OF_OPCODE.get(base) or _UNIT_OF_CLASS[CLASSES[base]]
+    if base in _UNIT_OF_OPCODE:
+        return _UNIT_OF_OPCODE[base]
+    kind = CLASSES[base]
+    return "uniform" if base[0] == "U" and kind in _UNIFORM_CLASSES else _UNIT_OF_CLASS[kind]
 
 
 _BYTES = {

@@ -16,7 +16,7 @@ OPERATION_CLASSES = (
 MEMORY_SPACES = ("none", "global", "shared", "local", "generic", "const", "param", "texture")
 MEMORY_CLASSES = ("load", "store", "atomic", "texture")
 RECORDED_SPACES = ("global", "shared", "local", "generic", "texture")
-UNITS = ("int", "sp", "dp", "sfu", "lsu", "rt", "tensor", "texture", "branch")
+UNITS = ("int", "sp", "dp", "sfu", "lsu", "rt", "tensor", "texture", "branch", "uniform")
 
 KERNELS = Table(
     "kernels", "launch", row_number="kernel_id", columns=(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from formats.command import run
 from formats.errors import UserError
+from replay.work import MODELS
 
 EXAMPLE = """example:
   python -m replay traces/cornell.trace --gpu mobile --set l1.bytes=32768 --out results/cornell.result
@@ -25,9 +26,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
     )
-    made.add_argument("--model", default="characterised", choices=("characterised", "gatsim"),
-                      help="how an SM is modelled: stalls and slots of the characterisation, or GATSim's Algorithm 1 "
-                      "(default: characterised)")  # fmt: skip
+    made.add_argument("--model", choices=MODELS,
+                      help="how an SM is modelled: stalls and slots of the characterisation, Accel-Sim's pipeline, or "
+                      "GATSim's Algorithm 1 (default: characterised where the trace has a characterisation, else "
+                      "pipeline)")  # fmt: skip
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="assignments",
                       help="change a value of the description, such as scheduler.policy=lrr; repeatable")  # fmt: skip
     made.add_argument("--scale", type=int, default=1, metavar="K",
@@ -102,7 +104,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     with Heartbeat(arguments.heartbeat) as heartbeat:
         result = simulate(
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
-            arguments.model,
+            model=arguments.model,
         )  # fmt: skip
     print(f"{arguments.trace.name} on {gpu.name}")
     print(table(result))
@@ -119,7 +121,7 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}
-    given = {name: value for name, value in chosen.items() if value} | {"model": arguments.model}
+    given = {name: value for name, value in chosen.items() if value} | {"model": arguments.model or "default"}
     return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)} | given
 
 

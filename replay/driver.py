@@ -10,7 +10,6 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace, open_trace
-from formats.trace import CHARACTERISATION
 from replay import (
     crossbar,
     dispatch,
@@ -23,35 +22,25 @@ from replay import (
     port,
     rounds,
     rt_unit_state,
-    scheduler,
     step,
 )  # fmt: skip
+from replay import model as models
 from replay.bits import FAR
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
 from replay.ledger import APART, Ledger
 from replay.metrics import Result, collect, unit_counters
-from replay.program import load_program
+from replay.model import Core
+from replay.program import read_characterisation
 from replay.progress import Standing
 from replay.rounds import NOW
 from replay.rt_unit_spec import TABLES
-from replay.scheduler import (
-    ACCESS,
-    ACCESS_END,
-    FIRST_VISIT,
-    NUMBER,
-    TRACE,
-    TRACE_END,
-    VISIT,
-    VISIT_END,
-    WARP_INSTRUCTIONS,
-)  # fmt: skip
+from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
 from replay.select import Selection
 from replay.streams import Streams
 from replay.window import Static, Window
 from replay.work import Program
 
-MODELS = ("characterised", "gatsim")
 PATIENCE_INTERVALS = 20  # without one instruction, response or record, after which a replay is given up
 INTERVAL_CYCLES = 10_000  # rows of the timeline; a quantum never crosses their bounds
 
@@ -64,7 +53,7 @@ def simulate(
     characterisation: Path | str | None = None,
     progress: Callable[[Standing], None] | None = None,
     selection: Selection | None = None,
-    model: str = "characterised",
+    model: str | None = None,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -75,7 +64,7 @@ def simulate(
     characterisation  Parquet file to use instead of the trace's own table.
     progress          called with the ``Standing`` now and then.
     selection         the kernels to replay; all by default.
-    model             one of ``MODELS``: how an SM is modelled.
+    model             one of ``work.MODELS``; None for ``characterised`` with a characterisation, else ``pipeline``.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -89,7 +78,7 @@ def simulate(
     latencies, report = read_characterisation(trace, characterisation), progress or (lambda standing: None)
     if model == "gatsim":
         return gatsim_run.simulate(trace, gpu, latencies, report, selection or Selection())
-    replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection())
+    replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection(), model)
     replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(report)
@@ -104,23 +93,6 @@ def simulate(
     return result
 
 
-def read_characterisation(trace: Trace, path: Path | str | None) -> dict[str, Any] | None:
-    """The characterisation of the trace's instructions: its own table, or a Parquet file of the same columns."""
-    if path is None:
-        return trace.read("characterisation") if "characterisation" in trace.tables else None
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such characterisation file")
-    try:
-        table = pq.read_table(path, page_checksum_verification=True)
-        columns = {column.name: table.column(column.name).to_numpy() for column in CHARACTERISATION.columns}
-    except (pa.ArrowException, KeyError, OSError) as error:
-        raise UserError(f"{path}: must be a Parquet file of the table characterisation: {error}") from None
-    return columns
-
-
 @dataclass
 class Replay:
     """A replay in progress: the units' state, the window of the trace, and what the intervals counted."""
@@ -131,20 +103,21 @@ class Replay:
     threads: int
     characterisation: dict[str, Any] | None
     selection: Selection = field(default_factory=Selection)
+    model: str | None = None
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # kernel -> first cycle, first cycle after it
     ledger: Ledger = field(default_factory=Ledger)
 
     def __post_init__(self) -> None:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
-        self.program: Program = load_program(tables, self.characterisation, str(self.trace.path))
+        kernels = tables["kernels"] = self.trace.read("kernels")
+        self.program, self.warps = self._make_core(tables)
         launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
         self.launches = self.selection.choose(launches)
         self.launch_of = {launch.kernel_id: launch for launch in self.launches}
         streams = len({launch.stream for launch in self.launches})
         self.streams = Streams(self.launches, min(self.gpu.sm.concurrent_kernels, max(streams, 1)))
         self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
-        kernels = self.trace.read("kernels")
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         static, table = Static(instructions, kernels), TABLES.index(self.gpu.rt.intersection_table)
         self.window = Window(self.trace, self.program, static, per_lane, table)
@@ -156,10 +129,14 @@ class Replay:
         self._make_units()
         self.ledger.open(unit_counters(self))
 
+    def _make_core(self, tables: dict[str, dict[str, Any]]) -> tuple[Program, Core]:
+        gpu, place = self.gpu, str(self.trace.path)
+        name = models.choose(self.model, self.characterisation)
+        return models.make(name, gpu.scheduler, gpu.pipeline, gpu.sm, tables, self.characterisation, place)
+
     def _make_units(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
         in_flight = sms * gpu.interconnect.packets_in_flight
-        self.warps = scheduler.make_state(gpu.scheduler, sms, gpu.sm.warps)
         self.lsu = lsu.make_state(gpu.lsu, gpu.l1, sms)
         self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
         self.rt = rt_unit_state.make_state(gpu.rt, sms)
@@ -246,9 +223,7 @@ class Replay:
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""
         shift = self.window.load(self._oldest_live_warp())
-        self.warps.warp[:, [VISIT, VISIT_END, FIRST_VISIT]] -= shift["block"]
-        self.warps.warp[:, [ACCESS, ACCESS_END]] -= shift["access_key"]
-        self.warps.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
+        models.move_cursors(self.warps, shift)
         self.lsu.operation[:, [lsu.CURSOR, lsu.END]] -= shift["sector"]
         self.rt.lane[[rt_unit_state.CURSOR, rt_unit_state.END]] -= shift["node"]
         self.rt.lane[[rt_unit_state.TABLE_STORE, rt_unit_state.TABLE_END]] -= shift["store"]
@@ -261,11 +236,7 @@ class Replay:
         following += [int(row[dispatch.NEXT]) for row in handed.kernel if row[dispatch.NEXT] < row[dispatch.END]]
         following += handed.unit[handed.unit[:, dispatch.START] < FAR, dispatch.CTA].tolist()
         oldest = min(handed.warps[following, 0].tolist(), default=int(handed.warps[-1, 1]))
-        for row in range(len(self.warps.members)):
-            here = row // self.warps.schedulers * self.warps.warps
-            live = self.warps.member[row, : self.warps.members[row]]
-            oldest = min([oldest, *self.warps.warp[here + live, NUMBER].tolist()])
-        return oldest
+        return min([oldest, *self.warps.warp[models.live_warps(self.warps), NUMBER].tolist()])
 
     def _makes_progress(self) -> bool:
         """Whether anything was issued, answered or delivered in the last intervals."""
@@ -279,7 +250,7 @@ class Replay:
         return self.idle_intervals < PATIENCE_INTERVALS
 
     def _describe_stuck(self) -> str:
-        live, held = int(self.warps.members.sum()), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
+        live, held = len(models.live_warps(self.warps)), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
         flying = int(self.port.port[:, port.IN_FLIGHT].sum())
         names = ", ".join(launch.name for launch in self.streams.running.values())
         return (

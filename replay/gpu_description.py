@@ -6,7 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
-from replay import config, dispatch, dram_state, gatsim_units, l1, l2_state, lsu, port, rt_unit_spec, scheduler
+from replay import (
+    config,
+    dispatch,
+    dram_state,
+    gatsim_units,
+    l1,
+    l2_state,
+    lsu,
+    pipeline_state,
+    port,
+    rt_unit_spec,
+    scheduler,
+)  # fmt: skip
 from replay.config import law, value
 
 FOLDER = Path(__file__).parent / "gpu"
@@ -27,6 +39,7 @@ class Gpu:
 
     sm: dispatch.Spec
     scheduler: scheduler.Spec
+    pipeline: pipeline_state.Spec
     lsu: lsu.Spec
     l1: l1.Spec
     rt: rt_unit_spec.Spec
@@ -46,6 +59,12 @@ class Gpu:
             self.l2.bytes % per_set == 0,
             f"l2.bytes ({self.l2.bytes}) must be a multiple of slices x line_bytes x ways ({per_set})",
         )
+        for name in ("collectors", "register_banks"):
+            count = getattr(self.pipeline, name)
+            law(
+                count % self.scheduler.count == 0,
+                f"pipeline.{name} ({count}) must be a multiple of scheduler.count ({self.scheduler.count})",
+            )
         law(
             self.dram.in_flight_entries >= 8,
             f"dram.in_flight_entries must be at least 8, not {self.dram.in_flight_entries}",

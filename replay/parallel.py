@@ -16,16 +16,16 @@ from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import Lsu
+from replay.model import Core
 from replay.port import Port
 from replay.rounds import NOW, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
-from replay.scheduler import Warps
 from replay.step import NEEDS_WARPS, RUNNING, Memory
 from replay.work import Program, Work
 
 
 def run(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, memory: Memory, clock: np.ndarray, stop: int, quantum: int,
     loaded_warps: int, threads: int,
 ) -> int:  # fmt: skip
@@ -69,7 +69,7 @@ def begin(ctas: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
 
 @entry_point
 def advance_sms(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
     loaded_warps: int,
 ) -> int:  # fmt: skip

@@ -1,11 +1,13 @@
 """Static tables of a trace to the integers the schedulers issue from."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError
-from formats.trace import RECORDED_SPACES, UNITS
+from formats.errors import FormatError, UserError
+from formats.reader import Trace
+from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from replay.scheduler import STORES_SLOT
 from replay.work import ATOMIC, BARRIER, LOAD, PLAIN, STORE, Program, pack
 
@@ -35,12 +37,7 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
             f"{place}: table characterisation must have a row per instruction ({count}),"
             f" not {len(characterisation['unit'])}"
         )
-    ends = blocks["first_instruction"].astype(np.int64) + blocks["instruction_count"]
-    if len(ends) and (ends.max() > count or blocks["instruction_count"].min() < 1):
-        row = int(np.argmax((ends > count) | (blocks["instruction_count"] < 1)))
-        raise FormatError(
-            f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}"
-        )
+    first, length = block_bounds(instructions, blocks, place)
     kind, fences = kinds(instructions)
     # textures share the L1 of loads: their accesses go where those of loads go
     unit = np.where(kind == LOAD, UNITS.index("lsu"), characterisation["unit"])
@@ -49,7 +46,19 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
         unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],
     )  # fmt: skip
-    return Program(code, blocks["first_instruction"].astype(np.int64), blocks["instruction_count"].astype(np.int64))
+    return Program(code, first, length)
+
+
+def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: str) -> tuple[np.ndarray, np.ndarray]:
+    """First instruction and instruction count of each block; ``FormatError`` where there are no such instructions."""
+    count = len(instructions["instruction_id"])
+    ends = blocks["first_instruction"].astype(np.int64) + blocks["instruction_count"]
+    if len(ends) and (ends.max() > count or blocks["instruction_count"].min() < 1):
+        row = int(np.argmax((ends > count) | (blocks["instruction_count"] < 1)))
+        raise FormatError(
+            f"{place}: table blocks, row {row}: must hold instructions below {count}, not up to {ends[row]}"
+        )
+    return blocks["first_instruction"].astype(np.int64), blocks["instruction_count"].astype(np.int64)
 
 
 def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -83,3 +92,20 @@ def default_characterisation(instructions: dict[str, Any]) -> dict[str, np.ndarr
         "scoreboard_slot": np.where(loads, 0, -1),
         "wait_mask": (wait.astype(bool) | starts | loads).astype(np.int64),
     }
+
+
+def read_characterisation(trace: Trace, path: Path | str | None) -> dict[str, Any] | None:
+    """The characterisation of the trace's instructions: its own table, or a Parquet file of the same columns."""
+    if path is None:
+        return trace.read("characterisation") if "characterisation" in trace.tables else None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such characterisation file")
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+        columns = {column.name: table.column(column.name).to_numpy() for column in CHARACTERISATION.columns}
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise UserError(f"{path}: must be a Parquet file of the table characterisation: {error}") from None
+    return columns

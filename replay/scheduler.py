@@ -10,7 +10,7 @@ Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from replay.config import law, value
 
 POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL = range(4)
-UNITS = 9  # formats.trace.UNITS
+UNITS = 10  # formats.trace.UNITS
 WHEEL = 64
 SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
 STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
@@ -236,7 +236,7 @@ def round_robin(candidates: int, last_rank: int) -> int:
     return last_rank + 1 + lowest_bit(later) if later else lowest_bit(candidates)
 
 
-def stats(state: Warps) -> dict[str, np.ndarray]:
+def stats(state: Any) -> dict[str, np.ndarray]:
     """Every counter per SM; warp and thread instructions of each unit as ``issued_UNIT`` and ``threads_UNIT``."""
     from formats.trace import UNITS as NAMES
 

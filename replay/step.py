@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import crossbar, dispatch, lsu, partition, rounds, rt_unit, stack
+from replay import crossbar, dispatch, lsu, model, partition, rounds, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, compiled, count_bits, entry_point, inlined, lowest_bit
+from replay.bits import FAR, compiled, entry_point, inlined
 from replay.crossbar import Crossbar
 from replay.dispatch import ASK, Dispatch
 from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
 from replay.lsu import TIMER_COUNT, Lsu
+from replay.model import Core
 from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import RT_TAG, Records, RtUnit
-from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
-from replay.work import LSU, NO_SLOT, Program, Work
+from replay.work import NO_SLOT, Program, Work
 
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 
@@ -40,7 +40,7 @@ class Memory(NamedTuple):
 
 @entry_point
 def run(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, memory: Memory, clock: np.ndarray, stop: int, quantum: int,
     loaded_warps: int,
 ) -> int:  # fmt: skip
@@ -64,7 +64,7 @@ def run(
 
 @inlined
 def run_rounds(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
     loaded_warps: int,
 ) -> int:  # fmt: skip
@@ -102,42 +102,33 @@ def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray
 
 @inlined
 def advance_sm(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
-    now = since if has_ready(core, sm) else next_event(core, ctas, lsus, rays, ports, sm, since - 1)
+    now = next_event(core, ctas, lsus, rays, ports, sm, since - 1)
     while now < until and now <= ctas.unit[sm, ASK]:
         # responses fill the L1 and release what waits for them
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         if dispatch.next_start(ctas, sm) <= now:
-            execution.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
-        end_stalls(core, ctas, sm, now)  # warps whose stall ends become ready
+            model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
+        model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
         if lsus.unit[sm, lsu.NEXT_CYCLE] <= now:
             run_lsu(core, ctas, lsus, caches, ports, work, sm, now)  # sectors meet the tags; hits complete loads
         if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
-        retry = issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now)
+        retry = model.after_memory(core, ctas, lsus, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
     lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, ASK] + 1))
     return now
 
 
 @inlined
-def has_ready(core: Warps, sm: int) -> bool:
-    """Whether any scheduler of the SM has a ready warp."""
-    any_ready = 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        any_ready |= core.ready[row]
-    return any_ready != 0
-
-
-@inlined
-def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
+def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
-    soonest = warps.next_stall_end(core, sm, now)
+    soonest = model.next_event(core, sm, now)
     if ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
         head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
         soonest = min(soonest, ports.response[head, 0])
@@ -149,7 +140,7 @@ def next_event(core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port
 
 @inlined
 def receive(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
     """Take the responses that have arrived: L1 fills, and acknowledgements of stores and atomics."""
     while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
@@ -165,7 +156,7 @@ def receive(
         if kind == l1_cache.FILL_TAG:
             fill(core, ctas, lsus, caches, rays, records, sm, now, number)
         elif kind == lsu.ACK_TAG:
-            execution.release(core, ctas, sm, now, number, warps.STORES_SLOT)
+            model.release(core, ctas, sm, now, number, warps.STORES_SLOT)
         elif kind == RT_TAG:
             rt_unit.receive_own(rays, records, sm, now, number)
         elif lsu.receive_sector(lsus, sm, number):
@@ -174,7 +165,7 @@ def receive(
 
 @inlined
 def fill(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int
 ) -> None:
     """Fill a sector into the L1 and hand it to the loads and ray-tracing warps that wait for it."""
     row = sm * caches.entries + entry
@@ -190,38 +181,17 @@ def fill(
 
 
 @compiled
-def complete_access(core: Warps, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
+def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
     """A memory instruction has all its data (or has sent it all): release its scoreboard slot."""
     row = sm * lsu.OPERATIONS + at
     slot, warp = lsus.operation[row, lsu.SLOT], lsus.operation[row, lsu.WARP]
     lsu.free_operation(lsus, sm, at)
     if slot != NO_SLOT:
-        execution.release(core, ctas, sm, now, warp, slot)
+        model.release(core, ctas, sm, now, warp, slot)
 
 
 @inlined
-def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
-    """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
-    place = now & (WHEEL - 1)
-    ended = core.wheel[sm, place]
-    if ended == 0:
-        return
-    core.wheel[sm, place] = 0
-    core.occupied[sm] &= ~(1 << place)
-    while ended:
-        index = lowest_bit(ended)
-        ended &= ended - 1
-        here = sm * core.warps + index
-        if core.warp[here, READY_AT] > now:
-            warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
-        elif core.warp[here, PENDING] & core.warp[here, WAIT]:
-            warps.park(core, sm, now, index)
-        else:
-            execution.go_on(core, ctas, sm, now, index)
-
-
-@inlined
-def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
+def run_lsu(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
     """One cycle of the LSU: shared accesses that end, tag checks, then the instruction at the front."""
     unit, state = lsus.unit, lsus
     lsu.count_blocked(lsus, caches, sm, now)
@@ -246,7 +216,7 @@ def run_lsu(core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wor
 
 @inlined
 def run_rt_unit(
-    core: Warps, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
+    core: Core, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
     sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the SM's RT units; each warp they complete goes on."""
@@ -255,39 +225,4 @@ def run_rt_unit(
         if index >= 0:
             here = sm * core.warps + index
             execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
-            execution.release(core, ctas, sm, now, index, warps.HELD_SLOT)
-
-
-@inlined
-def issue(
-    core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
-    sm: int, now: int,
-) -> int:  # fmt: skip
-    """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
-    state = core
-    issued, retry = 0, FAR
-    for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
-        candidates, last = warps.candidates_of(state, row), state.last[row]
-        if candidates == 0:
-            continue
-        last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
-        stack.accept(state, row, now)
-        while candidates:
-            index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
-            unit = state.warp[sm * state.warps + index, warps.CODE] & 15
-            if state.free_at[row, unit] > now:
-                retry = min(retry, state.free_at[row, unit])
-            elif unit != LSU or lsu.has_room(lsus, sm):
-                execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)
-                issued += 1
-                if state.ready[row]:
-                    retry = now + 1
-                break
-            candidates &= ~state.wants[row, unit]
-        if candidates == 0:
-            waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
-            stack.refuse(state, row, now, waiting - for_lsu, for_lsu)
-    if issued:
-        state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
-        state.stats[sm, warps.ISSUE_CYCLES] += 1
-    return retry
+            model.release(core, ctas, sm, now, index, warps.HELD_SLOT)

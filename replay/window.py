@@ -23,6 +23,7 @@ COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
     "accesses": ("warp_id", "visit", "instruction_id", "address"),
     "rays": ("warp_id", "visit", "lane", "segment", "kind", "node"),
+    "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
 }
 # How the arrays of Work and Records refer to each other: array -> (array its values are rows of)
 Arrays = dict[str, np.ndarray]
@@ -74,7 +75,7 @@ class Window:
         warps = np.arange(first, last + 1)
         visits = tables.get("visits")
         bounds = {"visit": np.zeros(last - first + 1, np.int64)} | {
-            name: np.zeros(last - first + 1, np.int64) for name in ("access", "trace")
+            name: np.zeros(last - first + 1, np.int64) for name in ("access", "trace", "predicate")
         }
         if visits is not None:
             batch["block"], batch["mask"] = visits["block_id"], visits["active_mask"]
@@ -85,9 +86,13 @@ class Window:
             bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
         if "rays" in tables and len(tables["rays"]["visit"]):
             bounds["trace"] = self._trace(batch, tables["rays"], first, last)
+        if (predicates := tables.get("predicates")) is not None:
+            key = (predicates["visit"].astype(np.int64) << 32) | predicates["instruction_id"]
+            batch["predicate_key"], batch["predicate_lanes"] = key, np.bitwise_count(predicates["lane_mask"])
+            bounds["predicate"] = np.searchsorted(predicates["warp_id"], warps)
+        names = ("visit", "access", "trace", "predicate")
         batch["span"] = np.stack(
-            [bounds[name][part : part + last - first] for name in ("visit", "access", "trace") for part in (0, 1)],
-            axis=1,
+            [bounds[name][part : part + last - first] for name in names for part in (0, 1)], axis=1
         ).astype(np.int64)
         return batch
 
@@ -163,7 +168,8 @@ class Window:
         a = self.arrays
         return Work(
             a["block"], a["mask"], a["access_key"], np.append(a["access_first"], len(a["sector"])), a["conflict"],
-            a["sector"], a["byte_mask"], a["trace_visit"], a["span"], self.first_warp,
+            a["sector"], a["byte_mask"], a["trace_visit"], a["predicate_key"], a["predicate_lanes"], a["span"],
+            self.first_warp,
         )  # fmt: skip
 
     def records(self) -> Records:
@@ -193,17 +199,20 @@ def empty_arrays() -> Arrays:
         "block": np.uint32, "mask": np.uint32, "access_key": np.int64, "access_first": np.int64, "conflict": np.uint8,
         "sector": np.int64, "byte_mask": np.uint32, "trace_visit": np.int64, "first_ray": np.int64, "lane": np.uint8,
         "first_node": np.int64, "node": np.uint32, "first_store": np.int64, "store": np.int64,
+        "predicate_key": np.int64, "predicate_lanes": np.uint8,
     }  # fmt: skip
-    return {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"span": np.zeros((0, 6), np.int64)}
+    return {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"span": np.zeros((0, 8), np.int64)}
 
 
 def starts(arrays: Arrays, warps: int) -> dict[str, int]:
     """First row of every array that belongs to a warp from number ``warps`` of the window on."""
     span = arrays["span"]
     if warps < len(span):
-        visit, access, trace = (int(span[warps, column]) for column in (0, 2, 4))
+        visit, access, trace, predicate = (int(span[warps, column]) for column in (0, 2, 4, 6))
     else:
-        visit, access, trace = len(arrays["block"]), len(arrays["access_key"]), len(arrays["trace_visit"])
+        visit, access, trace, predicate = (
+            len(arrays[name]) for name in ("block", "access_key", "trace_visit", "predicate_key")
+        )
     sector = pointed_at(arrays["access_first"], access, len(arrays["sector"]))
     ray = pointed_at(arrays["first_ray"], trace, len(arrays["lane"]))
     node = pointed_at(arrays["first_node"], ray, len(arrays["node"]))
@@ -212,6 +221,7 @@ def starts(arrays: Arrays, warps: int) -> dict[str, int]:
         "span": warps, "block": visit, "mask": visit, "access_key": access, "access_first": access, "conflict": access,
         "sector": sector, "byte_mask": sector, "trace_visit": trace, "first_ray": trace, "lane": ray,
         "first_node": ray, "node": node, "first_store": ray, "store": store,
+        "predicate_key": predicate, "predicate_lanes": predicate,
     }  # fmt: skip
 
 
@@ -227,7 +237,7 @@ def join(arrays: Arrays, shift: dict[str, int], batch: Arrays) -> Arrays:
     for name, array in arrays.items():
         old, new = array[shift[name] :], batch[name]
         if name == "span":
-            rows = ("block", "block", "access_key", "access_key", "trace_visit", "trace_visit")
+            rows = [name for name in ("block", "access_key", "trace_visit", "predicate_key") for _ in (0, 1)]
             old = old - np.array([shift[row] for row in rows])
             new = new + np.array([len(arrays[row]) - shift[row] for row in rows])
         elif target := points_to.get(name):

@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+MODELS = ("characterised", "pipeline", "gatsim")  # of an SM
 KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3
 NO_SLOT = 15
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
-PLAIN, LOAD, STORE, ATOMIC, BARRIER = range(5)
+PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, FENCE = range(7)
 # columns of span
-VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST = range(6)
+(VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
+ PREDICATE_LAST) = range(8)  # fmt: skip
+LATENCY_SHIFT, DESTINATIONS_SHIFT = 8, 20  # with KIND and INITIATION: the fields of code for the pipelined SM
 
 
 class Program(NamedTuple):
@@ -35,7 +38,9 @@ class Work(NamedTuple):
     sector: np.ndarray  # int64[sectors]: address >> 5
     byte_mask: np.ndarray  # uint32[sectors]: bytes a store writes
     trace_visit: np.ndarray  # int64[trace operations]: visit of its warp
-    span: np.ndarray  # int64[warps, 6]
+    predicate_key: np.ndarray  # int64[predicates]: visit of its warp << 32 | instruction
+    predicate_lanes: np.ndarray  # uint8[predicates]: lanes that executed it
+    span: np.ndarray  # int64[warps, 8]
     first_warp: int
 
 

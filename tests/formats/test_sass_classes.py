@@ -29,7 +29,7 @@ def test_every_row_is_of_the_trace_format() -> None:
      "branch"),
     ("TEX.SCR.LL TLD TLD4 TXD TXQ TMML", 75, "texture"),
     ("HMMA.16816.F32 IMMA.8816.S8.S8 BMMA.88128", 80, "tensor"),
-    ("ULDC.64 S2UR R2UR UIADD3 UIMAD UISETP.GE.AND UMOV ULOP3.LUT ULEA USHF.R.U32.HI VOTEU.ANY", 75, "int"),
+    ("ULDC.64 S2UR R2UR UIADD3 UIMAD UISETP.GE.AND UMOV ULOP3.LUT ULEA USHF.R.U32.HI VOTEU.ANY", 75, "uniform"),
     ("LDG.E.64 LDL LDS.U.128 LD.E LDSM.16.M88.4 STG.E STL STS ST.E ATOM.E ATOMG.E.ADD ATOMS.ADD RED.E.ADD MEMBAR", 86,
      "lsu"),
 ])  # fmt: skip

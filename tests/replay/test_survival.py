@@ -71,11 +71,11 @@ def test_a_full_disk(out: Path, ends: Callable[..., Any], monkeypatch: pytest.Mo
 def test_ctrl_c_in_the_replay(
     out: Path, ends: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(*arguments: Any, **named: Any) -> Any:
         def progress(standing: Standing) -> None:
             raise KeyboardInterrupt
 
-        return simulate(*arguments[:-2], progress)
+        return simulate(*arguments[:-2], progress, **named)
 
     monkeypatch.setattr(driver, "simulate", interrupted)
     code, error = ends("--gpu", "mobile", "--threads", threads, "--out", out)

@@ -1,0 +1,97 @@
+"""The SM of the model ``characterised``: stalls and scoreboard slots of the trace's characterisation.
+
+Each warp stalls for the cycles that its last instruction's row says, and waits for the slots that its next names; a
+scheduler issues one ready warp whose unit is free. What a warp does is in ``sm``, which warps are ready in
+``scheduler``.
+"""
+
+import numpy as np
+
+from replay import lsu, stack
+from replay import scheduler as warps
+from replay import sm as execution
+from replay.bits import FAR, count_bits, inlined, lowest_bit
+from replay.dispatch import Dispatch
+from replay.lsu import Lsu
+from replay.rt_unit_state import RtUnit
+from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
+from replay.work import LSU, Program, Work
+
+
+@inlined
+def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
+    """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
+    place = now & (WHEEL - 1)
+    ended = core.wheel[sm, place]
+    if ended == 0:
+        return
+    core.wheel[sm, place] = 0
+    core.occupied[sm] &= ~(1 << place)
+    while ended:
+        index = lowest_bit(ended)
+        ended &= ended - 1
+        here = sm * core.warps + index
+        if core.warp[here, READY_AT] > now:
+            warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
+        elif core.warp[here, PENDING] & core.warp[here, WAIT]:
+            warps.park(core, sm, now, index)
+        else:
+            execution.go_on(core, ctas, sm, now, index)
+
+
+@inlined
+def issue(
+    core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
+    sm: int, now: int,
+) -> int:  # fmt: skip
+    """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
+    state = core
+    issued, retry = 0, FAR
+    for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
+        candidates, last = warps.candidates_of(state, row), state.last[row]
+        if candidates == 0:
+            continue
+        last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
+        stack.accept(state, row, now)
+        while candidates:
+            index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
+            unit = state.warp[sm * state.warps + index, warps.CODE] & 15
+            if state.free_at[row, unit] > now:
+                retry = min(retry, state.free_at[row, unit])
+            elif unit != LSU or lsu.has_room(lsus, sm):
+                execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)
+                issued += 1
+                if state.ready[row]:
+                    retry = now + 1
+                break
+            candidates &= ~state.wants[row, unit]
+        if candidates == 0:
+            waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
+            stack.refuse(state, row, now, waiting - for_lsu, for_lsu)
+    if issued:
+        state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
+        state.stats[sm, warps.ISSUE_CYCLES] += 1
+    return retry
+
+
+@inlined
+def has_ready(core: Warps, sm: int) -> bool:
+    """Whether any scheduler of the SM has a ready warp."""
+    any_ready = 0
+    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
+        any_ready |= core.ready[row]
+    return any_ready != 0
+
+
+@inlined
+def next_event(core: Warps, sm: int, now: int) -> int:
+    """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
+    return now + 1 if has_ready(core, sm) else warps.next_stall_end(core, sm, now)
+
+
+def live_warps(core: Warps) -> np.ndarray:
+    """Rows of ``core.warp`` that hold a warp which has not retired."""
+    rows = [
+        row // core.schedulers * core.warps + core.member[row, : core.members[row]] for row in range(len(core.members))
+    ]
+    return np.concatenate(rows)

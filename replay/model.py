@@ -1,0 +1,96 @@
+"""The models of an SM, and what the rest of the engine asks of one.
+
+The state that is passed as ``core`` names the model, and the call is resolved while the caller is compiled, so that
+the engine holds one model and no branch. A new model is a state, and a line in each function here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from formats.errors import UserError
+from replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm
+from replay.pipeline_program import load_pipeline_program
+from replay.pipeline_state import PLACE, PREDICATE, PREDICATE_END, Pipeline
+from replay.program import load_program
+from replay.scheduler import (
+    ACCESS,
+    ACCESS_END,
+    FIRST_VISIT,
+    TRACE,
+    TRACE_END,
+    VISIT,
+    VISIT_END,
+    Warps,
+)  # fmt: skip
+from replay.work import MODELS, Program
+
+Core = Warps | Pipeline
+OPTIONS: Any = {
+    "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False, "forceinline": True,
+}  # fmt: skip
+Function = Callable[..., Any]
+
+
+def resolved(of_warps: Any, of_pipeline: Any) -> Function:
+    """One name for a function that both models have; compiled code gets the one for the type of its first argument."""
+
+    def call(core: Any, *rest: Any) -> Any:
+        return (of_warps if isinstance(core, Warps) else of_pipeline)(core, *rest)
+
+    @overload(call, jit_options=OPTIONS, strict=False)
+    def _(core: Any, *rest: Any) -> Function:
+        found: Function = (of_warps if core.instance_class is Warps else of_pipeline).py_func
+        return found
+
+    return call
+
+
+# (core, ctas, program, work, sm, now): start the next CTA granted to the SM
+launch = resolved(sm.launch, pipeline.launch)
+# (core, ctas, sm, now): what a cycle does before the LD/ST unit
+before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
+# (core, ctas, lsus, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after it
+after_memory = resolved(characterised.issue, pipeline.after_memory)
+# (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR
+next_event = resolved(characterised.next_event, pipeline.next_event)
+# (core, ctas, sm, now, warp, slot): what a warp's slot stands for has come
+release = resolved(sm.release, pipeline.release)
+
+
+def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
+    """The model's name: the one given, else by whether there is a characterisation; ``UserError`` for no model."""
+    if name is None:
+        return "pipeline" if characterisation is None or not len(characterisation["unit"]) else "characterised"
+    if name not in MODELS:
+        raise UserError(f"model must be one of {', '.join(MODELS)}, not {name}")
+    return name
+
+
+def make(
+    name: str, warps: scheduler.Spec, pipe: pipeline_state.Spec, held: dispatch.Spec,
+    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str,
+) -> tuple[Program, Core]:  # fmt: skip
+    """The SMs of a model, and the program in its terms. tables: ``instructions``, ``blocks`` and ``kernels``."""
+    if name == "pipeline":
+        program, known = load_pipeline_program(tables, pipe, pipe.register_banks // warps.count, place)
+        return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
+    return load_program(tables, characterisation, place), scheduler.make_state(warps, held.count, held.warps)
+
+
+def live_warps(core: Core) -> np.ndarray:
+    """Rows of ``core.warp`` that hold a warp which has not retired."""
+    return characterised.live_warps(core) if isinstance(core, Warps) else pipeline.live_warps(core)
+
+
+def move_cursors(core: Core, shift: dict[str, int]) -> None:
+    """The window moved: ``shift`` rows of each of its arrays were forgotten."""
+    core.warp[:, [VISIT, VISIT_END, FIRST_VISIT]] -= shift["block"]
+    core.warp[:, [ACCESS, ACCESS_END]] -= shift["access_key"]
+    core.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
+    if isinstance(core, Pipeline):
+        core.warp[:, [PREDICATE, PREDICATE_END]] -= shift["predicate_key"]
+        for table in (core.issued, core.ready, core.collector):
+            table[:, PLACE] -= np.where(table[:, PLACE] >= 0, shift["access_key"], 0)

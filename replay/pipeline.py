@@ -1,0 +1,151 @@
+"""The SM of Accel-Sim: the stages of a cycle in their order, and what the rest of the engine asks of an SM.
+
+A cycle is write-back, units, LD/ST unit, operand collector, issue, fetch and decode, so that an instruction takes one
+stage per cycle. A cycle in which no stage can do anything is not simulated. Source: ``reference/accel-sim.md`` B.2.
+"""
+
+import numpy as np
+
+from replay import lsu
+from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch
+from replay.dispatch import LIVE as LIVE_WARPS
+from replay.dispatch import PLACE as PLACE_OF_CTA
+from replay.lsu import Lsu
+from replay.pipeline_collector import WARP_MASK, collect
+from replay.pipeline_fetch import begin, check_over, fetch
+from replay.pipeline_issue import NO_ACCESS, issue, may_issue, wake
+from replay.pipeline_scoreboard import INSTRUCTIONS
+from replay.pipeline_state import (
+    ACTIVE_SINCE,
+    CTAS,
+    EXECUTES,
+    FETCH,
+    FETCHED,
+    INSTRUCTION_BITS,
+    ISSUED_TO,
+    LATCHES,
+    LIVE,
+    NEXT_CYCLE,
+    OPERATION,
+    OVER,
+    PLACE,
+    SLOT_BASE,
+    STORES,
+    Pipeline,
+)  # fmt: skip
+from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
+from replay.rt_unit_state import RtUnit
+from replay.scheduler import HELD_SLOT, STORES_SLOT
+from replay.work import ATOMIC, KIND_SHIFT, STORE, VISIT_FIRST, VISIT_LAST, Program, Work
+
+
+@compiled
+def launch(core: Pipeline, ctas: Dispatch, program: Program, work: Work, sm: int, now: int) -> None:
+    """Start the CTA granted to the SM: its warps with work may be fetched for in this cycle."""
+    cta, place = ctas.unit[sm, CTA], ctas.unit[sm, PLACE_OF_CTA]
+    ctas.unit[sm, START] = FAR
+    if core.unit[sm, CTAS] == 0:
+        core.unit[sm, ACTIVE_SINCE] = now
+    core.unit[sm, CTAS] += 1
+    row = sm * MAX_CTAS + place
+    core.barrier[row] = 0
+    first, live = ctas.warps[cta, 0], 0
+    for number in range(first, ctas.warps[cta, 1]):
+        span = number - work.first_warp
+        if work.span[span, VISIT_FIRST] == work.span[span, VISIT_LAST]:
+            continue
+        live += 1
+        index = ctas.cta[row, FIRST] + number - first
+        core.barrier[row, 0] |= 1 << index
+        begin(core, program, work, sm, now, index, number, place)
+    ctas.cta[row, LIVE_WARPS] = live
+
+
+@inlined
+def before_memory(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
+    """The stages before the LD/ST unit."""
+    write_back(core, sm, now)
+    if core.unit[sm, EXECUTES]:
+        execute(core, sm, now)
+
+
+@inlined
+def after_memory(
+    core: Pipeline, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
+    sm: int, now: int,
+) -> int:  # fmt: skip
+    """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR."""
+    unit = core.unit
+    if unit[sm, EXECUTES] >> (MEMORY_RANK * core.schedulers):
+        send_access(core, lsus, work, sm, now)
+    busy = collect(core, sm, now)
+    issue(core, rays, program, work, lane_cycles, sm, now)
+    fetch(core, ctas, sm, now)
+    waiting = unit[sm, FETCH] | unit[sm, OVER] | unit[sm, ISSUED_TO] | unit[sm, EXECUTES]
+    unit[sm, NEXT_CYCLE] = now + 1 if busy or waiting or unit[sm, FETCHED] >= 0 or may_issue(core, sm) else FAR
+    return unit[sm, NEXT_CYCLE]
+
+
+@inlined
+def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> None:
+    """The oldest instruction in the OC_EX latches of the LD/ST unit enters it, if it has room."""
+    if not lsu.has_room(lsus, sm):
+        return
+    full = core.unit[sm, EXECUTES] >> (MEMORY_RANK * core.schedulers)
+    base = sm * LATCHES + MEMORY_RANK * core.schedulers
+    best = lowest_bit(full)
+    full &= full - 1
+    while full:
+        other = lowest_bit(full)
+        full &= full - 1
+        if core.ready[base + other, OPERATION] < core.ready[base + best, OPERATION]:
+            best = other
+    core.unit[sm, EXECUTES] &= ~(1 << (MEMORY_RANK * core.schedulers + best))
+    operation, access = core.ready[base + best, OPERATION], core.ready[base + best, PLACE]
+    index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
+    kind = (core.code[instruction] >> KIND_SHIFT) & 15
+    if access == NO_ACCESS:
+        place = (now + 1) & (core.ring - 1)
+        core.wheel[sm * core.ring + place, core.results[sm, place]] = operation
+        core.results[sm, place] += 1
+        core.occupied[sm, place >> 6] |= 1 << (place & 63)
+        return
+    if kind == STORE and work.conflict[access] == 0:
+        stored = work.access_first[access + 1] - work.access_first[access]
+        core.warp[sm * core.warps + index, STORES] += stored
+    lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)
+
+
+@inlined
+def next_event(core: Pipeline, sm: int, now: int) -> int:
+    """The next cycle after ``now`` in which a result is written or a stage may move an instruction on."""
+    return min(core.unit[sm, NEXT_CYCLE], next_result(core, sm, now))
+
+
+@compiled
+def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
+    """What a warp waited for has come: an acknowledgement, its rays, or the end of an instruction (see SLOT_BASE)."""
+    here = sm * core.warps + index
+    if slot == STORES_SLOT:
+        core.warp[here, STORES] -= 1
+        check_over(core, sm, index, here)
+    elif slot == HELD_SLOT:
+        wake(core, sm, index, now)
+    else:
+        instruction = slot - SLOT_BASE
+        if (core.code[instruction] >> KIND_SHIFT) & 15 == ATOMIC:
+            wake(core, sm, index, now)
+        complete(core, sm, index, instruction)
+
+
+@inlined
+def can_write_back(core: Pipeline, sm: int, now: int, index: int, slot: int) -> bool:
+    """Whether the LD/ST unit may write an instruction's registers in this cycle; takes their banks if so."""
+    return write_banks(core, sm, now, index, slot - SLOT_BASE)
+
+
+def live_warps(core: Pipeline) -> np.ndarray:
+    """Rows of ``core.warp`` that hold a warp which has not left."""
+    row, position = np.nonzero(core.row[:, LIVE][:, None] >> np.arange(64) & 1)
+    return row // core.schedulers * core.warps + position * core.schedulers + row % core.schedulers

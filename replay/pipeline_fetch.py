@@ -1,0 +1,198 @@
+"""Front end of the pipelined SM: fetch, decode, and the warps that are over.
+
+In a cycle, each of ``fetches`` slots looks round robin for a warp whose buffer is empty and brings its next two
+instructions, which may issue from the next cycle on; the instruction cache is perfect. While it looks it meets the
+warps that are over: all instructions complete, all registers written, all stores acknowledged. These leave the SM.
+Source: ``reference/accel-sim.md`` B.2.
+"""
+
+import numpy as np
+
+from replay import dispatch, stack
+from replay.bits import compiled, count_bits, inlined, lowest_bit
+from replay.dispatch import LIVE as LIVE_WARPS
+from replay.dispatch import MAX_CTAS, Dispatch
+from replay.pipeline_scoreboard import collides
+from replay.pipeline_state import (
+    ACTIVE_BEFORE,
+    ACTIVE_SINCE,
+    AGE,
+    BUFFERED,
+    CLASS,
+    COLLIDES,
+    COLUMNS,
+    CTAS,
+    ENDED,
+    FETCH,
+    FETCHED,
+    FLYING,
+    LAST_FETCHED,
+    LAUNCHED,
+    LIVE,
+    OVER,
+    PREDICATE,
+    PREDICATE_END,
+    STORES,
+    VALID,
+    WRITES,
+    Pipeline,
+)  # fmt: skip
+from replay.scheduler import (
+    ACCESS,
+    ACCESS_END,
+    BLOCK_END,
+    CODE,
+    CTA,
+    FIRST_VISIT,
+    INSTRUCTION,
+    ISSUED,
+    MASK,
+    NUMBER,
+    RETIRED_CTAS,
+    RETIRED_INSTRUCTIONS,
+    RETIRED_WARPS,
+    SINCE,
+    THREADS,
+    TRACE,
+    TRACE_END,
+    VISIT,
+    VISIT_END,
+)  # fmt: skip
+from replay.work import (
+    ACCESS_FIRST,
+    ACCESS_LAST,
+    PREDICATE_FIRST,
+    PREDICATE_LAST,
+    TRACE_FIRST,
+    TRACE_LAST,
+    VISIT_FIRST,
+    VISIT_LAST,
+    Program,
+    Work,
+)  # fmt: skip
+
+
+@compiled
+def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int) -> None:
+    """Put a warp of the window into the SM: its first instructions may be fetched in this cycle."""
+    here = sm * core.warps + index
+    span = work.span[number - work.first_warp]
+    warp = core.warp
+    warp[here, :COLUMNS] = 0
+    for column, source in (
+        (VISIT, VISIT_FIRST), (VISIT_END, VISIT_LAST), (FIRST_VISIT, VISIT_FIRST), (ACCESS, ACCESS_FIRST),
+        (ACCESS_END, ACCESS_LAST), (TRACE, TRACE_FIRST), (TRACE_END, TRACE_LAST), (PREDICATE, PREDICATE_FIRST),
+        (PREDICATE_END, PREDICATE_LAST),
+    ):  # fmt: skip
+        warp[here, column] = span[source]
+    warp[here, NUMBER] = number
+    warp[here, CTA] = place
+    warp[here, SINCE] = now
+    warp[here, AGE] = core.unit[sm, LAUNCHED]
+    core.unit[sm, LAUNCHED] += 1
+    core.unit[sm, FETCH] |= 1 << index
+    row = sm * core.schedulers + index % core.schedulers
+    core.row[row, LIVE] |= 1 << (index // core.schedulers)
+    stack.change_live(core, row, now, 1)
+    start_visit(core, program, work, here)
+
+
+@inlined
+def start_visit(core: Pipeline, program: Program, work: Work, here: int) -> None:
+    """Set a warp's next instruction to the first of its current visit."""
+    warp = core.warp
+    visit = warp[here, VISIT]
+    block = work.block[visit]
+    first = program.first[block]
+    warp[here, INSTRUCTION] = first
+    warp[here, BLOCK_END] = first + program.length[block]
+    warp[here, MASK] = work.mask[visit]
+    warp[here, THREADS] = count_bits(np.int64(work.mask[visit]))
+
+
+@inlined
+def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
+    """The fetch and decode slots of one cycle; the last slot's instructions are decoded in the next cycle."""
+    unit = core.unit
+    for _ in range(core.fetches):
+        if unit[sm, FETCHED] >= 0:
+            decode(core, sm, unit[sm, FETCHED])
+            unit[sm, FETCHED] = -1
+        wanted, over = unit[sm, FETCH], unit[sm, OVER]
+        if wanted | over == 0:
+            break
+        begun = unit[sm, LAST_FETCHED] + 1
+        passed = -1
+        if wanted:
+            later = (wanted >> begun) << begun if begun < 64 else 0
+            index = lowest_bit(later) if later else lowest_bit(wanted)
+            unit[sm, FETCH] &= ~(1 << index)
+            unit[sm, LAST_FETCHED] = index
+            unit[sm, FETCHED] = index
+            passed = (1 << index) - 1
+            before = (1 << begun) - 1
+            passed = passed & ~before if later else passed | ~before
+        if over & passed:
+            leave_all(core, ctas, sm, now, over & passed)
+
+
+@inlined
+def decode(core: Pipeline, sm: int, index: int) -> None:
+    """Two instructions, or the trace's last one, come into a warp's empty buffer."""
+    here = sm * core.warps + index
+    warp = core.warp
+    last = warp[here, INSTRUCTION] + 1 == warp[here, BLOCK_END] and warp[here, VISIT] + 1 == warp[here, VISIT_END]
+    warp[here, BUFFERED] = 1 if last else 2
+    warp[here, FLYING] += warp[here, BUFFERED]
+    show(core, sm, index, here)
+
+
+@inlined
+def show(core: Pipeline, sm: int, index: int, here: int) -> None:
+    """A warp's next instruction comes before its scheduler."""
+    warp = core.warp
+    row, bit = sm * core.schedulers + index % core.schedulers, 1 << (index // core.schedulers)
+    instruction = warp[here, INSTRUCTION]
+    code = core.code[instruction]
+    warp[here, CODE] = code
+    before, after = warp[here, CLASS], code & 15
+    core.wants[row, before] &= ~bit
+    core.wants[row, after] |= bit
+    warp[here, CLASS] = after
+    core.row[row, VALID] |= bit
+    if collides(core, here, instruction):
+        core.row[row, COLLIDES] |= bit
+    else:
+        core.row[row, COLLIDES] &= ~bit
+
+
+@inlined
+def check_over(core: Pipeline, sm: int, index: int, here: int) -> None:
+    """Note a warp that has nothing left to do or to wait for: the fetch stage takes it away."""
+    warp = core.warp
+    if warp[here, ENDED] and warp[here, FLYING] == 0 and warp[here, WRITES] == 0 and warp[here, STORES] == 0:
+        core.unit[sm, OVER] |= 1 << index
+
+
+@compiled
+def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> None:
+    """Warps leave the SM; a CTA without warps makes place for the next."""
+    unit = core.unit
+    unit[sm, OVER] &= ~over
+    while over:
+        index = lowest_bit(over)
+        over &= over - 1
+        here = sm * core.warps + index
+        row = sm * core.schedulers + index % core.schedulers
+        core.row[row, LIVE] &= ~(1 << (index // core.schedulers))
+        stack.change_live(core, row, now, -1)
+        core.stats[sm, RETIRED_WARPS] += 1
+        core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]
+        place = core.warp[here, CTA]
+        ctas.cta[sm * MAX_CTAS + place, LIVE_WARPS] -= 1
+        if ctas.cta[sm * MAX_CTAS + place, LIVE_WARPS] == 0:
+            core.stats[sm, RETIRED_CTAS] += 1
+            unit[sm, CTAS] -= 1
+            if unit[sm, CTAS] == 0:
+                unit[sm, ACTIVE_BEFORE] += now + 1 - unit[sm, ACTIVE_SINCE]
+            dispatch.end_cta(ctas, sm, now, place)

@@ -1,0 +1,300 @@
+"""Issue of the pipelined SM: each scheduler sends one warp's next instruction into a latch, or finds out why it cannot.
+
+Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
+not wait (barrier, fence, atomic, rays), the scoreboard lets the instruction pass, and the ID_OC latch of its class is
+free. Policies: ``choose``. Source: ``reference/accel-sim.md`` B.2.
+"""
+
+import numpy as np
+
+from replay import rt_unit, stack
+from replay.bits import compiled, inlined, lowest_bit
+from replay.dispatch import MAX_CTAS
+from replay.pipeline_fetch import show, start_visit
+from replay.pipeline_scoreboard import reserve
+from replay.pipeline_state import (
+    ACTIVE_BEFORE,
+    ACTIVE_SINCE,
+    AGE,
+    BUFFERED,
+    CLASSES,
+    COLLIDES,
+    ENDED,
+    FENCES,
+    FETCH,
+    INSTRUCTION_BITS,
+    ISSUED_TO,
+    LAST,
+    LATCHES,
+    OPERATION,
+    PLACE,
+    PREDICATE,
+    PREDICATE_END,
+    SERIAL,
+    UNIT_OF_CLASS,
+    VALID,
+    WAITING,
+    WRITES,
+    Pipeline,
+)  # fmt: skip
+from replay.rt_unit_state import RtUnit
+from replay.scheduler import (
+    ACCESS,
+    ACCESS_END,
+    BARRIERS,
+    BLOCK_END,
+    CODE,
+    CTA,
+    FIRST_VISIT,
+    GTO,
+    INSTRUCTION,
+    ISSUE_CYCLES,
+    ISSUED,
+    LRR,
+    MASK,
+    THREADS,
+    TRACE,
+    TRACE_END,
+    TRACE_MASK,
+    UNIT_ISSUES,
+    UNIT_THREADS,
+    VISIT,
+    VISIT_END,
+    WARP_INSTRUCTIONS,
+)  # fmt: skip
+from replay.sm import account_lanes
+from replay.work import ATOMIC, BARRIER, DESTINATIONS_SHIFT, FENCE, KIND_SHIFT, PLAIN, Program, Work
+
+NO_ACCESS = -1
+
+
+@inlined
+def issue(
+    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    now: int,
+) -> None:  # fmt: skip
+    """One cycle of all schedulers, of which another is the first in each."""
+    unit, row_state = core.unit, core.row
+    first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) % core.schedulers
+    issued = 0
+    for turn in range(core.schedulers):
+        scheduler = first + turn
+        if scheduler >= core.schedulers:
+            scheduler -= core.schedulers
+        row = sm * core.schedulers + scheduler
+        if unit[sm, FENCES]:
+            open_fences(core, sm, row, scheduler, now)
+        able = row_state[row, VALID] & ~row_state[row, WAITING] & ~row_state[row, COLLIDES]
+        if able == 0:
+            continue
+        free = able & ~hindered(core, sm, row, scheduler)
+        if free:
+            position = choose(core, sm, row, scheduler, free)
+            index = position * core.schedulers + scheduler
+            issue_instruction(
+                core, rays, program, work, lane_cycles, sm, now, row, scheduler, position, index
+            )  # fmt: skip
+            issued += 1
+    if issued:
+        core.stats[sm, WARP_INSTRUCTIONS] += issued
+        core.stats[sm, ISSUE_CYCLES] += 1
+
+
+@inlined
+def may_issue(core: Pipeline, sm: int) -> bool:
+    """Whether a warp may issue in the next cycle, latches apart."""
+    able = 0
+    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
+        able |= core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
+    return able != 0
+
+
+@inlined
+def hindered(core: Pipeline, sm: int, row: int, scheduler: int) -> int:
+    """Warps whose next instruction is of a class whose latch is full."""
+    full = core.unit[sm, ISSUED_TO] >> scheduler
+    warps = 0
+    if full:
+        for kind in range(len(CLASSES)):
+            if (full >> (kind * core.schedulers)) & 1:
+                warps |= core.wants[row, kind]
+    return warps
+
+
+@inlined
+def choose(core: Pipeline, sm: int, row: int, scheduler: int, able: int) -> int:
+    """Position of the warp to issue from, by the policy: ``able`` is a mask of positions, not 0."""
+    last = core.row[row, LAST]
+    if core.policy == LRR:
+        later = (able >> (last + 1)) << (last + 1)
+        return lowest_bit(later) if later else lowest_bit(able)
+    if core.policy == GTO and last >= 0 and (able >> last) & 1:
+        return last
+    return oldest(core, sm, scheduler, able)
+
+
+@inlined
+def oldest(core: Pipeline, sm: int, scheduler: int, able: int) -> int:
+    """Position of the warp that was launched first."""
+    best, best_age = -1, np.int64(1) << 62
+    while able:
+        position = lowest_bit(able)
+        able &= able - 1
+        age = core.warp[sm * core.warps + position * core.schedulers + scheduler, AGE]
+        if age < best_age:
+            best, best_age = position, age
+    return best
+
+
+@inlined
+def issue_instruction(
+    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    now: int, row: int, scheduler: int, position: int, index: int,
+) -> None:  # fmt: skip
+    """Send a warp's next instruction into the latch of its class, and move the warp on."""
+    here = sm * core.warps + index
+    warp, unit = core.warp, core.unit
+    code, instruction = warp[here, CODE], warp[here, INSTRUCTION]
+    kind, group = (code >> KIND_SHIFT) & 15, code & 15
+    latch = group * core.schedulers + scheduler
+    unit[sm, ISSUED_TO] |= 1 << latch
+    unit[sm, SERIAL] += 1
+    core.issued[sm * LATCHES + latch, OPERATION] = unit[sm, SERIAL] << 32 | index << INSTRUCTION_BITS | instruction
+    core.row[row, LAST] = position
+    counter = UNIT_OF_CLASS[group]
+    core.stats[sm, UNIT_ISSUES + counter] += 1
+    stack.issued(core, row, now)
+    warp[here, ISSUED] += 1
+    if kind != PLAIN:
+        core.issued[sm * LATCHES + latch, PLACE] = special(core, work, sm, row, position, here, index, now, kind)
+    core.stats[sm, UNIT_THREADS + counter] += threads(core, work, here)
+    count = (code >> DESTINATIONS_SHIFT) & 255
+    if count:
+        reserve(core, here, instruction, count)
+    advance(core, rays, program, work, lane_cycles, sm, now, row, position, here, index)
+    warp[here, BUFFERED] -= 1
+    if warp[here, BUFFERED]:
+        show(core, sm, index, here)
+    else:
+        core.row[row, VALID] &= ~(1 << position)
+        if warp[here, ENDED] == 0:
+            unit[sm, FETCH] |= 1 << index
+
+
+@inlined
+def threads(core: Pipeline, work: Work, here: int) -> int:
+    """Threads that execute the warp's next instruction: its active lanes less those that its predicate left out."""
+    warp = core.warp
+    at = warp[here, PREDICATE]
+    if at < warp[here, PREDICATE_END]:
+        visit = warp[here, VISIT] - warp[here, FIRST_VISIT]
+        if work.predicate_key[at] == (visit << 32 | warp[here, INSTRUCTION]):
+            warp[here, PREDICATE] = at + 1
+            return int(work.predicate_lanes[at])
+    return int(warp[here, THREADS])
+
+
+@compiled
+def special(
+    core: Pipeline, work: Work, sm: int, row: int, position: int, here: int, index: int, now: int, kind: int
+) -> int:
+    """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
+    warp = core.warp
+    if kind == BARRIER:
+        arrive(core, sm, row, position, index, here, now)
+        return NO_ACCESS
+    if kind == FENCE:
+        wait(core, row, position, here, now, stack.MEMORY)
+        core.unit[sm, FENCES] |= 1 << index
+        return NO_ACCESS
+    access, visit = warp[here, ACCESS], warp[here, VISIT] - warp[here, FIRST_VISIT]
+    if access == warp[here, ACCESS_END] or work.access_key[access] != (visit << 32 | warp[here, INSTRUCTION]):
+        return NO_ACCESS
+    warp[here, ACCESS] = access + 1
+    if kind == ATOMIC:
+        wait(core, row, position, here, now, stack.MEMORY)
+    return access
+
+
+@inlined
+def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: int) -> None:
+    """The warp may not issue until what it waits for has come."""
+    core.row[row, WAITING] |= 1 << position
+    stack.begin_wait(core, row, here, now, reason)
+
+
+@inlined
+def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
+    """What the warp waited for has come."""
+    row = sm * core.schedulers + index % core.schedulers
+    core.row[row, WAITING] &= ~(1 << (index // core.schedulers))
+    stack.end_wait(core, row, sm * core.warps + index, now)
+
+
+@inlined
+def open_fences(core: Pipeline, sm: int, row: int, scheduler: int, now: int) -> None:
+    """Warps at a fence go on when all their registers are written."""
+    fences = core.unit[sm, FENCES]
+    while fences:
+        index = lowest_bit(fences)
+        fences &= fences - 1
+        if index % core.schedulers == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
+            core.unit[sm, FENCES] &= ~(1 << index)
+            wake(core, sm, index, now)
+
+
+@inlined
+def arrive(core: Pipeline, sm: int, row: int, position: int, index: int, here: int, now: int) -> None:
+    """A warp reaches a barrier: it waits until every warp of its CTA that still runs has come."""
+    at = sm * MAX_CTAS + core.warp[here, CTA]
+    wait(core, row, position, here, now, stack.BARRIER)
+    core.barrier[at, 1] |= 1 << index
+    if core.barrier[at, 1] == core.barrier[at, 0]:
+        open_barrier(core, sm, at, now)
+
+
+@compiled
+def open_barrier(core: Pipeline, sm: int, at: int, now: int) -> None:
+    """Every warp at the barrier of a CTA goes on."""
+    core.stats[sm, BARRIERS] += 1
+    waiting = core.barrier[at, 1]
+    core.barrier[at, 1] = 0
+    while waiting:
+        index = lowest_bit(waiting)
+        waiting &= waiting - 1
+        wake(core, sm, index, now)
+
+
+@inlined
+def advance(
+    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    now: int, row: int, position: int, here: int, index: int,
+) -> None:  # fmt: skip
+    """Go to the warp's next instruction; after a visit's last, its rays go to the RT unit and the warp waits."""
+    warp = core.warp
+    warp[here, INSTRUCTION] += 1
+    if warp[here, INSTRUCTION] < warp[here, BLOCK_END]:
+        return
+    account_lanes(core, lane_cycles, here, now, warp[here, MASK])
+    trace, visit = warp[here, TRACE], warp[here, VISIT] - warp[here, FIRST_VISIT]
+    if trace < warp[here, TRACE_END] and work.trace_visit[trace] == visit:
+        wait(core, row, position, here, now, stack.RT_UNIT)
+        warp[here, TRACE_MASK] = warp[here, MASK]
+        rt_unit.enqueue(rays, sm, now + 1, index, trace)
+        warp[here, TRACE] = trace + 1
+    warp[here, VISIT] += 1
+    if warp[here, VISIT] < warp[here, VISIT_END]:
+        start_visit(core, program, work, here)
+    else:
+        end(core, sm, index, here, now)
+
+
+@compiled
+def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
+    """A warp's last instruction issues: no barrier waits for the warp any more."""
+    warp = core.warp
+    warp[here, ENDED] = 1
+    at = sm * MAX_CTAS + warp[here, CTA]
+    core.barrier[at, 0] &= ~(1 << index)
+    if core.barrier[at, 0] and core.barrier[at, 1] == core.barrier[at, 0]:
+        open_barrier(core, sm, at, now)

@@ -1,0 +1,63 @@
+"""Scoreboard: the registers that a warp's instructions in flight will write.
+
+An instruction may not issue while a register that it reads or writes is still to be written (RAW, WAW); a register
+read late is no hindrance (WAR). Source: ``reference/accel-sim.md`` B.2.
+"""
+
+import numpy as np
+
+from replay.bits import inlined
+from replay.pipeline_state import COLLIDES, INSTRUCTION_BITS, WRITES, Pipeline
+from replay.scheduler import INSTRUCTION
+from replay.work import DESTINATIONS_SHIFT
+
+INSTRUCTIONS = (1 << INSTRUCTION_BITS) - 1
+
+
+@inlined
+def collides(core: Pipeline, here: int, instruction: int) -> bool:
+    """Whether the instruction has a register that is still to be written."""
+    if core.filter[here] & core.filters[instruction] == 0:
+        return False
+    if core.words == 1:
+        return True
+    for at in range(core.register_first[instruction], core.register_first[instruction + 1]):
+        number = np.int64(core.register[at])
+        if (core.pending[here, number >> 6] >> (number & 63)) & 1:
+            return True
+    return False
+
+
+@inlined
+def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
+    """The instruction issues: its ``count`` registers will be written."""
+    first = core.register_first[instruction]
+    core.warp[here, WRITES] += count
+    for at in range(first, first + count):
+        number = np.int64(core.register[at])
+        bit = 1 << (number & 63)
+        core.filter[here] |= bit
+        if core.words > 1:
+            core.pending[here, number >> 6] |= bit
+            core.sharing[here, number & 63] += 1
+
+
+@inlined
+def free(core: Pipeline, row: int, position: int, here: int, instruction: int) -> None:
+    """The instruction has written its registers; the warp's next may be freed by that."""
+    first = core.register_first[instruction]
+    count = (core.code[instruction] >> DESTINATIONS_SHIFT) & 255
+    if count == 0:
+        return
+    core.warp[here, WRITES] -= count
+    for at in range(first, first + count):
+        number = np.int64(core.register[at])
+        bit = 1 << (number & 63)
+        if core.words > 1:
+            core.pending[here, number >> 6] &= ~bit
+            core.sharing[here, number & 63] -= 1
+            if core.sharing[here, number & 63]:
+                continue
+        core.filter[here] &= ~bit
+    if (core.row[row, COLLIDES] >> position) & 1 and not collides(core, here, core.warp[here, INSTRUCTION]):
+        core.row[row, COLLIDES] &= ~(1 << position)

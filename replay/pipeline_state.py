@@ -1,0 +1,167 @@
+"""State of the pipelined SM: warps with their instruction buffers, schedulers, latches, collectors, units in flight.
+
+Peak rate: one warp-instruction per cycle and scheduler. An instruction is fetched into its warp's buffer of two,
+issues into the ID_OC latch of its class and scheduler, takes a collector unit there, reads its operands from the
+scheduler's register banks, goes through the OC_EX latch into its unit, and writes its result back ``latency + 2``
+cycles after it entered the unit. Source: ``reference/accel-sim.md`` B.1, B.2 and C.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from replay import scheduler, stack
+from replay.bits import FAR
+from replay.config import law, value
+from replay.dispatch import MAX_CTAS
+from replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
+
+# Classes of instructions, in the order in which the collector looks at their latches, and their rank in the order in
+# which the units execute (on which the result buses depend; the memory unit is the last).
+SP, SFU, MEMORY, DP, INT, BRANCH, TEXTURE, TENSOR, UNIFORM, RT = range(10)
+CLASSES = ("sp", "sfu", "lsu", "dp", "int", "branch", "texture", "tensor", "uniform", "rt")
+UNIT_OF_CLASS = (1, 3, 4, 2, 0, 8, 7, 6, 9, 5)  # place in formats.trace.UNITS
+EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
+# columns of warp behind those of ``scheduler``: instructions in its buffer, instructions decoded and not complete,
+# stores not acknowledged, registers to be written, cursor of predicates and its end, place in the order of launch,
+# whether its last instruction has issued, class of the next instruction
+(BUFFERED, FLYING, STORES, WRITES, PREDICATE, PREDICATE_END, AGE, ENDED, CLASS) = range(
+    WARP_COLUMNS, WARP_COLUMNS + 9
+)  # fmt: skip
+COLUMNS = WARP_COLUMNS + 9
+# columns of row (a scheduler), masks with bit = position of the warp among the scheduler's: with an instruction in the
+# buffer, waiting, hindered by the scoreboard, fences that may open; then position that issued last, collector units in
+# use, their order (4 bits each, oldest lowest), banks written in this cycle (a byte each)
+VALID, WAITING, COLLIDES, LAST, USED, ORDER, WRITTEN, LIVE = range(8)
+# columns of unit (an SM): full ID_OC latches (bit = class x schedulers + scheduler), full OC_EX latches (bit = rank of
+# the class x schedulers + scheduler), warps to fetch for, warps that are over, warp fetched last, warp in the fetch
+# latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, cycle of WRITTEN,
+# warps at a fence, CTAs, warps launched, next cycle in which the stages behind the LD/ST unit may do something
+(ISSUED_TO, EXECUTES, FETCH, OVER, LAST_FETCHED, FETCHED, SERIAL, ACTIVE_SINCE, ACTIVE_BEFORE, WRITTEN_AT, FENCES,
+ CTAS, LAUNCHED, NEXT_CYCLE) = range(14)  # fmt: skip
+LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
+OPERATION, PLACE, LEFT, LATCH = range(4)  # columns of collector: instruction, access, reads left per bank, OC_EX latch
+INSTRUCTION_BITS, WARP_BITS = 26, 6  # an instruction in flight is serial number << 32 | warp << 26 | instruction
+BARRIERS = 16
+SLOT_BASE = 16  # completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The SM of the model ``pipeline``: front end, operand collectors, register banks and units."""
+
+    fetches: int = value("warps/cycle", "Warps fetched for in a cycle, two instructions each", 1)
+    collectors: int = value("count", "Collector units of an SM, shared out evenly among its schedulers", 1)
+    collector_ports: int = value("count", "Instructions that enter or leave the collector units in one step", 1)
+    register_banks: int = value("count", "Register banks of an SM, shared out evenly among its schedulers", 1)
+    register_steps: int = value("steps/cycle", "Steps of the collector in a cycle: reads of a bank", 1)
+    result_buses: int = value("count", "Results that the units of an SM may write in a cycle", 1)
+    wide_loads: str = value(
+        "name", "Registers of a wide SASS load that later instructions wait for", choices=("first", "all")
+    )
+    sp_latency_cycles: int = value("cycles", "Latency of single and half precision", 1)
+    sp_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction; half of it for FP16", 1)
+    int_latency_cycles: int = value("cycles", "Latency of integer and move instructions", 1)
+    int_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    dp_latency_cycles: int = value("cycles", "Latency of double precision", 1)
+    dp_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    sfu_latency_cycles: int = value("cycles", "Latency of special functions", 1)
+    sfu_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    branch_latency_cycles: int = value("cycles", "Latency of branches and convergence instructions", 1)
+    branch_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    texture_latency_cycles: int = value("cycles", "Latency of texture instructions without memory traffic", 1)
+    texture_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    tensor_latency_cycles: int = value("cycles", "Latency of matrix instructions", 1)
+    tensor_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+    uniform_latency_cycles: int = value("cycles", "Latency of uniform instructions", 1)
+    uniform_initiation_cycles: int = value("cycles", "Cycles the unit is taken by an instruction", 1)
+
+    def __post_init__(self) -> None:
+        for unit in ("sp", "int", "dp", "sfu", "branch", "texture", "tensor", "uniform"):
+            latency, initiation = self.timing(unit)
+            law(initiation <= latency, f"{unit}_initiation_cycles must be at most {unit}_latency_cycles ({latency})")
+            law(latency <= 1000, f"{unit}_latency_cycles must be at most 1000, not {latency}")
+        law(self.int_latency_cycles <= 60, f"int_latency_cycles must be at most 60, not {self.int_latency_cycles}")
+
+    def timing(self, unit: str) -> tuple[int, int]:
+        """Latency and initiation cycles of a unit."""
+        return getattr(self, f"{unit}_latency_cycles"), getattr(self, f"{unit}_initiation_cycles")
+
+
+class Tables(NamedTuple):
+    """What the SM knows of the static instructions: the fields of the same names of ``Pipeline``."""
+
+    code: np.ndarray
+    register: np.ndarray
+    register_first: np.ndarray
+    filters: np.ndarray
+    reads: np.ndarray
+
+
+class Pipeline(NamedTuple):
+    """All SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q, latch l row s * LATCHES + l."""
+
+    warp: np.ndarray  # int64[sms * warps, COLUMNS]
+    pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number
+    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63
+    sharing: np.ndarray  # uint8[sms * warps, 64]: registers behind each bit of filter
+    row: np.ndarray  # int64[sms * schedulers, 8]
+    wants: np.ndarray  # int64[sms * schedulers, 10]: warps whose next instruction is of the class, bit = position
+    unit: np.ndarray  # int64[sms, 14]
+    issued: np.ndarray  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
+    ready: np.ndarray  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
+    free_at: np.ndarray  # int64[sms * LATCHES]: first cycle the unit behind an OC_EX latch takes an instruction
+    taken: np.ndarray  # int64[sms * schedulers]: cycles (mod 64) in which the integer unit ends an instruction
+    collector: np.ndarray  # int64[sms * schedulers * collectors, 4]
+    turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
+    wheel: np.ndarray  # int64[sms * ring, buses + 1]: instructions that end in a cycle
+    results: np.ndarray  # int64[sms, ring]: how many
+    occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
+    barrier: np.ndarray  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
+    stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
+    slot: np.ndarray  # the arrays of replay.stack
+    wait: np.ndarray
+    code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
+    register: np.ndarray  # int32: registers of the instructions, those that it writes first
+    register_first: np.ndarray  # int64[instructions + 1]
+    filters: np.ndarray  # int64[instructions]: its registers, bit = number & 63
+    reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
+    warps: int
+    schedulers: int
+    policy: int
+    active_warps: int
+    fetches: int
+    collectors: int  # of a scheduler
+    ports: int
+    banks: int  # of a scheduler
+    steps: int
+    buses: int
+    ring: int
+    words: int
+
+
+def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables) -> Pipeline:
+    """SMs without warps."""
+    rows, latches, words = sms * policy.count, sms * LATCHES, int(tables.register.max(initial=0)) // 64 + 1
+    slowest = max(spec.timing(unit)[0] for unit in CLASSES if unit not in ("lsu", "rt"))
+    ring = max(64, 1 << (slowest + 3).bit_length())
+    collectors = spec.collectors // policy.count
+    unit = np.zeros((sms, 14), np.int64)
+    unit[:, FETCHED] = -1
+    unit[:, NEXT_CYCLE] = FAR
+    row = np.zeros((rows, 8), np.int64)
+    row[:, LAST] = -1
+    return Pipeline(
+        np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, words), np.int64),
+        np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
+        np.zeros((rows, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
+        np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros(rows, np.int64),
+        np.zeros((rows * collectors, 4), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
+        np.zeros((sms * ring, spec.result_buses + 1), np.int64), np.zeros((sms, ring), np.int64),
+        np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
+        np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), *tables, warps,
+        policy.count, POLICIES.index(policy.policy), policy.active_warps, spec.fetches, collectors,
+        spec.collector_ports,
+        spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring, words,
+    )  # fmt: skip

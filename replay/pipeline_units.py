@@ -1,0 +1,123 @@
+"""Units of the pipelined SM and their results.
+
+Peak rate: an instruction per ``initiation`` cycles and unit; each scheduler has one unit of every class, and all share
+the LD/ST unit. A result is written ``latency + 2`` cycles after its instruction entered the unit. Of all units of an
+SM, ``result_buses`` results may end in one cycle: an instruction whose result would be one too many waits. Source:
+``reference/accel-sim.md`` B.1 and B.2.
+"""
+
+import numpy as np
+
+from replay.bits import FAR, inlined, lowest_bit
+from replay.pipeline_collector import WARP_MASK
+from replay.pipeline_fetch import check_over
+from replay.pipeline_scoreboard import INSTRUCTIONS, free
+from replay.pipeline_state import (
+    CLASSES,
+    EXECUTE_RANK,
+    EXECUTES,
+    FLYING,
+    INSTRUCTION_BITS,
+    INT,
+    LATCHES,
+    MEMORY,
+    OPERATION,
+    WRITTEN,
+    WRITTEN_AT,
+    Pipeline,
+)  # fmt: skip
+from replay.work import DESTINATIONS_SHIFT, INITIATION_SHIFT, LATENCY_SHIFT
+
+INT_RANK = EXECUTE_RANK[INT]
+MEMORY_RANK = len(CLASSES) - 1  # the last
+
+
+@inlined
+def execute(core: Pipeline, sm: int, now: int) -> None:
+    """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
+    waiting = core.unit[sm, EXECUTES] & ((1 << (MEMORY_RANK * core.schedulers)) - 1)
+    while waiting:
+        latch = lowest_bit(waiting)
+        waiting &= waiting - 1
+        at = sm * LATCHES + latch
+        if core.free_at[at] > now:
+            continue
+        operation = core.ready[at, OPERATION]
+        code = core.code[operation & INSTRUCTIONS]
+        end = now + ((code >> LATENCY_SHIFT) & 0xFFF) + 2
+        place = end & (core.ring - 1)
+        count = core.results[sm, place]
+        if count == core.buses:
+            continue
+        row = sm * core.schedulers + latch % core.schedulers
+        if latch // core.schedulers == INT_RANK:
+            if (core.taken[row] >> (end & 63)) & 1:
+                continue
+            core.taken[row] |= 1 << (end & 63)
+        core.wheel[sm * core.ring + place, count] = operation
+        core.results[sm, place] = count + 1
+        core.occupied[sm, place >> 6] |= 1 << (place & 63)
+        core.free_at[at] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
+        core.unit[sm, EXECUTES] &= ~(1 << latch)
+
+
+@inlined
+def write_back(core: Pipeline, sm: int, now: int) -> None:
+    """Results of this cycle: their registers are there, their instructions complete."""
+    place = now & (core.ring - 1)
+    count = core.results[sm, place]
+    if count == 0:
+        return
+    core.results[sm, place] = 0
+    core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
+    for scheduler in range(core.schedulers):
+        core.taken[sm * core.schedulers + scheduler] &= ~(1 << (now & 63))
+    for number in range(count):
+        operation = core.wheel[sm * core.ring + place, number]
+        index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
+        code = core.code[instruction]
+        if (code >> DESTINATIONS_SHIFT) & 255 and code & 15 != MEMORY:
+            write_banks(core, sm, now, index, instruction)
+        complete(core, sm, index, instruction)
+
+
+@inlined
+def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
+    """An instruction is over."""
+    here = sm * core.warps + index
+    core.warp[here, FLYING] -= 1
+    free(core, sm * core.schedulers + index % core.schedulers, index // core.schedulers, here, instruction)
+    check_over(core, sm, index, here)
+
+
+@inlined
+def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
+    """Take the banks of an instruction's destinations for this cycle; False at the first that is taken already."""
+    if core.unit[sm, WRITTEN_AT] != now:
+        core.unit[sm, WRITTEN_AT] = now
+        for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
+            core.row[row, WRITTEN] = 0
+    row = sm * core.schedulers + index % core.schedulers
+    first = core.register_first[instruction]
+    for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
+        bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) % core.banks)
+        if core.row[row, WRITTEN] & bank:
+            return False
+        core.row[row, WRITTEN] |= bank
+    return True
+
+
+@inlined
+def next_result(core: Pipeline, sm: int, now: int) -> int:
+    """The next cycle after ``now`` with a result, FAR without one. ``now``'s own place is empty."""
+    words = core.ring >> 6
+    start = (now + 1) & (core.ring - 1)
+    word, low = start >> 6, start & 63
+    found = core.occupied[sm, word] & ~((1 << low) - 1)
+    ahead = 0
+    while found == 0 and ahead < words:
+        ahead += 1
+        found = core.occupied[sm, (word + ahead) & (words - 1)]
+    if found == 0:
+        return FAR
+    return now + 1 + ahead * 64 + lowest_bit(found) - low

@@ -1,0 +1,31 @@
+"""The model ``pipeline`` against Accel-Sim, cycle for cycle: kernels without memory (reference/accel-sim.md B.3)."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from bench.reference_traces import accelsim_folder, imported
+from replay.driver import simulate
+from replay.gpu_description import load
+
+EXPECTED = Path(__file__).parent.parent / "outside" / "expected_micro.csv"
+FAMILIES = ("bra", "ffma", "iadd", "mix", "mov", "mufu", "uldc")
+
+
+def expected() -> dict[str, dict[str, str]]:
+    """Row of each micro trace without memory accesses."""
+    with open(EXPECTED) as lines:
+        return {row["trace"]: row for row in csv.DictReader(lines) if row["trace"].startswith(FAMILIES)}
+
+
+@pytest.mark.parametrize("name", expected())
+def test_arithmetic_takes_the_cycles_of_accel_sim(name: str) -> None:
+    folder = accelsim_folder("micro", name)
+    if not (folder / "kernelslist.g").exists():
+        pytest.skip("the reference's trace is not there")
+    result = simulate(imported(folder), load("accelsim-rtx2060", ["sm.kernel_launch_cycles=0"]), model="pipeline")
+    row = expected()[name]
+    assert result.value("gpu_cycles") == int(row["cycles"])
+    assert result.value("thread_instructions") == int(row["thread_instructions"])
+    assert result.value("warp_instructions") == int(row["warp_instructions"])
