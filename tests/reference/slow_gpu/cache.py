@@ -1,0 +1,288 @@
+"""A sectored cache: tags, MSHRs, miss queue, ports (reference/accel-sim.md B.2 and C)."""
+
+from collections import Counter, deque
+from collections.abc import Callable
+
+from .address import ipoly
+from .config import CacheConfig
+from .request import Request
+
+INVALID, RESERVED, VALID, MODIFIED = range(4)
+HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = "hit", "hit_reserved", "miss", "sector_miss", "reservation_fail"
+SECTOR_BYTES = (1 << 32) - 1
+
+
+class Line:
+    """128 B: the state of each sector, and which bytes were written."""
+
+    def __init__(self) -> None:
+        self.tag, self.used = -1, 0
+        self.status = [INVALID] * 4
+        self.readable = [True] * 4
+        self.fill_modified, self.fill_readable = [False] * 4, [False] * 4
+        self.fill_bytes = False
+        self.dirty_bytes = 0
+
+    def allocate(self, tag: int, sector: int, now: int) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.tag, self.used = tag, now
+        self.status[sector] = RESERVED
+
+    def allocate_sector(self, sector: int, now: int) -> None:
+        self.fill_modified[sector] = self.status[sector] == MODIFIED
+        self.fill_readable[sector] = False
+        self.status[sector], self.readable[sector] = RESERVED, True
+        self.used = now
+
+    def fill(self, sector: int, byte_mask: int) -> None:
+        self.status[sector] = MODIFIED if self.fill_modified[sector] else VALID
+        if self.fill_readable[sector]:
+            self.readable[sector], self.fill_readable[sector] = True, False
+        if self.fill_bytes:
+            self.dirty_bytes |= byte_mask
+
+    @property
+    def is_modified(self) -> bool:
+        return MODIFIED in self.status
+
+    @property
+    def is_invalid(self) -> bool:
+        return not any(self.status)
+
+
+class Tags:
+    """Sets of lines; the ways may change between kernels."""
+
+    def __init__(self, config: CacheConfig, set_address: Callable[[int], int]) -> None:
+        self.config, self.ways = config, config.ways
+        self.set_address = set_address  # what of an address chooses the set
+        self.lines: dict[int, Line] = {}
+        self.dirty = 0
+        self.was_used = False
+
+    def line(self, index: int) -> Line:
+        return self.lines.setdefault(index, Line())
+
+    def set_index(self, address: int) -> int:
+        line = self.set_address(address) // 128
+        low, high = line % self.config.sets, line // self.config.sets
+        return ipoly(high, low, self.config.sets) if self.config.ipoly else low
+
+    def probe(self, address: int, is_write: bool) -> tuple[str, int]:
+        """What an access would find, and the line it means (or the victim; -1 without one)."""
+        tag, sector = address // 128, address % 128 // 32
+        first = self.set_index(address) * self.ways
+        invalid, oldest, oldest_use = -1, -1, 1 << 62
+        clean_only = 100 * self.dirty / (self.config.sets * self.ways) < self.config.dirty_percent
+        for index in range(first, first + self.ways):
+            line = self.line(index)
+            status = line.status[sector]
+            if line.tag == tag and not line.is_invalid:
+                return self._found(line, status, sector, is_write), index
+            if RESERVED in line.status or (clean_only and line.is_modified):
+                continue
+            if line.is_invalid:
+                invalid = index
+            elif line.used < oldest_use:
+                oldest, oldest_use = index, line.used
+        victim = invalid if invalid >= 0 else oldest
+        return (FAIL, -1) if victim < 0 else (MISS, victim)
+
+    @staticmethod
+    def _found(line: Line, status: int, sector: int, is_write: bool) -> str:
+        if status == RESERVED:
+            return HIT_RESERVED
+        if status == VALID or (status == MODIFIED and (is_write or line.readable[sector])):
+            return HIT
+        return SECTOR_MISS
+
+    def access(self, request: Request, now: int) -> tuple[str, int, list[int] | None]:
+        """Touch or allocate; returns status, line and the dirty sectors of an evicted line with its tag in front."""
+        self.was_used = True
+        status, index = self.probe(request.address, request.is_write)
+        evicted = None
+        if status in (HIT, HIT_RESERVED):
+            self.line(index).used = now
+        elif status == MISS:
+            line = self.line(index)
+            if line.is_modified:
+                evicted = [line.tag, line.status.count(MODIFIED)]
+                self.dirty -= 1
+            line.allocate(request.address // 128, request.sector, now)
+        elif status == SECTOR_MISS:
+            line, before = self.line(index), self.line(index).is_modified
+            line.allocate_sector(request.sector, now)
+            self.dirty -= before and not line.is_modified
+        return status, index, evicted
+
+    def fill(self, index: int, request: Request) -> None:
+        line, before = self.line(index), self.line(index).is_modified
+        line.fill(request.sector, request.byte_mask)
+        self.dirty += line.is_modified and not before
+
+    def warm(self, address: int, now: int) -> None:
+        """A copy to the GPU makes a sector valid."""
+        status, index = self.probe(address, True)
+        if status == FAIL:
+            return
+        line, before = self.line(index), self.line(index).is_modified
+        sector = address % 128 // 32
+        if status == MISS:
+            line.allocate(address // 128, sector, now)
+        elif status == SECTOR_MISS:
+            line.allocate_sector(sector, now)
+        self.dirty -= before and not line.is_modified
+        before = line.is_modified
+        line.fill(sector, 0)
+        self.dirty += line.is_modified and not before
+
+    def invalidate(self) -> None:
+        if self.was_used:
+            for line in self.lines.values():
+                line.status = [INVALID] * 4
+            self.dirty, self.was_used = 0, False
+
+
+class Mshrs:
+    """Requests that wait for a sector, by its address."""
+
+    def __init__(self, config: CacheConfig) -> None:
+        self.entries, self.merges = config.mshrs, config.merges
+        self.waiting: dict[int, deque[Request]] = {}
+        self.has_atomic: set[int] = set()
+        self.ready: deque[int] = deque()
+
+    def has_room(self, sector: int) -> bool:
+        if sector in self.waiting:
+            return len(self.waiting[sector]) < self.merges
+        return len(self.waiting) < self.entries
+
+    def add(self, sector: int, request: Request) -> None:
+        self.waiting.setdefault(sector, deque()).append(request)
+        if request.is_atomic:
+            self.has_atomic.add(sector)
+
+    def next_ready(self) -> Request:
+        sector = self.ready[0]
+        request = self.waiting[sector].popleft()
+        if not self.waiting[sector]:
+            del self.waiting[sector]
+            self.has_atomic.discard(sector)
+            self.ready.popleft()
+        return request
+
+
+class Cache:
+    """A write-through L1 or a write-back L2, both with lazy fetch on read."""
+
+    def __init__(self, config: CacheConfig, set_address: Callable[[int], int]) -> None:
+        self.config, self.tags, self.mshrs = config, Tags(config, set_address), Mshrs(config)
+        self.miss_queue: deque[Request] = deque()
+        self.filling: dict[int, tuple[Request, int]] = {}  # by id of the request: where its answer goes
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.data_port_busy = 0
+
+    def cycle(self, may_send: Callable[[], bool], send: Callable[[Request], None]) -> None:
+        """One request of the miss queue leaves; the data port works off a cycle."""
+        if self.miss_queue and may_send():
+            send(self.miss_queue.popleft())
+        self.data_port_busy = max(0, self.data_port_busy - 1)
+
+    def access(self, request: Request, now: int) -> str:
+        """Look up and act; FAIL: try again. MISS covers a merged one and a write that allocates."""
+        probed, index = self.tags.probe(request.address, request.is_write)
+        outcome = probed
+        if probed == HIT:
+            outcome = self._hit(request, now)
+        elif probed != FAIL:
+            outcome = self._write_miss(request, now) if request.is_write else self._read_miss(request, now)
+        counted = outcome
+        if (probed == HIT_RESERVED and outcome != FAIL) or (probed == SECTOR_MISS and outcome == MISS):
+            counted = probed
+        self.counts["write" if request.is_write else "read", counted] += 1
+        if outcome == HIT:
+            self.data_port_busy += 1
+        return outcome
+
+    def _has_room(self, more: int) -> bool:
+        return len(self.miss_queue) + more < self.config.miss_queue
+
+    def _hit(self, request: Request, now: int) -> str:
+        if request.is_write and self.config.write_through and not self._has_room(0):
+            return FAIL
+        _, index, _ = self.tags.access(request, now)
+        if request.is_write:
+            self._modify(index, request)
+            self._update_readable(index, request)
+            if self.config.write_through:
+                self.miss_queue.append(request)
+        elif request.is_atomic:
+            self._modify(index, request)
+        return HIT
+
+    def _modify(self, index: int, request: Request) -> None:
+        line = self.tags.line(index)
+        self.tags.dirty += not line.is_modified
+        line.status[request.sector] = MODIFIED
+        line.dirty_bytes |= request.byte_mask
+
+    def _update_readable(self, index: int, request: Request) -> None:
+        """A sector of which every byte was written can be read."""
+        line = self.tags.line(index)
+        whole = SECTOR_BYTES << 32 * request.sector
+        if line.dirty_bytes & whole == whole:
+            line.readable[request.sector] = True
+
+    def _write_miss(self, request: Request, now: int) -> str:
+        """Lazy fetch on read: allocate, write, fetch nothing; a later read of unwritten bytes is a sector miss."""
+        if not self._has_room(0):
+            return FAIL
+        if self.config.write_through:
+            self.miss_queue.append(request)
+        status, index, evicted = self.tags.access(request, now)
+        self._modify(index, request)
+        line, sector = self.tags.line(index), request.sector
+        if status == HIT_RESERVED:
+            line.fill_modified[sector] = line.fill_bytes = True
+        line.readable[sector] = request.byte_mask.bit_count() == 32
+        if status == HIT_RESERVED and not line.readable[sector]:
+            line.fill_readable[sector] = True
+        self._update_readable(index, request)
+        if evicted is not None and not self.config.write_through:
+            self._write_back(evicted, request)
+            self.data_port_busy += evicted[1]
+        return MISS
+
+    def _read_miss(self, request: Request, now: int) -> str:
+        """Merge with an outstanding request for the sector, or send one."""
+        if not self._has_room(1):
+            return FAIL
+        sector = request.address
+        is_merged = sector in self.mshrs.waiting
+        if not self.mshrs.has_room(sector):
+            return FAIL
+        _, index, evicted = self.tags.access(request, now)
+        self.mshrs.add(sector, request)
+        if not is_merged:
+            self.filling[id(request)] = (request, index)
+            self.miss_queue.append(request)
+        if evicted is not None and not self.config.write_through:
+            self._write_back(evicted, request)
+        return MISS
+
+    def _write_back(self, evicted: list[int], cause: Request) -> None:
+        """A dirty line goes to the channel of the request that evicted it."""
+        request = Request(evicted[0] * 128, 0, True, -1, None, cause.place.elsewhere(evicted[0] * 128))
+        request.size = 32 * evicted[1]
+        self.miss_queue.append(request)
+
+    def waits_for(self, request: Request) -> bool:
+        return id(request) in self.filling
+
+    def fill(self, request: Request) -> None:
+        """The answer to a miss: its sector is valid, those that wait can go on."""
+        _, index = self.filling.pop(id(request))
+        self.tags.fill(index, request)
+        if request.address in self.mshrs.has_atomic:
+            self._modify(index, request)
+        self.mshrs.ready.append(request.address)

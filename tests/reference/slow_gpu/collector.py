@@ -1,0 +1,108 @@
+"""Operand collector: collector units, register banks and their arbiter (reference/accel-sim.md B.2)."""
+
+from collections import deque
+
+from .warp import Op
+
+SETS = ("SP", "SFU", "MEM", "TENSOR", "DP", "INT", "S1", "S2", "S3", "S4")
+PORTS = 8
+
+
+class CollectorUnit:
+    """Holds one instruction until its operands have been read."""
+
+    def __init__(self, scheduler: int) -> None:
+        self.scheduler = scheduler
+        self.op: Op | None = None
+        self.unread = 0
+
+
+class Registers:
+    """One pipeline register per scheduler for each kind of unit."""
+
+    def __init__(self, schedulers: int) -> None:
+        self.slots: dict[str, list[Op | None]] = {name: [None] * schedulers for name in SETS}
+
+    def oldest(self, name: str) -> Op | None:
+        held = [op for op in self.slots[name] if op is not None]
+        return min(held, key=lambda op: op.number) if held else None
+
+
+class Collector:
+    """Moves instructions from ``issued`` (ID_OC) through collector units to ``ready`` (OC_EX)."""
+
+    def __init__(self, schedulers: int, units: int, banks: int) -> None:
+        self.issued, self.ready = Registers(schedulers), Registers(schedulers)
+        self.per_scheduler = units // schedulers
+        self.units = [CollectorUnit(number // self.per_scheduler) for number in range(units)]
+        self.schedulers = schedulers
+        self.banks_each = banks // schedulers
+        self.queues: list[deque[CollectorUnit]] = [deque() for _ in range(banks)]
+        self.written: set[int] = set()
+        self.last_sent = [0] * PORTS
+
+    def bank(self, register: int, op: Op) -> int:
+        """Registers are numbered from 1 (R0); warps are skewed."""
+        return (register + 1 + op.warp) % self.banks_each + self.banks_each * op.scheduler
+
+    def write(self, op: Op) -> bool:
+        """Take the write ports of the results; False where one is taken (earlier ones stay taken)."""
+        for register in op.instruction.written:
+            bank = self.bank(register, op)
+            if bank in self.written:
+                return False
+            self.written.add(bank)
+        return True
+
+    def step(self) -> None:
+        """Units with all operands leave, banks serve one read each, waiting instructions take units; banks are free."""
+        if any(unit.op for unit in self.units):
+            for port in range(PORTS):
+                self._dispatch(port)
+            self._read()
+        for _ in range(PORTS):
+            if not self._allocate():
+                break
+        self.written.clear()
+
+    def _dispatch(self, port: int) -> None:
+        """The first complete unit whose pipeline register is empty sends its instruction.
+
+        The search begins with the units of the scheduler after the one served last, and in each scheduler with its first
+        unit: an instruction in the second may wait for long (reference 4.2.0).
+        """
+        last = self.last_sent[port]
+        begin = last - last % self.per_scheduler + self.per_scheduler
+        for step in range(len(self.units)):
+            number = (begin + step) % len(self.units)
+            unit = self.units[number]
+            if unit.op is None or unit.unread:
+                continue
+            place = self.ready.slots[unit.op.instruction.unit]
+            if place[unit.scheduler] is None:
+                place[unit.scheduler], unit.op = unit.op, None
+                self.last_sent[port] = number
+                return
+
+    def _read(self) -> None:
+        for bank, queue in enumerate(self.queues):
+            if queue and bank not in self.written:
+                queue.popleft().unread -= 1
+
+    def _allocate(self) -> bool:
+        """Of each kind the oldest instruction of all schedulers takes a unit; False when none did."""
+        any_taken = False
+        for name in SETS:
+            op = self.issued.oldest(name)
+            if op is None:
+                continue
+            first = op.scheduler * self.per_scheduler
+            unit = next((u for u in self.units[first : first + self.per_scheduler] if u.op is None), None)
+            if unit is None:
+                continue
+            self.issued.slots[name][op.scheduler] = None
+            unit.op, unit.unread = op, len(op.instruction.read)
+            for register in op.instruction.read:
+                self.queues[self.bank(register, op)].append(unit)
+            any_taken = True
+        return any_taken

@@ -1,0 +1,100 @@
+"""What a GPU has: one flat record, its values named as reference/accel-sim.md C names them."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class CacheConfig:
+    """A sectored cache of 128 B lines."""
+
+    sets: int
+    ways: int
+    mshrs: int
+    merges: int
+    miss_queue: int
+    write_through: bool
+    ipoly: bool
+    dirty_percent: float  # a dirty line is no victim while a smaller share of all lines is dirty
+
+
+L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
+L2_2060 = CacheConfig(64, 16, 192, 4, 32, write_through=False, ipoly=True, dirty_percent=0)
+
+
+@dataclass(frozen=True)
+class DramConfig:
+    """GDDR timing in command clocks."""
+
+    banks: int = 16
+    groups: int = 4
+    ccd: int = 4
+    ccd_long: int = 6
+    rrd: int = 12
+    rcd: int = 24
+    ras: int = 55
+    rp: int = 24
+    rc: int = 78
+    cl: int = 24
+    wl: int = 8
+    cdlr: int = 10
+    wr: int = 24
+    rtpl: int = 4
+    burst_cycles: int = 4  # burst length / data rate: command clocks that a column command holds the bus
+    atom_bytes: int = 32
+    queue: int = 64
+    return_queue: int = 192
+
+
+LATENCIES_2060 = {
+    "SP": (2, 2), "INT": (2, 2), "SFU": (21, 8), "DP": (64, 64), "S1": (4, 4), "S2": (200, 4), "S3": (16, 16),
+    "S4": (4, 1), "ONE": (1, 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GpuConfig:
+    """The whole GPU."""
+
+    sms: int = 30
+    warps: int = 32
+    ctas: int = 16
+    registers: int = 65536
+    shared_bytes: int = 65536
+    schedulers: int = 4
+    policy: str = "lrr"
+    collectors: int = 8
+    register_banks: int = 8
+    collector_steps: int = 2
+    fetch_width: int = 4
+    result_buses: int = 8
+    latencies: dict[str, tuple[int, int]] = field(default_factory=lambda: dict(LATENCIES_2060))
+    l1: CacheConfig = L1_2060
+    l1_latency: int = 32
+    l1_banks: int = 4
+    unified_bytes: int = 96 * 1024  # L1 and shared memory together; 0: the L1 keeps its ways
+    shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
+    shared_latency: int = 30
+    response_fifo: int = 2
+    cluster_fifo: int = 32
+    channels: int = 12
+    slices_per_channel: int = 2
+    ipoly_partitions: bool = False
+    l2: CacheConfig = L2_2060
+    rop_latency: int = 194
+    dram_latency: int = 96
+    slice_queue: int = 64
+    crossbar_buffer: int = 512
+    dram: DramConfig = DramConfig()
+    core_mhz: float = 1365.0
+    dram_mhz: float = 3500.5
+    local_start: int = 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384
+
+
+RTX2060 = GpuConfig()
+RTX3070 = GpuConfig(
+    sms=46, warps=48, ctas=32, shared_bytes=102400,
+    latencies={**LATENCIES_2060, "SP": (2, 1), "S3": (32, 32)},
+    l1=CacheConfig(4, 256, 384, 48, 16, write_through=True, ipoly=False, dirty_percent=25),
+    l1_latency=39, unified_bytes=128 * 1024, shared_options=tuple(k * 1024 for k in (0, 8, 16, 32, 64, 100)),
+    shared_latency=29, channels=16, ipoly_partitions=True, rop_latency=187, dram_latency=254, core_mhz=1132.0,
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""Two networks of input and output buffers; iSLIP matches them, one packet per port and cycle (reference C)."""
+
+from collections import deque
+
+from .request import Request
+
+
+class Network:
+    """Inputs to outputs."""
+
+    def __init__(self, inputs: int, outputs: int, first_input: int, nodes: int, limit: int) -> None:
+        self.inputs: list[deque[tuple[int, Request]]] = [deque() for _ in range(inputs)]
+        self.outputs: list[deque[Request]] = [deque() for _ in range(outputs)]
+        self.first_input, self.nodes, self.limit = first_input, nodes, limit
+        self.turn = [0] * outputs  # number of the node that an output looks at first
+        self.waiting = 0
+
+    def may_push(self, source: int) -> bool:
+        return len(self.inputs[source]) + 1 <= self.limit
+
+    def push(self, source: int, target: int, request: Request) -> None:
+        self.inputs[source].append((target, request))
+        self.waiting += 1
+
+    def pop(self, target: int) -> Request | None:
+        return self.outputs[target].popleft() if self.outputs[target] else None
+
+    def advance(self) -> None:
+        """Outputs in order; each takes the packet of the first input from its turn on that has one for it in front.
+
+        An input may serve several outputs in a cycle: what stands behind a packet that left is in front for the next.
+        """
+        if not self.waiting:
+            return
+        for target, queue in enumerate(self.outputs):
+            if len(queue) + 1 <= self.limit:
+                self._grant(target)
+
+    def _grant(self, target: int) -> None:
+        for step in range(self.nodes):
+            node = (self.turn[target] + step) % self.nodes
+            source = node - self.first_input
+            if not 0 <= source < len(self.inputs):
+                continue
+            queue = self.inputs[source]
+            if queue and queue[0][0] == target:
+                self.outputs[target].append(queue.popleft()[1])
+                self.turn[target] = (node + 1) % self.nodes
+                self.waiting -= 1
+                return

@@ -1,0 +1,183 @@
+"""The whole GPU: clock domains, the order of one cycle, CTA dispatch, kernels one after the other (reference B, C)."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from .address import Mapping
+from .cache import HIT_RESERVED, MISS, SECTOR_MISS, HIT
+from .config import CacheConfig, GpuConfig
+from .crossbar import Network
+from .partition import Partition, Slice
+from .program import Kernel
+from .sm import Sm
+from .warp import Warp
+
+
+@dataclass
+class Result:
+    """What a kernel took. ``retired``: (cycle, SM, warp slot) of every warp."""
+
+    name: str
+    cycles: int
+    counts: dict[str, int]
+    retired: list[tuple[int, int, int]]
+
+
+class Clocks:
+    """The next domains to tick: times in seconds as floating point, as the reference adds them up."""
+
+    def __init__(self, config: GpuConfig) -> None:
+        self.core_period, self.dram_period = 1 / (config.core_mhz * 1000000), 1 / (config.dram_mhz * 1000000)
+        self.core = self.dram = 0.0
+
+    def next(self) -> tuple[bool, bool]:
+        """(core, L2 and crossbar tick; DRAM ticks)."""
+        smallest = min(self.core, self.dram)
+        core, dram = self.core <= smallest, self.dram <= smallest
+        if dram:
+            self.dram += self.dram_period
+        if core:
+            self.core += self.core_period
+        return core, dram
+
+
+class Gpu:
+    """Runs kernels; L2, DRAM and the schedulers' turns live on between them."""
+
+    def __init__(self, config: GpuConfig) -> None:
+        self.config, self.mapping, self.clocks = config, Mapping(config), Clocks(config)
+        slices = config.channels * config.slices_per_channel
+        nodes = config.sms + slices
+        self.slices = [Slice(number, config, self.mapping) for number in range(slices)]
+        each = config.slices_per_channel
+        self.partitions = [
+            Partition(n, config, self.slices[n * each : (n + 1) * each]) for n in range(config.channels)
+        ]  # fmt: skip
+        self.requests = Network(config.sms, slices, 0, nodes, config.crossbar_buffer)
+        self.replies = Network(slices, config.sms, config.sms, nodes, config.crossbar_buffer)
+        self.cluster: list[list] = [[] for _ in range(config.sms)]
+        self.sms = [Sm(number, config, self) for number in range(config.sms)]
+        self.now = 0  # core cycles since the start
+        self.issued = 0
+        self.last_sm = config.sms - 1
+        self.counts: Counter[str] = Counter()
+        self.kernel: Kernel | None = None
+        self.next_cta = self.running = 0
+        self.results: list[Result] = []
+        self.retirements: list[tuple[int, int, int]] = []
+
+    def copy(self, address: int, count: int) -> None:
+        """A copy to the GPU makes sectors valid in the L2, with the address cut to 32 bits."""
+        for offset in range(0, count, 32):
+            where = (address + offset) & 0xFFFFFFFF
+            self.slices[self.mapping.place(where).slice].warm(where, self.now)
+
+    def run(self, kernel: Kernel) -> Result:
+        """Until the last warp has been given back."""
+        before, start = Counter(self.totals()), self.now
+        self.kernel, self.next_cta, self.running, self.retirements = kernel, 0, 0, []
+        self._configure(kernel)
+        while self.next_cta < len(kernel.ctas) or self.running:
+            self._tick()
+        spent = Counter(self.totals())
+        spent.subtract(before)
+        self.results.append(Result(kernel.name, self.now - start, dict(spent), self.retirements))
+        return self.results[-1]
+
+    def _tick(self) -> None:
+        """One step of the clock domains."""
+        core, dram = self.clocks.next()
+        if core:
+            for sm in self.sms:
+                self._deliver(sm)
+            for part in self.slices:
+                part.reply(self.replies)
+        if dram:
+            for partition in self.partitions:
+                partition.clock(self.now)
+        if core:
+            for part in self.slices:
+                part.take(self.requests, self.now)
+                part.cycle(self.now)
+            self.requests.advance()
+            self.replies.advance()
+            for sm in self.sms:
+                sm.cycle()
+            self.now += 1
+            self._dispatch()
+            for sm in self.sms:
+                if not sm.live_warps:
+                    sm.ldst.l1.tags.invalidate()
+
+    def _deliver(self, sm: Sm) -> None:
+        """An answer goes from the cluster's FIFO to the LD/ST unit, and one from the crossbar into the FIFO."""
+        waiting = self.cluster[sm.number]
+        if waiting and len(sm.ldst.responses) < self.config.response_fifo:
+            sm.ldst.responses.append(waiting.pop(0))
+        if len(waiting) < self.config.cluster_fifo:
+            request = self.replies.pop(sm.number)
+            if request is not None:
+                waiting.append(request)
+
+    def _dispatch(self) -> None:
+        """One CTA per SM and cycle, in turn from the SM after the last that got one."""
+        kernel = self.kernel
+        assert kernel is not None
+        last = self.last_sm
+        for step in range(len(self.sms)):
+            sm = self.sms[(last + 1 + step) % len(self.sms)]
+            if self.next_cta < len(kernel.ctas) and len(sm.ctas) < sm.residents:
+                sm.start_cta(kernel, kernel.ctas[self.next_cta])
+                self.next_cta += 1
+                self.running += 1
+                self.last_sm = sm.number
+
+    def _configure(self, kernel: Kernel) -> None:
+        """How many CTAs an SM takes, and how many ways that leaves to the L1."""
+        config = self.config
+        threads = -(-kernel.threads // 32) * 32
+        fit = [config.warps * 32 // threads, config.ctas]
+        if kernel.shared_bytes:
+            fit.append(config.shared_bytes // kernel.shared_bytes)
+        if kernel.registers:
+            fit.append(config.registers // (threads * (-(-kernel.registers // 4) * 4)))
+        residents = min(min(fit), -(-len(kernel.ctas) // config.sms))
+        ways = l1_ways(config, kernel.shared_bytes * residents)
+        for sm in self.sms:
+            sm.residents, sm.ldst.l1.tags.ways = residents, ways
+
+    def count(self, name: str, more: int) -> None:
+        self.counts[name] += more
+
+    def next_number(self) -> int:
+        self.issued += 1
+        return self.issued
+
+    def retired(self, sm: Sm, warp: Warp) -> None:
+        self.retirements.append((self.now, sm.number, warp.slot))
+
+    def cta_done(self, sm: Sm) -> None:
+        self.running -= 1
+
+    def totals(self) -> dict[str, int]:
+        """All counters since the start (reference D)."""
+        found = dict(self.counts)
+        for name, caches in (("l1", [sm.ldst.l1 for sm in self.sms]), ("l2", [part.cache for part in self.slices])):
+            counts = sum((cache.counts for cache in caches), Counter())
+            both = {status: counts["read", status] + counts["write", status] for status in (HIT, HIT_RESERVED, MISS, SECTOR_MISS)}
+            found[f"{name}_accesses"] = sum(both.values())
+            found[f"{name}_misses"] = both[MISS] + both[SECTOR_MISS]
+            found[f"{name}_pending_hits"] = both[HIT_RESERVED]
+        for name in ("reads", "writes", "activates", "clocks", "active_clocks", "bus_clocks"):
+            found[f"dram_{name}"] = sum(getattr(partition.dram, name) for partition in self.partitions)
+        return found
+
+
+def l1_ways(config: GpuConfig, shared: int) -> int:
+    """The smallest shared memory that holds what the CTAs of an SM need leaves the rest to the L1."""
+    cache: CacheConfig = config.l1
+    if not config.unified_bytes:
+        return cache.ways
+    option = next(option for option in sorted(config.shared_options) if shared <= option)
+    most = config.unified_bytes // (cache.sets * 128)
+    return int(most * (1 - option / config.unified_bytes) + 0.5)

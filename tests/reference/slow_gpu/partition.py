@@ -1,0 +1,133 @@
+"""A memory partition: slices of the L2 before a DRAM channel (reference/accel-sim.md B.2, C)."""
+
+from collections import deque
+
+from .address import Mapping
+from .cache import FAIL, HIT, Cache
+from .config import GpuConfig
+from .crossbar import Network
+from .dram import Dram
+from .request import Request
+
+POPPED_AT_ONCE = 4  # a request could be broken into so many sectors
+
+
+class Slice:
+    """A slice of the L2 with its queues."""
+
+    def __init__(self, number: int, config: GpuConfig, mapping: Mapping) -> None:
+        self.number, self.config = number, config
+        self.cache = Cache(config.l2, mapping.within_slice)
+        self.rop: deque[Request] = deque()
+        self.to_l2: deque[Request] = deque()
+        self.to_dram: deque[Request] = deque()
+        self.from_dram: deque[Request] = deque()
+        self.to_crossbar: deque[Request] = deque()
+        self.warmed = 0  # copied sectors so far: they advance the clock of the LRU
+
+    def reply(self, replies: Network) -> None:
+        """The first answer goes into the crossbar."""
+        if self.to_crossbar and replies.may_push(self.number):
+            request = self.to_crossbar.popleft()
+            replies.push(self.number, request.sm, request)
+
+    def take(self, requests: Network, now: int) -> None:
+        """A request comes out of the crossbar and waits for the ROP's latency."""
+        if len(self.to_l2) + POPPED_AT_ONCE - 1 >= self.config.slice_queue:
+            return
+        request = requests.pop(self.number)
+        if request is not None:
+            request.ready = now + self.config.rop_latency
+            self.rop.append(request)
+
+    def cycle(self, now: int) -> None:
+        """Filled requests answer; DRAM fills; misses go to DRAM; one request accesses; one leaves the ROP."""
+        limit, cache = self.config.slice_queue, self.cache
+        if cache.mshrs.ready and len(self.to_crossbar) < limit:
+            self.to_crossbar.append(cache.mshrs.next_ready())
+        if self.from_dram:
+            cache.fill(self.from_dram.popleft())
+        cache.cycle(lambda: len(self.to_dram) < limit, self.to_dram.append)
+        if self.to_l2 and len(self.to_dram) < limit and len(self.to_crossbar) < limit and not cache.data_port_busy:
+            self._access(now)
+        if self.rop and now >= self.rop[0].ready and len(self.to_l2) < limit:
+            self.to_l2.append(self.rop.popleft())
+
+    def _access(self, now: int) -> None:
+        """Hits and writes are answered at once."""
+        request = self.to_l2[0]
+        outcome = self.cache.access(request, now + self.warmed)
+        if outcome == FAIL:
+            return
+        self.to_l2.popleft()
+        if outcome == HIT or request.is_write:
+            self.to_crossbar.append(request)
+
+    def warm(self, address: int, now: int) -> None:
+        self.cache.tags.warm(address, now + self.warmed)
+        self.warmed += 1
+
+
+class Partition:
+    """The slices of a channel share its DRAM by credits."""
+
+    def __init__(self, number: int, config: GpuConfig, slices: list[Slice]) -> None:
+        self.config, self.slices = config, slices
+        self.dram = Dram(config.dram)
+        self.delayed: deque[Request] = deque()
+        self.last = len(slices) - 1
+        self.own_credit = [0] * len(slices)
+        self.shared_credit = 0
+        self.shared_limit = config.dram.queue + config.dram.return_queue - (len(slices) - 1)
+
+    def clock(self, now: int) -> None:
+        """A command clock; ``now`` counts core cycles."""
+        self._return()
+        for request in self.dram.clock():
+            self._give_credit(request)
+        self._send(now)
+        if self.delayed and now >= self.delayed[0].ready and not self.dram.is_full:
+            self.dram.push(self.delayed.popleft())
+
+    def _return(self) -> None:
+        if not self.dram.answers:
+            return
+        target = self._local(self.dram.answers[0])
+        if len(self.slices[target].from_dram) < self.config.slice_queue:
+            request = self.dram.answers.popleft()
+            self.slices[target].from_dram.append(request)
+            self._give_credit(request)
+
+    def _local(self, request: Request) -> int:
+        return request.place.slice % len(self.slices)
+
+    def _give_credit(self, request: Request) -> None:
+        target = self._local(request)
+        if self.own_credit[target] > 0:
+            self.own_credit[target] -= 1
+        else:
+            self.shared_credit -= 1
+
+    def _may_send(self, number: int) -> bool:
+        has_credit = self.own_credit[number] < 1 or self.shared_credit < self.shared_limit
+        return has_credit and len(self.slices[number].from_dram) < self.config.slice_queue
+
+    def _send(self, now: int) -> None:
+        """One request of one slice, in turn, starts on its way to the DRAM."""
+        count = len(self.slices)
+        for step in range(count):
+            number = (step + self.last + 1) % count
+            queue = self.slices[number].to_dram
+            if not queue or not self._may_send(number):
+                continue
+            if self.dram.is_full:
+                return
+            request = queue.popleft()
+            request.ready = now + self.config.dram_latency
+            self.delayed.append(request)
+            if self.own_credit[number] < 1:
+                self.own_credit[number] += 1
+            else:
+                self.shared_credit += 1
+            self.last = number
+            return

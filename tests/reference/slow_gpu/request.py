@@ -1,0 +1,30 @@
+"""A memory request on its way between an SM, a slice of the L2 and DRAM."""
+
+from .address import Place
+from .warp import Op
+
+
+class Request:
+    """32 B of one instruction (``op``), or what a cache writes back (``op`` None)."""
+
+    def __init__(self, address: int, byte_mask: int, is_write: bool, sm: int, op: Op | None, place: Place) -> None:
+        self.address, self.byte_mask, self.is_write = address, byte_mask, is_write
+        self.sm, self.op, self.place = sm, op, place
+        self.lanes = 0
+        self.size = 32
+        self.moved = 0  # bytes that have left the DRAM's bus
+        self.is_answer = False
+        self.ready = 0
+
+    @property
+    def sector(self) -> int:
+        """Which of the four of its line."""
+        return self.address % 128 // 32
+
+    @property
+    def is_atomic(self) -> bool:
+        return self.op is not None and self.op.instruction.is_atomic
+
+    @property
+    def is_write_back(self) -> bool:
+        return self.op is None

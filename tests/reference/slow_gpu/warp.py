@@ -1,0 +1,123 @@
+"""Warp slots, the scoreboard and the CTA barrier of an SM."""
+
+from collections.abc import Iterator
+
+from .program import Executed
+
+
+class Op:
+    """An instruction between its fetch and its write-back."""
+
+    def __init__(self, executed: Executed, warp: int) -> None:
+        self.instruction = executed.instruction
+        self.mask = executed.mask
+        self.addresses = executed.addresses
+        self.warp = warp
+        self.scheduler = -1
+        self.number = -1  # order of issue, over all SMs
+        self.countdown = self.instruction.initiation
+        self.accesses: list = []
+
+    @property
+    def lanes(self) -> int:
+        return self.mask.bit_count()
+
+
+class Warp:
+    """A hardware warp: what is fetched, what is under way, whether it waits."""
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.code: list[Executed] = []
+        self.next_pc = 0
+        self.buffer: list[Op | None] = [None, None]
+        self.next = 0
+        self.live_lanes = 0
+        self.exited = True  # its threads have been given back
+        self.under_way = 0  # decoded, not yet written back
+        self.stores = 0  # sent, not yet acknowledged
+        self.atomics = 0  # lanes of atomics not yet answered
+        self.fence = False
+        self.cta = -1
+        self.age = -1
+        self.finished_at = -1
+
+    def start(self, code: list[Executed], lanes: int, cta: int, age: int) -> None:
+        """A new warp of the trace takes the slot."""
+        self.code, self.next_pc, self.live_lanes, self.cta, self.age = code, 0, lanes, cta, age
+        self.exited, self.fence, self.atomics, self.next = False, False, 0, 0
+        assert self.under_way == 0 and self.stores == 0
+
+    @property
+    def done(self) -> bool:
+        """Every lane has executed EXIT."""
+        return self.live_lanes == 0
+
+    @property
+    def buffer_empty(self) -> bool:
+        return self.buffer[0] is None and self.buffer[1] is None
+
+    def fill(self) -> None:
+        """Decode: up to two instructions into the buffer."""
+        self.next = 0
+        for place in range(2):
+            if self.next_pc < len(self.code):
+                self.buffer[place] = Op(self.code[self.next_pc], self.slot)
+                self.next_pc += 1
+                self.under_way += 1
+
+    def take(self) -> Op:
+        """Issue: the next instruction leaves the buffer."""
+        op = self.buffer[self.next]
+        assert op is not None
+        self.buffer[self.next] = None
+        self.next ^= 1
+        return op
+
+
+class Scoreboard:
+    """Registers with a result under way, by warp."""
+
+    def __init__(self, warps: int) -> None:
+        self.reserved: list[set[int]] = [set() for _ in range(warps)]
+
+    def collides(self, op: Op) -> bool:
+        """Read after write, or write after write."""
+        reserved = self.reserved[op.warp]
+        return bool(reserved) and not reserved.isdisjoint(op.instruction.written + op.instruction.read)
+
+    def reserve(self, op: Op) -> None:
+        self.reserved[op.warp].update(op.instruction.written)
+
+    def release(self, warp: int, registers: tuple[int, ...]) -> None:
+        self.reserved[warp].difference_update(registers)
+
+
+class Barrier:
+    """BAR.SYNC: every live warp of a CTA has to come."""
+
+    def __init__(self) -> None:
+        self.members: dict[int, set[int]] = {}
+        self.live: set[int] = set()
+        self.arrived: set[int] = set()
+
+    def open(self, cta: int, warps: Iterator[int]) -> None:
+        self.members[cta] = set(warps)
+        self.live |= self.members[cta]
+
+    def close(self, cta: int) -> None:
+        del self.members[cta]
+
+    def arrive(self, cta: int, warp: int) -> None:
+        self.arrived.add(warp)
+        self._open_gate(cta)
+
+    def leave(self, cta: int, warp: int) -> None:
+        """A warp has executed its last EXIT: the others do not wait for it."""
+        self.live.discard(warp)
+        self._open_gate(cta)
+
+    def _open_gate(self, cta: int) -> None:
+        members = self.members[cta]
+        if members & self.arrived == members & self.live:
+            self.arrived -= members
