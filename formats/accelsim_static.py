@@ -13,6 +13,7 @@ from formats.accelsim_tokens import PREDICATE_REGISTER, UNIFORM_PREDICATE_REGIST
 from formats.errors import FormatError
 from formats.trace import MEMORY_CLASSES, OPERATION_CLASSES, RECORDED_SPACES
 
+ZERO_REGISTER = 255
 SENDS_AWAY = ("branch", "barrier", "exit")
 
 
@@ -126,7 +127,9 @@ def _text(skips: bool, opcode: str, written: list[int], read: list[int]) -> str:
 
 
 def register_name(number: int) -> str:
-    """R7, UR7, P7 or UP7."""
+    """R7, RZ, UR7, P7 or UP7."""
+    if number == ZERO_REGISTER:
+        return "RZ"
     for first, letters in (
         (UNIFORM_PREDICATE_REGISTER, "UP"), (PREDICATE_REGISTER, "P"), (UNIFORM_REGISTER, "UR"),
     ):  # fmt: skip

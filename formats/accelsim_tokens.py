@@ -85,7 +85,10 @@ def _ends(text: np.ndarray, at: int) -> bool:
 
 @njit(cache=True)
 def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
-    """R7, UR7, P7 or UP7; RZ, URZ, PT and UPT are NO_REGISTER."""
+    """R7, UR7, P7 or UP7; RZ, URZ, PT and UPT are NO_REGISTER.
+
+    R255, as Accel-Sim's tracer writes RZ, is register 255: its simulator reads and reserves it like any other.
+    """
     at = skip_blanks(text, at)
     uniform = text[at] == 85
     if uniform:
@@ -102,7 +105,7 @@ def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
         return (UNIFORM_PREDICATE_REGISTER if uniform else PREDICATE_REGISTER) + number % 8, end
     if uniform:
         return UNIFORM_REGISTER + number % 64, end
-    return (NO_REGISTER if number == 255 else number), end
+    return number, end
 
 
 @njit(cache=True)

@@ -135,6 +135,7 @@ def test_instructions_and_blocks(tmp_path: Path) -> None:
     instructions = trace.read("instructions")
     assert instructions["operation_class"].tolist() == ["load", "load", "exit", "fp32", "load", "store", "branch"]
     assert instructions["access_bytes"].tolist() == [4, 8, 0, 0, 4, 4, 0]
+    assert instructions["text"][3] == "@P? FFMA R5, R4, R4, RZ", "RZ is register 255, read like any other"
     assert instructions["text"][5] == "@P? STG.E UR4, P0"
     assert trace.read("blocks")["instruction_count"].tolist() == [2, 1, 4], "EXIT is entered by a branch"
     assert trace.read("visits")["active_mask"].tolist() == [0xFFFFFFFF, 0xFFFFFFF3, 0xFFFFFFF3, 0xFFFFFFFF]

@@ -190,7 +190,7 @@ class Cache:
 
     def access(self, request: Request, now: int) -> str:
         """Look up and act; FAIL: try again. MISS covers a merged one and a write that allocates."""
-        probed, index = self.tags.probe(request.address, request.is_write)
+        probed = self.tags.probe(request.address, request.is_write)[0]
         outcome = probed
         if probed == HIT:
             outcome = self._hit(request, now)

@@ -68,8 +68,8 @@ class Collector:
     def _dispatch(self, port: int) -> None:
         """The first complete unit whose pipeline register is empty sends its instruction.
 
-        The search begins with the units of the scheduler after the one served last, and in each scheduler with its first
-        unit: an instruction in the second may wait for long (reference 4.2.0).
+        The search begins with the units of the scheduler after the one served last, and in each scheduler with its
+        first unit: an instruction in the second may wait for long.
         """
         last = self.last_sent[port]
         begin = last - last % self.per_scheduler + self.per_scheduler
@@ -101,8 +101,9 @@ class Collector:
             if unit is None:
                 continue
             self.issued.slots[name][op.scheduler] = None
-            unit.op, unit.unread = op, len(op.instruction.read)
-            for register in op.instruction.read:
+            wanted = dict.fromkeys(op.instruction.read)  # a register named twice is read once
+            unit.op, unit.unread = op, len(wanted)
+            for register in wanted:
                 self.queues[self.bank(register, op)].append(unit)
             any_taken = True
         return any_taken

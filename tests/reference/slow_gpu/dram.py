@@ -156,7 +156,9 @@ class Dram:
                 column = column or self._column(bank, group)
                 if not column and not row:
                     row = self._row(bank, number, group)
-            if bank.request is None and not (self._any_timer() or bank.rcd or bank.ras or bank.rc or bank.rp or bank.rcd_write):
+            if bank.request is None and not (
+                self._any_timer() or bank.rcd or bank.ras or bank.rc or bank.rp or bank.rcd_write
+            ):
                 idle += 1
         self.active_clocks += idle != count
 
@@ -203,7 +205,11 @@ class Dram:
             bank.rcd, bank.rcd_write = config.rcd, config.rcd - (config.wl + 1)
             bank.ras, bank.rc = config.ras, config.rc
             self.activates += 1
-        elif bank.is_active and bank.row != request.place.row and not (bank.ras or bank.wtp or bank.rtp or self.rtpl[group]):
+        elif (
+            bank.is_active
+            and bank.row != request.place.row
+            and not (bank.ras or bank.wtp or bank.rtp or self.rtpl[group])
+        ):
             bank.is_active, bank.rp = False, config.rp
         else:
             return False

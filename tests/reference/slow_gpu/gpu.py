@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from .address import Mapping
-from .cache import HIT_RESERVED, MISS, SECTOR_MISS, HIT
+from .cache import HIT, HIT_RESERVED, MISS, SECTOR_MISS
 from .config import CacheConfig, GpuConfig
 from .crossbar import Network
 from .partition import Partition, Slice
@@ -164,7 +164,10 @@ class Gpu:
         found = dict(self.counts)
         for name, caches in (("l1", [sm.ldst.l1 for sm in self.sms]), ("l2", [part.cache for part in self.slices])):
             counts = sum((cache.counts for cache in caches), Counter())
-            both = {status: counts["read", status] + counts["write", status] for status in (HIT, HIT_RESERVED, MISS, SECTOR_MISS)}
+            both = {
+                status: counts["read", status] + counts["write", status]
+                for status in (HIT, HIT_RESERVED, MISS, SECTOR_MISS)
+            }
             found[f"{name}_accesses"] = sum(both.values())
             found[f"{name}_misses"] = both[MISS] + both[SECTOR_MISS]
             found[f"{name}_pending_hits"] = both[HIT_RESERVED]

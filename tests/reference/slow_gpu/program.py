@@ -1,7 +1,7 @@
 """Kernels, CTAs and warps of an imported trace, as lists of executed instructions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from formats.reader import Trace, open_trace
@@ -20,6 +20,8 @@ UNIT_OF = {
 }  # fmt: skip
 UNITS = {opcode: unit for unit, opcodes in UNIT_OF.items() for opcode in opcodes.split()}
 LOADS = ("LD", "LDG", "LDL", "LDS", "LDSM", "LDGSTS", "ATOM", "ATOMS", "ATOMG", "RED")
+BYPASSING = ("LDG", "LDL", "LDGSTS")
+LOCAL_BYTES = 1 << 14
 ATOMICS = ("ATOM", "ATOMS", "ATOMG", "RED")
 
 
@@ -62,8 +64,6 @@ class Kernel:
     threads: int
     registers: int
     shared_bytes: int
-    shared_base: int
-    local_base: int
     ctas: list[list[list[Executed]]]
 
 
@@ -82,7 +82,7 @@ def decode(opcode: str, space: str, size: int, written: tuple[int, ...], read: t
         opcode, unit, latency, initiation, written, read, space if memory else "", size,
         is_load=base in LOADS, is_store=memory and base not in LOADS,
         is_atomic=base in ATOMICS,
-        bypasses=base in ("ATOM", "ATOMG", "RED") or (base in ("LDG", "LDL", "LDGSTS") and {"STRONG", "GPU"} <= {*modifiers}),
+        bypasses=base in ("ATOM", "ATOMG", "RED") or (base in BYPASSING and {"STRONG", "GPU"} <= {*modifiers}),
         is_exit=base == "EXIT", is_barrier=base == "BAR", is_fence=base == "MEMBAR",
     )  # fmt: skip
 
@@ -102,16 +102,30 @@ def load(path: Path, latencies: dict) -> Iterator["Kernel | tuple[int, int]"]:
 
 def _kernel(trace: Trace, kernels: dict, kernel: int, latencies: dict) -> Kernel:
     x, y, z = (int(kernels[f"block_{axis}"][kernel]) for axis in "xyz")
+    shared_base, local_base = int(kernels["shared_base"][kernel]), int(kernels["local_base"][kernel])
     ctas: dict[int, list] = {}
     for cta, place, executed in _warps(trace, kernel, latencies):
         warps = ctas.setdefault(cta, [])
         warps += [[] for _ in range(place + 1 - len(warps))]
-        warps[place] = executed
+        warps[place] = [resolved(one, shared_base, local_base) for one in executed]
     return Kernel(
         str(kernels["name"][kernel]), int(kernels["stream"][kernel]), x * y * z,
         int(kernels["registers_per_thread"][kernel]), int(kernels["shared_bytes"][kernel]),
-        int(kernels["shared_base"][kernel]), int(kernels["local_base"][kernel]), [ctas[cta] for cta in sorted(ctas)],
+        [ctas[cta] for cta in sorted(ctas)],
     )  # fmt: skip
+
+
+def resolved(executed: Executed, shared_base: int, local_base: int) -> Executed:
+    """A generic access is to the space of its first address; without known bases it is to shared memory."""
+    if executed.instruction.space != "generic":
+        return executed
+    address = next(iter(executed.addresses.values()), 0)
+    space = "global"
+    if not shared_base or not local_base or shared_base <= address < local_base:
+        space = "shared"
+    elif local_base <= address < local_base + LOCAL_BYTES:
+        space = "local"
+    return replace(executed, instruction=replace(executed.instruction, space=space))
 
 
 def _warps(trace: Trace, kernel: int, latencies: dict) -> Iterator[tuple[int, int, list[Executed]]]:
@@ -123,7 +137,10 @@ def _warps(trace: Trace, kernel: int, latencies: dict) -> Iterator[tuple[int, in
         visits = tables["visits"]
         for warp, block, mask in zip(visits["warp_id"], visits["block_id"], visits["active_mask"], strict=True):
             rows.setdefault(int(warp), []).append((int(block), int(mask)))
-        masks = {key: int(mask) for key, mask in zip(_keys(tables["predicates"]), tables["predicates"]["lane_mask"], strict=True)}
+        masks = {
+            key: int(mask)
+            for key, mask in zip(_keys(tables["predicates"]), tables["predicates"]["lane_mask"], strict=True)
+        }
         addresses = _addresses(tables["accesses"])
         for warp in range(first, last):
             if warps["kernel_id"][warp] != kernel:
@@ -170,5 +187,7 @@ def _blocks(trace: Trace) -> dict[int, range]:
     table = trace.read("blocks")
     return {
         int(block): range(int(first), int(first + count))
-        for block, first, count in zip(table["block_id"], table["first_instruction"], table["instruction_count"], strict=True)
+        for block, first, count in zip(
+            table["block_id"], table["first_instruction"], table["instruction_count"], strict=True
+        )
     }

@@ -130,7 +130,7 @@ class Sm:
             self.fetched = None
 
     def _fetch(self) -> None:
-        """From the warp after the last fetched on: finished warps are given back; the first with an empty buffer wins."""
+        """From the warp after the last fetched on: finished ones are given back; the first empty buffer wins."""
         count = len(self.warps)
         for step in range(count):
             warp = self.warps[(self.last_fetched + 1 + step) % count]

@@ -46,7 +46,8 @@ class Warp:
         """A new warp of the trace takes the slot."""
         self.code, self.next_pc, self.live_lanes, self.cta, self.age = code, 0, lanes, cta, age
         self.exited, self.fence, self.atomics, self.next = False, False, 0, 0
-        assert self.under_way == 0 and self.stores == 0
+        assert not self.under_way
+        assert not self.stores
 
     @property
     def done(self) -> bool:
