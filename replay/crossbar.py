@@ -1,117 +1,255 @@
-"""Crossbar between SM ports and L2 slices: the only place where SMs meet, at the barrier that ends a quantum.
+"""Crossbar between SM ports and L2 slices: one network of requests, one of responses, whole packets, iSLIP.
 
-Peak rate: one request per cycle into each slice (its look-ups), one response per cycle out of each slice and into
-each SM. Requests are taken in order of (send cycle, SM), responses in order of (cycle, slice), whatever the quantum.
+Peak rate: one packet per interconnect cycle and port, in each direction. In a cycle every output whose buffer has room
+takes one packet from the inputs whose oldest packet is for it: of the first input beyond its pointer, going round; the
+pointer then stands behind the winner. As in the reference the search leaves out the very place of the pointer, and an
+input gives one packet a cycle. It is the only place where SMs meet, at the barrier that ends a quantum: requests up to
+the barrier go in, and responses come out for the quantum to come, since the L2 holds a request longer than a quantum.
+Responses always find room: a slice sends one a
+cycle, so no more wait than the longest wait, which is counted, has cycles. Source: ``reference/accel-sim.md`` C.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from replay import clocks, l2
 from replay import port as ports
-from replay.bits import compiled
-from replay.l2_state import L2, OUT_HEAD, OUT_TAIL, TAIL, slice_of
+from replay.addresses import slice_of
+from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.clocks import Ratio, ratio
+from replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
+
+WORD = 32  # inputs per word of ``wants``
+TICK, SOONEST, WANTED = range(3)  # columns of net: next cycle, first cycle of another packet, packets that compete
+
+
+class Net(NamedTuple):
+    """One direction: what competes for the outputs."""
+
+    wants: np.ndarray  # int64[outputs, words]: inputs whose oldest packet is for the output
+    pointer: np.ndarray  # int64[outputs]
+    arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, FAR once it does or without one
+    competes: np.ndarray  # int64[inputs]: 1 while it does
+    moved: np.ndarray  # int64[outputs + 1]: inputs that gave a packet in this cycle, and their number in the last place
+    net: np.ndarray  # int64[3]
 
 
 class Crossbar(NamedTuple):
-    """Scratch of the counting sorts."""
+    """Both directions, and the clocks between which they stand."""
 
-    sent_in: np.ndarray  # int64[longest interval + 1]
-    in_order: np.ndarray  # int64[packets in flight]: rows of request or output, in order
-    request_cycles: int  # SM port to tag check: link and slice latency
-    reply_cycles: int
+    requests: Net
+    replies: Net
+    from_core: Ratio
+    to_core: Ratio
+    from_l2: Ratio
+    to_l2: Ratio
 
 
-def make_state(request_cycles: int, reply_cycles: int, longest_interval: int, in_flight: int) -> Crossbar:
-    """``longest_interval``: most cycles between two barriers."""
+def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
+    """Empty networks."""
     return Crossbar(
-        np.zeros(longest_interval + 1, np.int64), np.zeros(in_flight, np.int64), request_cycles, reply_cycles
+        make_net(sms, slices, 0),
+        make_net(slices, sms, -1),
+        ratio(core_khz, net_khz),
+        ratio(net_khz, core_khz),
+        ratio(l2_khz, net_khz),
+        ratio(net_khz, l2_khz),
     )
 
 
+def make_net(inputs: int, outputs: int, pointer: int) -> Net:
+    """An empty network whose outputs begin behind input ``pointer``."""
+    return Net(
+        np.zeros((outputs, -(-inputs // WORD)), np.int64),
+        np.full(outputs, pointer, np.int64),
+        np.full(inputs, FAR, np.int64),
+        np.zeros(inputs, np.int64),
+        np.zeros(outputs + 1, np.int64),
+        np.array([0, FAR, 0], np.int64),
+    )
+
+
+@inlined
+def grant(state: Net, output: int) -> int:
+    """The input whose packet an output takes, or -1: the first beyond the pointer, else the first."""
+    wants, pointer = state.wants, state.pointer[output]
+    first = -1
+    for word in range(wants.shape[1]):
+        mask = wants[output, word]
+        if mask == 0:
+            continue
+        if first < 0:
+            first = word * WORD + lowest_bit(mask)
+        behind = max(pointer + 1 - word * WORD, 0)
+        later = mask >> behind if behind < WORD else 0
+        if later:
+            return word * WORD + behind + lowest_bit(later)
+    return first
+
+
+@inlined
+def compete(state: Net, source: int, output: int) -> None:
+    """An input's oldest packet competes for its output from now on."""
+    state.wants[output, source // WORD] |= 1 << (source % WORD)
+    state.arrives[source] = FAR
+    state.competes[source] = 1
+    state.net[WANTED] += 1
+
+
+@inlined
+def win(state: Net, source: int, output: int) -> None:
+    """An output took an input's packet."""
+    state.wants[output, source // WORD] &= ~(1 << (source % WORD))
+    state.pointer[output] = source + 1
+    state.competes[source] = 0
+    state.net[WANTED] -= 1
+    last = state.moved.shape[0] - 1
+    state.moved[state.moved[last]] = source
+    state.moved[last] += 1
+
+
+@inlined
+def expect(state: Net, source: int, cycle: int) -> None:
+    """An input's oldest packet competes from ``cycle`` on (FAR: it has none)."""
+    state.arrives[source] = cycle
+    state.net[SOONEST] = min(state.net[SOONEST], cycle)
+
+
+@inlined
+def next_cycle(state: Net) -> int:
+    """The next cycle in which a packet competes."""
+    return state.net[TICK] if state.net[WANTED] else max(state.net[TICK], state.net[SOONEST])
+
+
+@inlined
+def request_arrives(state: Crossbar, port: Port, sm: int) -> int:
+    """Cycle from which an SM's oldest request competes: the first one after it was sent."""
+    if port.port[sm, REQUEST_HEAD] == port.port[sm, REQUEST_TAIL]:
+        return FAR
+    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    return clocks.after(state.from_core, port.request[at, 0])
+
+
 @compiled
-def route_requests(state: Crossbar, port: Port, cache: L2, since: int, until: int) -> None:
-    """Hand every request sent in [since, until) to its slice."""
-    total = sort_requests(state, port, since, until)
-    for place in range(total):
-        at = state.in_order[place]
-        sector = port.request[at, 1]
-        part = slice_of(cache, sector)
+def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
+    """Move the requests as far as those sent before core cycle ``until`` decide; returns the first cycle not done."""
+    net = state.requests
+    last = clocks.after(state.from_core, until)
+    for sm in range(net.arrives.shape[0]):
+        if not net.competes[sm]:
+            expect(net, sm, request_arrives(state, port, sm))
+    cycle = next_cycle(net)
+    while cycle < last:
+        if net.net[SOONEST] <= cycle:
+            admit_requests(state, port, cache, cycle)
+        transfer_requests(state, port, cache, cycle)
+        net.net[TICK] = cycle + 1
+        cycle = next_cycle(net)
+    net.net[TICK] = max(net.net[TICK], last)
+    return last
+
+
+@inlined
+def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+    """Let the oldest requests that have arrived compete."""
+    net = state.requests
+    net.net[SOONEST] = FAR
+    for sm in range(net.arrives.shape[0]):
+        if net.arrives[sm] > cycle:
+            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[sm])
+            continue
+        at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+        compete(net, sm, slice_of(cache.addresses, port.request[at, 1]))
+
+
+@inlined
+def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+    """Every slice's buffer with room takes one request."""
+    net = state.requests
+    for part in range(net.pointer.shape[0]):
+        sm = grant(net, part)
+        if sm < 0:
+            continue
+        if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+            l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
+            if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+                continue
+        at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
         row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
         cache.slice[part, TAIL] += 1
-        cache.input[row, 0] = port.request[at, 0] + state.request_cycles
-        cache.input[row, 1] = sector
+        cache.input[row, 0] = clocks.after(state.to_l2, cycle)
+        cache.input[row, 1] = port.request[at, 1]
         cache.input[row, 2] = port.request[at, 2]
-        cache.input[row, 3] = port.request[at, 3]
-        cache.input[row, 4] = at // port.ring
+        cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
+        port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
+        port.port[sm, REQUEST_HEAD] += 1
+        win(net, sm, part)
+    last = net.moved.shape[0] - 1
+    for index in range(net.moved[last]):
+        expect(net, net.moved[index], request_arrives(state, port, net.moved[index]))
+    net.moved[last] = 0
+
+
+@inlined
+def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
+    """Cycle from which a slice's oldest response competes."""
+    if cache.slice[part, OUT_HEAD] == cache.slice[part, OUT_TAIL]:
+        return FAR
+    row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
 @compiled
-def sort_requests(state: Crossbar, port: Port, since: int, until: int) -> int:
-    """Rows of the requests sent before ``until``, by (cycle, SM); each SM's own are in order already."""
-    count, mask = state.sent_in, port.ring - 1
-    count[: until - since + 1] = 0
-    sms = port.port.shape[0]
-    for sm in range(sms):
-        for index in range(port.port[sm, REQUEST_HEAD], port.port[sm, REQUEST_TAIL]):
-            cycle = port.request[sm * port.ring + (index & mask), 0]
-            if cycle >= until:
-                break
-            count[cycle - since + 1] += 1
-    for cycle in range(until - since):
-        count[cycle + 1] += count[cycle]
-    total = count[until - since]
-    for sm in range(sms):
-        head = port.port[sm, REQUEST_HEAD]
-        while head < port.port[sm, REQUEST_TAIL]:
-            at = sm * port.ring + (head & mask)
-            cycle = port.request[at, 0]
-            if cycle >= until:
-                break
-            state.in_order[count[cycle - since]] = at
-            count[cycle - since] += 1
-            head += 1
-        port.port[sm, REQUEST_HEAD] = head
-    return total
+def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
+    """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
+    net = state.replies
+    last = clocks.at_or_after(state.from_l2, until)
+    for part in range(net.arrives.shape[0]):
+        if not net.competes[part]:
+            expect(net, part, reply_arrives(state, cache, part))
+    cycle = next_cycle(net)
+    while cycle < last:
+        if net.net[SOONEST] <= cycle:
+            admit_responses(state, cache, cycle)
+        transfer_responses(state, port, cache, cycle)
+        net.net[TICK] = cycle + 1
+        cycle = next_cycle(net)
+    net.net[TICK] = max(net.net[TICK], last)
 
 
-@compiled
-def route_responses(state: Crossbar, port: Port, cache: L2, since: int, until: int) -> None:
-    """Deliver every response a slice sent in [since, until) to its SM's port."""
-    total = sort_responses(state, cache, since, until)
-    for place in range(total):
-        at = state.in_order[place]
-        ports.reply(port, cache.output[at, 1], cache.output[at, 0] + state.reply_cycles, cache.output[at, 2])
+@inlined
+def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
+    """Let the oldest responses that have arrived compete."""
+    net = state.replies
+    net.net[SOONEST] = FAR
+    for part in range(net.arrives.shape[0]):
+        if net.arrives[part] > cycle:
+            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[part])
+            continue
+        row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+        compete(net, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
 
 
-@compiled
-def sort_responses(state: Crossbar, cache: L2, since: int, until: int) -> int:
-    """Rows of the responses sent before ``until``, by (cycle, slice)."""
-    count, mask = state.sent_in, cache.ring - 1
-    count[: until - since + 1] = 0
-    slices = cache.slice.shape[0]
-    for part in range(slices):
-        for index in range(cache.slice[part, OUT_HEAD], cache.slice[part, OUT_TAIL]):
-            cycle = cache.output[part * cache.ring + (index & mask), 0]
-            if cycle >= until:
-                break
-            count[cycle - since + 1] += 1
-    for cycle in range(until - since):
-        count[cycle + 1] += count[cycle]
-    total = count[until - since]
-    for part in range(slices):
-        head = cache.slice[part, OUT_HEAD]
-        while head < cache.slice[part, OUT_TAIL]:
-            at = part * cache.ring + (head & mask)
-            cycle = cache.output[at, 0]
-            if cycle >= until:
-                break
-            state.in_order[count[cycle - since]] = at
-            count[cycle - since] += 1
-            head += 1
-        cache.slice[part, OUT_HEAD] = head
-    return total
+@inlined
+def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+    """Every SM takes one response, which leaves the crossbar in the next cycle."""
+    net = state.replies
+    for sm in range(net.pointer.shape[0]):
+        part = grant(net, sm)
+        if part < 0:
+            continue
+        row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+        waited = cycle - reply_arrives(state, cache, part)
+        cache.stats[part, LONGEST_WAIT] = max(cache.stats[part, LONGEST_WAIT], waited)
+        cache.slice[part, OUT_HEAD] += 1
+        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> SM_BITS)
+        win(net, part, sm)
+    last = net.moved.shape[0] - 1
+    for index in range(net.moved[last]):
+        expect(net, net.moved[index], reply_arrives(state, cache, net.moved[index]))
+    net.moved[last] = 0
 
 
 @compiled

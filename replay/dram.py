@@ -1,287 +1,265 @@
-"""DRAM channel: banks with row buffers, first-ready first-come-first-served, JEDEC gaps between commands.
+"""DRAM channel: requests come from the L2 slices, wait out a fixed latency, are scheduled, and their data return.
 
-Peak rate: one column command per ``burst_ticks`` = burst_length / data_ratio, moving ``bus_bytes`` x burst_length:
-with 2 B, 16, ratio 4 and 3500 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
-A bank serves one request at a time: the oldest that hits its open row, else the oldest. Time inside a channel counts
-ticks of the DRAM's command clock. Sources: ``reference/accel-sim.md`` C and D, ``reference/vulkan-sim.md`` 1.9-1.10.
+Peak rate: one column command per max(burst_length / data_ratio, tCCD) ticks, moving ``bus_bytes`` x burst_length:
+with 2 B, 16, ratio 4 and 3500.5 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
+In a tick, in this order: the return queue gives a slice its data; the data pipe gives the request whose CL or WL is
+over to the return queue; one bank gets a request (``dram_banks``); a command is issued (``dram_commands``); one slice,
+in turn, sends a request into the latency queue, if it has a credit and room for the reply; one request leaves it.
+Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay import clocks, dram_banks, dram_commands
+from replay.bits import FAR, compiled, inlined
 from replay.dram_state import (
-    ACTIVATE_AT,
-    ACTIVATE_GAP,
-    ACTIVATES,
-    ACTIVE_TICKS,
-    ACTIVE_UNTIL,
     BANK,
     BANKS,
-    BUSY_BANKS,
-    BUSY_FROM,
-    BUSY_TICKS,
-    COMMANDS_PER_SECTOR,
-    ENTRY,
+    CREDIT,
     FREE,
-    GROUPS,
-    IN_FLIGHT,
-    IN_HEAD,
-    IN_TAIL,
+    FROM_HEAD,
+    FROM_QUEUE,
+    FROM_TAIL,
     IS_WRITE,
+    LAST_SLICE,
     LATENCY,
+    LATENCY_HEAD,
+    LATENCY_TAIL,
     LEFT,
     NEXT,
-    NEXT_BANK,
     NEXT_TICK,
-    OLDEST,
-    OUT_TAIL,
-    PRECHARGE_AT,
-    PRECHARGES,
+    PIPE_HEAD,
+    PIPE_TAIL,
     QUEUE,
-    READ_AT,
-    READ_GAP,
-    READS,
+    QUEUED,
+    QUEUED_WRITES,
     REQUEST_ROW,
-    ROW,
-    ROW_BUS,
-    SCHEDULED,
-    SERVING,
+    REQUESTS,
+    RETURN_HEAD,
+    RETURN_TAIL,
+    RETURNS,
+    SHARED_CREDIT,
+    SHARED_LIMIT,
     SLICE,
-    T_BURST,
-    T_CCD,
-    T_CCDL,
-    T_CL,
-    T_RAS,
-    T_RC,
-    T_RCD,
-    T_RCDW,
-    T_RP,
-    T_RRD,
-    T_RTPL,
-    T_RTW,
-    T_WTP,
-    T_WTR,
+    STALLED,
+    STALLED_SINCE,
+    TO_HEAD,
+    TO_QUEUE,
+    TO_TAIL,
+    TOKEN,
     UNDER_WAY,
-    WRITE_AT,
-    WRITE_GAP,
-    WRITES,
-    YOUNGEST,
+    WRITE_QUEUE,
     Dram,
-    to_cycle,
-    to_tick,
 )
 
 
 @inlined
-def has_room(state: Dram, channel: int, requests: int) -> bool:
-    """Whether that many requests more may be under way."""
-    return state.channel[channel, UNDER_WAY] + requests <= state.gap[IN_FLIGHT]
+def has_room(state: Dram, part: int) -> bool:
+    """Whether the slice's queue to the DRAM takes one more request."""
+    return state.slice[part, TO_TAIL] - state.slice[part, TO_HEAD] < state.gap[TO_QUEUE]
 
 
-@inlined
-def push(state: Dram, channel: int, cycle: int, bank: int, row: int, is_write: int, entry: int, part: int) -> None:
-    """Send a sector's request down to the scheduler; a read calls back with ``entry`` of slice ``part``."""
+@compiled
+def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: int, token: int) -> None:
+    """Queue a request of a slice in L2 tick ``now``.
+
+    place    row * banks + bank (``addresses.bank_of``).
+    columns  column commands it needs.
+    token    what a read's slice gets back.
+    """
+    channel = part // state.slices
     ch, base = state.channel, channel * state.capacity
     at = ch[channel, FREE]
-    request = state.request
-    ch[channel, FREE] = request[base + at, NEXT]
-    request[base + at, BANK] = bank
-    request[base + at, REQUEST_ROW] = row
-    request[base + at, LEFT] = state.gap[COMMANDS_PER_SECTOR]
-    request[base + at, IS_WRITE] = is_write
-    request[base + at, ENTRY] = entry
-    request[base + at, NEXT] = -1
-    request[base + at, SLICE] = part
-    tail = base + (ch[channel, IN_TAIL] & (state.capacity - 1))
-    state.incoming[tail, 0] = to_tick(state, cycle + state.gap[LATENCY])
-    state.incoming[tail, 1] = at
-    ch[channel, IN_TAIL] += 1
+    row = base + at
+    ch[channel, FREE] = state.request[row, NEXT]
+    banks = state.gap[BANKS]
+    state.request[row, BANK] = place & (banks - 1)
+    state.request[row, REQUEST_ROW] = place // banks
+    state.request[row, LEFT] = columns
+    state.request[row, IS_WRITE] = is_write
+    state.request[row, TOKEN] = token
+    state.request[row, NEXT] = -1
+    state.request[row, SLICE] = part
+    tail = part * state.to_ring + (state.slice[part, TO_TAIL] & (state.to_ring - 1))
+    tick = clocks.after(state.clock, now)
+    state.waiting[tail, 0] = tick
+    state.waiting[tail, 1] = at
+    state.slice[part, TO_TAIL] += 1
     ch[channel, UNDER_WAY] += 1
+    ch[channel, NEXT_TICK] = min(ch[channel, NEXT_TICK], tick)
 
 
 @inlined
-def next_tick(state: Dram, channel: int) -> int:
-    """Tick of the channel's next event: a request that reaches the scheduler, or a command."""
-    ch = state.channel
-    soonest = ch[channel, NEXT_TICK]
-    if ch[channel, IN_HEAD] != ch[channel, IN_TAIL] and ch[channel, SCHEDULED] < state.gap[QUEUE]:
-        head = channel * state.capacity + (ch[channel, IN_HEAD] & (state.capacity - 1))
-        soonest = min(soonest, max(state.incoming[head, 0], ch[channel, BUSY_FROM]))
-    return soonest
+def has_fill(state: Dram, part: int) -> bool:
+    """Whether data for a slice have come."""
+    return state.slice[part, FROM_HEAD] != state.slice[part, FROM_TAIL]
 
 
 @inlined
+def take_fill(state: Dram, part: int, now: int) -> int:
+    """Take the token of the data that came first, in L2 tick ``now``."""
+    own = state.slice
+    token = state.fill[part * state.from_ring + (own[part, FROM_HEAD] & (state.from_ring - 1))]
+    if own[part, FROM_TAIL] - own[part, FROM_HEAD] == state.gap[FROM_QUEUE]:
+        channel = part // state.slices
+        state.channel[channel, NEXT_TICK] = min(state.channel[channel, NEXT_TICK], clocks.after(state.clock, now))
+    own[part, FROM_HEAD] += 1
+    return token
+
+
+@compiled
 def advance(state: Dram, channel: int) -> None:
-    """Do the channel's next event. ``next_tick`` must be a tick, not FAR."""
-    ch = state.channel
-    if ch[channel, NEXT_TICK] > next_tick(state, channel):
-        serving = ch[channel, BUSY_BANKS]
-        take_in(state, channel)
-        if ch[channel, BUSY_BANKS] == serving:
-            return  # it waits behind another request: the next command stays
-    else:
-        issue(state, channel, ch[channel, NEXT_BANK], ch[channel, NEXT_TICK])
-    choose_command(state, channel)
+    """The channel's next tick with an event. ``NEXT_TICK`` must be a tick, not FAR."""
+    tick = state.channel[channel, NEXT_TICK]
+    deliver(state, channel, tick)
+    end_transfer(state, channel, tick)
+    dram_banks.assign(state, channel, tick)
+    dram_commands.issue(state, channel, tick)
+    enter(state, channel, tick)
+    schedule(state, channel, tick)
+    state.channel[channel, NEXT_TICK] = next_tick(state, channel, tick)
 
 
 @inlined
-def take_in(state: Dram, channel: int) -> None:
-    """The request that has waited longest reaches the scheduler and joins its bank's list."""
-    ch, base = state.channel, channel * state.capacity
-    head = base + (ch[channel, IN_HEAD] & (state.capacity - 1))
-    tick = max(state.incoming[head, 0], ch[channel, BUSY_FROM])
-    at = state.incoming[head, 1]
-    ch[channel, IN_HEAD] += 1
-    if ch[channel, SCHEDULED] == 0:
-        mark_active(state, channel, tick, tick)
-    ch[channel, BUSY_FROM] = tick
-    ch[channel, SCHEDULED] += 1
-    bank = channel * state.gap[BANKS] + state.request[base + at, BANK]
-    youngest = state.bank[bank, YOUNGEST]
-    if youngest >= 0:
-        state.request[base + youngest, NEXT] = at
-    else:
-        state.bank[bank, OLDEST] = at
-    state.bank[bank, YOUNGEST] = at
-    if state.bank[bank, SERVING] < 0:
-        pick(state, channel, bank)
+def takes(state: Dram, part: int) -> bool:
+    """Whether a slice's queue of fills has room."""
+    return state.slice[part, FROM_TAIL] - state.slice[part, FROM_HEAD] < state.gap[FROM_QUEUE]
 
 
-@compiled
-def pick(state: Dram, channel: int, bank: int) -> None:
-    """Give a free bank its next request: the oldest that hits the open row, else the oldest."""
-    base, request = channel * state.capacity, state.request
-    row = state.bank[bank, ROW]
-    at, before = state.bank[bank, OLDEST], -1
-    while at >= 0 and request[base + at, REQUEST_ROW] != row:
-        at, before = request[base + at, NEXT], at
-    if at < 0:
-        at, before = state.bank[bank, OLDEST], -1
-    state.bank[bank, SERVING] = at
-    bit = 1 << (bank - channel * state.gap[BANKS])
-    if at < 0:
-        state.channel[channel, BUSY_BANKS] &= ~bit
+@inlined
+def deliver(state: Dram, channel: int, tick: int) -> None:
+    """Give the data at the front of the return queue to its slice."""
+    ch = state.channel
+    if ch[channel, RETURN_HEAD] == ch[channel, RETURN_TAIL]:
         return
-    state.channel[channel, BUSY_BANKS] |= bit
-    after = request[base + at, NEXT]
-    if before < 0:
-        state.bank[bank, OLDEST] = after
+    base = channel * state.capacity
+    at = state.returned[base + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
+    part = state.request[base + at, SLICE]
+    if not takes(state, part):
+        return
+    place = part * state.from_ring + (state.slice[part, FROM_TAIL] & (state.from_ring - 1))
+    state.fill[place] = state.request[base + at, TOKEN]
+    state.slice[part, FROM_TAIL] += 1
+    release(state, channel, part, at)
+    ch[channel, RETURN_HEAD] += 1
+    if ch[channel, STALLED_SINCE] >= 0:
+        ch[channel, STALLED] += tick - ch[channel, STALLED_SINCE]
+        ch[channel, STALLED_SINCE] = -1
+
+
+@inlined
+def release(state: Dram, channel: int, part: int, at: int) -> None:
+    """A request is over: its credit and its place are free."""
+    ch, row = state.channel, channel * state.capacity + at
+    if state.slice[part, CREDIT] > 0:
+        state.slice[part, CREDIT] -= 1
     else:
-        request[base + before, NEXT] = after
-    if after < 0:
-        state.bank[bank, YOUNGEST] = before
-
-
-@inlined
-def choose_command(state: Dram, channel: int) -> None:
-    """Find the command that may be issued first; column commands go before row commands, then the lower bank."""
-    ch, gap = state.channel, state.gap
-    best, best_bank = FAR, -1
-    rest = ch[channel, BUSY_BANKS]
-    while rest:
-        bank = channel * gap[BANKS] + lowest_bit(rest)
-        rest &= rest - 1
-        tick = 2 * earliest(state, channel, bank)
-        if state.bank[bank, ROW] != state.request[channel * state.capacity + state.bank[bank, SERVING], REQUEST_ROW]:
-            tick += 1
-        if tick < best:
-            best, best_bank = tick, bank
-    ch[channel, NEXT_TICK] = best >> 1 if best_bank >= 0 else FAR
-    ch[channel, NEXT_BANK] = best_bank
-
-
-@inlined
-def earliest(state: Dram, channel: int, bank: int) -> int:
-    """First tick at which the next command of the bank's request may be issued."""
-    ch, request = state.channel, channel * state.capacity + state.bank[bank, SERVING]
-    now = ch[channel, BUSY_FROM]
-    row = state.bank[bank, ROW]
-    group = channel * state.gap[GROUPS] + bank % state.gap[GROUPS]
-    if row < 0:
-        return max(now, state.bank[bank, ACTIVATE_AT], ch[channel, ACTIVATE_GAP], ch[channel, ROW_BUS])
-    if row != state.request[request, REQUEST_ROW]:
-        return max(now, state.bank[bank, PRECHARGE_AT], state.group[group, 1], ch[channel, ROW_BUS])
-    if state.request[request, IS_WRITE]:
-        return max(now, state.bank[bank, WRITE_AT], ch[channel, WRITE_GAP], state.group[group, 0])
-    return max(now, state.bank[bank, READ_AT], ch[channel, READ_GAP], state.group[group, 0])
-
-
-@inlined
-def issue(state: Dram, channel: int, bank: int, tick: int) -> None:
-    """Issue the next command of a bank's request at ``tick`` and set the gaps that follow from it."""
-    ch, gap, rows = state.channel, state.gap, state.bank
-    ch[channel, BUSY_FROM] = tick
-    request = channel * state.capacity + rows[bank, SERVING]
-    if rows[bank, ROW] < 0:
-        rows[bank, ROW] = state.request[request, REQUEST_ROW]
-        rows[bank, READ_AT] = tick + gap[T_RCD]
-        rows[bank, WRITE_AT] = tick + gap[T_RCDW]
-        rows[bank, PRECHARGE_AT] = tick + gap[T_RAS]
-        rows[bank, ACTIVATE_AT] = tick + gap[T_RC]
-        ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
-        ch[channel, ROW_BUS] = tick + 1
-        state.stats[channel, ACTIVATES] += 1
-        mark_active(state, channel, tick, tick + gap[T_RC])
-    elif rows[bank, ROW] != state.request[request, REQUEST_ROW]:
-        rows[bank, ROW] = -1
-        rows[bank, ACTIVATE_AT] = max(rows[bank, ACTIVATE_AT], tick + gap[T_RP])
-        ch[channel, ROW_BUS] = tick + 1
-        state.stats[channel, PRECHARGES] += 1
-        mark_active(state, channel, tick, tick + gap[T_RP])
-    else:
-        issue_column(state, channel, bank, tick)
-
-
-@inlined
-def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
-    """A read or write command moves one atom; the last one of a request ends it and frees its bank."""
-    ch, gap, rows = state.channel, state.gap, state.bank
-    request = channel * state.capacity + rows[bank, SERVING]
-    group = channel * gap[GROUPS] + bank % gap[GROUPS]
-    state.group[group, 0] = tick + gap[T_CCDL]
-    if state.request[request, IS_WRITE]:
-        ch[channel, WRITE_GAP] = max(ch[channel, WRITE_GAP], tick + gap[T_CCD])
-        ch[channel, READ_GAP] = max(ch[channel, READ_GAP], tick + max(gap[T_CCD], gap[T_WTR]))
-        hold = gap[T_WTP]
-        state.stats[channel, WRITES] += 1
-    else:
-        ch[channel, READ_GAP] = max(ch[channel, READ_GAP], tick + gap[T_CCD])
-        ch[channel, WRITE_GAP] = max(ch[channel, WRITE_GAP], tick + max(gap[T_CCD], gap[T_RTW]))
-        state.group[group, 1] = tick + gap[T_RTPL]
-        hold = gap[T_BURST]
-        state.stats[channel, READS] += 1
-    rows[bank, PRECHARGE_AT] = max(rows[bank, PRECHARGE_AT], tick + hold)
-    state.stats[channel, BUSY_TICKS] += gap[T_BURST]
-    mark_active(state, channel, tick, tick + hold)
-    state.request[request, LEFT] -= 1
-    if state.request[request, LEFT] == 0:
-        finish(state, channel, bank, tick)
-
-
-@inlined
-def finish(state: Dram, channel: int, bank: int, tick: int) -> None:
-    """End a bank's request: a read's data returns after CL and its burst; the bank takes its next request."""
-    ch, base = state.channel, channel * state.capacity
-    at = state.bank[bank, SERVING]
-    if state.request[base + at, IS_WRITE]:
-        ch[channel, UNDER_WAY] -= 1
-    else:
-        tail = base + (ch[channel, OUT_TAIL] & (state.capacity - 1))
-        state.returned[tail, 0] = to_cycle(state, tick + state.gap[T_CL] + state.gap[T_BURST])
-        state.returned[tail, 1] = state.request[base + at, ENTRY]
-        state.returned[tail, 2] = state.request[base + at, SLICE]
-        ch[channel, OUT_TAIL] += 1
-    state.request[base + at, NEXT] = ch[channel, FREE]
+        ch[channel, SHARED_CREDIT] -= 1
+    state.request[row, NEXT] = ch[channel, FREE]
     ch[channel, FREE] = at
-    ch[channel, SCHEDULED] -= 1
-    pick(state, channel, bank)
+    ch[channel, UNDER_WAY] -= 1
 
 
-@compiled
-def mark_active(state: Dram, channel: int, since: int, until: int) -> None:
-    """Count the ticks in which a request waits or a bank's timer runs; the channel was active while it had requests."""
+@inlined
+def end_transfer(state: Dram, channel: int, tick: int) -> None:
+    """The request at the end of the data pipe: a read's data go to the return queue; a full one stops the pipe."""
     ch = state.channel
-    if ch[channel, SCHEDULED] == 0:
-        since = max(since, ch[channel, ACTIVE_UNTIL])
-        ch[channel, ACTIVE_UNTIL] = since
-    if until > ch[channel, ACTIVE_UNTIL]:
-        state.stats[channel, ACTIVE_TICKS] += until - ch[channel, ACTIVE_UNTIL]
-        ch[channel, ACTIVE_UNTIL] = until
+    if ch[channel, STALLED_SINCE] >= 0 or ch[channel, PIPE_HEAD] == ch[channel, PIPE_TAIL]:
+        return
+    base = channel * state.capacity
+    head = base + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
+    if state.pipe[head, 0] + ch[channel, STALLED] > tick:
+        return
+    at = state.pipe[head, 1]
+    ch[channel, PIPE_HEAD] += 1
+    if state.request[base + at, IS_WRITE]:
+        release(state, channel, state.request[base + at, SLICE], at)
+        return
+    state.returned[base + (ch[channel, RETURN_TAIL] & (state.capacity - 1))] = at
+    ch[channel, RETURN_TAIL] += 1
+    if ch[channel, RETURN_TAIL] - ch[channel, RETURN_HEAD] == state.gap[RETURNS]:
+        ch[channel, STALLED_SINCE] = tick + 1
+
+
+@inlined
+def is_full(state: Dram, channel: int, is_write: int) -> bool:
+    """Whether the scheduler takes no more requests."""
+    if is_write and state.gap[WRITE_QUEUE]:
+        return state.channel[channel, QUEUED_WRITES] >= state.gap[WRITE_QUEUE]
+    return state.channel[channel, QUEUED] >= state.gap[QUEUE]
+
+
+@inlined
+def entry_tick(state: Dram, channel: int, part: int) -> int:
+    """First tick at which a slice's request may enter the latency queue as far as the slice goes, or FAR."""
+    own = state.slice
+    if own[part, TO_HEAD] == own[part, TO_TAIL] or not takes(state, part):
+        return FAR
+    if own[part, CREDIT] > 0 and state.channel[channel, SHARED_CREDIT] >= state.gap[SHARED_LIMIT]:
+        return FAR
+    return state.waiting[part * state.to_ring + (own[part, TO_HEAD] & (state.to_ring - 1)), 0]
+
+
+@inlined
+def enter(state: Dram, channel: int, tick: int) -> None:
+    """One slice, the next after the last one, sends a request into the latency queue."""
+    ch, base = state.channel, channel * state.capacity
+    for turn in range(state.slices):
+        number = (ch[channel, LAST_SLICE] + 1 + turn) % state.slices
+        part = channel * state.slices + number
+        if entry_tick(state, channel, part) > tick:
+            continue
+        at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
+        if is_full(state, channel, state.request[base + at, IS_WRITE]):
+            return
+        state.slice[part, TO_HEAD] += 1
+        if state.slice[part, CREDIT] == 0:
+            state.slice[part, CREDIT] = 1
+        else:
+            ch[channel, SHARED_CREDIT] += 1
+        ch[channel, LAST_SLICE] = number
+        tail = base + (ch[channel, LATENCY_TAIL] & (state.capacity - 1))
+        cycle = clocks.at_or_after(state.to_core, tick) + state.gap[LATENCY]
+        state.latency[tail, 0] = clocks.after(state.core, cycle - 1)
+        state.latency[tail, 1] = at
+        ch[channel, LATENCY_TAIL] += 1
+        return
+
+
+@inlined
+def schedule(state: Dram, channel: int, tick: int) -> None:
+    """The request whose latency is over joins the list of its bank."""
+    ch = state.channel
+    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
+        return
+    head = channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
+    at = state.latency[head, 1]
+    if state.latency[head, 0] > tick or is_full(state, channel, state.request[channel * state.capacity + at, IS_WRITE]):
+        return
+    ch[channel, LATENCY_HEAD] += 1
+    state.stats[channel, REQUESTS] += 1
+    dram_banks.join(state, channel, at)
+
+
+@inlined
+def next_tick(state: Dram, channel: int, tick: int) -> int:
+    """The first tick after ``tick`` in which something can happen, unless a slice changes it."""
+    ch, base = state.channel, channel * state.capacity
+    soonest = dram_commands.next_tick(state, channel, tick)
+    if ch[channel, RETURN_HEAD] != ch[channel, RETURN_TAIL]:
+        at = state.returned[base + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
+        if takes(state, state.request[base + at, SLICE]):
+            return tick + 1
+    if ch[channel, PIPE_HEAD] != ch[channel, PIPE_TAIL] and ch[channel, STALLED_SINCE] < 0:
+        head = base + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
+        soonest = min(soonest, state.pipe[head, 0] + ch[channel, STALLED])
+    if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
+        head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
+        at = state.latency[head, 1]
+        if not is_full(state, channel, state.request[base + at, IS_WRITE]):
+            soonest = min(soonest, state.latency[head, 0])
+    for part in range(channel * state.slices, (channel + 1) * state.slices):
+        first = entry_tick(state, channel, part)
+        if first < soonest:
+            at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
+            if not is_full(state, channel, state.request[base + at, IS_WRITE]):
+                soonest = first
+    return max(soonest, tick + 1)

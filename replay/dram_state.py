@@ -5,25 +5,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled
+from replay.bits import FAR
+from replay.clocks import Ratio, ratio
 from replay.config import law, value
 
-# columns of bank: open row (or -1), request in service (or -1), oldest and youngest waiting request, and the first tick
-# at which its next activate, read, write and precharge may be issued
-ROW, SERVING, OLDEST, YOUNGEST, ACTIVATE_AT, READ_AT, WRITE_AT, PRECHARGE_AT = range(8)
-# columns of request: bank, row, column commands left, is a write, L2 entry to fill, next request of the bank, slice
-BANK, REQUEST_ROW, LEFT, IS_WRITE, ENTRY, NEXT, SLICE = range(7)
-# columns of channel: tick of the next activate of any bank, read, write (bus gaps), row command bus,
-# the next command (cached): its tick and bank; requests in the scheduler, incoming head and tail, returned head and
-# tail, requests under way, tick up to which the channel counts as active, first free request, tick of the last event,
-# banks that serve a request (bit = bank)
-ACTIVATE_GAP, READ_GAP, WRITE_GAP, ROW_BUS, NEXT_TICK, NEXT_BANK, SCHEDULED, IN_HEAD, IN_TAIL, OUT_HEAD, OUT_TAIL, \
-    UNDER_WAY, ACTIVE_UNTIL, FREE, BUSY_FROM, BUSY_BANKS = range(16)  # fmt: skip
-READS, WRITES, ACTIVATES, PRECHARGES, BUSY_TICKS, ACTIVE_TICKS = range(6)
-COUNTERS = ("reads", "writes", "activates", "precharges", "data_ticks", "active_ticks")
-(T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS, GROUPS,
- COMMANDS_PER_SECTOR, QUEUE, IN_FLIGHT, NUMERATOR, DENOMINATOR, LATENCY) = range(22)  # fmt: skip
-EXTRA = 16  # room for the write-backs of one more miss
+# columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
+# wait; first tick of a read, write, precharge and activate as far as the bank itself goes
+ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRITE_AT, PRECHARGE_AT, ACTIVATE_AT, \
+    LOCAL_AT = range(12)  # fmt: skip
+# columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice
+BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
+# columns of channel; masks have a bit per bank
+(NEXT_TICK,  # of the next event
+ COLUMN_GAP, READ_GAP, WRITE_GAP, ACTIVATE_GAP,  # first tick of a column command, read, write, activate (buses)
+ FIRST_BANK,  # where the round over the banks begins
+ READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS,  # banks by the next command of their request
+ READY_BANKS,  # those of them whose own timers have run out
+ LOCAL_NEXT,  # when the timer of another one runs out
+ QUEUED_BANKS, QUEUED_WRITE_BANKS,  # banks with reads (or all requests) and with writes waiting
+ QUEUED, QUEUED_WRITES, WRITING,  # waiting requests; whether writes are being drained
+ LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
+ LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
+ LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO) = range(33)  # fmt: skip
+# columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2
+TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL = range(5)
+READS, WRITES, ACTIVATES, PRECHARGES, ROW_HITS, REQUESTS, BUSY_TICKS, ACTIVE_TICKS = range(8)
+COUNTERS = ("reads", "writes", "activates", "precharges", "row_hits", "requests", "data_ticks", "active_ticks")
+(T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_WL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS,
+ GROUPS, GROUP_SHIFT, COLUMNS, QUEUE, WRITE_QUEUE, WRITE_HIGH, WRITE_LOW, RETURNS, SHARED_LIMIT, LATENCY,
+ DUAL_BUS, TO_QUEUE, FROM_QUEUE) = range(29)  # fmt: skip
+GROUPINGS = ("lower", "higher")
 
 
 @dataclass(frozen=True)
@@ -34,32 +45,43 @@ class Spec:
     bus_bytes: int = value("bytes", "Width of the data bus", 1)
     burst_length: int = value("count", "Transfers of a column command", 1)
     data_ratio: int = value("count", "Transfers per tick of the command clock", 1)
-    banks: int = value("count", "Banks of a channel", 1)
-    bank_groups: int = value("count", "Bank groups of a channel", 1)
+    banks: int = value("count", "Banks of a channel, a power of two", 1)
+    bank_hash: str = value("name", "How the row permutes the banks", choices=("linear", "xor", "ipoly"))
+    bank_groups: int = value("count", "Bank groups of a channel, a power of two", 1)
+    bank_group_bits: str = value("name", "Bits of the bank number that are its group", choices=GROUPINGS)
+    dual_bus: bool = value("flag", "Whether a row and a column command may be issued in one tick")
     queue_entries: int = value("requests", "Requests the scheduler chooses among", 1)
-    in_flight_entries: int = value("requests", "Requests of a channel between the L2 and their data", 8)
+    write_queue_entries: int = value(
+        "requests", "Writes kept apart from reads until there are many; 0: with the reads", 0
+    )
+    write_high: int = value("requests", "Waiting writes from which on only writes are served", 0)
+    write_low: int = value("requests", "Waiting writes below which reads are served again", 0)
+    return_entries: int = value("requests", "Requests done whose L2 has not taken their data yet", 1)
     latency_cycles: int = value("cycles", "Fixed latency from the L2 to the scheduler, in core cycles", 0)
-    row_bytes: int = value("bytes", "Bytes of a row of a bank", 128)
     ccd: int = value("ticks", "Column to column command (tCCD)", 1)
-    ccd_long: int = value("ticks", "Column to column command in one bank group (tCCDL)", 1)
+    ccd_long: int = value("ticks", "Column to column command in one bank group (tCCDL)", 0)
     rrd: int = value("ticks", "Activate to activate of another bank (tRRD)", 1)
     rcd: int = value("ticks", "Activate to read (tRCD)", 1)
     ras: int = value("ticks", "Activate to precharge (tRAS)", 1)
     rp: int = value("ticks", "Precharge to activate (tRP)", 1)
     rc: int = value("ticks", "Activate to activate of one bank (tRC)", 1)
-    cl: int = value("ticks", "Read to its first data (CL)", 1)
-    wl: int = value("ticks", "Write to its first data (WL)", 1)
+    cl: int = value("ticks", "Read command to the end of its data (CL)", 1)
+    wl: int = value("ticks", "Write command to the end of its data (WL)", 1)
     cdlr: int = value("ticks", "Last written data to a read (tCDLR)", 0)
     wr: int = value("ticks", "Last written data to a precharge (tWR)", 0)
     rtpl: int = value("ticks", "Read to precharge in one bank group (tRTPL)", 0)
 
     def __post_init__(self) -> None:
         law(self.burst_length % self.data_ratio == 0, "burst_length must be a multiple of data_ratio")
-        law(self.banks <= 62, f"banks must be at most 62, not {self.banks}")
-        law(self.banks % self.bank_groups == 0, "banks must be a multiple of bank_groups")
+        for name in ("banks", "bank_groups"):
+            number = getattr(self, name)
+            law(number & (number - 1) == 0, f"{name} must be a power of two, not {number}")
+        law(self.banks <= 32, f"banks must be at most 32, not {self.banks}")
+        law(self.banks >= self.bank_groups, f"bank_groups must be at most banks ({self.banks}), not {self.bank_groups}")
         law(32 % self.atom_bytes == 0, f"bus_bytes x burst_length ({self.atom_bytes}) must divide a sector, 32 bytes")
-        law(self.row_bytes % 128 == 0, "row_bytes must be a multiple of 128")
         law(self.rc >= self.ras, f"rc ({self.rc}) must be at least ras ({self.ras})")
+        law(self.write_high <= self.write_queue_entries, "write_high must be at most write_queue_entries")
+        law(self.write_low <= self.write_high, "write_low must be at most write_high")
 
     @property
     def atom_bytes(self) -> int:
@@ -73,8 +95,8 @@ class Spec:
 
     @property
     def bytes_per_second(self) -> int:
-        """Peak rate of a channel: atom_bytes / burst_ticks x clock."""
-        return self.atom_bytes * self.clock_khz * 1000 // self.burst_ticks
+        """Peak rate of a channel: atom_bytes / max(burst_ticks, ccd) x clock."""
+        return self.atom_bytes * self.clock_khz * 1000 // max(self.burst_ticks, self.ccd)
 
     @property
     def write_to_read_ticks(self) -> int:
@@ -90,60 +112,97 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: np.ndarray  # int64[channels, 16]
-    bank: np.ndarray  # int64[channels * banks, 8]
-    group: np.ndarray  # int64[channels * groups, 3]: first tick of a column command, of a precharge, unused
+    channel: np.ndarray  # int64[channels, 33]
+    bank: np.ndarray  # int64[channels * banks, 12]
+    group: np.ndarray  # int64[channels * groups, 2]: first tick of a column command, of a precharge
+    group_banks: np.ndarray  # int64[groups]: banks of a group
+    slice: np.ndarray  # int64[slices, 5]
     request: np.ndarray  # int64[channels * capacity, 7]
-    incoming: np.ndarray  # int64[channels * capacity, 2]: tick it reaches the scheduler, request
-    returned: np.ndarray  # int64[channels * capacity, 3]: core cycle, L2 entry, slice
-    gap: np.ndarray  # int64[22]: the T_ constants and sizes
-    stats: np.ndarray  # int64[channels, 6]
+    waiting: np.ndarray  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
+    latency: np.ndarray  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
+    pipe: np.ndarray  # int64[channels * capacity, 2]: number of the pop that ends it, request
+    returned: np.ndarray  # int64[channels * capacity]: requests
+    fill: np.ndarray  # int64[slices * from_ring]: tokens
+    gap: np.ndarray  # int64[29]: the T_ constants and sizes
+    stats: np.ndarray  # int64[channels, 8]
     capacity: int
+    to_ring: int
+    from_ring: int
+    slices: int  # of a channel
+    clock: Ratio  # from L2 ticks to ticks
+    core: Ratio  # from core cycles to ticks
+    to_core: Ratio  # from ticks to core cycles
+    to_l2: Ratio  # from ticks to L2 ticks
 
 
-def make_state(spec: Spec, channels: int, core_khz: int) -> Dram:
-    """Idle channels with closed rows."""
-    capacity = 1 << (spec.in_flight_entries + EXTRA - 1).bit_length()
-    bank = np.zeros((channels * spec.banks, 8), np.int64)
-    bank[:, (ROW, SERVING, OLDEST, YOUNGEST)] = -1
-    channel = np.zeros((channels, 16), np.int64)
-    channel[:, NEXT_TICK] = FAR
+def make_state(
+    spec: Spec, channels: int, slices: int, to_queue: int, from_queue: int, core_khz: int, l2_khz: int
+) -> Dram:
+    """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests."""
+    limits = gaps(spec, slices, to_queue, from_queue)
+    capacity = ring(limits[SHARED_LIMIT] + slices * (1 + to_queue))
+    bank = np.zeros((channels * spec.banks, 12), np.int64)
+    bank[:, (SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE)] = -1
+    channel = np.zeros((channels, 33), np.int64)
+    channel[:, (NEXT_TICK, LOCAL_NEXT)] = FAR
+    channel[:, STALLED_SINCE] = -1
+    channel[:, LAST_SLICE] = slices - 1
     request = np.zeros((channels * capacity, 7), np.int64)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
     return Dram(
         channel,
         bank,
-        np.zeros((channels * spec.bank_groups, 3), np.int64),
+        np.zeros((channels * spec.bank_groups, 2), np.int64),
+        group_banks(limits),
+        np.zeros((channels * slices, 5), np.int64),
         request,
+        np.zeros((channels * slices * ring(to_queue), 2), np.int64),
         np.zeros((channels * capacity, 2), np.int64),
-        np.zeros((channels * capacity, 3), np.int64),
-        gaps(spec, core_khz),
+        np.zeros((channels * capacity, 2), np.int64),
+        np.zeros(channels * capacity, np.int64),
+        np.zeros(channels * slices * ring(from_queue), np.int64),
+        limits,
         np.zeros((channels, len(COUNTERS)), np.int64),
         capacity,
+        ring(to_queue),
+        ring(from_queue),
+        slices,
+        ratio(l2_khz, spec.clock_khz),
+        ratio(core_khz, spec.clock_khz),
+        ratio(spec.clock_khz, core_khz),
+        ratio(spec.clock_khz, l2_khz),
     )
 
 
-def gaps(spec: Spec, core_khz: int) -> np.ndarray:
-    """The command gaps in ticks, in the order of the T_ constants; the only place they are computed."""
+def ring(entries: int) -> int:
+    """Length of a ring buffer that holds that many."""
+    return 1 << int(entries - 1).bit_length()
+
+
+def group_banks(gap: np.ndarray) -> np.ndarray:
+    """Mask of the banks of each group: int64[groups]."""
+    masks = np.zeros(gap[GROUPS], np.int64)
+    for bank in range(gap[BANKS]):
+        masks[(bank >> gap[GROUP_SHIFT]) & (gap[GROUPS] - 1)] |= 1 << bank
+    return masks
+
+
+def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
+    """The command gaps in ticks and the sizes, in the order of the constants; the only place they are computed.
+
+    The L2 slices of a channel may each have one request in the channel, and share room for as many more as the
+    scheduler and the return queue hold.
+    """
     burst = spec.burst_ticks
+    higher = spec.bank_group_bits == "higher"
     return np.array([
         spec.ccd, spec.ccd_long, spec.rrd, spec.rcd, max(spec.rcd - (spec.wl + 1), 0), spec.ras, spec.rp, spec.rc,
-        spec.cl, burst, spec.read_to_write_ticks, spec.write_to_read_ticks, spec.wl + burst + spec.wr, spec.rtpl,
-        spec.banks, spec.bank_groups, 32 // spec.atom_bytes, spec.queue_entries, spec.in_flight_entries,
-        spec.clock_khz, core_khz, spec.latency_cycles,
+        spec.cl, spec.wl, burst, spec.read_to_write_ticks, spec.write_to_read_ticks, spec.wl + burst + spec.wr,
+        spec.rtpl, spec.banks, spec.bank_groups, (spec.banks // spec.bank_groups).bit_length() - 1 if higher else 0,
+        32 // spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
+        spec.return_entries, spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1),
+        spec.latency_cycles, spec.dual_bus, to_queue, from_queue,
     ], np.int64)  # fmt: skip
-
-
-@compiled
-def to_tick(state: Dram, cycle: int) -> int:
-    """The first tick that is not before a core cycle."""
-    return -((-cycle * state.gap[NUMERATOR]) // state.gap[DENOMINATOR])
-
-
-@compiled
-def to_cycle(state: Dram, tick: int) -> int:
-    """The first core cycle that is not before a tick."""
-    return -((-tick * state.gap[DENOMINATOR]) // state.gap[NUMERATOR])
 
 
 def stats(state: Dram) -> dict[str, np.ndarray]:

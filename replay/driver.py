@@ -136,14 +136,19 @@ class Replay:
 
     def _make_units(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
-        in_flight = sms * gpu.interconnect.packets_in_flight
+        core, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
         self.lsu = lsu.make_state(gpu.lsu, gpu.l1, sms)
         self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
         self.rt = rt_unit_state.make_state(gpu.rt, sms)
-        self.port = port.make_state(gpu.interconnect, sms)
-        ways = crossbar.make_state(gpu.request_cycles, gpu.interconnect.reply_cycles, self.quantum, in_flight)
-        slices = l2_state.make_state(gpu.l2, gpu.memory.count, in_flight, gpu.dram)
-        self.memory = step.Memory(ways, slices, dram_state.make_state(gpu.dram, gpu.memory.count, gpu.sm.clock_khz))
+        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
+        memory, l2_khz, in_flight = gpu.memory, gpu.memory.l2_clock_khz, sms * gpu.interconnect.packets_in_flight
+        self.memory = step.Memory(
+            crossbar.make_state(sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz),
+            l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, in_flight, core, l2_khz),
+            dram_state.make_state(
+                gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue, core, l2_khz
+            ),
+        )  # fmt: skip
 
     def compile(self) -> None:
         """Have the engine compiled, or loaded from its cache, by running no cycle: the host's times do not count it."""

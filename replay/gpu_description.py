@@ -19,9 +19,11 @@ from replay import (
     rt_unit_spec,
     scheduler,
 )  # fmt: skip
-from replay.config import law, value
+from replay.addresses import PARTITION_HASHES, Addresses, make_addresses
+from replay.config import LawError, law, value
 
 FOLDER = Path(__file__).parent / "gpu"
+COPIES = ("none", "low_32_bits", "whole")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +31,11 @@ class MemoryControllers:
     """Memory partitions of the GPU."""
 
     count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
-    l2_clock_khz: int = value("kHz", "Clock of the L2; must be the core clock", 1)
-    interconnect_clock_khz: int = value("kHz", "Clock of the interconnect; must be the core clock", 1)
+    l2_clock_khz: int = value("kHz", "Clock of the L2", 1)
+    interconnect_clock_khz: int = value("kHz", "Clock of the interconnect", 1)
+    address_map: str = value("bits", "Letters of the address bits: row, bank, column, burst (see replay/addresses.py)")
+    partition_hash: str = value("name", "How addresses permute the L2 slices", choices=PARTITION_HASHES)
+    copies: str = value("name", "Bits of a host copy's address by which it warms the L2", choices=COPIES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +56,6 @@ class Gpu:
     name: str = value("name", "Name of the GPU")
 
     def __post_init__(self) -> None:
-        for name in ("l2_clock_khz", "interconnect_clock_khz"):
-            clock = getattr(self.memory, name)
-            law(clock == self.sm.clock_khz, f"memory.{name} ({clock}) must be sm.clock_khz ({self.sm.clock_khz})")
         per_set = self.l2_slices * self.l2.line_bytes * self.l2.ways
         law(
             self.l2.bytes % per_set == 0,
@@ -65,10 +67,31 @@ class Gpu:
                 count % self.scheduler.count == 0,
                 f"pipeline.{name} ({count}) must be a multiple of scheduler.count ({self.scheduler.count})",
             )
+        self.l2.check_sets(self.l2_sets_per_slice)
+        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
         law(
-            self.dram.in_flight_entries >= 8,
-            f"dram.in_flight_entries must be at least 8, not {self.dram.in_flight_entries}",
+            self.longest_quantum >= 1,
+            f"l2.latency_cycles ({self.l2.latency_cycles}) must be more than {self.clock_slack}: it has to outlast"
+            " what the clocks of core, interconnect and L2 differ by",
         )
+        need = self.longest_quantum + 2
+        law(
+            self.interconnect.in_packets > need,
+            f"interconnect.in_packets ({self.interconnect.in_packets}) must be more than {need}: places count as free"
+            " only after the longest quantum",
+        )
+
+    @property
+    def addresses(self) -> Addresses:
+        """Where addresses live, from memory.address_map."""
+        memory, dram = self.memory, self.dram
+        slices = self.l2.slices_per_controller
+        try:
+            return make_addresses(
+                memory.address_map, memory.count, slices, memory.partition_hash, dram.banks, dram.bank_hash
+            )  # fmt: skip
+        except LawError as error:
+            raise LawError(f"memory.address_map {error}") from None
 
     @property
     def l2_slices(self) -> int:
@@ -87,18 +110,21 @@ class Gpu:
 
     @property
     def l1_miss_cycles(self) -> int:
-        """Shortest way of an L1 miss to an L2 hit and back: request + L2 latency + reply."""
-        return self.request_cycles + self.interconnect.reply_cycles
+        """Shortest way of a request to an L2 hit and back, at equal clocks: l2.latency_cycles + 5."""
+        return self.l2.latency_cycles + 5
 
     @property
-    def request_cycles(self) -> int:
-        """From an SM's port to an L2 tag check: interconnect.request_cycles + l2.latency_cycles."""
-        return self.interconnect.request_cycles + self.l2.latency_cycles
+    def clock_slack(self) -> int:
+        """Core cycles by which the way through unequal clocks may be shorter: 0 where core, interconnect, L2 agree."""
+        clocks = (self.memory.l2_clock_khz, self.memory.interconnect_clock_khz)
+        if all(clock == self.sm.clock_khz for clock in clocks):
+            return 0
+        return 4 * sum(-(-self.sm.clock_khz // clock) for clock in clocks)
 
     @property
     def longest_quantum(self) -> int:
-        """Longest quantum that is exact: l1_miss_cycles."""
-        return self.l1_miss_cycles
+        """Longest quantum that is exact: l2.latency_cycles - clock_slack."""
+        return self.l2.latency_cycles - self.clock_slack
 
     @property
     def issue_per_cycle(self) -> int:
@@ -113,13 +139,16 @@ class Gpu:
         for what, count in (("sm.count", self.sm.count), ("memory.count", self.memory.count)):
             if factor < 1 or count % factor:
                 raise UserError(f"GPU {self.name}: scaling factor {factor} must divide {what} ({count})")
-        return dataclasses.replace(
-            self,
-            name=f"{self.name}/{factor}" if factor > 1 else self.name,
-            sm=dataclasses.replace(self.sm, count=self.sm.count // factor),
-            memory=dataclasses.replace(self.memory, count=self.memory.count // factor),
-            l2=dataclasses.replace(self.l2, bytes=self.l2.bytes // factor),
-        )
+        try:
+            return dataclasses.replace(
+                self,
+                name=f"{self.name}/{factor}" if factor > 1 else self.name,
+                sm=dataclasses.replace(self.sm, count=self.sm.count // factor),
+                memory=dataclasses.replace(self.memory, count=self.memory.count // factor),
+                l2=dataclasses.replace(self.l2, bytes=self.l2.bytes // factor),
+            )
+        except LawError as error:
+            raise UserError(f"GPU {self.name} scaled by {factor}: {error}") from None
 
     def with_values(self, assignments: Sequence[str]) -> "Gpu":
         """The same GPU with ``key=value`` assignments applied, checked as a file's values are."""

@@ -1,221 +1,218 @@
-"""L2 slice: sectored, LRU, write-back; a miss reserves its line; writes allocate without fetching (lazy fetch on read).
+"""L2 slice: requests out of the crossbar wait out a fixed delay, are looked up one a cycle, and answered one a cycle.
 
 Peak rate: one sector looked up and one response sent per cycle and slice (24 slices x 32 B x 1365 MHz = 1,048 GB/s).
-A read of a sector that was only partly written fetches it first. A miss needs an MSHR entry, a line that waits for
-nothing, and room for its write-backs in the DRAM channel; while it finds none, its slice waits, as do all behind it.
-Sets are chosen by a multiplicative hash of the line address, which spreads power-of-two strides as IPOLY does but
-works for any number of sets. Sources: ``reference/vulkan-sim.md`` 1.10, ``reference/accel-sim.md`` C.
+In a cycle, in this order: a response whose data has come goes to the crossbar; data from the DRAM is filled in; a
+request leaves the miss queue for the DRAM; the oldest request of the slice's queue is looked up, if the queues behind
+it have room; a request whose delay is over enters the slice's queue. A queue that is nearly full takes no packet from
+the crossbar. Cycles in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` B.3 and C.
 """
 
-import numpy as np
-
-from replay import dram
-from replay.bits import HASH_FACTOR, compiled, inlined
-from replay.dram_state import Dram
+from replay import cache, cache_fill, clocks, dram
+from replay.addresses import bank_of, set_key, slice_of
+from replay.bits import FAR, compiled, count_bits, entry_point, inlined
+from replay.cache_mshr import has_ready, next_ready
+from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEUE_TAIL, WRITE_BACK
+from replay.dram_state import COLUMNS, Dram
 from replay.l2_state import (
-    DIRTY,
-    FULL,
+    CHUNK,
     HEAD,
     L2,
-    MSHR_FREE,
+    LAST_REPLY,
+    NEXT,
     OUT_TAIL,
-    PENDING,
-    PENDING_HITS,
-    READ_HITS,
-    READ_MISSES,
-    RESPOND_AT,
-    SECTOR_MISSES,
-    SECTORS,
-    TAG,
-    USED_AT,
-    VALID,
-    WRITE_BACKS,
-    WRITE_HITS,
-    WRITE_MISSES,
+    POP_AT,
+    POPPED,
+    QUEUED,
+    QUEUED_AT,
+    STALL_HEAD,
+    STALL_TAIL,
+    TAIL,
+    WAIT_CYCLES,
+    WAITS,
 )
-from replay.port import READ, WRITE
+from replay.port import ATOMIC, WRITE
 
 
 @compiled
-def push_dram(state: L2, memory: Dram, part: int, now: int, sector: int, is_write: int, entry: int) -> None:
-    """Send a sector to the slice's DRAM channel; the low bank bit tells neighbouring lines apart."""
-    block = (sector >> 3) // state.controllers
-    local = (block << 3) | (sector & 7)
-    column_bits = state.sector_row_shift
-    above = local >> 3 >> (column_bits - 2)
-    bank = ((above << 1) | ((local >> 2) & 1)) % state.banks
-    row = (above << 1) // state.banks
-    dram.push(memory, part // state.slices_per_controller, now, bank, row, is_write, entry, part)
-
-
-@inlined
-def find(state: L2, part: int, line: int) -> int:
-    """Row of the line address in its set, or -1."""
-    first = set_of(state, part, line)
-    for row in range(first, first + state.ways):
-        if state.line[TAG, row] == line:
-            return row
-    return -1
-
-
-@inlined
-def set_of(state: L2, part: int, line: int) -> int:
-    """First row of the set of a line address."""
-    spread = ((line * HASH_FACTOR) >> 32) & FULL
-    return (part * state.sets + ((spread * state.sets) >> 32)) * state.ways
-
-
-@inlined
-def victim(state: L2, part: int, line: int) -> int:
-    """The row to replace: an empty one, else the least recently used that waits for nothing, else -1."""
-    first = set_of(state, part, line)
-    best, best_at = -1, 1 << 62
-    for row in range(first, first + state.ways):
-        if state.line[TAG, row] < 0:
-            return row
-        if state.line[PENDING, row] == 0 and state.line[USED_AT, row] < best_at:
-            best, best_at = row, state.line[USED_AT, row]
-    return best
+def pop_until(state: L2, part: int, until: int) -> None:
+    """Take the packets out of the crossbar that leave it up to cycle ``until``: one a cycle, none while stalled."""
+    own, mask = state.slice, state.ring - 1
+    while own[part, POPPED] < own[part, TAIL]:
+        row = part * state.ring + (own[part, POPPED] & mask)
+        cycle = max(own[part, POP_AT], state.input[row, 0])
+        while own[part, STALL_HEAD] < own[part, STALL_TAIL]:
+            stretch = part * state.ring + (own[part, STALL_HEAD] & mask)
+            if cycle < state.stall[stretch, 0]:
+                break
+            if cycle < state.stall[stretch, 1]:
+                state.stats[part, WAIT_CYCLES] += min(state.stall[stretch, 1], until + 1) - min(cycle, until + 1)
+                cycle = state.stall[stretch, 1]
+            if cycle > until:
+                break
+            own[part, STALL_HEAD] += 1
+        if cycle > until:
+            own[part, POP_AT] = max(own[part, POP_AT], min(cycle, until + 1))
+            return
+        waited = clocks.at_or_after(state.to_core, cycle) + state.latency
+        state.input[row, 0] = clocks.after(state.from_core, waited - 1)
+        own[part, POP_AT] = cycle + 1
+        own[part, POPPED] += 1
 
 
 @compiled
-def allocate(state: L2, memory: Dram, part: int, row: int, now: int, line: int) -> None:
-    """Give a row to a line address and write the dirty sectors of its old line back."""
-    dirty = state.line[DIRTY, row]
-    for sector in range(SECTORS):
-        if (dirty >> sector) & 1:
-            push_dram(state, memory, part, now, state.line[TAG, row] * SECTORS + sector, 1, 0)
-            state.stats[part, WRITE_BACKS] += 1
-        state.written[row, sector] = 0
-    state.line[TAG, row] = line
-    state.line[VALID, row] = 0
-    state.line[DIRTY, row] = 0
-    state.line[PENDING, row] = 0
+def take_in(state: L2, part: int, until: int) -> None:
+    """``pop_until`` at a barrier; finds the next event of the slice."""
+    own = state.slice
+    pop_until(state, part, until)
+    if own[part, HEAD] == own[part, QUEUED]:
+        own[part, NEXT] = min(own[part, NEXT], next_queued(state, part) + 1)
 
 
 @inlined
-def respond(state: L2, part: int, now: int, sm: int, tag: int) -> None:
-    """Send a response, one per cycle and slice."""
-    at = max(now, state.slice[part, RESPOND_AT])
-    state.slice[part, RESPOND_AT] = at + 1
-    row = part * state.ring + (state.slice[part, OUT_TAIL] & (state.ring - 1))
-    state.slice[part, OUT_TAIL] += 1
-    state.output[row, 0] = at
-    state.output[row, 1] = sm
-    state.output[row, 2] = tag
+def next_queued(state: L2, part: int) -> int:
+    """Cycle in which the next request enters the slice's queue if that has room, at most FAR - 1."""
+    own = state.slice
+    if own[part, QUEUED] == own[part, POPPED]:
+        return FAR - 1
+    row = part * state.ring + (own[part, QUEUED] & (state.ring - 1))
+    return max(state.input[row, 0], own[part, QUEUED_AT] + 1)
+
+
+@compiled
+def settle(state: L2, part: int, now: int) -> None:
+    """Let requests enter the slice's queue in the cycles before ``now``, and note when it becomes nearly full."""
+    own = state.slice
+    while True:
+        cycle = next_queued(state, part)
+        if cycle >= now:
+            return
+        length = own[part, QUEUED] - own[part, HEAD]
+        if length == state.input_queue:
+            own[part, QUEUED_AT] = now - 1
+            return
+        own[part, QUEUED] += 1
+        own[part, QUEUED_AT] = cycle
+        if length + CHUNK == state.input_queue:
+            begin_stall(state, part, cycle + 1)
 
 
 @inlined
-def look_up(state: L2, memory: Dram, part: int, now: int) -> bool:
-    """Serve the request at the slice's head; False when it has to wait for a fill."""
-    head = part * state.ring + (state.slice[part, HEAD] & (state.ring - 1))
-    sector, kind_and_mask = state.input[head, 1], state.input[head, 2]
-    kind, byte_mask = kind_and_mask & 3, kind_and_mask >> 2
-    tag, sm = state.input[head, 3], state.input[head, 4]
-    line, offset = sector >> 2, sector & 3
-    row = find(state, part, line)
-    bit = 1 << offset
+def begin_stall(state: L2, part: int, cycle: int) -> None:
+    """From ``cycle`` on the slice takes no packet out of the crossbar."""
+    own, mask = state.slice, state.ring - 1
+    last = part * state.ring + ((own[part, STALL_TAIL] - 1) & mask)
+    if own[part, STALL_HEAD] < own[part, STALL_TAIL] and state.stall[last, 1] == cycle:
+        state.stall[last, 1] = FAR
+        return
+    row = part * state.ring + (own[part, STALL_TAIL] & mask)
+    state.stall[row, 0], state.stall[row, 1] = cycle, FAR
+    own[part, STALL_TAIL] += 1
+
+
+@inlined
+def respond(state: L2, part: int, now: int, word: int) -> None:
+    """Send a response in the next free cycle."""
+    own = state.slice
+    cycle = max(now, own[part, LAST_REPLY]) + 1
+    own[part, LAST_REPLY] = cycle
+    row = part * state.out_ring + (own[part, OUT_TAIL] & (state.out_ring - 1))
+    own[part, OUT_TAIL] += 1
+    state.output[row, 0] = cycle
+    state.output[row, 1] = word
+
+
+@inlined
+def may_respond(state: L2, part: int, now: int) -> bool:
+    """Whether the queue of responses has room; one of them leaves in every cycle."""
+    return state.slice[part, LAST_REPLY] - now < state.reply_queue
+
+
+@compiled
+def step(state: L2, memory: Dram, part: int, now: int) -> None:
+    """One cycle of a slice."""
+    own, tags = state.slice, state.tags
+    settle(state, part, now)
+    if has_ready(tags, part) and may_respond(state, part, now):
+        word = next_ready(tags, part)
+        if word >= 0:
+            respond(state, part, now, word)
+    if dram.has_fill(memory, part):
+        cache_fill.fill(tags, part, now, dram.take_fill(memory, part, now))
+    if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL] and dram.has_room(memory, part):
+        send(state, memory, part, now)
+    failed = False
+    room = dram.has_room(memory, part) and may_respond(state, part, now)
+    if own[part, HEAD] < own[part, QUEUED] and room and tags.unit[part, DATA_FREE_AT] <= now:
+        failed = not look_up(state, part, now)
+    schedule(state, memory, part, now, failed)
+
+
+@inlined
+def send(state: L2, memory: Dram, part: int, now: int) -> None:
+    """The oldest request of the miss queue goes to the DRAM channel."""
+    tags = state.tags
+    row = part * tags.ring + (tags.unit[part, QUEUE_HEAD] & (tags.ring - 1))
+    tags.unit[part, QUEUE_HEAD] += 1
+    place = bank_of(state.addresses, tags.queue[row, 1])
+    if tags.queue[row, 0] == WRITE_BACK:
+        columns = count_bits(tags.queue[row, 2]) * memory.gap[COLUMNS]
+        dram.push(memory, part, now, place, columns, 1, 0)
+    else:
+        dram.push(memory, part, now, place, memory.gap[COLUMNS], 0, tags.queue[row, 3])
+
+
+@inlined
+def look_up(state: L2, part: int, now: int) -> bool:
+    """Look the oldest request up; False when it has to wait. Writes are answered at once."""
+    own, tags = state.slice, state.tags
+    row = part * state.ring + (own[part, HEAD] & (state.ring - 1))
+    sector, kind, byte_mask = state.input[row, 1], state.input[row, 2] & 3, state.input[row, 2] >> 2
+    word = state.input[row, 3]
+    index = set_key(state.addresses, sector >> 2)
+    queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
     if kind == WRITE:
-        return write(state, memory, part, now, line, row, offset, byte_mask, sm, tag)
-    if row >= 0 and state.line[VALID, row] & bit:
-        state.stats[part, READ_HITS] += 1
-        if kind != READ:
-            state.line[DIRTY, row] |= bit
-        state.line[USED_AT, row] = now
-        respond(state, part, now, sm, tag)
-        return True
-    if row >= 0 and state.line[PENDING, row] & bit:
-        return merge(state, part, now, row, offset, sm, tag, kind)
-    return miss(state, memory, part, now, line, row, offset, sm, tag, kind)
-
-
-@inlined
-def merge(state: L2, part: int, now: int, row: int, offset: int, sm: int, tag: int, kind: int) -> bool:
-    """Wait for a sector that is already being fetched."""
-    entry = part * state.entries + state.entry_of[row, offset]
-    waiting = state.mshr[entry, 2]
-    if waiting == state.merges:
-        return False
-    state.waiter[entry * state.merges + waiting, 0] = sm
-    state.waiter[entry * state.merges + waiting, 1] = tag
-    state.mshr[entry, 2] = waiting + 1
-    if kind != READ:
-        state.line[DIRTY, row] |= 1 << offset
-    state.line[USED_AT, row] = now
-    state.stats[part, PENDING_HITS] += 1
-    return True
-
-
-@inlined
-def miss(
-    state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, sm: int, tag: int, kind: int
-) -> bool:
-    """Fetch a sector; False when there is no MSHR entry, no line or no room in the channel."""
-    if state.slice[part, MSHR_FREE] == 0 or not dram.has_room(memory, part // state.slices_per_controller, 5):
-        return False
-    if row < 0:
-        row = victim(state, part, line)
-        if row < 0:
-            return False
-        allocate(state, memory, part, row, now, line)
-        state.stats[part, READ_MISSES] += 1
+        answer = cache.write(tags, part, now, sector, index, byte_mask, 0, word, queued)
+        answered = answer != FAIL and not tags.unit[part, PARKED]
     else:
-        state.stats[part, SECTOR_MISSES] += 1
-    state.slice[part, MSHR_FREE] -= 1
-    free = state.mshr_free[part, state.slice[part, MSHR_FREE]]
-    entry = part * state.entries + free
-    state.mshr[entry, 0] = row
-    state.mshr[entry, 1] = offset
-    state.mshr[entry, 2] = 1
-    state.waiter[entry * state.merges, 0] = sm
-    state.waiter[entry * state.merges, 1] = tag
-    state.entry_of[row, offset] = free
-    state.line[PENDING, row] |= 1 << offset
-    if kind != READ:
-        state.line[DIRTY, row] |= 1 << offset
-    state.line[USED_AT, row] = now
-    push_dram(state, memory, part, now, line * SECTORS + offset, 0, free)
+        answer = cache.read(tags, part, now, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
+        answered = answer == HIT
+    if answered:
+        respond(state, part, now, word)
+    if answer == FAIL:
+        return False
+    own[part, HEAD] += 1
+    if own[part, QUEUED] - own[part, HEAD] + CHUNK == state.input_queue:
+        last = part * state.ring + ((own[part, STALL_TAIL] - 1) & (state.ring - 1))
+        state.stall[last, 1] = now + 1
     return True
 
 
 @inlined
-def write(
-    state: L2, memory: Dram, part: int, now: int, line: int, row: int, offset: int, byte_mask: int, sm: int, tag: int
-) -> bool:
-    """Write some bytes of a sector and acknowledge; a sector written in full becomes readable without a fetch."""
-    bit = 1 << offset
-    if row >= 0 and (state.line[VALID, row] | state.line[DIRTY, row] | state.line[PENDING, row]) & bit:
-        state.stats[part, WRITE_HITS] += 1
-    elif row >= 0:
-        state.stats[part, WRITE_MISSES] += 1
-    else:
-        if not dram.has_room(memory, part // state.slices_per_controller, 5):
-            return False
-        row = victim(state, part, line)
-        if row < 0:
-            return False
-        allocate(state, memory, part, row, now, line)
-        state.stats[part, WRITE_MISSES] += 1
-    written = np.int64(state.written[row, offset]) | byte_mask
-    state.written[row, offset] = written
-    state.line[DIRTY, row] |= bit
-    if written == FULL:
-        state.line[VALID, row] |= bit
-    state.line[USED_AT, row] = now
-    respond(state, part, now, sm, tag)
-    return True
+def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None:
+    """Find the slice's next event; what only the DRAM channel can bring about is left to it."""
+    own, tags = state.slice, state.tags
+    soonest, waits = FAR, 0
+    if has_ready(tags, part) or dram.has_fill(memory, part):
+        soonest = now + 1
+    room = dram.has_room(memory, part)
+    if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL]:
+        if room:
+            soonest = now + 1
+        else:
+            waits = 1
+    if own[part, HEAD] == own[part, QUEUED]:
+        soonest = min(soonest, max(next_queued(state, part), now) + 1)
+    elif not room:
+        waits = 1
+    elif not failed:
+        soonest = min(soonest, max(now + 1, tags.unit[part, DATA_FREE_AT]))
+    own[part, NEXT] = soonest
+    own[part, WAITS] = waits
 
 
-@inlined
-def fill(state: L2, part: int, now: int, free: int) -> None:
-    """A fetched sector arrived: it is readable, and all that waited for it are answered."""
-    entry = part * state.entries + free
-    row, offset = state.mshr[entry, 0], state.mshr[entry, 1]
-    state.line[VALID, row] |= 1 << offset
-    state.line[PENDING, row] &= ~(1 << offset)
-    state.written[row, offset] = 0
-    for waiting in range(state.mshr[entry, 2]):
-        at = entry * state.merges + waiting
-        respond(state, part, now, state.waiter[at, 0], state.waiter[at, 1])
-    state.mshr_free[part, state.slice[part, MSHR_FREE]] = free
-    state.slice[part, MSHR_FREE] += 1
+@entry_point
+def warm(state: L2, first: int, count: int, now: int) -> None:
+    """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them."""
+    for sector in range(first, first + count):
+        part = slice_of(state.addresses, sector)
+        cache_fill.warm(state.tags, part, now, sector, set_key(state.addresses, sector >> 2))

@@ -1,108 +1,110 @@
-"""The slices of the L2: their description, the flat arrays they live in, and the addresses they serve."""
+"""The slices of the L2: their description, the queues between crossbar, slice and DRAM, the arrays they live in."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from replay import dram_state
-from replay.bits import compiled
+from replay import cache_state
+from replay.addresses import Addresses
+from replay.bits import FAR
+from replay.cache_state import Cache, Policy
+from replay.clocks import Ratio, ratio
 from replay.config import law, value
 
-SECTORS = 4
-FULL = 0xFFFFFFFF
-# columns of line: tag, cycle of its last use, then masks over its sectors: readable, dirty, waiting for data
-TAG, USED_AT, VALID, DIRTY, PENDING = range(5)
-# columns of slice: input head and tail, first cycle it may look up, first cycle it may respond, output head and tail,
-# free MSHR entries, waits for a fill
-HEAD, TAIL, LOOKUP_AT, RESPOND_AT, OUT_HEAD, OUT_TAIL, MSHR_FREE, BLOCKED = range(8)
-READ_HITS, READ_MISSES, SECTOR_MISSES, PENDING_HITS, WRITE_HITS, WRITE_MISSES, WRITE_BACKS, BLOCKED_TIMES = range(8)
-COUNTERS = ("read_hits", "read_line_misses", "read_sector_misses", "read_pending_hits", "write_hits", "write_misses",
-            "write_backs", "blocked_times")  # fmt: skip
+SM_BITS = 10  # of a response: the SM it goes to, below its tag
+# columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
+# entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
+# without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
+# whether it waits for room in its queue to the DRAM
+HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
+    WAITS = range(13)  # fmt: skip
+LONGEST_WAIT, WAIT_CYCLES = range(2)
+COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
+CHUNK = 4  # places that the slice's queue keeps free for one packet
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Policy):
     """L2 cache of the whole GPU, in slices; each memory controller has some of them."""
 
     bytes: int = value("bytes", "Capacity of all slices together", 4096)
-    line_bytes: int = value("bytes", "Length of a line, four sectors", 128)
-    ways: int = value("lines", "Lines of a set", 1)
     slices_per_controller: int = value("count", "Slices of a memory controller, a power of two", 1)
-    latency_cycles: int = value("cycles", "From a slice's input to its tag check", 1)
-    mshr_entries: int = value("count", "Sectors of a slice that may be missing at a time", 1)
-    mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
+    latency_cycles: int = value("cycles", "From a slice's input to its queue (the ROP's delay), in core cycles", 1)
+    input_queue: int = value("requests", "Queue from the crossbar to a slice", CHUNK)
+    to_dram_queue: int = value("requests", "Queue from a slice to its DRAM channel", 1)
+    from_dram_queue: int = value("requests", "Queue from the DRAM channel to a slice", 1)
+    reply_queue: int = value("requests", "Queue from a slice to the crossbar", 1)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
+        law(self.allocate == "on_miss", f"allocate must be on_miss, not {self.allocate}")
+        law(self.write_policy == "back", f"write_policy must be back, not {self.write_policy}")
+        allocates = self.write_allocate in ("lazy_fetch_on_read", "fetch_on_write")
+        law(allocates, f"write_allocate must be lazy_fetch_on_read or fetch_on_write, not {self.write_allocate}")
         slices = self.slices_per_controller
         law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
 
 
 class L2(NamedTuple):
-    """All slices; set k of slice s holds rows (s * sets + k) * ways and on of ``line``."""
+    """All slices. ``input`` rows: cycle of its next move, sector, kind + 4 x byte mask, tag and SM."""
 
-    line: np.ndarray  # int64[5, slices * sets * ways]: a row per column name, so that the tags of a set are neighbours
-    written: np.ndarray  # uint32[slices * sets * ways, 4]: bytes written since the sector was last readable
-    entry_of: np.ndarray  # int32[slices * sets * ways, 4]: MSHR entry a pending sector waits in
-    slice: np.ndarray  # int64[slices, 8]
-    input: np.ndarray  # int64[slices * ring, 5]: cycle, sector, kind + 4 x byte mask, tag, SM
-    output: np.ndarray  # int64[slices * ring, 3]: cycle, SM, tag
-    mshr: np.ndarray  # int64[slices * entries, 3]: line row, sector of the line, waiting requests
-    mshr_free: np.ndarray  # int32[slices, entries]
-    waiter: np.ndarray  # int64[slices * entries * merges, 2]: SM, tag
-    stats: np.ndarray  # int64[slices, 8]
-    sets: int
-    ways: int
+    tags: Cache
+    addresses: Addresses
+    slice: np.ndarray  # int64[slices, 13]
+    input: np.ndarray  # int64[slices * ring, 4]
+    stall: np.ndarray  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
+    output: np.ndarray  # int64[slices * out_ring, 2]: cycle, tag and SM
+    stats: np.ndarray  # int64[slices, 2]
     ring: int
-    entries: int
-    merges: int
+    out_ring: int
+    out_packets: int
+    input_queue: int
+    reply_queue: int
+    latency: int
     slices_per_controller: int
     controllers: int
-    sector_row_shift: int  # log2 of sectors in a DRAM row of one bank
-    banks: int
+    to_core: Ratio
+    from_core: Ratio
 
 
-def make_state(spec: Spec, controllers: int, in_flight: int, dram_spec: dram_state.Spec) -> L2:
-    """Empty, cold slices. ``in_flight`` is the most requests that all SMs may have under way."""
-    slices = controllers * spec.slices_per_controller
+def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, l2_khz: int) -> L2:
+    """Empty, cold slices.
+
+    out_packets  packets that the crossbar's buffer before a slice holds.
+    in_flight    most requests that all SMs may have under way.
+    """
+    controllers, per_controller = addresses.channels, addresses.slices
+    slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
-    lines = slices * sets * spec.ways
-    ring = 1 << (in_flight - 1).bit_length()
-    line = np.zeros((5, lines), np.int64)
-    line[TAG] = -1
+    held = out_packets + 2 * spec.input_queue + 2 * (spec.latency_cycles * l2_khz // core_khz + 2)
+    ring = 1 << (held - 1).bit_length()
+    out_ring = 1 << (in_flight - 1).bit_length()
     state = L2(
-        line,
-        np.zeros((lines, SECTORS), np.uint32),
-        np.zeros((lines, SECTORS), np.int32),
-        np.zeros((slices, 8), np.int64),
-        np.zeros((slices * ring, 5), np.int64),
-        np.zeros((slices * ring, 3), np.int64),
-        np.zeros((slices * spec.mshr_entries, 3), np.int64),
-        np.tile(np.arange(spec.mshr_entries, dtype=np.int32), (slices, 1)),
-        np.zeros((slices * spec.mshr_entries * spec.mshr_merges, 2), np.int64),
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries),
+        addresses,
+        np.zeros((slices, 13), np.int64),
+        np.zeros((slices * ring, 4), np.int64),
+        np.zeros((slices * ring, 2), np.int64),
+        np.zeros((slices * out_ring, 2), np.int64),
         np.zeros((slices, len(COUNTERS)), np.int64),
-        sets,
-        spec.ways,
         ring,
-        spec.mshr_entries,
-        spec.mshr_merges,
-        spec.slices_per_controller,
+        out_ring,
+        out_packets,
+        spec.input_queue,
+        spec.reply_queue,
+        spec.latency_cycles,
+        per_controller,
         controllers,
-        (dram_spec.row_bytes // 32).bit_length() - 1,
-        dram_spec.banks,
+        ratio(l2_khz, core_khz),
+        ratio(core_khz, l2_khz),
     )
-    state.slice[:, MSHR_FREE] = spec.mshr_entries
+    state.slice[:, NEXT] = FAR
     return state
 
 
-@compiled
-def slice_of(state: L2, sector: int) -> int:
-    """The slice of a sector: 256 B blocks go around the controllers, 128 B lines around a controller's slices."""
-    controller = (sector >> 3) % state.controllers
-    return controller * state.slices_per_controller + ((sector >> 2) & (state.slices_per_controller - 1))
-
-
 def stats(state: L2) -> dict[str, np.ndarray]:
-    """Every counter per slice; accesses = hits + misses + pending hits."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    """Every counter per slice; accesses = hits + pending hits + misses."""
+    own = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    return cache_state.stats(state.tags) | own

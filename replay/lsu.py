@@ -15,7 +15,7 @@ from replay.bits import FAR, inlined
 from replay.config import law, value
 from replay.l1 import FAIL, HIT, L1
 from replay.port import ATOMIC as ATOMIC_REQUEST
-from replay.port import FREE_AT, Port, may_send, send
+from replay.port import Port, may_send, send
 from replay.work import LOAD, STORE, Work
 
 OPERATIONS = 256  # memory instructions of an SM under way
@@ -248,8 +248,7 @@ def next_cycle(state: Lsu, port: Port, sm: int, now: int) -> int:
     unit = state.unit
     soonest = FAR
     if unit[sm, BLOCKED_AT] >= 0:
-        free_at = port.port[sm, FREE_AT] - port.miss_queue + 1
-        soonest = free_at if free_at > now else FAR
+        soonest = FAR
     elif unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:
         place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
         soonest = max(state.pipe[place, 0], now + 1)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from replay.driver import Replay
 
 CYCLE_COUNTERS = ("issue_cycles", "busy_cycles", "warp_cycles", "lane_cycles", "shared_cycles", "bank_conflict_cycles",
-                  "blocked_cycles")  # fmt: skip
+                  "blocked_cycles", "longest_reply_wait_cycles", "request_wait_cycles")  # fmt: skip
 
 COUNTER_DTYPES: dict[str, type] = {
     "unit": object, "instance": np.uint32, "stream": np.int32, "kernel_id": np.int32, "counter": object,
@@ -180,8 +180,10 @@ def l1_misses(count: dict[str, int]) -> tuple[int, int]:
 
 def l2_misses(count: dict[str, int]) -> tuple[int, int]:
     """L2 misses and accesses."""
-    misses = count["read_line_misses"] + count["read_sector_misses"] + count["write_misses"]
-    return misses, misses + count["read_hits"] + count["write_hits"] + count["read_pending_hits"]
+    misses = sum(count[f"{kind}_{what}_misses"] for kind in ("read", "write") for what in ("line", "sector"))
+    return misses, misses + sum(
+        count[f"{kind}_{what}"] for kind in ("read", "write") for what in ("hits", "pending_hits")
+    )
 
 
 def measure(unit: str, counter: str) -> str:

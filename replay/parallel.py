@@ -6,15 +6,14 @@ Threads wait for each other without spinning, so that more threads than cores do
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from replay import crossbar, partition, rounds, step
 from replay.bits import entry_point
 from replay.dispatch import Dispatch
-from replay.dram_state import Dram
 from replay.l1 import L1
-from replay.l2_state import L2
 from replay.lsu import Lsu
 from replay.model import Core
 from replay.port import Port
@@ -30,7 +29,6 @@ def run(
     loaded_warps: int, threads: int,
 ) -> int:  # fmt: skip
     """``step.run``, which explains the order of the stages, on ``threads`` threads."""
-    ahead = memory.crossbar.request_cycles
     with ThreadPoolExecutor(threads) as pool:
         while clock[NOW] < stop:
             begin(ctas, clock, stop, quantum)
@@ -41,15 +39,12 @@ def run(
                     settles, loaded_warps,
                 )  # fmt: skip
 
-            def partitions(first: int, last: int) -> int:
-                return advance_partitions(memory.l2, memory.dram, first, last, int(clock[UNTIL]) + ahead)
-
             list(share(pool, threads, len(ctas.unit), sms))
             if sms(0, len(ctas.unit), True) == WAITS_FOR_WARPS:
                 return NEEDS_WARPS
-            hand_over(memory, ports, clock)
-            list(share(pool, threads, memory.l2.controllers, partitions))
-            status = close(ctas, ports, memory, clock, stop)
+            routed = hand_over(memory, ports, clock)
+            list(share(pool, threads, memory.l2.controllers, partial(advance_partitions, memory, routed)))
+            status = close(ctas, ports, memory, clock, stop, routed)
             if status != RUNNING:
                 return status
     return RUNNING
@@ -81,20 +76,20 @@ def advance_sms(
 
 
 @entry_point
-def hand_over(memory: Memory, ports: Port, clock: np.ndarray) -> None:
+def hand_over(memory: Memory, ports: Port, clock: np.ndarray) -> int:
     """``crossbar.route_requests``."""
-    crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[NOW], clock[UNTIL])
+    return crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[UNTIL])
 
 
 @entry_point
-def advance_partitions(cache: L2, memory: Dram, first: int, last: int, until: int) -> int:
-    """Run the memory partitions ``first`` to ``last`` (exclusive) to ``until``."""
+def advance_partitions(memory: Memory, routed: int, first: int, last: int) -> int:
+    """Run the memory partitions ``first`` to ``last`` (exclusive)."""
     for controller in range(first, last):
-        partition.advance(cache, memory, controller, until)
+        partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
     return last
 
 
 @entry_point
-def close(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int) -> int:
+def close(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int, routed: int) -> int:
     """``step.close_quantum``."""
-    return step.close_quantum(ctas, ports, memory, clock, stop)
+    return step.close_quantum(ctas, ports, memory, clock, stop, routed)

@@ -1,8 +1,10 @@
-"""Port of an SM to the interconnect: one request packet out and one response packet in per cycle.
+"""Port of an SM to the interconnect: an input buffer of request packets, and the packets that have come back.
 
 Peak rate: 1 request and 1 response per cycle and SM, that is sector_bytes x clock each way
-(32 B x 1365 MHz = 43.7 GB/s). Back-pressure: at most ``miss_queue`` requests wait for the port, and at most
-``packets_in_flight`` requests of an SM are under way; a unit that may not send tries again later.
+(32 B x 1365 MHz = 43.7 GB/s). Back-pressure: at most ``in_packets`` requests wait in the input buffer, and at most
+``packets_in_flight`` requests of an SM are under way; a unit that may not send tries again later. A place of the
+buffer counts as free ``credit_cycles`` after its packet left, at least a quantum, so that what an SM sees does not
+depend on where the barriers fall.
 """
 
 from dataclasses import dataclass
@@ -11,82 +13,107 @@ from typing import NamedTuple
 import numpy as np
 
 from replay.bits import inlined
-from replay.config import value
+from replay.config import law, value
 
 READ, WRITE, ATOMIC = 0, 1, 2
-REQUEST_HEAD, REQUEST_TAIL, FREE_AT, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL, REPLY_FREE_AT = range(7)
-SENT, RECEIVED = 0, 1
+# columns of port: requests transferred, sent, and whose place is free again; requests under way; responses
+REQUEST_HEAD, REQUEST_TAIL, RELEASED, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(6)
+SENT, RECEIVED = range(2)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Ports and links of the interconnect."""
+    """Crossbar and the SMs' ports to it."""
 
-    request_cycles: int = value("cycles", "Latency from an SM's port to an L2 slice, before the slice's own", 1)
-    reply_cycles: int = value("cycles", "Latency from an L2 slice to an SM's port", 1)
-    miss_queue: int = value("requests", "Requests of an SM that may wait for its port", 1)
+    in_packets: int = value("requests", "Requests of an SM that may wait in its input buffer", 2)
+    out_packets: int = value("requests", "Requests that may wait in the output buffer of an L2 slice", 1)
     packets_in_flight: int = value("requests", "Requests of an SM that may be under way", 16)
+
+    def __post_init__(self) -> None:
+        law(self.in_packets >= 2, f"in_packets must be at least 2, not {self.in_packets}")
 
 
 class Port(NamedTuple):
-    """``request`` rows: send cycle, sector, kind + 4 x byte mask, tag. ``response`` rows: arrival cycle, tag."""
+    """``request`` rows: send cycle (once transferred: that cycle), sector, kind + 4 x byte mask, tag.
 
-    port: np.ndarray  # int64[sms, 7]
-    request: np.ndarray  # int64[sms * ring, 4]
+    ``response`` rows: cycle in which it leaves the crossbar, tag.
+    """
+
+    port: np.ndarray  # int64[sms, 6]
+    request: np.ndarray  # int64[sms * request_ring, 4]
     response: np.ndarray  # int64[sms * ring, 2]
     stats: np.ndarray  # int64[sms, 2]
+    request_ring: int
     ring: int
-    miss_queue: int
+    in_packets: int
     packets_in_flight: int
+    credit_cycles: int
 
 
-def make_state(spec: Spec, sms: int) -> Port:
-    """Empty ports; the rings hold all that may be in flight, so they cannot overflow."""
+def make_state(spec: Spec, sms: int, credit_cycles: int) -> Port:
+    """Empty ports; the rings hold all that may be there, so they cannot overflow."""
+    request_ring = 1 << (spec.in_packets + 64).bit_length()
     ring = 1 << (spec.packets_in_flight - 1).bit_length()
     return Port(
-        np.zeros((sms, 7), np.int64),
-        np.zeros((sms * ring, 4), np.int64),
+        np.zeros((sms, 6), np.int64),
+        np.zeros((sms * request_ring, 4), np.int64),
         np.zeros((sms * ring, 2), np.int64),
         np.zeros((sms, 2), np.int64),
+        request_ring,
         ring,
-        spec.miss_queue,
+        spec.in_packets,
         spec.packets_in_flight,
+        credit_cycles,
     )
 
 
 @inlined
 def may_send(state: Port, sm: int, now: int) -> bool:
-    """Whether one more request finds a place in the miss queue and in the network."""
+    """Whether one more request finds a place in the input buffer and in the network."""
     port = state.port
-    return port[sm, FREE_AT] - now < state.miss_queue and port[sm, IN_FLIGHT] < state.packets_in_flight
+    if port[sm, IN_FLIGHT] >= state.packets_in_flight:
+        return False
+    if port[sm, REQUEST_TAIL] - port[sm, RELEASED] < state.in_packets:
+        return True
+    while port[sm, RELEASED] < port[sm, REQUEST_HEAD]:
+        at = sm * state.request_ring + (port[sm, RELEASED] & (state.request_ring - 1))
+        if state.request[at, 0] + state.credit_cycles > now:
+            break
+        port[sm, RELEASED] += 1
+    return port[sm, REQUEST_TAIL] - port[sm, RELEASED] < state.in_packets
 
 
 @inlined
 def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
-    """Queue a request; it leaves in the first cycle the port is free. ``tag`` comes back with the response."""
-    port = state.port
-    leaves = max(now, port[sm, FREE_AT])
-    port[sm, FREE_AT] = leaves + 1
-    port[sm, IN_FLIGHT] += 1
-    at = sm * state.ring + (port[sm, REQUEST_TAIL] & (state.ring - 1))
-    port[sm, REQUEST_TAIL] += 1
-    request = state.request
-    request[at, 0] = leaves
+    """Put a request into the input buffer in cycle ``now``; ``tag`` comes back with the response.
+
+    Requests need not be sent in order of cycle, but none before the cycle under way.
+    """
+    port, request = state.port, state.request
+    base, mask = sm * state.request_ring, state.request_ring - 1
+    place = port[sm, REQUEST_TAIL]
+    while place > port[sm, REQUEST_HEAD] and request[base + ((place - 1) & mask), 0] > now:
+        here, before = base + (place & mask), base + ((place - 1) & mask)
+        for column in range(4):
+            request[here, column] = request[before, column]
+        place -= 1
+    at = base + (place & mask)
+    request[at, 0] = now
     request[at, 1] = sector
     request[at, 2] = kind + 4 * byte_mask
     request[at, 3] = tag
+    port[sm, REQUEST_TAIL] += 1
+    port[sm, IN_FLIGHT] += 1
     state.stats[sm, SENT] += 1
 
 
 @inlined
-def reply(state: Port, sm: int, ready: int, tag: int) -> None:
-    """Deliver a response that reaches the SM at ``ready`` or, one per cycle, as soon as its port is free."""
+def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
+    """A response leaves the crossbar in ``cycle``."""
     port = state.port
-    arrival = max(ready, port[sm, REPLY_FREE_AT])
-    port[sm, REPLY_FREE_AT] = arrival + 1
     at = sm * state.ring + (port[sm, RESPONSE_TAIL] & (state.ring - 1))
     port[sm, RESPONSE_TAIL] += 1
-    state.response[at, 0] = arrival
+    state.response[at, 0] = cycle
     state.response[at, 1] = tag
 
 

@@ -1,9 +1,9 @@
 """One quantum of the whole GPU: the page to read first.
 
-Every SM runs alone to the end of the quantum, or until it wants a CTA (``rounds.py``). What it sends is then handed, in
-order of (cycle, SM), to the memory partitions, and their responses are dated for the quanta to come. A response needs
-longer than a quantum to come back (``request_cycles`` + ``reply_cycles``), so no SM ever misses one, and the cycles do
-not depend on the quantum, on the order of the SMs, or on how many threads share them.
+Every SM runs alone to the end of the quantum, or until it wants a CTA (``rounds.py``). What it sends then goes through
+the crossbar to the memory partitions, and their responses are dated for the quanta to come. A request waits longer than
+a quantum before the L2 looks it up, so no SM ever misses a response, and the cycles do not depend on the quantum, on
+the order of the SMs, or on how many threads share them.
 """
 
 from typing import NamedTuple
@@ -53,10 +53,10 @@ def run(
         )  # fmt: skip
         if verdict == WAITS_FOR_WARPS:
             return NEEDS_WARPS
-        crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[NOW], clock[UNTIL])
+        routed = crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[UNTIL])
         for controller in range(memory.l2.controllers):
-            partition.advance(memory.l2, memory.dram, controller, clock[UNTIL] + memory.crossbar.request_cycles)
-        status = close_quantum(ctas, ports, memory, clock, stop)
+            partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
+        status = close_quantum(ctas, ports, memory, clock, stop, routed)
         if status != RUNNING:
             return status
     return RUNNING
@@ -83,11 +83,11 @@ def run_rounds(
 
 
 @inlined
-def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int) -> int:
+def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int, routed: int) -> int:
     """Hand the responses to the SMs and find the next cycle at which anything happens."""
-    ahead = memory.crossbar.request_cycles
     until = clock[UNTIL]
-    crossbar.route_responses(memory.crossbar, ports, memory.l2, clock[NOW] + ahead, until + ahead)
+    decided = partition.horizon(memory.crossbar, memory.l2, routed)
+    crossbar.route_responses(memory.crossbar, ports, memory.l2, decided)
     clock[NOW] = until
     if dispatch.any_over(ctas, until):
         return KERNEL_OVER

@@ -94,43 +94,39 @@ def test_l1_hit(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gp
 def test_l2_hit(micro: Callable[..., Path], op: type, load_op: Callable) -> None:
     """In an L1 of one line, the second visit of a line is an L2 hit."""
     gpu = gpu_with("l1.bytes=128", "l1.ways=1")
-    way = gpu.interconnect.request_cycles + gpu.l2.latency_cycles + gpu.interconnect.reply_cycles
-    assert last_load(micro, op, load_op, [A, B, A], gpu) == 24 + way == 192
+    assert last_load(micro, op, load_op, [A, B, A], gpu) == 24 + gpu.l1_miss_cycles == 24 + 160 + 5
 
 
-def dram_load(gpu: Gpu, issued: int, ticks: int, not_before: int = 0) -> tuple[int, int]:
-    """Cycles of a load issued at ``issued`` whose data ends ``ticks`` after its first command, and that command's tick.
-
-    not_before  first tick at which the first command may be issued.
-    """
+def dram_load(gpu: Gpu, issued: int, ticks: int) -> int:
+    """Cycles of a load issued at ``issued`` whose data ends ``ticks`` after its first command."""
     core, memory = gpu.sm.clock_khz, gpu.dram.clock_khz
-    to_scheduler = 24 + gpu.request_cycles + gpu.dram.latency_cycles
-    first = max(-(-(issued + to_scheduler) * memory // core), not_before)
-    returned = -(-(first + ticks) * core // memory)
-    return returned + gpu.interconnect.reply_cycles - issued, first
+    looked_up = issued + 24 + 2 + gpu.l2.latency_cycles + 1  # crossbar, ROP, queue of the slice
+    entered = (looked_up + 1) * memory // core + 1  # the first tick after it left the miss queue
+    ready = -(-entered * core // memory) + gpu.dram.latency_cycles
+    first = (ready - 1) * memory // core + 2  # into its bank's list, and served in the tick after
+    filled = -(-(first + ticks + 1) * core // memory)  # out of the return queue
+    return filled + 3 - issued  # ready, replied, out of the crossbar
 
 
 def test_dram_with_a_closed_row(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu) -> None:
-    """Activate, read, data: RCD + CL + burst."""
-    expected, _ = dram_load(gpu, START, gpu.dram.rcd + gpu.dram.cl + gpu.dram.burst_ticks)
+    """Activate, read, data: RCD + CL."""
+    expected = dram_load(gpu, START, gpu.dram.rcd + gpu.dram.cl)
     assert last_load(micro, op, load_op, [A], gpu) == expected
-    assert expected == 24 + 164 + 100 + 18 + 4  # 44 ticks of 3500 MHz are 17.2 cycles of 1365 MHz
 
 
 def test_dram_row_hit(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu) -> None:
-    """The next sector of an open row: CL + burst."""
-    first, _ = dram_load(gpu, START, gpu.dram.rcd + gpu.dram.cl + gpu.dram.burst_ticks)
-    expected, _ = dram_load(gpu, START + first, gpu.dram.cl + gpu.dram.burst_ticks)
+    """The next sector of an open row: CL."""
+    first = dram_load(gpu, START, gpu.dram.rcd + gpu.dram.cl)
+    expected = dram_load(gpu, START + first, gpu.dram.cl)
     assert last_load(micro, op, load_op, [A, A + 32], gpu) == expected
 
 
 def test_dram_row_conflict(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu) -> None:
     """Another row of the bank: precharge first; RAS has long passed, RC has not to be waited for either."""
-    dram = gpu.dram
-    data = dram.rcd + dram.cl + dram.burst_ticks
-    first, _ = dram_load(gpu, START, data)
-    expected, _ = dram_load(gpu, START + first, dram.rp + data)
-    row_stride = dram.row_bytes * dram.banks
+    data = gpu.dram.rcd + gpu.dram.cl
+    first = dram_load(gpu, START, data)
+    expected = dram_load(gpu, START + first, gpu.dram.rp + data)
+    row_stride = 1 << 15  # the lowest row bit of the address map, behind one channel
     assert last_load(micro, op, load_op, [A, A + row_stride], gpu) == expected
 
 

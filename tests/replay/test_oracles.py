@@ -62,15 +62,16 @@ def test_unloaded_latency_of_an_l2_hit(micro: Callable, load_op: Callable, gpu: 
 
 
 def test_unloaded_latency_of_dram(micro: Callable, load_op: Callable, gpu: Gpu) -> None:
-    """Every load opens a new row of one bank: activate + read + data, after the precharge of the last row."""
-    one_bank = gpu.with_values(["dram.banks=1", "dram.bank_groups=1"])
-    rows = lambda warp, visit, index, lane: BASE + visit * 2 * gpu.dram.row_bytes  # noqa: E731
+    """Every load opens a new row of one bank: precharge + activate + read, between the queues of slice and channel."""
+    rows = lambda warp, visit, index, lane: BASE + visit * gpu.memory.count * (1 << 16)  # noqa: E731
     spec = gpu.dram
-    ticks = spec.rp + spec.rcd + spec.cl + 2 * spec.burst_ticks
-    expected = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles + spec.latency_cycles
-    expected += ticks * gpu.sm.clock_khz / spec.clock_khz
-    found = slope(lambda n: micro([load_op()], [n], rows), one_bank, 20, 60)
-    assert expected - 1 <= found <= expected + 2  # the conversion between the clocks rounds up twice
+    ticks = spec.rp + spec.rcd + spec.cl + (32 // spec.atom_bytes - 1) * spec.ccd
+    ticks += 2  # into the bank's list and out of the return queue: a tick each
+    cycles = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles + spec.latency_cycles
+    cycles += 2  # out of the miss queue, and from the fill to the reply: a cycle each
+    expected = cycles + ticks * gpu.sm.clock_khz / spec.clock_khz
+    found = slope(lambda n: micro([load_op()], [n], rows), gpu, 20, 60)
+    assert expected <= found <= expected + 2  # the conversion between the clocks rounds up twice
 
 
 def test_bandwidth_bounds_a_stream(micro: Callable, load_op: Callable, gpu: Gpu) -> None:

@@ -1,4 +1,4 @@
-"""Small rules of the units against slow twins, and gaps between DRAM commands that are tight."""
+"""Small rules of the units against slow twins."""
 
 import importlib.util
 from pathlib import Path
@@ -7,10 +7,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from replay import dram, dram_state, scheduler
-from replay.bits import FAR, bucket, count_bits, entry_point, lowest_bit, shift_right
+from replay import scheduler
+from replay.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
 from replay.coalescer import SCRATCH_WORDS, coalesce
-from replay.gpu_description import load
 
 
 @pytest.fixture(scope="module")
@@ -33,21 +32,6 @@ def pick(candidates: int, last: int, policy: int) -> int:
 @entry_point
 def bits(mask: int, distance: int) -> tuple:
     return lowest_bit(mask), count_bits(mask), shift_right(mask, distance), bucket(mask, 1024)
-
-
-@entry_point
-def push(state: dram_state.Dram, cycle: int, bank: int, row: int, is_write: int, entry: int) -> None:
-    dram.push(state, 0, cycle, bank, row, is_write, entry, 0)
-
-
-@entry_point
-def next_tick(state: dram_state.Dram) -> int:
-    return dram.next_tick(state, 0)
-
-
-@entry_point
-def advance(state: dram_state.Dram) -> None:
-    dram.advance(state, 0)
 
 
 def test_scheduler_picks_as_its_twin(slow: ModuleType) -> None:
@@ -98,46 +82,3 @@ def test_coalescer_equals_its_twin(slow: ModuleType, space: int) -> None:
         )
         assert found == (slow.sectors(mine, size) if space == 0 else {})
         assert conflict[row] == (0 if space == 0 else slow.bank_cycles(mine, size))
-
-
-def commands(requests: list[tuple[int, int, int]]) -> list[tuple[str, int]]:
-    """Name and tick of every command for (bank, row, is_write) requests that arrive together on an idle channel."""
-    gpu = load("rtx2060", ["dram.latency_cycles=0"])
-    state = dram_state.make_state(gpu.dram, 1, gpu.sm.clock_khz)
-    for number, (bank, row, is_write) in enumerate(requests):
-        push(state, 0, bank, row, is_write, number)
-    names = dict(enumerate(("RD", "WR", "ACT", "PRE")))
-    issued, before = [], state.stats[0, :4].copy()
-    while (tick := next_tick(state)) < FAR:
-        advance(state)
-        for index in np.flatnonzero(state.stats[0, :4] - before).tolist():
-            issued.append((names[index], tick))
-        before = state.stats[0, :4].copy()
-    return issued
-
-
-def test_command_gaps_are_tight() -> None:
-    """Each command comes at the first tick its gaps allow, and not before (values of reference/vulkan-sim.md 1.10)."""
-    spec = load("rtx2060").dram
-    burst = spec.burst_ticks
-    assert commands([(0, 7, 0)]) == [("ACT", 0), ("RD", spec.rcd)]
-    assert commands([(0, 7, 0), (0, 7, 0)])[-1] == ("RD", spec.rcd + spec.ccd)
-    miss = commands([(0, 7, 0), (0, 8, 0)])
-    assert miss == [
-        ("ACT", 0), ("RD", spec.rcd), ("PRE", spec.ras), ("ACT", max(spec.ras + spec.rp, spec.rc)),
-        ("RD", max(spec.ras + spec.rp, spec.rc) + spec.rcd),
-    ]  # fmt: skip
-    assert commands([(0, 7, 0), (1, 7, 0)])[:2] == [("ACT", 0), ("ACT", spec.rrd)]
-    turn = commands([(0, 7, 0), (0, 7, 1)])
-    assert turn[-1] == ("WR", spec.rcd + max(spec.ccd, spec.read_to_write_ticks))
-    written = commands([(0, 7, 1), (0, 7, 0)])
-    assert written[1] == ("WR", spec.rcd - (spec.wl + 1))
-    assert written[-1] == ("RD", max(spec.rcd, written[1][1] + max(spec.ccd, spec.write_to_read_ticks)))
-    closed = commands([(0, 7, 1), (0, 8, 0)])
-    assert closed[2] == ("PRE", max(spec.ras, closed[1][1] + spec.wl + burst + spec.wr))
-
-
-def test_row_hits_go_first() -> None:
-    """The oldest request opens row 7; of two waiting ones the younger hits that row and is served first."""
-    order = commands([(0, 7, 0), (0, 8, 0), (0, 7, 0)])
-    assert [name for name, _ in order] == ["ACT", "RD", "RD", "PRE", "ACT", "RD"]

@@ -1,0 +1,164 @@
+"""Banks of a DRAM channel: which request each serves.
+
+A bank serves one request at a time: the oldest that hits its row, else the oldest. In a tick one bank without a
+request, in turn, gets one. Where writes are kept apart, all banks turn to them when many wait, and back when few do.
+Sources: ``reference/accel-sim.md`` C and D.
+"""
+
+from replay.bits import compiled, count_bits, inlined, lowest_bit
+from replay.dram_state import (
+    ACTIVATE_AT,
+    ACTIVATE_BANKS,
+    BANK,
+    BANKS,
+    BUSY_FROM,
+    FIRST_BANK,
+    IS_WRITE,
+    LOCAL_AT,
+    LOCAL_NEXT,
+    NEXT,
+    OLDEST,
+    OPEN,
+    PRECHARGE_AT,
+    PRECHARGE_BANKS,
+    QUEUED,
+    QUEUED_BANKS,
+    QUEUED_WRITE_BANKS,
+    QUEUED_WRITES,
+    READ_AT,
+    READ_BANKS,
+    REQUEST_ROW,
+    ROW,
+    ROW_HITS,
+    SERVING,
+    WRITE_AT,
+    WRITE_BANKS,
+    WRITE_HIGH,
+    WRITE_LOW,
+    WRITE_QUEUE,
+    WRITING,
+    Dram,
+)
+
+
+@inlined
+def join(state: Dram, channel: int, at: int) -> None:
+    """A request joins the list of its bank: of all, or of the writes where they are kept apart."""
+    ch, row = state.channel, channel * state.capacity + at
+    bank = state.request[row, BANK]
+    here = channel * state.gap[BANKS] + bank
+    apart = 2 if state.gap[WRITE_QUEUE] and state.request[row, IS_WRITE] else 0
+    youngest = state.bank[here, OLDEST + apart + 1]
+    if youngest >= 0:
+        state.request[channel * state.capacity + youngest, NEXT] = at
+    else:
+        state.bank[here, OLDEST + apart] = at
+    state.bank[here, OLDEST + apart + 1] = at
+    state.request[row, NEXT] = -1
+    if apart:
+        ch[channel, QUEUED_WRITE_BANKS] |= 1 << bank
+        ch[channel, QUEUED_WRITES] += 1
+    else:
+        ch[channel, QUEUED_BANKS] |= 1 << bank
+        ch[channel, QUEUED] += 1
+
+
+@inlined
+def busy_banks(state: Dram, channel: int) -> int:
+    """Banks that serve a request."""
+    ch = state.channel
+    rows = ch[channel, ACTIVATE_BANKS] | ch[channel, PRECHARGE_BANKS]
+    return ch[channel, READ_BANKS] | ch[channel, WRITE_BANKS] | rows
+
+
+@inlined
+def drains(state: Dram, channel: int) -> bool:
+    """Whether a bank that looks for a request now looks among the writes kept apart."""
+    ch = state.channel
+    limit = state.gap[WRITE_LOW] if ch[channel, WRITING] else state.gap[WRITE_HIGH]
+    return state.gap[WRITE_QUEUE] > 0 and ch[channel, QUEUED_WRITES] >= limit
+
+
+@inlined
+def changes_mode(state: Dram, channel: int) -> bool:
+    """Whether a bank that looks for a request turns from reads to writes or back."""
+    if state.gap[WRITE_QUEUE] == 0 or drains(state, channel) == (state.channel[channel, WRITING] == 1):
+        return False
+    return count_bits(busy_banks(state, channel)) < state.gap[BANKS]
+
+
+@inlined
+def idle_banks(state: Dram, channel: int) -> int:
+    """Banks that could get a request."""
+    ch = state.channel
+    waiting = ch[channel, QUEUED_WRITE_BANKS] if ch[channel, WRITING] else ch[channel, QUEUED_BANKS]
+    return waiting & ~busy_banks(state, channel)
+
+
+@inlined
+def first_of(state: Dram, banks: int, first: int) -> int:
+    """The first bank of a mask in a round from ``first``."""
+    later = banks >> first
+    return first + lowest_bit(later) if later else lowest_bit(banks)
+
+
+@inlined
+def assign(state: Dram, channel: int, tick: int) -> None:
+    """Give one bank without a request its next."""
+    ch = state.channel
+    if changes_mode(state, channel):
+        ch[channel, WRITING] = 1 - ch[channel, WRITING]
+    idle = idle_banks(state, channel)
+    if idle == 0:
+        return
+    bank = first_of(state, idle, ch[channel, FIRST_BANK])
+    if busy_banks(state, channel) == 0:
+        ch[channel, BUSY_FROM] = tick
+    ch[channel, FIRST_BANK] = (ch[channel, FIRST_BANK] + 1) & (state.gap[BANKS] - 1)
+    here = channel * state.gap[BANKS] + bank
+    at = pick(state, channel, here, ch[channel, WRITING], 1 << bank)
+    request = channel * state.capacity + at
+    state.bank[here, SERVING] = at
+    if not state.bank[here, OPEN]:
+        wait_for(state, channel, bank, ACTIVATE_BANKS, state.bank[here, ACTIVATE_AT])
+    elif state.bank[here, ROW] != state.request[request, REQUEST_ROW]:
+        wait_for(state, channel, bank, PRECHARGE_BANKS, state.bank[here, PRECHARGE_AT])
+    elif state.request[request, IS_WRITE]:
+        wait_for(state, channel, bank, WRITE_BANKS, state.bank[here, WRITE_AT])
+    else:
+        wait_for(state, channel, bank, READ_BANKS, state.bank[here, READ_AT])
+
+
+@inlined
+def wait_for(state: Dram, channel: int, bank: int, kind: int, local: int) -> None:
+    """A bank's next command is of a kind (a mask's column) and, for the bank's part, legal from a tick on."""
+    ch = state.channel
+    ch[channel, kind] |= 1 << bank
+    state.bank[channel * state.gap[BANKS] + bank, LOCAL_AT] = local
+    ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
+
+
+@compiled
+def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
+    """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
+    ch, base, request = state.channel, channel * state.capacity, state.request
+    apart = 2 if writing else 0
+    row = state.bank[here, ROW]
+    at, before = state.bank[here, OLDEST + apart], -1
+    while at >= 0 and request[base + at, REQUEST_ROW] != row:
+        at, before = request[base + at, NEXT], at
+    if at < 0:
+        at, before = state.bank[here, OLDEST + apart], -1
+    else:
+        state.stats[channel, ROW_HITS] += 1
+    after = request[base + at, NEXT]
+    if before < 0:
+        state.bank[here, OLDEST + apart] = after
+    else:
+        request[base + before, NEXT] = after
+    if after < 0:
+        state.bank[here, OLDEST + apart + 1] = before
+    if state.bank[here, OLDEST + apart] < 0:
+        ch[channel, QUEUED_WRITE_BANKS if writing else QUEUED_BANKS] &= ~bit
+    ch[channel, QUEUED_WRITES if writing else QUEUED] -= 1
+    return at

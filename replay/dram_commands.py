@@ -1,0 +1,265 @@
+"""Commands of a DRAM channel: which one goes out in a tick.
+
+A round over the banks, from ``FIRST_BANK``, issues the first column command that is legal (row open, gaps over), and,
+unless a bank before it could issue a column command, the first row command (activate or precharge). A row command makes
+the bank after it the first of the next round, and of the rest of this one, which is why a column command can go out
+after it in the same tick only from some of the banks. With a dual bus the round is made twice, once for each kind.
+Sources: ``reference/accel-sim.md`` C and D.
+"""
+
+from replay.bits import FAR, inlined, lowest_bit
+from replay.dram_banks import busy_banks, changes_mode, first_of, idle_banks, wait_for
+from replay.dram_state import (
+    ACTIVATE_AT,
+    ACTIVATE_BANKS,
+    ACTIVATE_GAP,
+    ACTIVATES,
+    ACTIVE_TICKS,
+    BANKS,
+    BUSY_FROM,
+    BUSY_TICKS,
+    COLUMN_GAP,
+    COUNTED_TO,
+    DUAL_BUS,
+    FIRST_BANK,
+    GROUP_SHIFT,
+    GROUPS,
+    IS_WRITE,
+    LAST_POP,
+    LEFT,
+    LOCAL_AT,
+    LOCAL_NEXT,
+    OPEN,
+    PIPE_TAIL,
+    PRECHARGE_AT,
+    PRECHARGE_BANKS,
+    PRECHARGES,
+    READ_AT,
+    READ_BANKS,
+    READ_GAP,
+    READS,
+    READY_BANKS,
+    REQUEST_ROW,
+    ROW,
+    SERVING,
+    STALLED,
+    STALLED_SINCE,
+    T_BURST,
+    T_CCD,
+    T_CCDL,
+    T_CL,
+    T_RAS,
+    T_RC,
+    T_RCD,
+    T_RCDW,
+    T_RP,
+    T_RRD,
+    T_RTPL,
+    T_RTW,
+    T_WL,
+    T_WTP,
+    T_WTR,
+    WRITE_AT,
+    WRITE_BANKS,
+    WRITE_GAP,
+    WRITES,
+    Dram,
+)
+
+
+@inlined
+def ready_banks(state: Dram, channel: int, tick: int) -> int:
+    """Banks whose own timers have run out."""
+    ch = state.channel
+    ready = ch[channel, READY_BANKS]
+    if ch[channel, LOCAL_NEXT] > tick:
+        return ready
+    soonest = FAR
+    rest = busy_banks(state, channel) & ~ready
+    while rest:
+        bank = lowest_bit(rest)
+        rest &= rest - 1
+        local = state.bank[channel * state.gap[BANKS] + bank, LOCAL_AT]
+        if local <= tick:
+            ready |= 1 << bank
+        else:
+            soonest = min(soonest, local)
+    ch[channel, READY_BANKS] = ready
+    ch[channel, LOCAL_NEXT] = soonest
+    return ready
+
+
+@inlined
+def allowed(state: Dram, channel: int, banks: int, gate: int, tick: int) -> int:
+    """Those banks of a mask whose group allows a column command (gate 0) or a precharge (gate 1)."""
+    first = channel * state.gap[GROUPS]
+    for number in range(state.gap[GROUPS]):
+        if state.group[first + number, gate] > tick:
+            banks &= ~state.group_banks[number]
+    return banks
+
+
+@inlined
+def pipe_is_full(state: Dram, channel: int) -> bool:
+    """Whether the data pipe, stopped by a full return queue, takes no column command."""
+    ch = state.channel
+    if ch[channel, STALLED_SINCE] < 0:
+        return False
+    last = ch[channel, STALLED_SINCE] - 1 - ch[channel, STALLED]
+    return ch[channel, LAST_POP] - last > state.gap[T_CL]
+
+
+@inlined
+def legal_columns(state: Dram, channel: int, ready: int, tick: int) -> int:
+    """Banks of a mask for which a column command is legal."""
+    ch = state.channel
+    reads = ready & ch[channel, READ_BANKS] if tick >= ch[channel, READ_GAP] else 0
+    writes = ready & ch[channel, WRITE_BANKS] if tick >= ch[channel, WRITE_GAP] else 0
+    if reads | writes == 0 or tick < ch[channel, COLUMN_GAP] or pipe_is_full(state, channel):
+        return 0
+    return allowed(state, channel, reads | writes, 0, tick)
+
+
+@inlined
+def legal_rows(state: Dram, channel: int, ready: int, tick: int) -> int:
+    """Banks of a mask for which an activate or a precharge is legal."""
+    rows = ready & state.channel[channel, PRECHARGE_BANKS]
+    if rows:
+        rows = allowed(state, channel, rows, 1, tick)
+    if tick >= state.channel[channel, ACTIVATE_GAP]:
+        rows |= ready & state.channel[channel, ACTIVATE_BANKS]
+    return rows
+
+
+@inlined
+def issue(state: Dram, channel: int, tick: int) -> None:
+    """Issue the commands of a tick."""
+    ready = ready_banks(state, channel, tick)
+    if ready == 0:
+        return
+    first = state.channel[channel, FIRST_BANK]
+    columns = legal_columns(state, channel, ready, tick)
+    if state.gap[DUAL_BUS]:
+        if columns:
+            issue_column(state, channel, first_of(state, columns, first), tick)
+        rows = legal_rows(state, channel, ready, tick)
+        if rows:
+            issue_row(state, channel, first_of(state, rows, first), tick)
+        return
+    rows = legal_rows(state, channel, ready, tick)
+    if columns | rows == 0:
+        return
+    bank = first_of(state, columns | rows, first)
+    if (columns >> bank) & 1:
+        issue_column(state, channel, bank, tick)
+        return
+    issue_row(state, channel, bank, tick)
+    if columns:
+        issue_after_row(state, channel, columns, (bank - first) & (state.gap[BANKS] - 1), tick)
+
+
+@inlined
+def issue_after_row(state: Dram, channel: int, columns: int, turn: int, tick: int) -> None:
+    """The rest of a round whose ``turn``-th bank took a row command, counted from the bank after it."""
+    banks = state.gap[BANKS]
+    for later in range(turn + 1, banks):
+        bank = (later + state.channel[channel, FIRST_BANK]) & (banks - 1)
+        if (columns >> bank) & 1:
+            issue_column(state, channel, bank, tick)
+            return
+
+
+@inlined
+def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
+    """Activate the row of a bank's request, or precharge the bank."""
+    ch, gap = state.channel, state.gap
+    here, bit = channel * gap[BANKS] + bank, 1 << bank
+    own = state.bank
+    request = channel * state.capacity + own[here, SERVING]
+    ch[channel, READY_BANKS] &= ~bit
+    ch[channel, FIRST_BANK] = (bank + 1) & (gap[BANKS] - 1)
+    if own[here, OPEN]:
+        own[here, OPEN] = 0
+        own[here, ACTIVATE_AT] = max(own[here, ACTIVATE_AT], tick + gap[T_RP])
+        ch[channel, PRECHARGE_BANKS] &= ~bit
+        wait_for(state, channel, bank, ACTIVATE_BANKS, own[here, ACTIVATE_AT])
+        state.stats[channel, PRECHARGES] += 1
+        mark_active(state, channel, tick + max(gap[T_RP], 1))
+        return
+    own[here, ROW] = state.request[request, REQUEST_ROW]
+    own[here, OPEN] = 1
+    own[here, READ_AT] = tick + gap[T_RCD]
+    own[here, WRITE_AT] = tick + gap[T_RCDW]
+    own[here, PRECHARGE_AT] = tick + gap[T_RAS]
+    own[here, ACTIVATE_AT] = tick + gap[T_RC]
+    ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
+    ch[channel, ACTIVATE_BANKS] &= ~bit
+    if state.request[request, IS_WRITE]:
+        wait_for(state, channel, bank, WRITE_BANKS, own[here, WRITE_AT])
+    else:
+        wait_for(state, channel, bank, READ_BANKS, own[here, READ_AT])
+    state.stats[channel, ACTIVATES] += 1
+    mark_active(state, channel, tick + max(gap[T_RC], gap[T_RRD], gap[T_RCD]))
+
+
+@inlined
+def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
+    """Read or write one atom; the last one of a request frees its bank."""
+    ch, gap = state.channel, state.gap
+    here, bit = channel * gap[BANKS] + bank, 1 << bank
+    at = state.bank[here, SERVING]
+    request = channel * state.capacity + at
+    is_write = state.request[request, IS_WRITE]
+    group = channel * gap[GROUPS] + ((bank >> gap[GROUP_SHIFT]) & (gap[GROUPS] - 1))
+    ch[channel, COLUMN_GAP] = tick + gap[T_CCD]
+    state.group[group, 0] = tick + gap[T_CCDL]
+    if is_write:
+        ch[channel, READ_GAP] = tick + gap[T_WTR]
+        hold, turn = gap[T_WTP], gap[T_WTR]
+        state.stats[channel, WRITES] += 1
+    else:
+        ch[channel, WRITE_GAP] = tick + gap[T_RTW]
+        state.group[group, 1] = tick + gap[T_RTPL]
+        hold, turn = gap[T_BURST], gap[T_RTW]
+        state.stats[channel, READS] += 1
+    state.bank[here, PRECHARGE_AT] = max(state.bank[here, PRECHARGE_AT], tick + hold)
+    state.stats[channel, BUSY_TICKS] += gap[T_BURST]
+    mark_active(state, channel, tick + max(gap[T_CCD], turn, 1))
+    pops = (tick if ch[channel, STALLED_SINCE] < 0 else ch[channel, STALLED_SINCE] - 1) - ch[channel, STALLED]
+    ch[channel, LAST_POP] = max(pops + (gap[T_WL] if is_write else gap[T_CL]), ch[channel, LAST_POP] + 1)
+    state.request[request, LEFT] -= 1
+    if state.request[request, LEFT] == 0:
+        ch[channel, WRITE_BANKS if is_write else READ_BANKS] &= ~bit
+        ch[channel, READY_BANKS] &= ~bit
+        tail = channel * state.capacity + (ch[channel, PIPE_TAIL] & (state.capacity - 1))
+        state.pipe[tail, 0] = ch[channel, LAST_POP]
+        state.pipe[tail, 1] = at
+        ch[channel, PIPE_TAIL] += 1
+
+
+@inlined
+def mark_active(state: Dram, channel: int, until: int) -> None:
+    """Count the ticks up to ``until`` as active: since it began to serve, a bank had a request or a timer ran."""
+    ch = state.channel
+    since = max(ch[channel, COUNTED_TO], ch[channel, BUSY_FROM])
+    if until > since:
+        state.stats[channel, ACTIVE_TICKS] += until - since
+        ch[channel, COUNTED_TO] = until
+
+
+@inlined
+def next_tick(state: Dram, channel: int, tick: int) -> int:
+    """The first tick after ``tick`` in which a bank may get a request or a command may be issued."""
+    ch = state.channel
+    if idle_banks(state, channel) or changes_mode(state, channel):
+        return tick + 1
+    soonest, ready = ch[channel, LOCAL_NEXT], ch[channel, READY_BANKS]
+    if ready & ch[channel, READ_BANKS]:
+        soonest = min(soonest, max(ch[channel, READ_GAP], ch[channel, COLUMN_GAP]))
+    if ready & ch[channel, WRITE_BANKS]:
+        soonest = min(soonest, max(ch[channel, WRITE_GAP], ch[channel, COLUMN_GAP]))
+    if ready & ch[channel, ACTIVATE_BANKS]:
+        soonest = min(soonest, ch[channel, ACTIVATE_GAP])
+    if ready & ch[channel, PRECHARGE_BANKS]:
+        soonest = tick + 1
+    return max(soonest, tick + 1)
