@@ -1,0 +1,135 @@
+"""``docs/replay.md`` from the code: options, descriptions, metrics, counters, and what a result's tables mean."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from replay import config, stack
+from replay.definitions import COUNTERS, FAMILIES, METRICS
+from replay.explanations import UTILISATION
+from replay.gpu_description import FOLDER, Gpu, find, load
+
+HEAD = """\
+# Replay
+
+This page is made from the code by `python -m replay --docs`; `make docs` writes it, and a test fails when it differs.
+
+`python -m replay TRACE --gpu NAME --out NAME.result` replays a trace on a GPU description and writes a result, whose
+tables are laid out in [formats.md](formats.md). `--picture NAME.png` draws it, now or later:
+`python -m replay NAME.result --picture NAME.png`.
+"""
+STACK_TEXT = """\
+## Where the cycles went
+
+The table `stack` divides the issue slots of every SM and launch. {rule}
+
+| reason | what the warp waits for |
+|---|---|
+"""
+UNITS_TEXT = """\
+## How much of each unit was used
+
+The table `utilisation`: used / capacity, both in the measure.
+
+| unit | measure | used / capacity |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [HEAD, *options(), *stack_section(), *unit_section(), *metric_section(), *counter_section()]
+    return "\n".join([*parts, *description_section(), *derived_section()])
+
+
+def options() -> Iterator[str]:
+    """The command line, as its parser knows it."""
+    from replay.__main__ import parser
+
+    yield "## Options\n\n| option | meaning |\n|---|---|"
+    for action in parser()._actions:
+        name = ", ".join(action.option_strings) or action.dest
+        value = f" {action.metavar}" if action.metavar and action.option_strings else ""
+        yield f"| `{name}{value}` | {cell((action.help or '').replace('%(default)s', str(action.default)))} |"
+    yield ""
+
+
+def stack_section() -> Iterator[str]:
+    """The reasons of the cycle stack and the rule by which slots are divided."""
+    rule = (inspect.getdoc(stack) or "").split("\n\n")[1].replace("``", "`").replace("\n", " ")
+    yield STACK_TEXT.format(rule=rule) + "\n".join(f"| `{name}` | {text} |" for name, text in stack.MEANINGS.items())
+    yield ""
+
+
+def unit_section() -> Iterator[str]:
+    """The units of the table ``utilisation``."""
+    yield UNITS_TEXT + "\n".join(f"| `{unit}` | {measure} | {text} |" for unit, (measure, text) in UTILISATION.items())
+    yield ""
+
+
+def metric_section() -> Iterator[str]:
+    """Every metric of ``summary.json``."""
+    yield "## Metrics\n\nIn `summary.json`, each with its unit, kind and definition.\n"
+    yield "| metric | unit | kind | definition |\n|---|---|---|---|"
+    yield from (f"| `{name}` | {m.unit} | {m.kind} | {cell(m.definition)} |" for name, m in METRICS.items())
+    yield ""
+
+
+def counter_section() -> Iterator[str]:
+    """Every counter of the tables ``counters`` and ``timeline``."""
+    yield "## Counters\n\nIn the table `counters` per launch and unit, in `timeline` per interval.\n"
+    yield "| unit | counter | measure | definition |\n|---|---|---|---|"
+    for unit, found in COUNTERS.items():
+        yield from (f"| {unit} | `{name}` | {c.measure} | {cell(c.definition)} |" for name, c in found.items())
+        families = [(prefix, c) for (of, prefix), c in FAMILIES.items() if of == unit]
+        yield from (f"| {unit} | `{prefix}*` | {c.measure} | {cell(c.definition)} |" for prefix, c in families)
+    yield ""
+
+
+def description_section() -> Iterator[str]:
+    """Every option of a GPU description: unit, meaning, its value and source in each shipped description."""
+    names = sorted((path.stem for path in FOLDER.glob("*.toml")), key=lambda name: (name != "rtx2060", name))
+    texts = [config.read_text(find(name)) for name in names]
+    yield "## GPU descriptions\n\n`--gpu` takes one of these or a `.toml` file with the same keys, all of which must be given; `--set KEY=VALUE`"
+    yield "changes one. The default is `rtx2060`; its source stands in the last column, `--explain NAME` prints those of the others.\n"
+    for section, spec in sections():
+        yield f"### {section or 'name'}\n\n{(inspect.getdoc(spec) or '').splitlines()[0]}\n"
+        yield "| key | unit | meaning | " + " | ".join(names) + " | source |\n|---|---|---|" + "---|" * (len(names) + 1)
+        for field in dataclasses.fields(spec):
+            key = f"{section}.{field.name}" if section else field.name
+            if not dataclasses.is_dataclass(field.type):
+                yield description_row(key, field, texts)
+        yield ""
+
+
+def sections() -> Iterator[tuple[str, Any]]:
+    """Name and dataclass of every section of a description."""
+    yield from ((field.name, field.type) for field in dataclasses.fields(Gpu) if dataclasses.is_dataclass(field.type))
+
+
+def description_row(key: str, field: Any, texts: list[config.Text]) -> str:
+    """One option: what it is, its value in every description, its source in the first."""
+    section, _, name = key.rpartition(".")
+    values = [str(text.values[section][name]) for text in texts]
+    choices = field.metadata["choices"]
+    meaning = field.metadata["doc"] + (f" ({', '.join(choices)})" if choices else "")
+    source = texts[0].comments.get(key, "")
+    cells = (f"`{key}`", field.metadata["unit"], cell(meaning), *values, cell(source))
+    return f"| {' | '.join(cells)} |"
+
+
+def derived_section() -> Iterator[str]:
+    """The values that follow from a description."""
+    gpu = load("rtx2060")
+    yield "### Derived\n\n| value | rtx2060 | meaning |\n|---|---|---|"
+    for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
+        for key, member in inspect.getmembers(type(part), lambda member: isinstance(member, property)):
+            meaning = " ".join((member.__doc__ or "").split())
+            yield f"| `{path + key}` | {getattr(part, key)} | {cell(meaning)} |"
+    yield ""
+
+
+def cell(text: str) -> str:
+    """A text inside a table."""
+    return text.replace("|", "\\|").replace("``", "`")
