@@ -55,7 +55,40 @@ PIXELS = Table(
     ),
 )  # fmt: skip
 
-RESULT = Format("rayplay result", (1, 1), (COUNTERS, KERNELS, TIMELINE, PIXELS))
+STACK = Table(
+    "stack", "SM and reason of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("sm", "uint32", "id", "Streaming multiprocessor."),
+        Column("reason", STRING, "name", "What the issue slots went to; docs/replay.md defines each."),
+        Column("slots", "int64", "scheduler-cycles",
+               "Issue slots; those of an SM sum to the launch's cycles x schedulers, launch latency included."),
+    ),
+)  # fmt: skip
+
+UTILISATION = Table(
+    "utilisation", "kind of hardware unit of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("unit", STRING, "name", "Kind of hardware unit; docs/replay.md says what it uses and how much it has."),
+        Column("used", "int64", "see measure", "What all units of this kind used."),
+        Column("capacity", "float64", "see measure", "The most that they could have used in the launch's cycles."),
+        Column("measure", STRING, "name", "What is used, such as scheduler-cycles, sectors, DRAM ticks."),
+    ),
+)  # fmt: skip
+
+ROOFLINE = Table(
+    "roofline", "level of memory of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("level", STRING, "name", "l1, l2 or dram."),
+        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed, or those of DRAM column commands."),
+        Column("thread_instructions", "int64", "count",
+               "Instructions of active threads; over bytes, the intensity. By class: the sm's counters threads_*."),
+        Column("seconds", "float64", "s", "The launch's cycles / core clock."),
+        Column("peak_bytes_per_second", "float64", "bytes/s", "The level's peak, from the GPU description."),
+        Column("peak_instructions_per_second", "float64", "1/s", "Schedulers of the GPU x 32 x core clock."),
+    ),
+)  # fmt: skip
+
+RESULT = Format("rayplay result", (1, 1), (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS))
 METRIC_KINDS = ("sum", "max", "mean", "ratio")
 SUMMARY, HOST = "summary.json", "host.json"
 

@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("trace", nargs="?", type=Path, help="trace to replay")
+    made.add_argument("trace", nargs="?", type=Path, help="trace to replay; with --picture, or a result to draw")
     made.add_argument(
         "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
     )
@@ -54,9 +54,14 @@ def parser() -> argparse.ArgumentParser:
         "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
     )
     made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
+    made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
+                      help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
+    made.add_argument("--picture", type=Path, metavar="NAME.png|NAME.svg",
+                      help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
     made.add_argument(
         "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
     )
+    made.add_argument("--docs", action="store_true", help="print docs/replay.md, and leave")
     return made
 
 
@@ -80,11 +85,32 @@ def main() -> None:
 
         print("\n".join(explain(arguments.explain, arguments.assignments)))
         return
+    if arguments.docs:
+        from replay.documentation import page
+
+        print(page(), end="")
+        return
     if arguments.trace is None:
         raise UserError("a trace is needed, such as traces/cornell.trace; --help shows an example")
     if arguments.out is not None and arguments.out.suffix != ".result":
         raise UserError(f"--out {arguments.out}: must end in .result")
+    if arguments.picture is not None and arguments.trace.suffix == ".result":
+        draw(arguments.trace, arguments.picture)
+        return
+    if arguments.picture is not None and arguments.out is None:
+        raise UserError(f"--picture {arguments.picture}: needs --out NAME.result, which it draws")
     replay_trace(arguments)
+    if arguments.picture is not None:
+        draw(arguments.out, arguments.picture)
+
+
+def draw(result: Path, picture: Path) -> None:
+    """Draw a result."""
+    from formats.result import open_result
+    from replay.pictures import write_picture
+
+    write_picture(open_result(result), picture)
+    print(f"wrote {picture}", file=sys.stderr)
 
 
 def replay_trace(arguments: argparse.Namespace) -> None:
@@ -104,7 +130,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     with Heartbeat(arguments.heartbeat) as heartbeat:
         result = simulate(
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
-            model=arguments.model,
+            model=arguments.model, interval=arguments.interval,
         )  # fmt: skip
     print(f"{arguments.trace.name} on {gpu.name}")
     print(table(result))
@@ -121,7 +147,8 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}
-    given = {name: value for name, value in chosen.items() if value} | {"model": arguments.model or "default"}
+    given = {name: value for name, value in chosen.items() if value}
+    given |= {"model": arguments.model or "default", "interval_cycles": arguments.interval}
     return {"command": "replay", "trace": arguments.trace.name, "gpu": asdict(gpu)} | given
 
 

@@ -22,7 +22,7 @@ class Counter(NamedTuple):
 METRICS = {
     "gpu_cycles": Metric(
         "cycles", "sum",
-        "Core cycles from the first launch to the end of the last kernel, launch latencies included (gpu_tot_sim_cycle)",
+        "Core cycles from the first launch to the end of the last kernel, launch latency included (gpu_tot_sim_cycle)",
     ),
     "gpu_ipc": Metric("thread-instructions/cycle", "ratio", "thread_instructions / gpu_cycles (gpu_tot_ipc)"),
     "l1d_miss_rate": Metric(
@@ -51,12 +51,8 @@ METRICS = {
     "warp_instructions": Metric("count", "sum", "Instructions issued by warps (gpgpu_n_tot_w_icount)"),
     "sm_ipc": Metric("warp-instructions/cycle", "ratio", "warp_instructions / (gpu_cycles x SMs)"),
     "simt_efficiency": Metric("1", "ratio", "thread_instructions / (32 x warp_instructions)"),
-    "occupancy": Metric("1", "ratio", "Live warps x cycles / (warp slots of all SMs x gpu_cycles), launch latency included"),
+    "occupancy": Metric("1", "ratio", "Live warps x cycles / (warp slots of all SMs x gpu_cycles)"),
     "warps": Metric("count", "sum", "Warps that ran"),
-    "rt_warps": Metric("count", "sum", "Warp-traces the RT units completed"),
-    "rt_warp_latency": Metric("cycles", "mean", "Cycles of a warp in the RT unit (rt_avg_warp_latency)"),
-    "rt_occupancy": Metric("1", "ratio", "Warps in the RT unit while it is busy / its places (rt_avg_warp_occupancy)"),
-    "rt_records": Metric("count", "sum", "BVH records the lanes received"),
     "dram_bytes": Metric("bytes", "sum", "Bytes moved by DRAM column commands"),
 }  # fmt: skip
 
@@ -76,6 +72,10 @@ CACHE = {
     "evictions": Counter(EVENTS, "Lines that were replaced"),
     "write_backs": Counter(EVENTS, "Replaced lines with dirty sectors"),
     "merges": Counter(EVENTS, "Reads that joined an MSHR entry; counted among hits or misses, too"),
+    "read_merges": Counter(EVENTS, "Reads that joined an MSHR entry"),
+    "write_misses": Counter(EVENTS, "Sectors written that were not valid"),
+    "reservation_fails": Counter(EVENTS, "Tries that found no line, queue place or MSHR entry; no accesses"),
+    "blocked_times": Counter(EVENTS, "Times a request had to wait"),
 }
 SM = {
     "warp_instructions": Counter(EVENTS, "Instructions issued"),
@@ -145,4 +145,7 @@ def counter(unit: str, name: str) -> Counter:
     """The definition of a counter; ``KeyError`` when it has none."""
     if name in COUNTERS[unit]:
         return COUNTERS[unit][name]
-    return next(found for (of, prefix), found in FAMILIES.items() if of == unit and name.startswith(prefix))
+    families = (found for (of, prefix), found in FAMILIES.items() if of == unit and name.startswith(prefix))
+    if (found := next(families, None)) is None:
+        raise KeyError(f"counter {name} of unit {unit} has no definition in replay/definitions.py")
+    return found

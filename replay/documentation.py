@@ -35,6 +35,12 @@ The table `utilisation`: used / capacity, both in the measure.
 | unit | measure | used / capacity |
 |---|---|---|
 """
+DESCRIPTION_TEXT = """\
+## GPU descriptions
+
+`--gpu` takes one of these or a `.toml` file with the same keys, all of which must be given; `--set KEY=VALUE` changes
+one. The default is `rtx2060`: the last column says where its values come from, `--explain NAME` prints it for others.
+"""
 
 
 def page() -> str:
@@ -91,8 +97,7 @@ def description_section() -> Iterator[str]:
     """Every option of a GPU description: unit, meaning, its value and source in each shipped description."""
     names = sorted((path.stem for path in FOLDER.glob("*.toml")), key=lambda name: (name != "rtx2060", name))
     texts = [config.read_text(find(name)) for name in names]
-    yield "## GPU descriptions\n\n`--gpu` takes one of these or a `.toml` file with the same keys, all of which must be given; `--set KEY=VALUE`"
-    yield "changes one. The default is `rtx2060`; its source stands in the last column, `--explain NAME` prints those of the others.\n"
+    yield DESCRIPTION_TEXT
     for section, spec in sections():
         yield f"### {section or 'name'}\n\n{(inspect.getdoc(spec) or '').splitlines()[0]}\n"
         yield "| key | unit | meaning | " + " | ".join(names) + " | source |\n|---|---|---|" + "---|" * (len(names) + 1)

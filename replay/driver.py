@@ -41,8 +41,8 @@ from replay.streams import Streams
 from replay.window import Static, Window
 from replay.work import Program
 
-PATIENCE_INTERVALS = 20  # without one instruction, response or record, after which a replay is given up
-INTERVAL_CYCLES = 10_000  # rows of the timeline; a quantum never crosses their bounds
+PATIENCE_CYCLES = 200_000  # without one instruction, response or record, after which a replay is given up
+INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
 
 
 def simulate(
@@ -54,6 +54,7 @@ def simulate(
     progress: Callable[[Standing], None] | None = None,
     selection: Selection | None = None,
     model: str | None = None,
+    interval: int = INTERVAL_CYCLES,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -65,6 +66,7 @@ def simulate(
     progress          called with the ``Standing`` now and then.
     selection         the kernels to replay; all by default.
     model             one of ``work.MODELS``; None for ``characterised`` with a characterisation, else ``pipeline``.
+    interval          cycles of a row of the timeline; changes nothing else.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -75,10 +77,12 @@ def simulate(
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
     if threads < 1:
         raise UserError(f"threads must be at least 1, not {threads}")
+    if interval < 1:
+        raise UserError(f"interval must be at least 1 cycle, not {interval}")
     latencies, report = read_characterisation(trace, characterisation), progress or (lambda standing: None)
     if model == "gatsim":
         return gatsim_run.simulate(trace, gpu, latencies, report, selection or Selection())
-    replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection(), model)
+    replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection(), model, interval)
     replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(report)
@@ -104,6 +108,7 @@ class Replay:
     characterisation: dict[str, Any] | None
     selection: Selection = field(default_factory=Selection)
     model: str | None = None
+    interval: int = INTERVAL_CYCLES
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)  # kernel -> first cycle, first cycle after it
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -127,7 +132,7 @@ class Replay:
         self.done_before = self.idle_intervals = 0
         self.finished: list[Launch] = []
         self._make_units()
-        self.ledger.open(unit_counters(self))
+        self.ledger.open(unit_counters(self, 0))
 
     def _make_core(self, tables: dict[str, dict[str, Any]]) -> tuple[Program, Core]:
         gpu, place = self.gpu, str(self.trace.path)
@@ -160,7 +165,7 @@ class Replay:
         self._launch()
         total, status = sum(launch.instructions for launch in self.launches), step.RUNNING
         while status != step.DONE:
-            stop = (int(self.clock[NOW]) // INTERVAL_CYCLES + 1) * INTERVAL_CYCLES
+            stop = (int(self.clock[NOW]) // self.interval + 1) * self.interval
             status = self._run_until(stop)
             progress(Standing(int(self.clock[NOW]), int(self.warps.stats[:, WARP_INSTRUCTIONS].sum()), total))
             if status == step.NEEDS_WARPS:
@@ -169,7 +174,8 @@ class Replay:
                 self._finish()
                 self._launch()
             elif status == step.RUNNING and self.streams.running:
-                self.ledger.note_interval(int(self.clock[NOW]), unit_counters(self))
+                now = int(self.clock[NOW])
+                self.ledger.note_interval(now, unit_counters(self, now))
             if status == step.STUCK or not self._makes_progress():
                 raise UserError(self._describe_stuck())
         for controller in range(self.gpu.memory.count):
@@ -200,7 +206,8 @@ class Replay:
         """Note what the kernels added that are over since the GPU was last empty."""
         streams = {launch.stream for launch in self.finished}
         if streams:
-            end, counters = max(self.spans[launch.kernel_id][1] for launch in self.finished), unit_counters(self)
+            end = max(self.spans[launch.kernel_id][1] for launch in self.finished)
+            counters = unit_counters(self, end)
             self.ledger.note_interval(end, counters)
             kernel_id = self.finished[0].kernel_id if len(self.finished) == 1 else APART
             self.ledger.note_kernel(end, counters, kernel_id, streams.pop() if len(streams) == 1 else APART)
@@ -252,7 +259,7 @@ class Replay:
         )
         self.idle_intervals = self.idle_intervals + 1 if done == self.done_before else 0
         self.done_before = done
-        return self.idle_intervals < PATIENCE_INTERVALS
+        return self.idle_intervals * self.interval < PATIENCE_CYCLES
 
     def _describe_stuck(self) -> str:
         live, held = len(models.live_warps(self.warps)), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())

@@ -58,7 +58,7 @@ def used(added: Counters, gpu: Gpu, cycles: int) -> Iterator[tuple[str, int, flo
     yield "l1d", accesses(added["l1d"]), float(sms * gpu.l1.banks * cycles)
     yield "rt_unit", int(rt["busy_cycles"].sum()), float(sms * cycles)
     yield "rt_warps", int(rt["warp_cycles"].sum()), float(sms * gpu.rt.warps * cycles)
-    yield "crossbar", int(added["port"]["sent"].sum()), float(sms * cycles)
+    yield "crossbar", int(added["port"]["requests"].sum()), float(sms * cycles)
     yield "l2", accesses(added["l2"]), float(gpu.l2_slices * cycles)
     ticks = cycles * gpu.dram.clock_khz / gpu.sm.clock_khz
     yield "dram", int(added["dram"]["data_ticks"].sum()), gpu.memory.count * ticks

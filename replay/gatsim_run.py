@@ -18,7 +18,7 @@ from replay.dispatch import occupancy
 from replay.gpu_description import Gpu
 from replay.launch import read_launches
 from replay.ledger import Counters, Ledger
-from replay.metrics import DEFINITIONS, Result, entry, kernel_table, ratio
+from replay.metrics import Result, entry, ratio
 from replay.program import load_program
 from replay.progress import Standing
 from replay.rt_unit_spec import NO_TABLE
@@ -33,13 +33,14 @@ from replay.scheduler import (
     VISIT_END,
 )  # fmt: skip
 from replay.select import Selection
+from replay.tables import kernel_table
 from replay.window import Static, Window
 
 UNDEFINED = {
-    "l2_miss_rate": ("1", "ratio", "an L2"),
-    "rt_efficiency": ("1", "mean", "lanes in an RT unit"),
-    "dram_efficiency": ("1", "mean", "DRAM"),
-    "bandwidth_utilisation": ("1", "mean", "DRAM"),
+    "l2_miss_rate": "an L2",
+    "rt_efficiency": "lanes in an RT unit",
+    "dram_efficiency": "DRAM",
+    "bandwidth_utilisation": "DRAM",
 }
 
 
@@ -143,7 +144,7 @@ def simulate(
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(progress)
     launch_of = {launch.kernel_id: launch for launch in replay.launches}
-    result = Result(dict(metrics(replay)), kernel_table(launch_of, replay.spans), None, replay.ledger)
+    result = Result(dict(metrics(replay)), kernel_table(launch_of, replay.spans), None, replay.ledger, gpu)
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,
         "replay_cpu_seconds": time.process_time() - begun_cpu,
@@ -159,22 +160,17 @@ def metrics(replay: Replay) -> Iterator[tuple[str, dict[str, Any]]]:
     total = {unit: {name: int(v.sum()) for name, v in group.items()} for unit, group in replay.totals.items()}
     sm, lines = total["sm"], total["l1d"]
     threads, issued = sm["thread_instructions"], sm["warp_instructions"]
-    yield "gpu_cycles", entry(cycles, "cycles", "sum", DEFINITIONS["gpu_cycles"])
-    yield "gpu_ipc", entry(ratio(threads, cycles), "thread-instructions/cycle", "ratio", DEFINITIONS["gpu_ipc"])
+    yield "gpu_cycles", entry("gpu_cycles", cycles)
+    yield "gpu_ipc", entry("gpu_ipc", ratio(threads, cycles))
     misses = lines["read_misses"] + lines["write_misses"]
     rate = None if replay.gpu.gatsim.caches == "perfect" else ratio(misses, sum(lines.values()))
     meaning = "Lines of memory instructions that missed / all; not defined with perfect caches"
-    yield "l1d_miss_rate", entry(rate, "1", "ratio", meaning)
-    for name, (unit, kind, lacks) in UNDEFINED.items():
-        yield name, entry(None, unit, kind, f"Not defined: GATSim does not model {lacks}")
-    clock = replay.gpu.sm.clock_khz * 1000
-    yield "seconds", entry(cycles / clock, "s", "sum", "gpu_cycles / core clock")
-    yield "thread_instructions", entry(threads, "count", "sum", "Instructions of active threads")
-    yield "warp_instructions", entry(issued, "count", "sum", "Instructions issued by warps")
-    warp_ipc = ratio(issued, cycles * replay.gpu.sm.count)
-    yield "sm_ipc", entry(warp_ipc, "warp-instructions/cycle", "ratio", "warp_instructions / (gpu_cycles x SMs)")
-    yield (
-        "simt_efficiency",
-        entry(ratio(threads, 32 * issued), "1", "ratio", "thread_instructions / (32 x warp_instructions)"),
-    )
-    yield "warps", entry(sm["retired_warps"], "count", "sum", "Warps that ran")
+    yield "l1d_miss_rate", entry("l1d_miss_rate", rate, meaning)
+    for name, lacks in UNDEFINED.items():
+        yield name, entry(name, None, f"Not defined: GATSim does not model {lacks}")
+    yield "seconds", entry("seconds", cycles / (replay.gpu.sm.clock_khz * 1000))
+    yield "thread_instructions", entry("thread_instructions", threads)
+    yield "warp_instructions", entry("warp_instructions", issued)
+    yield "sm_ipc", entry("sm_ipc", ratio(issued, cycles * replay.gpu.sm.count))
+    yield "simt_efficiency", entry("simt_efficiency", ratio(threads, 32 * issued))
+    yield "warps", entry("warps", sm["retired_warps"])

@@ -6,7 +6,6 @@ kernels take no more memory than ten (the tables are made of them kernel by kern
 """
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,11 +18,12 @@ APART = -1  # kernel or stream of events that are not told apart
 class Added:
     """What happened from one reading to the next.
 
-    start       first cycle.
+    start, end  first cycle, and first cycle after it.
     kernel_id   launch, or ``APART`` when several shared the GPU; ``stream`` likewise.
     """
 
     start: int
+    end: int
     kernel_id: int
     stream: int
     blob: bytes
@@ -56,51 +56,36 @@ class Ledger:
         reading = flat(counters)
         bounds = np.cumsum([0] + [count for _, _, count in self.names[:-1]])
         added = np.add.reduceat(reading - self.at_interval, bounds)
-        self.intervals.append(Added(self.interval_start, APART, APART, zlib.compress(added.tobytes(), 1)))
+        self.intervals.append(Added(self.interval_start, cycle, APART, APART, zlib.compress(added.tobytes(), 1)))
         self.interval_start, self.at_interval = cycle, reading
 
     def note_kernel(self, cycle: int, counters: Counters, kernel_id: int, stream: int) -> None:
         """Note that a kernel, or several that shared the GPU, was over before ``cycle``."""
         reading = flat(counters)
         blob = zlib.compress((reading - self.at_kernel).tobytes(), 1)
-        self.kernels.append(Added(self.kernel_start, kernel_id, stream, blob))
+        self.kernels.append(Added(self.kernel_start, cycle, kernel_id, stream, blob))
         self.kernel_start, self.at_kernel = cycle, reading
 
-    def counter_rows(self) -> Iterator[dict[str, np.ndarray]]:
-        """Columns of the table ``counters`` but ``measure``, a part per kernel."""
-        unit, name, instance = self._columns()
-        for added in self.kernels:
-            rows = len(unit)
-            yield {
-                "unit": unit, "instance": instance, "stream": np.full(rows, added.stream, np.int32),
-                "kernel_id": np.full(rows, added.kernel_id, np.int32), "counter": name, "value": added.values(),
-            }  # fmt: skip
+    def has(self, unit: str) -> bool:
+        """Whether a unit counts in this model."""
+        return any(of == unit for of, _, _ in self.names)
 
-    def timeline_rows(self) -> Iterator[dict[str, np.ndarray]]:
-        """Columns of the table ``timeline``, a part per interval."""
-        unit = np.array([unit for unit, _, _ in self.names], object)
-        name = np.array([name for _, name, _ in self.names], object)
-        for added in self.intervals:
-            yield {
-                "start_cycle": np.full(len(unit), added.start, np.int64), "unit": unit, "counter": name,
-                "value": added.values(),
-            }  # fmt: skip
+    def by_name(self, added: Added) -> Counters:
+        """What a kernel added to every instance, by unit and counter."""
+        found: Counters = {}
+        parts = np.split(added.values(), np.cumsum([count for _, _, count in self.names])[:-1])
+        for (unit, name, _), values in zip(self.names, parts, strict=True):
+            found.setdefault(unit, {})[name] = values
+        return found
 
-    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Unit, counter and instance of every number of a reading."""
-        count = [instances for _, _, instances in self.names]
-        unit = np.repeat(np.array([unit for unit, _, _ in self.names], object), count)
-        name = np.repeat(np.array([name for _, name, _ in self.names], object), count)
-        instance = np.concatenate([np.arange(instances) for instances in count]).astype(np.uint32)
-        return unit, name, instance
+    def totals(self, added: Added) -> dict[str, dict[str, int]]:
+        """What an interval added to all instances together, by unit and counter."""
+        found: dict[str, dict[str, int]] = {}
+        for (unit, name, _), value in zip(self.names, added.values().tolist(), strict=True):
+            found.setdefault(unit, {})[name] = value
+        return found
 
 
 def flat(counters: Counters) -> np.ndarray:
     """A reading: int64[counters of all instances]."""
     return np.concatenate([found for group in counters.values() for found in group.values()]).astype(np.int64)
-
-
-def joined(parts: Iterator[dict[str, np.ndarray]], empty: dict[str, type]) -> dict[str, np.ndarray]:
-    """The columns of all parts, one after the other; ``empty`` names their dtypes."""
-    found = list(parts)
-    return {name: np.concatenate([np.zeros(0, kind), *(part[name] for part in found)]) for name, kind in empty.items()}

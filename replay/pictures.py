@@ -78,7 +78,8 @@ def draw_launches(axis: Any, result: Result) -> None:
     kernel, slots = shares(result.read("stack"), "kernel_id")
     kernels = result.read("kernels")
     name = dict(zip(kernels["kernel_id"].tolist(), kernels["name"].tolist(), strict=True))
-    longest = np.sort(np.argsort(-slots.sum(axis=1), kind="stable")[:MOST_LAUNCHES]) if len(kernel) > 1 else []
+    most = MOST_LAUNCHES if len(kernel) > 1 else 0
+    longest = np.sort(np.argsort(-slots.sum(axis=1), kind="stable")[:most])
     rows = [slots.sum(axis=0), *(slots[row] for row in longest)]
     labels = ["all", *(f"{kernel[row]} {name.get(int(kernel[row]), 'several')[:24]}" for row in longest)]
     stacked_bars(axis, labels, np.array(rows, np.float64))

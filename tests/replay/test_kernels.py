@@ -81,14 +81,14 @@ def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> N
     opened = open_trace(trace)
     replay = Replay(opened, load("mobile", [*GPU, f"sm.concurrent_kernels={concurrent}"]), 50, 1, None)
     replay.run(lambda standing: None)
-    replay.ledger.note_interval(10**6, unit_counters(replay))
-    rows = list(replay.ledger.counter_rows())
-    assert np.array_equal(np.sum([part["value"] for part in rows], axis=0), flat(unit_counters(replay)))
-    timeline = np.sum([part["value"] for part in replay.ledger.timeline_rows()], axis=0)
+    end = max(end for _, end in replay.spans.values())
+    kernels = replay.ledger.kernels
+    assert np.array_equal(np.sum([added.values() for added in kernels], axis=0), flat(unit_counters(replay, end)))
+    timeline = np.sum([added.values() for added in replay.ledger.intervals], axis=0)
     names = [(unit, name) for unit, name, _ in replay.ledger.names]
     issued = names.index(("sm", "warp_instructions"))
     assert timeline[issued] == sum(sum(kernel.visits) for kernel in KERNELS)
-    streams = [int(part["stream"][0]) for part in rows]
+    streams = [added.stream for added in kernels]
     assert streams == ([0, 7, 0, 7, 3] if concurrent == 1 else [APART])
 
 
