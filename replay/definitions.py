@@ -73,7 +73,8 @@ CACHE = {
     "write_backs": Counter(EVENTS, "Replaced lines with dirty sectors"),
     "merges": Counter(EVENTS, "Reads that joined an MSHR entry; counted among hits or misses, too"),
     "read_merges": Counter(EVENTS, "Reads that joined an MSHR entry"),
-    "write_misses": Counter(EVENTS, "Sectors written that were not valid"),
+    "read_misses": Counter(EVENTS, "Lines read that were not there, with the model gatsim"),
+    "write_misses": Counter(EVENTS, "Lines written that were not there, with the model gatsim"),
     "reservation_fails": Counter(EVENTS, "Tries that found no line, queue place or MSHR entry; no accesses"),
     "blocked_times": Counter(EVENTS, "Times a request had to wait"),
 }
