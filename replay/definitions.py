@@ -114,6 +114,7 @@ RT_UNIT = {
     "read_misses": Counter(EVENTS, "Chunks that missed it"),
     "write_hits": Counter(EVENTS, "Stores that hit it"),
     "write_misses": Counter(EVENTS, "Stores that missed it"),
+    "nodes": Counter(EVENTS, "Internal nodes, instances and primitives among the records"),
     "refused": Counter(EVENTS, "Requests that the cache could not take and that were tried again"),
 }
 PORT = {
@@ -150,3 +151,11 @@ def counter(unit: str, name: str) -> Counter:
     if (found := next(families, None)) is None:
         raise KeyError(f"counter {name} of unit {unit} has no definition in replay/definitions.py")
     return found
+
+
+def measure(unit: str, name: str) -> str:
+    """Unit of a counter's value; a count where it has no definition."""
+    try:
+        return counter(unit, name).measure
+    except KeyError:
+        return EVENTS

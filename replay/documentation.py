@@ -5,10 +5,13 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from replay import config, stack
+import numpy as np
+
+from replay import config, rt_unit_state, stack
 from replay.definitions import COUNTERS, FAMILIES, METRICS
 from replay.explanations import UTILISATION
 from replay.gpu_description import FOLDER, Gpu, find, load
+from replay.rt_metrics import rt_metrics
 
 HEAD = """\
 # Replay
@@ -79,6 +82,9 @@ def metric_section() -> Iterator[str]:
     yield "## Metrics\n\nIn `summary.json`, each with its unit, kind and definition.\n"
     yield "| metric | unit | kind | definition |\n|---|---|---|---|"
     yield from (f"| `{name}` | {m.unit} | {m.kind} | {cell(m.definition)} |" for name, m in METRICS.items())
+    none = {name: np.zeros(1, np.int64) for name in rt_unit_state.COUNTERS}
+    for name, _, unit, kind, definition in rt_metrics(none, np.zeros(1, np.int64), 1, 1, 0):
+        yield f"| `{name}` | {unit} | {kind} | {cell(definition)} |"
     yield ""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from formats.column import STRING
 from formats.result import RESULT
-from replay.definitions import counter
+from replay.definitions import measure
 from replay.explanations import roofline_rows, stack_rows, stack_slots, utilisation_rows
 from replay.gpu_description import Gpu
 from replay.launch import Launch
@@ -27,7 +27,7 @@ def counter_rows(ledger: Ledger, added: Added) -> Columns:
         for name, found in counters.items() if unit != STACK else ():
             units += [unit] * len(found)
             names += [name] * len(found)
-            measures += [counter(unit, name).measure] * len(found)
+            measures += [measure(unit, name)] * len(found)
             instances.append(np.arange(len(found)))
             values.append(found)
     return {

@@ -10,7 +10,7 @@ import pytest
 from formats.check import validate
 from formats.errors import UserError
 from formats.result import open_result
-from replay.definitions import METRICS
+from replay.definitions import METRICS, counter
 from replay.driver import simulate
 from replay.gpu_description import Gpu, load
 from replay.metrics import Result
@@ -109,8 +109,15 @@ def test_the_roofline_has_the_bytes_of_the_counters(result: Result) -> None:
     assert table["seconds"][dram].sum() == pytest.approx(result.value("seconds"))
 
 
+def test_every_counter_is_defined(result: Result) -> None:
+    for unit, name, _ in result.ledger.names:
+        if unit != "stack":
+            assert counter(unit, name).definition
+
+
 def test_every_metric_is_one_that_is_defined(result: Result) -> None:
-    assert list(result.summary) == list(METRICS)
+    assert list(result.summary)[: len(METRICS)] == list(METRICS)
+    assert all(name.startswith("rt_") for name in list(result.summary)[len(METRICS) :])
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
