@@ -121,6 +121,10 @@ PORT = {
     "requests": Counter(EVENTS, "Packets the SM sent to the L2"),
     "responses": Counter(EVENTS, "Packets it received"),
 }
+L2 = CACHE | {
+    "longest_reply_wait_cycles": Counter(CYCLES, "Longest that a reply waited for the crossbar"),
+    "request_wait_cycles": Counter(CYCLES, "Cycles that requests waited in the slice's queues"),
+}
 DRAM = {
     "reads": Counter(EVENTS, "Read column commands"),
     "writes": Counter(EVENTS, "Write column commands"),
@@ -131,7 +135,7 @@ DRAM = {
     "data_ticks": Counter(TICKS, "Ticks in which the data bus was taken"),
     "active_ticks": Counter(TICKS, "Ticks with a request or a running bank timer"),
 }
-COUNTERS = {"sm": SM, "lsu": LSU, "l1d": CACHE, "rt_unit": RT_UNIT, "port": PORT, "l2": CACHE, "dram": DRAM}
+COUNTERS = {"sm": SM, "lsu": LSU, "l1d": CACHE, "rt_unit": RT_UNIT, "port": PORT, "l2": L2, "dram": DRAM}
 FAMILIES = {
     ("sm", "issued_"): Counter(EVENTS, "Instructions issued to the unit"),
     ("sm", "threads_"): Counter(EVENTS, "Active threads of the instructions issued to the unit"),

@@ -25,7 +25,7 @@ UTILISATION = {
     "rt_unit": ("cycles", "cycles with a warp inside / cycles"),
     "rt_warps": ("warp-cycles", "warps inside x cycles / places x cycles"),
     "crossbar": ("packets", "packets the SMs sent / SMs x cycles"),
-    "l2": ("sectors", "sectors accessed / slices x cycles"),
+    "l2": ("sectors", "sectors accessed / slices x L2 cycles"),
     "dram": ("DRAM ticks", "ticks of the data bus / channels x ticks"),
 }  # fmt: skip
 
@@ -59,7 +59,8 @@ def used(added: Counters, gpu: Gpu, cycles: int) -> Iterator[tuple[str, int, flo
     yield "rt_unit", int(rt["busy_cycles"].sum()), float(sms * cycles)
     yield "rt_warps", int(rt["warp_cycles"].sum()), float(sms * gpu.rt.warps * cycles)
     yield "crossbar", int(added["port"]["requests"].sum()), float(sms * cycles)
-    yield "l2", accesses(added["l2"]), float(gpu.l2_slices * cycles)
+    l2_cycles = cycles * gpu.memory.l2_clock_khz / gpu.sm.clock_khz
+    yield "l2", accesses(added["l2"]), gpu.l2_slices * l2_cycles
     ticks = cycles * gpu.dram.clock_khz / gpu.sm.clock_khz
     yield "dram", int(added["dram"]["data_ticks"].sum()), gpu.memory.count * ticks
 
@@ -76,11 +77,11 @@ def utilisation_rows(added: Counters, gpu: Gpu, cycles: int, kernel_id: int) -> 
 
 def levels(added: Counters, gpu: Gpu) -> Sequence[tuple[str, int, float]]:
     """Level of memory, bytes moved there, peak bytes per second."""
-    hertz = gpu.sm.clock_khz * 1000
+    hertz, l2_hertz = gpu.sm.clock_khz * 1000, gpu.memory.l2_clock_khz * 1000
     columns = int(added["dram"]["reads"].sum() + added["dram"]["writes"].sum())
     return (
         ("l1", accesses(added["l1d"]) * SECTOR_BYTES, float(gpu.sm.count * gpu.l1.banks * SECTOR_BYTES * hertz)),
-        ("l2", accesses(added["l2"]) * SECTOR_BYTES, float(gpu.l2_slices * SECTOR_BYTES * hertz)),
+        ("l2", accesses(added["l2"]) * SECTOR_BYTES, float(gpu.l2_slices * SECTOR_BYTES * l2_hertz)),
         ("dram", columns * gpu.dram.atom_bytes, float(gpu.dram_bytes_per_second)),
     )
 
