@@ -51,23 +51,21 @@ def issue(
         candidates, last = warps.candidates_of(state, row), state.last[row]
         if candidates == 0:
             continue
-        last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
         stack.accept(state, row, now)
-        while candidates:
-            index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
-            unit = state.warp[sm * state.warps + index, warps.CODE] & 15
-            if state.free_at[row, unit] > now:
-                retry = min(retry, state.free_at[row, unit])
-            elif unit != LSU or lsu.has_room(lsus, sm):
-                execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)
-                issued += 1
-                if state.ready[row]:
-                    retry = now + 1
-                break
-            candidates &= ~state.wants[row, unit]
+        candidates &= ~warps.held_back(state, row, now)
+        if candidates & state.wants[row, LSU] and not lsu.has_room(lsus, sm):
+            candidates &= ~state.wants[row, LSU]
         if candidates == 0:
+            retry = min(retry, warps.first_free(state, row, now))
             waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
             stack.refuse(state, row, now, waiting - for_lsu, for_lsu)
+            continue
+        last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
+        index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
+        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)
+        issued += 1
+        if state.ready[row]:
+            retry = now + 1
     if issued:
         state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
         state.stats[sm, warps.ISSUE_CYCLES] += 1
@@ -84,7 +82,7 @@ def has_ready(core: Warps, sm: int) -> bool:
 
 
 @inlined
-def next_event(core: Warps, sm: int, now: int) -> int:
+def first_event(core: Warps, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
     return now + 1 if has_ready(core, sm) else warps.next_stall_end(core, sm, now)
 

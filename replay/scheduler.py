@@ -212,6 +212,25 @@ def candidates_of(state: Warps, row: int) -> int:
 
 
 @inlined
+def held_back(state: Warps, row: int, now: int) -> int:
+    """The warps whose next instruction needs a unit that is busy, as a mask of ranks. No branch in the loop."""
+    held = 0
+    for unit in range(UNITS):
+        held |= state.wants[row, unit] & ((now - state.free_at[row, unit]) >> 63)
+    return held
+
+
+@inlined
+def first_free(state: Warps, row: int, now: int) -> int:
+    """The first cycle in which a busy unit is free that a ready warp needs, FAR for none."""
+    soonest = FAR
+    for unit in range(UNITS):
+        if state.free_at[row, unit] > now and state.wants[row, unit] & state.ready[row]:
+            soonest = min(soonest, state.free_at[row, unit])
+    return soonest
+
+
+@inlined
 def pick(candidates: int, last_rank: int, policy: int) -> int:
     """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
     if policy == GTO:

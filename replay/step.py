@@ -106,7 +106,7 @@ def advance_sm(
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
-    now = next_event(core, ctas, lsus, rays, ports, sm, since - 1)
+    now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
         # responses fill the L1 and release what waits for them
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
