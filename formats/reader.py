@@ -1,6 +1,7 @@
 """Read a trace (or any ``Format``): whole tables, row groups one after the other, or batches of warps."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -92,10 +93,12 @@ class Trace(Dataset):
 
     def warp_batches(
         self,
-        warps_per_batch: int,
+        warps_per_batch: int | Sequence[int],
         tables: Sequence[str] | Mapping[str, Sequence[str]] = ("visits", "accesses", "rays"),
     ) -> Iterator[tuple[int, int, dict[str, Columns]]]:
         """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
+
+        warps_per_batch  warps of each batch, or the bounds of all batches: 0, ..., the number of warps.
 
         Streams: memory holds one batch and at most one row group of each table. ``tables`` must have the column
         ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are not sorted by
@@ -104,8 +107,8 @@ class Trace(Dataset):
         chosen = tables if isinstance(tables, Mapping) else dict.fromkeys(tables)
         streams = {name: _WarpStream(self, name, columns) for name, columns in chosen.items()}
         count = self.rows("warps")
-        for first in range(0, count, warps_per_batch):
-            last = min(first + warps_per_batch, count)
+        ranges = range(0, count, warps_per_batch) if isinstance(warps_per_batch, int) else warps_per_batch[:-1]
+        for first, last in pairwise([*ranges, count]):
             yield first, last, {name: stream.take(first, last) for name, stream in streams.items()}
         for stream in streams.values():
             stream.expect_end(count)

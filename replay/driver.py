@@ -234,21 +234,29 @@ class Replay:
 
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""
-        shift = self.window.load(self._oldest_live_warp())
-        models.move_cursors(self.warps, shift)
-        self.lsu.operation[:, [lsu.CURSOR, lsu.END]] -= shift["sector"]
-        self.rt.lane[[rt_unit_state.CURSOR, rt_unit_state.END]] -= shift["node"]
-        self.rt.lane[[rt_unit_state.TABLE_STORE, rt_unit_state.TABLE_END]] -= shift["store"]
-        self.rt.waiting[:] -= shift["trace_visit"] << 8
+        moved = self.window.load(self._needed_warps)
+        models.move_cursors(self.warps, moved)
+        lane, waiting, operation = self.rt.lane, self.rt.waiting, self.lsu.operation
+        operation[:, [lsu.CURSOR, lsu.END]] -= moved.of_rows("sector", operation[:, lsu.CURSOR])[:, None]
+        for name, columns in (
+            ("node", [rt_unit_state.CURSOR, rt_unit_state.END]),
+            ("store", [rt_unit_state.TABLE_STORE, rt_unit_state.TABLE_END]),
+        ):
+            lane[columns] -= moved.of_rows(name, lane[columns[0]])
+        waiting[:] -= moved.of_rows("trace_visit", waiting >> 8) << 8
 
-    def _oldest_live_warp(self) -> int:
-        """The first warp that has not retired."""
-        handed = self.dispatch
-        following = [launch.ctas[0] for launch in self.streams.waiting() if launch.ctas[0] < launch.ctas[1]]
-        following += [int(row[dispatch.NEXT]) for row in handed.kernel if row[dispatch.NEXT] < row[dispatch.END]]
-        following += handed.unit[handed.unit[:, dispatch.START] < FAR, dispatch.CTA].tolist()
-        oldest = min(handed.warps[following, 0].tolist(), default=int(handed.warps[-1, 1]))
-        return min([oldest, *self.warps.warp[models.live_warps(self.warps), NUMBER].tolist()])
+    def _needed_warps(self, first: int, last: int) -> np.ndarray:
+        """Which of the warps ``first`` to ``last`` (exclusive) are not over: those that run, and those to come."""
+        needed, handed = np.zeros(last - first, bool), self.dispatch
+        granted = handed.unit[handed.unit[:, dispatch.START] < FAR, dispatch.CTA].tolist()
+        ctas = [launch.ctas for launch in self.streams.waiting()] + [(cta, cta + 1) for cta in granted]
+        ctas += [(int(row[dispatch.NEXT]), int(row[dispatch.END])) for row in handed.kernel]
+        for begin, end in ctas:
+            if begin < end:
+                needed[max(handed.warps[begin, 0] - first, 0) : max(handed.warps[end - 1, 1] - first, 0)] = True
+        live = self.warps.warp[models.live_warps(self.warps), NUMBER]
+        needed[live[(live >= first) & (live < last)] - first] = True
+        return needed
 
     def _makes_progress(self) -> bool:
         """Whether anything was issued, answered or delivered in the last intervals."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
-from replay import gatsim, gatsim_units, scheduler
+from replay import gatsim, gatsim_units, model, scheduler
 from replay.dispatch import occupancy
 from replay.gpu_description import Gpu
 from replay.launch import read_launches
@@ -23,14 +23,7 @@ from replay.program import load_program
 from replay.progress import Standing
 from replay.rt_unit_spec import NO_TABLE
 from replay.scheduler import (
-    ACCESS,
-    ACCESS_END,
-    FIRST_VISIT,
     NUMBER,
-    TRACE,
-    TRACE_END,
-    VISIT,
-    VISIT_END,
 )  # fmt: skip
 from replay.select import Selection
 from replay.tables import kernel_table
@@ -119,10 +112,8 @@ class Replay:
         for row, members in enumerate(core.members):
             here = row // core.schedulers * core.warps
             oldest = min([oldest, *core.warp[here + core.member[row, :members], NUMBER].tolist()])
-        shift = self.window.load(oldest)
-        core.warp[:, [VISIT, VISIT_END, FIRST_VISIT]] -= shift["block"]
-        core.warp[:, [ACCESS, ACCESS_END]] -= shift["access_key"]
-        core.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
+        moved = self.window.load(lambda first, last: np.arange(first, last) >= oldest)
+        model.move_cursors(core, moved)
 
 
 def longest_lanes(window: Window) -> np.ndarray:

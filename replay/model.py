@@ -19,15 +19,19 @@ from replay.scheduler import (
     ACCESS,
     ACCESS_END,
     FIRST_VISIT,
+    NUMBER,
     TRACE,
     TRACE_END,
     VISIT,
     VISIT_END,
     Warps,
 )  # fmt: skip
+from replay.window_arrays import Moved
 from replay.work import MODELS, Program
 
 Core = Warps | Pipeline
+CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
+           "trace_visit": [TRACE, TRACE_END]}  # fmt: skip
 OPTIONS: Any = {
     "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False, "forceinline": True,
 }  # fmt: skip
@@ -87,12 +91,12 @@ def live_warps(core: Core) -> np.ndarray:
     return characterised.live_warps(core) if isinstance(core, Warps) else pipeline.live_warps(core)
 
 
-def move_cursors(core: Core, shift: dict[str, int]) -> None:
-    """The window moved: ``shift`` rows of each of its arrays were forgotten."""
-    core.warp[:, [VISIT, VISIT_END, FIRST_VISIT]] -= shift["block"]
-    core.warp[:, [ACCESS, ACCESS_END]] -= shift["access_key"]
-    core.warp[:, [TRACE, TRACE_END]] -= shift["trace_visit"]
+def move_cursors(core: Core, moved: Moved) -> None:
+    """The window moved: what its rows did, the cursors into them do."""
+    numbers, cursors = core.warp[:, NUMBER], dict(CURSORS)
     if isinstance(core, Pipeline):
-        core.warp[:, [PREDICATE, PREDICATE_END]] -= shift["predicate_key"]
+        cursors["predicate_key"] = [PREDICATE, PREDICATE_END]
         for table in (core.issued, core.ready, core.collector):
-            table[:, PLACE] -= np.where(table[:, PLACE] >= 0, shift["access_key"], 0)
+            table[:, PLACE] -= np.where(table[:, PLACE] >= 0, moved.of_rows("access_key", table[:, PLACE]), 0)
+    for name, columns in cursors.items():
+        core.warp[:, columns] -= moved.of_warps(name, numbers)[:, None]

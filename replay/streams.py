@@ -45,5 +45,5 @@ class Streams:
         self.looked_at.remove(self.running.pop(kernel_id))
 
     def waiting(self) -> list[Launch]:
-        """Kernels that are still to be launched, of each stream the next one at least, in no order."""
-        return [launch for launch in self.looked_at if launch.kernel_id not in self.running] + self.unfinished[-1:]
+        """Kernels that are still to be launched."""
+        return [launch for launch in self.looked_at if launch.kernel_id not in self.running] + self.unfinished

@@ -1,7 +1,7 @@
-"""The part of a trace that is in memory: warps are loaded in order, and forgotten when all before a live one are done.
+"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they are over.
 
-Memory is bounded by the warps between the oldest live and the newest loaded one: an SM's worth of work ahead, never
-the trace. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
+Memory is bounded by the live warps and one batch ahead of them, never by the trace, however long a warp lives; what one
+warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
 """
 
 from collections.abc import Iterator
@@ -16,17 +16,18 @@ from replay.coalescer import SCRATCH_WORDS, coalesce, most_sectors
 from replay.rt_table import add_entries, table_nodes
 from replay.rt_unit_spec import FCC, NO_TABLE
 from replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
+from replay.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from replay.work import Program, Work
 
-ROWS_PER_BATCH = 24_000_000  # lane addresses and records loaded at a time, about
+ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
+WARPS_PER_BATCH = 4096  # at most
+WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
 COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
     "accesses": ("warp_id", "visit", "instruction_id", "address"),
     "rays": ("warp_id", "visit", "lane", "segment", "kind", "node"),
     "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
 }
-# How the arrays of Work and Records refer to each other: array -> (array its values are rows of)
-Arrays = dict[str, np.ndarray]
 
 
 class Window:
@@ -51,24 +52,29 @@ class Window:
         self.node_visits = np.zeros((count, 32), np.uint32) if per_lane else None
 
     def _batches(self, warps: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        rows = sum(self.trace.rows(name) for name in ("visits", "accesses", "rays")) * 8 + 1
-        size = int(np.clip(ROWS_PER_BATCH * max(warps, 1) // rows, 32, 4096))
+        """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
         present = {name: columns for name, columns in COLUMNS.items() if name in self.trace.tables}
-        return self.trace.warp_batches(size, present)
+        rows = np.zeros(warps, np.int64)
+        for name in present:
+            for batch in self.trace.batches(name, ["warp_id"]):
+                if len(batch["warp_id"]) and int(batch["warp_id"].max()) < warps:  # else the reader's error comes later
+                    rows += WEIGHTS[name] * np.bincount(batch["warp_id"], minlength=warps)
+        full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
+        bounds = np.unique(np.concatenate([full, np.arange(0, warps, WARPS_PER_BATCH), [warps]]))
+        return self.trace.warp_batches(bounds.tolist(), present)
 
-    def load(self, oldest_live_warp: int) -> dict[str, int]:
-        """Load the next batch and forget the warps before ``oldest_live_warp``.
+    def load(self, needed: Needed) -> Moved:
+        """Load the next batch, and forget the warps of the window that are not ``needed`` any more.
 
-        Returns by how many rows each array moved down: what is to be subtracted from cursors into it.
+        Returns by how much the cursors into its arrays are to move down.
         """
         first, last, tables = next(self.batches)
         batch = self._prepare(first, last, tables)
-        kept = min(oldest_live_warp, first) - self.first_warp
-        shift = starts(self.arrays, kept)
-        self.arrays = join(self.arrays, shift, batch)
-        self.first_warp += kept
+        moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
+        self.arrays = join(self.arrays, moved, batch)
+        self.first_warp += first_kept(moved.keep)
         self.loaded_warps = last
-        return shift
+        return moved
 
     def _prepare(self, first: int, last: int, tables: dict[str, Any]) -> Arrays:
         batch = empty_arrays()
@@ -191,60 +197,6 @@ class Static:
         self.space = np.select([spaces == "shared", spaces == "generic"], [1, 2], 0).astype(np.int64)
         self.shared_base = int(kernels["shared_base"].max(initial=0))
         self.shared_bytes = int(kernels["shared_bytes"].max(initial=0))
-
-
-def empty_arrays() -> Arrays:
-    """The arrays of a window without warps."""
-    dtypes = {
-        "block": np.uint32, "mask": np.uint32, "access_key": np.int64, "access_first": np.int64, "conflict": np.uint8,
-        "sector": np.int64, "byte_mask": np.uint32, "trace_visit": np.int64, "first_ray": np.int64, "lane": np.uint8,
-        "first_node": np.int64, "node": np.uint32, "first_store": np.int64, "store": np.int64,
-        "predicate_key": np.int64, "predicate_lanes": np.uint8,
-    }  # fmt: skip
-    return {name: np.zeros(0, dtype) for name, dtype in dtypes.items()} | {"span": np.zeros((0, 8), np.int64)}
-
-
-def starts(arrays: Arrays, warps: int) -> dict[str, int]:
-    """First row of every array that belongs to a warp from number ``warps`` of the window on."""
-    span = arrays["span"]
-    if warps < len(span):
-        visit, access, trace, predicate = (int(span[warps, column]) for column in (0, 2, 4, 6))
-    else:
-        visit, access, trace, predicate = (
-            len(arrays[name]) for name in ("block", "access_key", "trace_visit", "predicate_key")
-        )
-    sector = pointed_at(arrays["access_first"], access, len(arrays["sector"]))
-    ray = pointed_at(arrays["first_ray"], trace, len(arrays["lane"]))
-    node = pointed_at(arrays["first_node"], ray, len(arrays["node"]))
-    store = pointed_at(arrays["first_store"], ray, len(arrays["store"]))
-    return {
-        "span": warps, "block": visit, "mask": visit, "access_key": access, "access_first": access, "conflict": access,
-        "sector": sector, "byte_mask": sector, "trace_visit": trace, "first_ray": trace, "lane": ray,
-        "first_node": ray, "node": node, "first_store": ray, "store": store,
-        "predicate_key": predicate, "predicate_lanes": predicate,
-    }  # fmt: skip
-
-
-def pointed_at(first: np.ndarray, row: int, end: int) -> int:
-    """Where row ``row`` starts in the array it points into; ``end`` when there is no such row."""
-    return int(first[row]) if row < len(first) else end
-
-
-def join(arrays: Arrays, shift: dict[str, int], batch: Arrays) -> Arrays:
-    """What is kept of the window, followed by a batch, with all rows renumbered."""
-    points_to = {"access_first": "sector", "first_ray": "lane", "first_node": "node", "first_store": "store"}
-    joined = {}
-    for name, array in arrays.items():
-        old, new = array[shift[name] :], batch[name]
-        if name == "span":
-            rows = [name for name in ("block", "access_key", "trace_visit", "predicate_key") for _ in (0, 1)]
-            old = old - np.array([shift[row] for row in rows])
-            new = new + np.array([len(arrays[row]) - shift[row] for row in rows])
-        elif target := points_to.get(name):
-            old = old - shift[target]
-            new = new + (len(arrays[target]) - shift[target])
-        joined[name] = np.ascontiguousarray(np.concatenate([old, new]).astype(array.dtype, copy=False))
-    return joined
 
 
 def read_nodes(trace: Trace) -> np.ndarray:

@@ -91,8 +91,8 @@ def engine_work(program: list[list[Instruction]], blocks: Blocks) -> tuple[Work,
     block, mask = (np.array(column, np.uint32) for column in (zip(*visits, strict=True) if visits else ([], [])))
     work = Work(
         block, mask, np.array(keys, np.int64), np.array(starts, np.int64), np.array(conflict, np.uint8),
-        np.array(sector, np.int64), np.zeros(len(sector), np.uint32), np.array(trace, np.int64),
-        np.array(spans, np.int64).reshape(-1, 6), 0,
+        np.array(sector, np.int64), np.zeros(len(sector), np.uint32), np.array(trace, np.int64), np.zeros(0, np.int64),
+        np.zeros(0, np.uint8), np.array(spans, np.int64).reshape(-1, 6), 0,
     )  # fmt: skip
     ends = np.cumsum([len(block) for block in blocks])
     bounds = np.stack([ends - [len(block) for block in blocks], ends], axis=1).astype(np.int64)

@@ -1,0 +1,140 @@
+"""Peak memory of a replay: it does not grow with the trace, with the number of kernels, or with how long a warp lives.
+
+    python bench/bench_memory.py [--gigabytes 0.5] [--traces FOLDER]
+
+`long`: warps of shared-memory loads with incompressible addresses, the first of which outlives all others, so that a
+window which waited for it would hold the whole trace; its files take ``--gigabytes`` (the target is 5 below 1 GiB).
+`kernels`: 10 and 1,000 launches of the same kernel (the target is at most 10 % more). Each replay is a process of its
+own; its peak resident memory holds Python, its libraries and the machine code.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from formats.writer import TraceWriter  # noqa: E402
+
+FULL = 0xFFFFFFFF
+LOADS = 2_000  # of a short warp
+LANES = 32
+REPLAY = """
+import json, resource, sys, time
+from replay.driver import simulate
+from replay.gpu_description import load
+begun = time.process_time()
+result = simulate(sys.argv[1], load("rtx2060", ["sm.count=2", "sm.kernel_launch_cycles=0"]))
+if len(sys.argv) > 2:
+    result.write(sys.argv[2], {"command": "bench"})
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps({"GiB": peak, "seconds": time.process_time() - begun, "cycles": result.value("gpu_cycles")}))
+"""
+
+
+def put_program(writer: TraceWriter, kernels: int, ctas: int) -> None:
+    """One block of one load from shared memory per kernel."""
+    ids = np.arange(kernels)
+    ones, zeros = ids * 0 + 1, ids * 0
+    none = {"destination_registers": np.zeros(0, np.uint32), "destination_registers_offset": np.zeros(kernels + 1, int)}
+    none |= {"source_registers": np.zeros(0, np.uint32), "source_registers_offset": np.zeros(kernels + 1, int)}
+    tables: dict[str, dict[str, Any]] = {
+        "kernels": {
+            "kernel_id": ids, "name": ["bench"] * kernels, "stream": zeros, "grid_x": ones * ctas, "grid_y": ones,
+            "grid_z": ones, "block_x": ones * 32, "block_y": ones, "block_z": ones, "registers_per_thread": ones * 16,
+            "shared_bytes": ones * 1024, "shared_base": ones << 40, "local_base": ones << 41, "local_bytes": zeros,
+            "source": ["ptx"] * kernels,
+        },
+        "instructions": none | {
+            "kernel_id": ids, "instruction_id": ids, "block_id": ids, "opcode": ["ld.shared"] * kernels,
+            "operation_class": ["load"] * kernels, "memory_space": ["shared"] * kernels, "access_bytes": ones * 4,
+            "line": ids, "text": ["ld.shared"] * kernels,
+        },
+        "blocks": {
+            "kernel_id": ids, "block_id": ids, "first_instruction": ids, "instruction_count": ones,
+            "reconvergence_block": zeros - 1, "program": ["bench"] * kernels,
+        },
+        "characterisation": {
+            "instruction_id": ids, "unit": zeros + 4, "stall_cycles": ones, "initiation_cycles": ones,
+            "scoreboard_slot": zeros, "wait_mask": ones,
+        },
+    }  # fmt: skip
+    for name, columns in tables.items():
+        writer.put(name, columns)
+
+
+def put_warps(writer: TraceWriter, rng: np.random.Generator, kernel: int, first: int, loads: np.ndarray) -> None:
+    """Warps from number ``first`` on, a CTA each, that make so many loads."""
+    number = first + np.arange(len(loads))
+    writer.put("warps", {"kernel_id": number * 0 + kernel, "warp_id": number, "cta_id": number,
+                         "warp_in_cta": number * 0, "launched_mask": np.full(len(number), FULL)})  # fmt: skip
+    warp = np.repeat(number, loads)
+    visit = np.arange(len(warp)) - np.repeat(np.cumsum(loads) - loads, loads)
+    writer.put("visits", {"warp_id": warp, "block_id": warp * 0 + kernel, "active_mask": np.full(len(warp), FULL)})
+    address = rng.integers(0, 1 << 62, len(warp) * LANES) & ~3
+    writer.put("accesses", {
+        "warp_id": warp, "visit": visit, "instruction_id": warp * 0 + kernel, "lane_mask": np.full(len(warp), FULL),
+        "address": address.astype(np.uint64), "address_offset": np.arange(len(warp) + 1) * LANES,
+    })  # fmt: skip
+
+
+def make_long(path: Path, gigabytes: float) -> None:
+    """A trace of about this size, whose first warp makes a 64th of all loads."""
+    rng = np.random.default_rng(1)
+    total = int(gigabytes * 1e9 / (LANES * 8))
+    short = max(total * 63 // 64 // LOADS, 64)
+    with TraceWriter(path, {"command": "bench"}) as writer:
+        put_program(writer, 1, short + 1)
+        put_warps(writer, rng, 0, 0, np.array([total // 64]))
+        for first in range(1, short + 1, 64):
+            put_warps(writer, rng, 0, first, np.full(min(64, short + 1 - first), LOADS))
+
+
+def make_kernels(path: Path, kernels: int) -> None:
+    """A trace of so many launches of 60 warps."""
+    rng = np.random.default_rng(2)
+    with TraceWriter(path, {"command": "bench"}) as writer:
+        put_program(writer, kernels, 60)
+        for kernel in range(kernels):
+            put_warps(writer, rng, kernel, kernel * 60, np.full(60, 2))
+
+
+def measure(trace: Path, *result: Path) -> dict[str, float]:
+    """Peak memory in GiB, seconds and cycles of one replay in a process of its own."""
+    command = [sys.executable, "-c", REPLAY, str(trace), *map(str, result)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Measure both."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gigabytes", type=float, default=0.5, help="size of the long trace on disk (default: 0.5)")
+    parser.add_argument("--traces", type=Path, help="where traces are written (default: a temporary folder)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.traces or Path(temporary)
+        long = folder / "bench_long.trace"
+        make_long(long, arguments.gigabytes)
+        size = sum(file.stat().st_size for file in long.rglob("*.parquet")) / 1e9
+        measure(long)  # machine code is compiled, or loaded, once
+        found = measure(long)
+        print(f"long, {size:.2f} GB: peak {found['GiB']:.2f} GiB, {found['seconds']:.0f} s CPU (target below 1 GiB)")
+        peaks = []
+        for kernels in (10, 1000):
+            make_kernels(folder / f"bench_{kernels}.trace", kernels)
+            found = measure(folder / f"bench_{kernels}.trace", folder / f"bench_{kernels}.result")
+            peaks.append(found["GiB"])
+            print(f"{kernels} kernels: peak {found['GiB']:.3f} GiB, {found['seconds']:.0f} s CPU")
+        print(f"1,000 kernels over 10: {peaks[1] / peaks[0] - 1:+.1%} (target at most +10 %)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The window keeps exactly what the warps that are not over need, wherever the others lay."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.reader import Trace, open_trace
+from replay import window
+from replay.program import load_program, read_characterisation
+from replay.rt_unit_spec import TABLES
+from replay.window import Static, Window
+from replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
+
+
+def made(trace: Trace) -> Window:
+    instructions, kernels = trace.read("instructions"), trace.read("kernels")
+    tables = {"instructions": instructions, "blocks": trace.read("blocks")}
+    program = load_program(tables, read_characterisation(trace, None), "test")
+    return Window(trace, program, Static(instructions, kernels), False, TABLES.index("baseline"))
+
+
+def rows_of(held: Window, warp: int) -> dict[str, list[int]]:
+    """Everything the window holds of a warp; pointers from the warp's own first row."""
+    begin, row, found = bounds(held.arrays), warp - held.first_warp, {}
+    for leader, group in GROUPS.items():
+        first, last = begin[leader][row : row + 2]
+        for name in group:
+            values = held.arrays[name][first:last].astype(np.int64)
+            found[name] = (values - begin[POINTERS[name]][row] if name in POINTERS else values).tolist()
+    ends = held.arrays["span"][row].reshape(-1, 2)
+    assert [end - start for start, end in ends.tolist()] == [len(found[name]) for name in SPANS]
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_of_warps_that_are_not_over_stay(generated: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    trace = open_trace(generated)
+    count = trace.rows("warps")
+    whole = made(trace)
+    while whole.loaded_warps < count:
+        whole.load(lambda first, last: np.ones(last - first, bool))
+    expected = [rows_of(whole, warp) for warp in range(count)]
+    monkeypatch.setattr(window, "ROWS_PER_BATCH", 500)
+    rng, needed, held = np.random.default_rng(seed), np.ones(count, bool), made(trace)
+    while held.loaded_warps < count:
+        before, begin = held.first_warp, {name: found.copy() for name, found in bounds(held.arrays).items()}
+        needed[: held.loaded_warps] &= rng.random(held.loaded_warps) < 0.8
+        moved = held.load(lambda first, last: needed[first:last])
+        after = bounds(held.arrays)
+        for warp in (np.flatnonzero(needed[before : held.loaded_warps]) + before).tolist():
+            assert rows_of(held, warp) == expected[warp]
+            if warp - before < len(begin["block"]) - 1:
+                for name in GROUPS:
+                    old, new = begin[name][warp - before], after[name][warp - held.first_warp]
+                    assert moved.of_warps(name, np.array([warp]))[0] == old - new
+                    if begin[name][warp - before + 1] > old:
+                        assert moved.of_rows(name, np.array([old]))[0] == old - new
+    assert held.first_warp == np.argmax(needed)
