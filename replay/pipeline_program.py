@@ -132,8 +132,11 @@ def bits(numbers: list[int]) -> int:
 
 
 def reads_per_bank(numbers: list[int], banks: int) -> int:
-    """How often each bank is read, a byte per bank, for a warp 0: register r is in bank (r + 1) mod banks."""
+    """How often each bank is read, a byte per bank, for a warp 0: register r is in bank (r + 1) mod banks.
+
+    A register that is named twice is read once.
+    """
     packed = 0
-    for number in numbers:
+    for number in set(numbers):
         packed += 1 << 8 * ((number + 1) % banks)
     return packed
