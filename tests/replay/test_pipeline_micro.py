@@ -29,3 +29,11 @@ def test_arithmetic_takes_the_cycles_of_accel_sim(name: str) -> None:
     assert result.value("gpu_cycles") == int(row["cycles"])
     assert result.value("thread_instructions") == int(row["thread_instructions"])
     assert result.value("warp_instructions") == int(row["warp_instructions"])
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("ffma-4096-16", 1621), ("ffma-1-32-40", 35907)])
+def test_kernels_of_arithmetic_take_the_cycles_of_accel_sim(name: str, cycles: int) -> None:
+    """expected_kernels.csv, less the launch latency; ffma-4096-16 has 4096 CTAs in turn on 30 SMs."""
+    folder = accelsim_folder("traces", name)
+    result = simulate(imported(folder), load("accelsim-rtx2060", ["sm.kernel_launch_cycles=0"]))
+    assert result.value("gpu_cycles") == cycles
