@@ -9,6 +9,13 @@ from replay.cache_state import ATOMIC, BYTES, FILLS, INDEX, ROW, SECTOR, SECTOR_
 @compiled
 def fill(state: Cache, at: int, now: int, entry: int) -> None:
     """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out those who wait."""
+    place(state, at, now, entry)
+    make_ready(state, at, entry)
+
+
+@compiled
+def place(state: Cache, at: int, now: int, entry: int) -> None:
+    """Put the sector of an MSHR entry, which arrived, into the cache."""
     here = at * state.entries + entry
     sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES]
     offset = sector & ((1 << state.sector_shift) - 1)
@@ -20,7 +27,6 @@ def fill(state: Cache, at: int, now: int, entry: int) -> None:
         if state.mshr[here, ATOMIC]:
             mark_dirty(state, at, row, offset, byte_mask)
     state.stats[at, FILLS] += 1
-    make_ready(state, at, entry)
 
 
 @inlined

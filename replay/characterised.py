@@ -12,7 +12,7 @@ from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, count_bits, inlined, lowest_bit
 from replay.dispatch import Dispatch
-from replay.lsu import Lsu
+from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, Program, Work
@@ -93,3 +93,14 @@ def live_warps(core: Warps) -> np.ndarray:
         row // core.schedulers * core.warps + core.member[row, : core.members[row]] for row in range(len(core.members))
     ]
     return np.concatenate(rows)
+
+
+@inlined
+def can_write_back(core: Warps, sm: int, now: int, index: int, slot: int) -> bool:
+    """Whether the result of a warp's slot may be written now: there are no register banks to wait for."""
+    return True
+
+
+@inlined
+def atomic_taken(core: Warps, sm: int, now: int, index: int, slot: int) -> None:
+    """The last response of an atomic was chosen to be written: its warp waits for the slot alone."""

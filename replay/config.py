@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 from formats.errors import UserError
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
-ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)(?:#\s*(.*))?$")
+ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)\s*(?:#\s*(.*))?$")
 
 
 class LawError(ValueError):

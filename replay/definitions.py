@@ -72,11 +72,8 @@ CACHE = {
     "evictions": Counter(EVENTS, "Lines that were replaced"),
     "write_backs": Counter(EVENTS, "Replaced lines with dirty sectors"),
     "merges": Counter(EVENTS, "Reads that joined an MSHR entry; counted among hits or misses, too"),
-    "read_merges": Counter(EVENTS, "Reads that joined an MSHR entry"),
     "read_misses": Counter(EVENTS, "Lines read that were not there, with the model gatsim"),
     "write_misses": Counter(EVENTS, "Lines written that were not there, with the model gatsim"),
-    "reservation_fails": Counter(EVENTS, "Tries that found no line, queue place or MSHR entry; no accesses"),
-    "blocked_times": Counter(EVENTS, "Times a request had to wait"),
 }
 SM = {
     "warp_instructions": Counter(EVENTS, "Instructions issued"),
@@ -93,7 +90,7 @@ LSU = {
     "sectors": Counter(EVENTS, "Sectors sent to the L1's tags"),
     "shared_cycles": Counter(CYCLES, "Cycles that shared-memory accesses took their banks"),
     "bank_conflict_cycles": Counter(CYCLES, "Those beyond the first of each access"),
-    "blocked_cycles": Counter(CYCLES, "Cycles in which the oldest sector could not have its tag check"),
+    "blocked_cycles": Counter(CYCLES, "Cycles in which the oldest access of a bank found no room in the L1"),
 }
 RT_UNIT = {
     "warps": Counter(EVENTS, "Warp-traces completed"),

@@ -196,6 +196,17 @@ def next_start(state: Dispatch, sm: int) -> int:
 
 
 @inlined
+def was_idle(state: Dispatch, sm: int, now: int) -> bool:
+    """Whether the CTA that starts now found an SM that ended a cycle without a live warp."""
+    if state.unit[sm, HELD] > 1:
+        return False
+    last = 0
+    for row in range(state.ended.shape[1]):
+        last = max(last, state.ended[sm, row])
+    return last < now - 1
+
+
+@inlined
 def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
     """The last warp of a CTA is over: its place is free, and the SM asks for a CTA, or says that it is empty."""
     unit = state.unit

@@ -17,7 +17,7 @@ from replay import (
     gatsim_run,
     l1,
     l2_state,
-    lsu,
+    lsu_state,
     partition,
     port,
     rounds,
@@ -26,6 +26,7 @@ from replay import (
 )  # fmt: skip
 from replay import model as models
 from replay.bits import FAR
+from replay.coalescer import static_of
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
 from replay.ledger import APART, Ledger
@@ -38,7 +39,7 @@ from replay.rt_unit_spec import TABLES
 from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
 from replay.select import Selection
 from replay.streams import Streams
-from replay.window import Static, Window
+from replay.window import Window
 from replay.work import Program
 
 PATIENCE_CYCLES = 200_000  # without one instruction, response or record, after which a replay is given up
@@ -124,7 +125,12 @@ class Replay:
         self.streams = Streams(self.launches, min(self.gpu.sm.concurrent_kernels, max(streams, 1)))
         self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
-        static, table = Static(instructions, kernels), TABLES.index(self.gpu.rt.intersection_table)
+        warps = np.array([launch.need.warps for launch in launches], np.int64)
+        held = np.array([launch.places for launch in launches], np.int64) * self.gpu.sm.count
+        static = static_of(
+            instructions, kernels, warps, held * self.gpu.lsu.local_interleaved, self.gpu.lsu.wide_conflicts
+        )
+        table = TABLES.index(self.gpu.rt.intersection_table)
         self.window = Window(self.trace, self.program, static, per_lane, table)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
@@ -142,7 +148,9 @@ class Replay:
     def _make_units(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
         core, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
-        self.lsu = lsu.make_state(gpu.lsu, gpu.l1, sms)
+        self.lsu = lsu_state.make_state(
+            gpu.lsu, gpu.l1, sms, models.has_latches(self.warps), gpu.interconnect.packets_in_flight
+        )
         self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
         self.rt = rt_unit_state.make_state(gpu.rt, sms)
         self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
@@ -186,8 +194,8 @@ class Replay:
         """Launch every kernel that may begin now."""
         now = int(self.clock[NOW])
         for launch in self.streams.launch():
-            if self.streams.window == 1:
-                l1.invalidate(self.l1)
+            if len(self.spans) == 0 or (self.streams.window == 1 and self.gpu.l1.is_emptied):
+                self.l1 = l1.split(self.l1, self.gpu.l1, launch.need.shared_bytes * launch.places)
             self.spans[launch.kernel_id] = (now, now)
             opens = now + self.gpu.sm.kernel_launch_cycles
             dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places)
@@ -237,7 +245,9 @@ class Replay:
         moved = self.window.load(self._needed_warps)
         models.move_cursors(self.warps, moved)
         lane, waiting, operation = self.rt.lane, self.rt.waiting, self.lsu.operation
-        operation[:, [lsu.CURSOR, lsu.END]] -= moved.of_rows("sector", operation[:, lsu.CURSOR])[:, None]
+        operation[:, [lsu_state.CURSOR, lsu_state.END]] -= moved.of_rows("sector", operation[:, lsu_state.CURSOR])[
+            :, None
+        ]
         for name, columns in (
             ("node", [rt_unit_state.CURSOR, rt_unit_state.END]),
             ("store", [rt_unit_state.TABLE_STORE, rt_unit_state.TABLE_END]),

@@ -14,6 +14,7 @@ import numpy as np
 from formats.errors import UserError
 from formats.reader import Trace
 from replay import gatsim, gatsim_units, model, scheduler
+from replay.coalescer import static_of
 from replay.dispatch import occupancy
 from replay.gpu_description import Gpu
 from replay.launch import read_launches
@@ -27,7 +28,7 @@ from replay.scheduler import (
 )  # fmt: skip
 from replay.select import Selection
 from replay.tables import kernel_table
-from replay.window import Static, Window
+from replay.window import Window
 
 UNDEFINED = {
     "l2_miss_rate": "an L2",
@@ -61,9 +62,9 @@ class Replay:
         self.program = load_program(tables, self.characterisation, str(self.trace.path))
         launches, self.ctas = read_launches(self.trace, self.gpu, self.program.length)
         self.launches = self.selection.choose(launches)
-        self.window = Window(
-            self.trace, self.program, Static(instructions, self.trace.read("kernels")), False, NO_TABLE
-        )
+        warps = np.array([launch.need.warps for launch in launches], np.int64)
+        static = static_of(instructions, self.trace.read("kernels"), warps, warps * 0, True)
+        self.window = Window(self.trace, self.program, static, False, NO_TABLE)
         self.local = instructions["memory_space"].astype(str) == "local"
 
     def run(self, progress: Callable[[Standing], None]) -> None:

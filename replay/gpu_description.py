@@ -13,7 +13,7 @@ from replay import (
     gatsim_units,
     l1,
     l2_state,
-    lsu,
+    lsu_state,
     pipeline_state,
     port,
     rt_unit_spec,
@@ -45,7 +45,7 @@ class Gpu:
     sm: dispatch.Spec
     scheduler: scheduler.Spec
     pipeline: pipeline_state.Spec
-    lsu: lsu.Spec
+    lsu: lsu_state.Spec
     l1: l1.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec

@@ -1,8 +1,8 @@
-"""L1 data cache of an SM: sectored, LRU, allocated when a fill arrives (streaming), write-through without allocation.
+"""L1 data cache of an SM: the cache core, and a miss queue from which one request per cycle leaves for the crossbar.
 
 Peak rate: ``banks`` sectors per cycle from the LSU (4 x 32 B x clock) and one from the RT unit, which does not pass
-the LSU's pipeline. A read miss waits in an MSHR keyed by sector; later misses of the sector merge with it.
-Sources: ``reference/vulkan-sim.md`` 1.4 and 1.10, ``reference/accel-sim.md`` B.2 and C.
+the LSU's pipeline; one request per cycle to the L2. Where L1 and shared memory are one memory, a kernel's shared memory
+decides how many ways remain. Sources: ``reference/accel-sim.md`` B.2 and C, ``reference/vulkan-sim.md`` 1.4 and 1.10.
 """
 
 from dataclasses import dataclass
@@ -10,281 +10,238 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import bucket, compiled, inlined
+from replay import cache, cache_fill, cache_lines, cache_state
+from replay.bits import FAR, compiled, count_bits, inlined
+from replay.cache_state import (
+    EVICT_GLOBAL,
+    FAIL,
+    FIRST,
+    FULL,
+    HIT,
+    HIT_RESERVED,
+    MISS,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    READ_SECTOR,
+    SECTOR_BYTES,
+    Cache,
+    Policy,
+)
 from replay.config import law, value
 from replay.port import READ, WRITE, Port, may_send, send
 
-TAG, VALID, CHAIN, NEWER, OLDER = range(5)  # columns of line
-NEWEST, OLDEST, USED = range(3)  # columns of order
-SECTOR, NEXT, WAITING = range(3)  # columns of mshr
-HIT, MISS, MERGED, FAIL = range(4)  # answers of read
-READ_HITS, READ_MISSES, SECTOR_MISSES, MERGES, WRITE_HITS, WRITE_MISSES, FAILS, FILLS, EVICTIONS = range(9)
-COUNTERS = ("read_hits", "read_line_misses", "read_sector_misses", "read_merges", "write_hits", "write_misses",
-            "reservation_fails", "fills", "evictions")  # fmt: skip
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
+STREAMING_MERGES = 64
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Policy):
     """L1 data cache of one SM."""
 
-    bytes: int = value("bytes", "Capacity for data", 128)
-    line_bytes: int = value("bytes", "Length of a line", 32)
-    ways: int = value("lines", "Lines of a set; bytes / line_bytes is fully associative", 1)
+    allocate: str = value(
+        "word", "When a missing line gets its place; streaming: on_fill, with as many MSHRs as lines have sectors",
+        choices=("on_miss", "on_fill", "streaming"),
+    )  # fmt: skip
+    bytes: int = value("bytes", "Capacity for data while kernels use little shared memory", 128)
     banks: int = value("count", "Sectors the LSU may look up per cycle, in different banks", 1)
+    bank_hash: str = value("word", "How the sector number chooses the bank", choices=("linear", "xor"))
     latency_cycles: int = value("cycles", "From the LSU's bank access to the tag check and the data", 1)
-    mshr_entries: int = value("count", "Sectors that may be missing at a time", 1)
-    mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
+    unified_bytes: int = value("bytes", "Size of the memory shared with shared memory; 0: they are separate", 0)
+    shared_options: tuple[int, ...] = value("bytes", "Sizes of shared memory that the unified memory can be split at")
+    invalidate_idle: bool = value("switch", "Whether an SM without a live warp forgets its lines, as at a kernel's end")
 
     def __post_init__(self) -> None:
-        law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
+        super().__post_init__()
         law(
             self.bytes % (self.line_bytes * self.ways) == 0,
             f"bytes ({self.bytes}) must be a multiple of line_bytes x ways ({self.line_bytes * self.ways})",
         )
+        law(self.banks & (self.banks - 1) == 0, f"banks must be a power of two, not {self.banks}")
+        law(self.write_policy != "back", "write_policy back is for the L2: what an L1 is told goes to the L2")
+        sends = self.write_allocate in ("none", "naive") or self.write_policy == "through"
+        law(
+            sends and self.write_allocate != "fetch_on_write",
+            f"write_allocate {self.write_allocate} does not send every write on with write_policy {self.write_policy}",
+        )
+        options = self.shared_options
+        law(
+            self.unified_bytes == 0
+            or (len(self.shared_options) > 0 and max(self.shared_options) <= self.unified_bytes),
+            f"shared_options must be sizes up to unified_bytes ({self.unified_bytes}), not {list(options)}",
+        )
+        self.check_sets(self.sets)
 
     @property
     def sets(self) -> int:
         """bytes / (line_bytes x ways)."""
         return self.bytes // (self.line_bytes * self.ways)
 
+    @property
+    def most_ways(self) -> int:
+        """Ways without any shared memory: unified_bytes / (line_bytes x sets), or ways."""
+        return max(self.ways, self.unified_bytes // (self.line_bytes * self.sets))
+
+    @property
+    def entries(self) -> int:
+        """MSHR entries: mshr_entries; for a streaming L1 lines x sectors of a line x 4."""
+        streaming = self.sets * self.ways * (self.line_bytes // SECTOR_BYTES) * 4
+        return streaming if self.allocate == "streaming" else self.mshr_entries
+
+    @property
+    def merges(self) -> int:
+        """Requests an MSHR entry holds: mshr_merges; for a streaming L1 64."""
+        return STREAMING_MERGES if self.allocate == "streaming" else self.mshr_merges
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split anew."""
+        return self.invalidate_idle or self.unified_bytes > 0
+
+    def ways_beside(self, shared_bytes: int) -> int:
+        """Ways that remain while the CTAs of an SM use so much shared memory."""
+        if self.unified_bytes == 0:
+            return self.ways
+        share = min((size for size in self.shared_options if size >= shared_bytes), default=max(self.shared_options))
+        return max(int(self.most_ways * (1 - share / self.unified_bytes) + 0.5), 1)
+
 
 class L1(NamedTuple):
-    """All SMs' caches; lines of SM s are rows s * sets * ways and on. Links are line numbers inside the SM, or -1."""
+    """All SMs' caches."""
 
-    line: np.ndarray  # int64[sms * lines, 5]
-    bucket_head: np.ndarray  # int64[sms * buckets]
-    order: np.ndarray  # int64[sms * sets, 3]
-    mshr: np.ndarray  # int64[sms * entries, 3]
-    mshr_head: np.ndarray  # int64[sms * mshr_buckets]
-    mshr_free: np.ndarray  # int64[sms * (entries + 1)]: count, then a stack of entries
-    waiter: np.ndarray  # int32[sms * entries, merges]
-    stats: np.ndarray  # int64[sms, 9]
-    sets: int
-    ways: int
-    sector_shift: int  # log2 of sectors per line
-    buckets: int
-    entries: int
-    mshr_buckets: int
+    cache: Cache
+    leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
+    bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
+    invalidate_idle: bool
 
 
 def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
     """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
-    lines = spec.sets * spec.ways
-    entries = min(spec.mshr_entries, packets_in_flight)
-    buckets, mshr_buckets = (2 << (count - 1).bit_length() for count in (lines, entries))
-    free = np.tile(np.concatenate([[entries], np.arange(entries)]), sms)
-    state = L1(
-        np.zeros((sms * lines, 5), np.int64),
-        np.full(sms * buckets, -1, np.int64),
-        np.zeros((sms * spec.sets, 3), np.int64),
-        np.zeros((sms * entries, 3), np.int64),
-        np.full(sms * mshr_buckets, -1, np.int64),
-        free.astype(np.int64),
-        np.zeros((sms * entries, spec.mshr_merges), np.int32),
-        np.zeros((sms, len(COUNTERS)), np.int64),
-        spec.sets,
-        spec.ways,
-        (spec.line_bytes // 32).bit_length() - 1,
-        buckets,
-        entries,
-        mshr_buckets,
+    policy = Policy(
+        spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
+        "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
+        spec.merges, spec.miss_queue, spec.port_bytes,
+    )  # fmt: skip
+    entries = min(spec.entries, packets_in_flight)
+    return L1(
+        cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries),
+        np.zeros(sms, np.int64),
+        cache_state.hash_masks(spec.bank_hash, spec.banks),
+        spec.invalidate_idle,
     )
-    invalidate(state)
+
+
+def split(state: L1, spec: Spec, shared_bytes: int) -> L1:
+    """The caches, emptied, with the ways that a kernel's shared memory per SM leaves."""
+    state = state._replace(cache=state.cache._replace(ways=spec.ways_beside(shared_bytes)))
+    cache_state.clear(state.cache)
     return state
 
 
-def invalidate(state: L1) -> None:
-    """Forget all lines, as at the start of a kernel; nothing may be in flight."""
-    state.bucket_head[:] = -1
-    state.order[:] = (-1, -1, 0)
+@compiled
+def invalidate_sm(state: L1, sm: int) -> None:
+    """Forget all lines of an SM; what it waits for still arrives."""
+    cache_lines.invalidate(state.cache, sm)
 
 
 @inlined
-def find(state: L1, sm: int, line: int) -> int:
-    """Line number holding the line address, or -1."""
-    base = sm * state.sets * state.ways
-    at = state.bucket_head[sm * state.buckets + bucket(line, state.buckets)]
-    while at >= 0 and state.line[base + at, TAG] != line:
-        at = state.line[base + at, CHAIN]
-    return at
+def forget_idle(state: L1, sm: int) -> None:
+    """An SM was without live warps: forget its lines, if it is one that does."""
+    if state.invalidate_idle:
+        cache_lines.invalidate(state.cache, sm)
 
 
 @inlined
-def unlink(state: L1, base: int, group: int, at: int) -> None:
-    """Take a line out of its set's order of use."""
-    row, order = state.line, state.order
-    newer, older = row[base + at, NEWER], row[base + at, OLDER]
-    if newer >= 0:
-        row[base + newer, OLDER] = older
-    else:
-        order[group, NEWEST] = older
-    if older >= 0:
-        row[base + older, NEWER] = newer
-    else:
-        order[group, OLDEST] = newer
+def first_waiter(state: L1, sm: int, entry: int) -> int:
+    """Who waits longest for the sector of an MSHR entry."""
+    row = sm * state.cache.entries + entry
+    return state.cache.waiter[row, state.cache.mshr[row, FIRST] % state.cache.waiter.shape[1]]
 
 
 @inlined
-def push_newest(state: L1, base: int, group: int, at: int) -> None:
-    """Make a line the most recently used of its set."""
-    row, order = state.line, state.order
-    newest = order[group, NEWEST]
-    row[base + at, NEWER] = -1
-    row[base + at, OLDER] = newest
-    if newest >= 0:
-        row[base + newest, NEWER] = at
-    else:
-        order[group, OLDEST] = at
-    order[group, NEWEST] = at
+def bank_of(state: L1, sector: int) -> int:
+    """Bank of a sector."""
+    bank = 0
+    for bit in range(state.bank_mask.shape[0]):
+        bank |= (count_bits(sector & state.bank_mask[bit]) & 1) << bit
+    return bank
 
 
 @inlined
-def touch(state: L1, sm: int, line: int, at: int) -> None:
-    """Note a use of the line."""
-    group = sm * state.sets + line % state.sets
-    if state.order[group, NEWEST] != at:
-        base = sm * state.sets * state.ways
-        unlink(state, base, group, at)
-        push_newest(state, base, group, at)
+def queued(state: L1, port: Port, sm: int, now: int) -> int:
+    """Requests in the miss queue; no room where the crossbar takes none."""
+    if not may_send(port, sm, now):
+        return FAR
+    return max(state.leaves_at[sm] - now - 1, 0)
+
+
+@compiled
+def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
+    """Date the requests that an access queued: they leave from the next cycle on, one per cycle."""
+    unit, queue = state.cache.unit, state.cache.queue
+    while unit[sm, QUEUE_HEAD] != unit[sm, QUEUE_TAIL]:
+        row = sm * state.cache.ring + (unit[sm, QUEUE_HEAD] & (state.cache.ring - 1))
+        unit[sm, QUEUE_HEAD] += 1
+        leaves = max(state.leaves_at[sm], now + 1)
+        state.leaves_at[sm] = leaves + 1
+        if queue[row, 0] == READ_SECTOR:
+            send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+        else:
+            send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
+
+
+@compiled
+def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int) -> int:
+    """Look bytes of a sector up for ``waiter``: HIT; FAIL (try again); else ``waiter`` is called when it is there."""
+    index = sector >> state.cache.sector_shift
+    waiting = queued(state, port, sm, now)
+    answer = cache.read(state.cache, sm, now, sector, index, byte_mask, 0, waiter, waiting)
+    if answer != HIT and answer != FAIL:
+        drain(state, port, sm, now, 0)
+    return answer
 
 
 @compiled
 def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
-    """Look a sector up for ``waiter``: HIT; MISS (request sent) or MERGED (it will be called); FAIL (try again)."""
-    line = sector >> state.sector_shift
-    bit = 1 << (sector & ((1 << state.sector_shift) - 1))
-    at = find(state, sm, line)
-    count = state.stats
-    if at >= 0 and state.line[sm * state.sets * state.ways + at, VALID] & bit:
-        touch(state, sm, line, at)
-        count[sm, READ_HITS] += 1
-        return HIT
-    base = sm * state.entries
-    head = sm * state.mshr_buckets + bucket(sector, state.mshr_buckets)
-    entry = state.mshr_head[head]
-    while entry >= 0 and state.mshr[base + entry, SECTOR] != sector:
-        entry = state.mshr[base + entry, NEXT]
-    if entry >= 0:
-        waiting = state.mshr[base + entry, WAITING]
-        if waiting == state.waiter.shape[1]:
-            count[sm, FAILS] += 1
-            return FAIL
-        state.waiter[base + entry, waiting] = waiter
-        state.mshr[base + entry, WAITING] = waiting + 1
-        count[sm, MERGES] += 1
-        return MERGED
-    free = sm * (state.entries + 1)
-    if state.mshr_free[free] == 0 or not may_send(port, sm, now):
-        count[sm, FAILS] += 1
-        return FAIL
-    entry = state.mshr_free[free + state.mshr_free[free]]
-    state.mshr_free[free] -= 1
-    state.mshr[base + entry, SECTOR] = sector
-    state.mshr[base + entry, NEXT] = state.mshr_head[head]
-    state.mshr[base + entry, WAITING] = 1
-    state.mshr_head[head] = entry
-    state.waiter[base + entry, 0] = waiter
-    send(port, sm, now, sector, READ, 0, entry * 4 + FILL_TAG)
-    count[sm, SECTOR_MISSES if at >= 0 else READ_MISSES] += 1
-    return MISS
+    """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
+    requests = state.cache.unit[sm, QUEUE_TAIL]
+    answer = load(state, port, sm, now, sector, FULL, waiter)
+    if answer in (HIT, FAIL):
+        return answer
+    return MISS if state.cache.unit[sm, QUEUE_TAIL] != requests else HIT_RESERVED
 
 
 @compiled
-def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> bool:
-    """Write a sector through to the L2; False when the request finds no place (try again)."""
-    if not may_send(port, sm, now):
-        state.stats[sm, FAILS] += 1
-        return False
-    line = sector >> state.sector_shift
-    bit = 1 << (sector & ((1 << state.sector_shift) - 1))
-    at = find(state, sm, line)
-    if at >= 0 and state.line[sm * state.sets * state.ways + at, VALID] & bit:
-        touch(state, sm, line, at)
-        state.stats[sm, WRITE_HITS] += 1
-    else:
-        state.stats[sm, WRITE_MISSES] += 1
-    send(port, sm, now, sector, WRITE, byte_mask, tag)
-    return True
+def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, is_local: int, tag: int) -> int:
+    """Write bytes of a sector: FAIL (try again), else what the write met. ``tag`` comes back with the acknowledgement.
 
-
-@inlined
-def fill(state: L1, sm: int, entry: int) -> int:
-    """A missing sector arrived: allocate it, free its MSHR entry, and return how many waiters it has.
-
-    The waiters stay readable in ``waiter[sm * entries + entry]`` until the next miss takes the entry.
+    Only a hit of a local write under ``evict_global`` stays in the L1 without a request and an acknowledgement.
     """
-    row = sm * state.entries + entry
-    sector = state.mshr[row, SECTOR]
-    drop_entry(state, sm, entry, sector)
-    line = sector >> state.sector_shift
-    at = find(state, sm, line)
-    if at < 0:
-        at = allocate(state, sm, line)
-    else:
-        touch(state, sm, line, at)
-    base = sm * state.sets * state.ways
-    state.line[base + at, VALID] |= 1 << (sector & ((1 << state.sector_shift) - 1))
-    state.stats[sm, FILLS] += 1
-    return state.mshr[row, WAITING]
+    index = sector >> state.cache.sector_shift
+    waiting = queued(state, port, sm, now)
+    answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, tag, waiting)
+    if answer != FAIL:
+        drain(state, port, sm, now, tag)
+    return answer
 
 
 @inlined
-def drop_entry(state: L1, sm: int, entry: int, sector: int) -> None:
-    """Take an entry out of its chain and put it back on the free stack."""
-    base = sm * state.entries
-    head = sm * state.mshr_buckets + bucket(sector, state.mshr_buckets)
-    at, before = state.mshr_head[head], -1
-    while at != entry:
-        at, before = state.mshr[base + at, NEXT], at
-    after = state.mshr[base + entry, NEXT]
-    if before < 0:
-        state.mshr_head[head] = after
-    else:
-        state.mshr[base + before, NEXT] = after
-    free = sm * (state.entries + 1)
-    state.mshr_free[free] += 1
-    state.mshr_free[free + state.mshr_free[free]] = entry
+def keeps(state: L1, is_local: int) -> bool:
+    """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
+    return state.cache.write_policy == EVICT_GLOBAL and is_local == 1
 
 
 @compiled
-def allocate(state: L1, sm: int, line: int) -> int:
-    """A line for the address: an unused one of its set, else the least recently used."""
-    index = line % state.sets
-    group, base = sm * state.sets + index, sm * state.sets * state.ways
-    used = state.order[group, USED]
-    if used < state.ways:
-        state.order[group, USED] = used + 1
-        at = index * state.ways + used
-    else:
-        at = state.order[group, OLDEST]
-        unlink(state, base, group, at)
-        forget(state, sm, at)
-        state.stats[sm, EVICTIONS] += 1
-    head = sm * state.buckets + bucket(line, state.buckets)
-    state.line[base + at, TAG] = line
-    state.line[base + at, VALID] = 0
-    state.line[base + at, CHAIN] = state.bucket_head[head]
-    state.bucket_head[head] = at
-    push_newest(state, base, group, at)
-    return at
+def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> int:
+    """Write bytes of a sector of global memory, as ``store`` does."""
+    return store(state, port, sm, now, sector, byte_mask, 0, tag)
 
 
-@compiled
-def forget(state: L1, sm: int, victim: int) -> None:
-    """Take a line out of its hash chain."""
-    base = sm * state.sets * state.ways
-    head = sm * state.buckets + bucket(state.line[base + victim, TAG], state.buckets)
-    at, before = state.bucket_head[head], -1
-    while at != victim:
-        at, before = state.line[base + at, CHAIN], at
-    after = state.line[base + victim, CHAIN]
-    if before < 0:
-        state.bucket_head[head] = after
-    else:
-        state.line[base + before, CHAIN] = after
+@inlined
+def fill(state: L1, sm: int, now: int, entry: int) -> None:
+    """A missing sector arrived: it is in the cache. Who waits for it is still in its MSHR entry."""
+    cache_fill.place(state.cache, sm, now, entry)
 
 
 def stats(state: L1) -> dict[str, np.ndarray]:
-    """Every counter per SM; accesses = hits + misses + merges."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    """Every counter per SM, as of the cache core."""
+    return cache_state.stats(state.cache)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import dram_state, l1, l2_state, lsu, port, rt_unit_state, scheduler, stack
+from replay import dram_state, l1, l2_state, lsu_state, port, rt_unit_state, scheduler, stack
 from replay.definitions import METRICS
 from replay.gpu_description import Gpu
 from replay.ledger import Counters, Ledger
@@ -82,7 +82,7 @@ def unit_counters(replay: "Replay", cycle: int) -> Counters:
     parts_of_slots = stack.parts_until(core, gpu.sm.warps, gpu.scheduler.count, cycle)
     resident = stack.warp_cycles_until(core, gpu.scheduler.count, cycle)
     units = {
-        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu.stats(replay.lsu),
+        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(replay.lsu),
         "l1d": l1.stats(replay.l1), "rt_unit": rt_unit_state.stats(replay.rt), "port": port.stats(replay.port),
         "l2": l2_state.stats(memory.l2), "dram": dram_state.stats(memory.dram),
         "stack": dict(zip(stack.REASONS, parts_of_slots.T, strict=True)),
@@ -109,8 +109,8 @@ def values(replay: "Replay", counters: Counters, cycles: int) -> Iterator[tuple[
     sm = total["sm"]
     yield "gpu_cycles", cycles
     yield "gpu_ipc", ratio(sm["thread_instructions"], cycles)
-    yield "l1d_miss_rate", ratio(*l1_misses(total["l1d"]))
-    yield "l2_miss_rate", ratio(*l2_misses(total["l2"]))
+    yield "l1d_miss_rate", ratio(*misses(total["l1d"]))
+    yield "l2_miss_rate", ratio(*misses(total["l2"]))
     yield "dram_efficiency", mean_ratio(memory["data_ticks"], memory["active_ticks"])
     ticks = np.full(gpu.memory.count, cycles * gpu.dram.clock_khz / gpu.sm.clock_khz)
     yield "bandwidth_utilisation", mean_ratio(memory["data_ticks"], ticks)
@@ -143,18 +143,10 @@ def mean_ratio(numerator: np.ndarray, denominator: np.ndarray) -> float:
     return float(np.mean(np.where(denominator > 0, numerator / safe, 0.0)))
 
 
-def l1_misses(count: dict[str, int]) -> tuple[int, int]:
-    """L1D misses and accesses; a merged read counts as a miss."""
-    misses = count["read_line_misses"] + count["read_sector_misses"] + count["read_merges"] + count["write_misses"]
-    return misses, misses + count["read_hits"] + count["write_hits"]
-
-
-def l2_misses(count: dict[str, int]) -> tuple[int, int]:
-    """L2 misses and accesses."""
-    misses = sum(count[f"{kind}_{what}_misses"] for kind in ("read", "write") for what in ("line", "sector"))
-    return misses, misses + sum(
-        count[f"{kind}_{what}"] for kind in ("read", "write") for what in ("hits", "pending_hits")
-    )
+def misses(count: dict[str, int]) -> tuple[int, int]:
+    """Misses and accesses of an L1 or L2; what joins a fetch of a reserved sector is an access, but no miss."""
+    missed = sum(count[f"{of}_{kind}_misses"] for of in ("read", "write") for kind in ("line", "sector"))
+    return missed, missed + sum(count[f"{of}_{kind}"] for of in ("read", "write") for kind in ("hits", "pending_hits"))
 
 
 def table(result: Result) -> str:

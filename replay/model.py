@@ -64,6 +64,10 @@ first_event = resolved(characterised.first_event, pipeline.next_event)
 next_event = resolved(scheduler.next_stall_end, pipeline.next_event)
 # (core, ctas, sm, now, warp, slot): what a warp's slot stands for has come
 release = resolved(sm.release, pipeline.release)
+# (core, sm, now, warp, slot): whether its result may be written into the register file in this cycle
+can_write_back = resolved(characterised.can_write_back, pipeline.can_write_back)
+# (core, sm, now, warp, slot): the last response of an atomic was chosen to be written
+atomic_taken = resolved(characterised.atomic_taken, pipeline.atomic_taken)
 
 
 def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
@@ -84,6 +88,11 @@ def make(
         program, known = load_pipeline_program(tables, pipe, pipe.register_banks // warps.count, place)
         return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
     return load_program(tables, characterisation, place), scheduler.make_state(warps, held.count, held.warps)
+
+
+def has_latches(core: Core) -> bool:
+    """Whether an instruction passes latches of the model before it enters the LSU, which then has one register."""
+    return isinstance(core, Pipeline)
 
 
 def live_warps(core: Core) -> np.ndarray:

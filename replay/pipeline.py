@@ -11,7 +11,7 @@ from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch
 from replay.dispatch import LIVE as LIVE_WARPS
 from replay.dispatch import PLACE as PLACE_OF_CTA
-from replay.lsu import Lsu
+from replay.lsu_state import Lsu
 from replay.pipeline_collector import WARP_MASK, collect
 from replay.pipeline_fetch import begin, check_over, fetch
 from replay.pipeline_issue import NO_ACCESS, issue, may_issue, wake
@@ -37,7 +37,7 @@ from replay.pipeline_state import (
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import HELD_SLOT, STORES_SLOT
-from replay.work import ATOMIC, KIND_SHIFT, STORE, VISIT_FIRST, VISIT_LAST, Program, Work
+from replay.work import KIND_SHIFT, STORE, VISIT_FIRST, VISIT_LAST, Program, Work, is_shared
 
 
 @compiled
@@ -111,7 +111,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
         core.results[sm, place] += 1
         core.occupied[sm, place >> 6] |= 1 << (place & 63)
         return
-    if kind == STORE and work.conflict[access] == 0:
+    if kind == STORE and not is_shared(work, access):
         stored = work.access_first[access + 1] - work.access_first[access]
         core.warp[sm * core.warps + index, STORES] += stored
     lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)
@@ -133,10 +133,13 @@ def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot:
     elif slot == HELD_SLOT:
         wake(core, sm, index, now)
     else:
-        instruction = slot - SLOT_BASE
-        if (core.code[instruction] >> KIND_SHIFT) & 15 == ATOMIC:
-            wake(core, sm, index, now)
-        complete(core, sm, index, instruction)
+        complete(core, sm, index, slot - SLOT_BASE)
+
+
+@inlined
+def atomic_taken(core: Pipeline, sm: int, now: int, index: int, slot: int) -> None:
+    """The last response of an atomic was chosen to be written: its warp may issue again."""
+    wake(core, sm, index, now)
 
 
 @inlined

@@ -63,7 +63,7 @@ from replay.scheduler import (
     WARP_INSTRUCTIONS,
 )  # fmt: skip
 from replay.sm import account_lanes
-from replay.work import ATOMIC, BARRIER, DESTINATIONS_SHIFT, FENCE, KIND_SHIFT, PLAIN, Program, Work
+from replay.work import ATOMIC, BARRIER, DESTINATIONS_SHIFT, FENCE, KIND_SHIFT, PLAIN, REDUCTION, Program, Work
 
 NO_ACCESS = -1
 
@@ -211,7 +211,7 @@ def special(
     if access == warp[here, ACCESS_END] or work.access_key[access] != (visit << 32 | warp[here, INSTRUCTION]):
         return NO_ACCESS
     warp[here, ACCESS] = access + 1
-    if kind == ATOMIC:
+    if kind in (ATOMIC, REDUCTION):
         wait(core, row, position, here, now, stack.MEMORY)
     return access
 

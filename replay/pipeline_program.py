@@ -69,14 +69,12 @@ def load_pipeline_program(
 
 
 def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray) -> np.ndarray:
-    """What the engine does with each instruction: ``program.kinds``, fences, and loads that pass the L1."""
+    """What the engine does with each instruction: ``program.kinds``, and fences."""
     kind, fences = kinds(instructions)
     opcode = instructions["opcode"].astype(str)
     waits = ~from_sass | np.char.startswith(opcode, "MEMBAR") | np.char.startswith(opcode, "FENCE")
     kind[fences & waits] = FENCE
     kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = PLAIN
-    strong = (np.char.find(opcode, ".STRONG") >= 0) & (np.char.find(opcode, ".GPU") >= 0)
-    kind[(kind == LOAD) & from_sass & strong] = LOAD_BYPASS
     return kind
 
 

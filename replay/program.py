@@ -9,7 +9,7 @@ from formats.errors import FormatError, UserError
 from formats.reader import Trace
 from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from replay.scheduler import STORES_SLOT
-from replay.work import ATOMIC, BARRIER, LOAD, PLAIN, STORE, Program, pack
+from replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).
@@ -40,7 +40,7 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
     first, length = block_bounds(instructions, blocks, place)
     kind, fences = kinds(instructions)
     # textures share the L1 of loads: their accesses go where those of loads go
-    unit = np.where(kind == LOAD, UNITS.index("lsu"), characterisation["unit"])
+    unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS)), UNITS.index("lsu"), characterisation["unit"])
     wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
     code = pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
@@ -68,11 +68,22 @@ def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     kind = np.full(len(classes), PLAIN, np.int64)
     for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", LOAD)):
         kind[(classes == name) & recorded] = code
+    kind[(kind == LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = LOAD_BYPASS
+    kind[(kind == ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = REDUCTION
     of_a_cta = (
         (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
     )
     kind[of_a_cta] = BARRIER
     return kind, classes == "fence"
+
+
+def passes_l1(opcode: str) -> bool:
+    """Whether a load must see what other SMs wrote: GPU-wide or volatile, or cached in the L2 only."""
+    parts = opcode.lower().split(".")
+    if "strong" in parts:  # SASS; with .SYS Accel-Sim still looks into the L1
+        return "gpu" in parts
+    shared = bool({"relaxed", "acquire"} & set(parts)) and bool({"gpu", "sys"} & set(parts))
+    return shared or bool({"volatile", "cg", "cv"} & set(parts[1:]))
 
 
 def default_characterisation(instructions: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -107,10 +107,10 @@ def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector:
             return False
         send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
     else:
-        hits = l1.stats[sm, l1_cache.WRITE_HITS]
-        if not l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG):
+        answer = l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
+        if answer == FAIL:
             return False
-        state.stats[sm, WRITE_HITS if l1.stats[sm, l1_cache.WRITE_HITS] > hits else WRITE_MISSES] += 1
+        state.stats[sm, WRITE_HITS if answer == HIT else WRITE_MISSES] += 1
     state.stats[sm, STORES_SENT] += 1
     return True
 

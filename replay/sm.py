@@ -6,7 +6,7 @@ from replay import dispatch, lsu, rt_unit, stack
 from replay import scheduler as warps
 from replay.bits import FAR, compiled, count_bits, inlined
 from replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
-from replay.lsu import Lsu
+from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
     ACCESS,
@@ -57,6 +57,7 @@ from replay.work import (
     WAIT_SHIFT,
     Program,
     Work,
+    is_shared,
 )  # fmt: skip
 
 LANES = 32
@@ -287,7 +288,7 @@ def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: i
     core.warp[here, ACCESS] = access + 1
     if slot < NO_SLOT:
         warps.hold(core, sm, index, slot, 1)
-    if kind == STORE and work.conflict[access] == 0:
+    if kind == STORE and not is_shared(work, access):
         sectors = work.access_first[access + 1] - work.access_first[access]
         warps.hold(core, sm, index, STORES_SLOT, sectors)
     lsu.enqueue(lsus, work, sm, now, index, kind, slot, access)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import crossbar, dispatch, lsu, model, partition, rounds, rt_unit
-from replay import l1 as l1_cache
+from replay import crossbar, dispatch, l1, lsu, model, partition, rounds, rt_unit
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, inlined
@@ -20,12 +19,14 @@ from replay.dispatch import ASK, Dispatch
 from replay.dram_state import Dram
 from replay.l1 import L1
 from replay.l2_state import L2
-from replay.lsu import TIMER_COUNT, Lsu
+from replay.lsu_state import NEXT_CYCLE as LSU_CYCLE
+from replay.lsu_state import Lsu
+from replay.memory_path import receive, run_lsu
 from replay.model import Core
-from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
-from replay.rt_unit_state import RT_TAG, Records, RtUnit
-from replay.work import NO_SLOT, Program, Work
+from replay.rt_unit_state import Records, RtUnit
+from replay.work import Program, Work
 
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 
@@ -62,7 +63,7 @@ def run(
     return RUNNING
 
 
-@inlined
+@compiled
 def run_rounds(
     core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
@@ -100,7 +101,7 @@ def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray
     return RUNNING
 
 
-@inlined
+@compiled
 def advance_sm(
     core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
@@ -108,13 +109,16 @@ def advance_sm(
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
-        # responses fill the L1 and release what waits for them
+        # responses come out of the crossbar
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         if dispatch.next_start(ctas, sm) <= now:
+            if dispatch.was_idle(ctas, sm, now):
+                l1.forget_idle(caches, sm)
             model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
         model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
-        if lsus.unit[sm, lsu.NEXT_CYCLE] <= now:
-            run_lsu(core, ctas, lsus, caches, ports, work, sm, now)  # sectors meet the tags; hits complete loads
+        if lsus.unit[sm, LSU_CYCLE] <= now:
+            # data is written back, a response taken, accesses meet the tags, instructions go on
+            run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
         if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
@@ -133,85 +137,9 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
         head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
         soonest = min(soonest, ports.response[head, 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
-    soonest = min(soonest, lsus.unit[sm, lsu.NEXT_CYCLE])
+    soonest = min(soonest, lsus.unit[sm, LSU_CYCLE])
     soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
     return max(soonest, now + 1)
-
-
-@inlined
-def receive(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
-) -> None:
-    """Take the responses that have arrived: L1 fills, and acknowledgements of stores and atomics."""
-    while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
-        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
-        if ports.response[head, 0] > now:
-            break
-        tag = ports.response[head, 1]
-        ports.port[sm, RESPONSE_HEAD] += 1
-        ports.port[sm, IN_FLIGHT] -= 1
-        ports.stats[sm, RECEIVED] += 1
-        lsu.wake(lsus, sm, now)
-        kind, number = tag & 3, tag >> 2
-        if kind == l1_cache.FILL_TAG:
-            fill(core, ctas, lsus, caches, rays, records, sm, now, number)
-        elif kind == lsu.ACK_TAG:
-            model.release(core, ctas, sm, now, number, warps.STORES_SLOT)
-        elif kind == RT_TAG:
-            rt_unit.receive_own(rays, records, sm, now, number)
-        elif lsu.receive_sector(lsus, sm, number):
-            complete_access(core, ctas, lsus, sm, now, number)
-
-
-@inlined
-def fill(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int
-) -> None:
-    """Fill a sector into the L1 and hand it to the loads and ray-tracing warps that wait for it."""
-    row = sm * caches.entries + entry
-    sector = caches.mshr[row, l1_cache.SECTOR]
-    leader = np.int64(-1)
-    for index in range(l1_cache.fill(caches, sm, entry)):
-        waiter = np.int64(caches.waiter[row, index])
-        if waiter & 1:
-            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
-            leader = waiter >> 1 if leader < 0 else leader
-        elif lsu.receive_sector(lsus, sm, waiter >> 1):
-            complete_access(core, ctas, lsus, sm, now, waiter >> 1)
-
-
-@compiled
-def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
-    """A memory instruction has all its data (or has sent it all): release its scoreboard slot."""
-    row = sm * lsu.OPERATIONS + at
-    slot, warp = lsus.operation[row, lsu.SLOT], lsus.operation[row, lsu.WARP]
-    lsu.free_operation(lsus, sm, at)
-    if slot != NO_SLOT:
-        model.release(core, ctas, sm, now, warp, slot)
-
-
-@inlined
-def run_lsu(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
-    """One cycle of the LSU: shared accesses that end, tag checks, then the instruction at the front."""
-    unit, state = lsus.unit, lsus
-    lsu.count_blocked(lsus, caches, sm, now)
-    unit[sm, lsu.BLOCKED_AT] = -1
-    while unit[sm, TIMER_COUNT] and state.timer[sm, unit[sm, TIMER_COUNT] - 1, 0] <= now:
-        unit[sm, TIMER_COUNT] -= 1
-        complete_access(core, ctas, lsus, sm, now, state.timer[sm, unit[sm, TIMER_COUNT], 1])
-    for _ in range(state.banks):
-        place = sm * state.pipe_size + (unit[sm, lsu.PIPE_HEAD] & (state.pipe_size - 1))
-        if unit[sm, lsu.PIPE_HEAD] == unit[sm, lsu.PIPE_TAIL] or state.pipe[place, 0] > now:
-            break
-        at = lsu.check_tag(state, caches, ports, sm, now)
-        if at == -2:
-            state.stats[sm, lsu.STALL_CYCLES] += 1
-            unit[sm, lsu.BLOCKED_AT] = now
-            break
-        if at >= 0:
-            complete_access(core, ctas, lsus, sm, now, at)
-    lsu.front(state, work, sm, now)
-    unit[sm, lsu.NEXT_CYCLE] = lsu.next_cycle(state, ports, sm, now)
 
 
 @inlined

@@ -12,7 +12,7 @@ import numpy as np
 from formats.errors import FormatError
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
-from replay.coalescer import SCRATCH_WORDS, coalesce, most_sectors
+from replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from replay.rt_table import add_entries, table_nodes
 from replay.rt_unit_spec import FCC, NO_TABLE
 from replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
@@ -24,7 +24,7 @@ WARPS_PER_BATCH = 4096  # at most
 WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
 COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
-    "accesses": ("warp_id", "visit", "instruction_id", "address"),
+    "accesses": ("warp_id", "visit", "instruction_id", "lane_mask", "address"),
     "rays": ("warp_id", "visit", "lane", "segment", "kind", "node"),
     "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
 }
@@ -36,7 +36,7 @@ class Window:
     rays, node_visits   int64[warps, 32] of the image launch, filled while loading; None when not wanted.
     """
 
-    def __init__(self, trace: Trace, program: Program, static: "Static", per_lane: bool, table: int) -> None:
+    def __init__(self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int) -> None:
         """table: place of the intersection table in ``rt_unit_spec.TABLES``."""
         self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
@@ -116,19 +116,20 @@ class Window:
                 f"{self.trace.path}: table accesses, column instruction_id: must be below"
                 f" {len(self.static.access_bytes)}, not {int(instruction.max())}"
             )
-        address, offset = accesses["address"].astype(np.int64), accesses["address_offset"].astype(np.int64)
-        rows, room = len(instruction), most_sectors(len(address), instruction, self.static.access_bytes)
-        first, conflict = np.empty(rows + 1, np.int64), np.empty(rows, np.uint8)
-        sector, byte_mask = np.empty(room, np.int64), np.empty(room, np.uint32)
-        total = coalesce(
-            instruction.astype(np.int64), offset, address, self.static.access_bytes, self.static.is_store,
-            self.static.space, self.static.shared_base, self.static.shared_bytes, first, conflict, sector, byte_mask,
-            np.empty(SCRATCH_WORDS, np.int64),
+        rows = Rows(
+            instruction.astype(np.int64), accesses["lane_mask"], accesses["address_offset"].astype(np.int64),
+            accesses["address"].astype(np.int64),
         )  # fmt: skip
+        count, room = len(instruction), most_sectors(len(rows.address), instruction, self.static.access_bytes)
+        found = Accesses(
+            np.empty(count + 1, np.int64), np.empty(count, np.uint8), np.empty(room, np.int64),
+            np.empty(room, np.uint32),
+        )  # fmt: skip
+        total = coalesce(rows, self.static, found, np.empty(SCRATCH_WORDS, np.int64))
         key = (accesses["visit"].astype(np.int64) << 32) | instruction
         return {
-            "access_key": key, "access_first": first[:-1], "conflict": conflict,
-            "sector": sector[:total].copy(), "byte_mask": byte_mask[:total].copy(),
+            "access_key": key, "access_first": found.first[:-1], "conflict": found.conflict,
+            "sector": found.sector[:total].copy(), "byte_mask": found.byte_mask[:total].copy(),
         }  # fmt: skip
 
     def _trace(self, batch: Arrays, rays: dict[str, Any], first: int, last: int) -> np.ndarray:
@@ -185,18 +186,6 @@ class Window:
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
         )  # fmt: skip
-
-
-class Static:
-    """What the coalescer needs of the static instructions and the launch."""
-
-    def __init__(self, instructions: dict[str, Any], kernels: dict[str, Any]) -> None:
-        spaces = instructions["memory_space"].astype(str)
-        self.access_bytes = instructions["access_bytes"].astype(np.int64)
-        self.is_store = instructions["operation_class"].astype(str) == "store"
-        self.space = np.select([spaces == "shared", spaces == "generic"], [1, 2], 0).astype(np.int64)
-        self.shared_base = int(kernels["shared_base"].max(initial=0))
-        self.shared_bytes = int(kernels["shared_bytes"].max(initial=0))
 
 
 def read_nodes(trace: Trace) -> np.ndarray:

@@ -8,11 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from replay.bits import inlined
+
 MODELS = ("characterised", "pipeline", "gatsim")  # of an SM
 KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3
 NO_SLOT = 15
+IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
-PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, FENCE = range(7)
+# LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result
+PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, TEXTURE = range(9)
 # columns of span
 (VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
  PREDICATE_LAST) = range(8)  # fmt: skip
@@ -34,14 +38,20 @@ class Work(NamedTuple):
     mask: np.ndarray  # uint32[visits]: active lanes
     access_key: np.ndarray  # int64[accesses]: visit of its warp << 32 | instruction
     access_first: np.ndarray  # int64[accesses + 1]: first sector
-    conflict: np.ndarray  # uint8[accesses]: 0 for global memory, else cycles a shared access takes
+    conflict: np.ndarray  # uint8[accesses]: 0 global, IS_LOCAL + warps of a CTA, else cycles of a shared access
     sector: np.ndarray  # int64[sectors]: address >> 5
-    byte_mask: np.ndarray  # uint32[sectors]: bytes a store writes
+    byte_mask: np.ndarray  # uint32[sectors]: bytes accessed
     trace_visit: np.ndarray  # int64[trace operations]: visit of its warp
     predicate_key: np.ndarray  # int64[predicates]: visit of its warp << 32 | instruction
     predicate_lanes: np.ndarray  # uint8[predicates]: lanes that executed it
     span: np.ndarray  # int64[warps, 8]
     first_warp: int
+
+
+@inlined
+def is_shared(work: Work, access: int) -> bool:
+    """Whether an access is to shared memory, which the LSU serves alone."""
+    return 0 < work.conflict[access] < IS_LOCAL
 
 
 def pack(

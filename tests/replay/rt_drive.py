@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import gpu_description, l1, port, rt_unit, rt_unit_state
+from replay import cache_fill, cache_mshr, cache_state, gpu_description, l1, port, rt_unit, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
@@ -17,6 +17,7 @@ from replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PE
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
 MARGIN = 2000
 # columns of access: cycle, RT core, sector, is a write, status; of response: cycle, sector, is a write, warp
+READ_HITS, FAILS, WRITE_FAILS = cache_state.HIT, cache_state.FAIL, 5 + cache_state.FAIL
 CYCLE, CORE, SECTOR, IS_WRITE, STATUS = range(5)
 RESPONSE_SECTOR, RESPONSE_IS_WRITE, RESPONSE_WARP = 1, 2, 3
 WAITING, EQUAL, DIFFERENT, SURPLUS = range(4)
@@ -122,34 +123,31 @@ def respond(state: RtUnit, records: Records, response: np.ndarray, now: int, scr
 @entry_point
 def prepare(cache: L1, ports: Port, expected: np.ndarray) -> None:
     """Let the next access find what the dump's found: the sector, a place for a miss, or neither."""
-    cache.bucket_head[:] = -1
-    cache.order[:, :] = 0
-    cache.order[:, :2] = -1
-    cache.stats[:, :] = 0
+    l1.invalidate_sm(cache, 0)
+    cache.cache.stats[:, :] = 0
+    cache.leaves_at[0] = 0
     ports.port[:, :] = 0
     ports.stats[:, :] = 0
     if expected.shape[0] == 0 or expected[0, STATUS] == FAIL:
-        ports.port[0, port.FREE_AT] = FAR
+        ports.port[0, port.IN_FLIGHT] = FAR
     elif expected[0, STATUS] == HIT:
-        sector = expected[0, SECTOR]
-        at = l1.allocate(cache, 0, sector >> cache.sector_shift)
-        cache.line[at, l1.VALID] = 1 << (sector & ((1 << cache.sector_shift) - 1))
+        cache_fill.warm(cache.cache, 0, 0, expected[0, SECTOR], expected[0, SECTOR] >> cache.cache.sector_shift)
 
 
 @entry_point
 def compare(state: RtUnit, cache: L1, ports: Port, expected: np.ndarray, scratch: Scratch) -> None:
     """Count the access as equal to the dump's (sector, is a write, status) or not; note who waits."""
-    count, stats = scratch.count, cache.stats[0]
+    count, stats = scratch.count, cache.cache.stats[0]
     sent, sector, number = ports.stats[0, port.SENT], ports.request[0, 1], ports.request[0, 3] >> 2
     missed = sent and ports.request[0, 2] & 3 == port.READ
     if missed:
         waiter = number
         if state.cache == 0:
-            waiter = cache.waiter[number, 0] >> 1
-            l1.drop_entry(cache, 0, number, sector)
+            waiter = l1.first_waiter(cache, 0, number) >> 1
+            cache_mshr.drop_entry(cache.cache, 0, number)
         scratch.waiting[count[WAITING], 0], scratch.waiting[count[WAITING], 1] = sector, waiter
         count[WAITING] += 1
-    failed = stats[l1.FAILS] if state.cache == 0 else 0
+    failed = stats[FAILS] + stats[WRITE_FAILS] if state.cache == 0 else 0
     if expected.shape[0] == 0:
         count[SURPLUS] += failed or sent
         return
@@ -159,7 +157,7 @@ def compare(state: RtUnit, cache: L1, ports: Port, expected: np.ndarray, scratch
     elif expected[0, IS_WRITE]:
         same = sent == 1 and not missed
     elif status == HIT:
-        same = stats[l1.READ_HITS] == 1
+        same = stats[READ_HITS] == 1
     else:
         same = missed and sector == expected[0, SECTOR]
     count[EQUAL if same else DIFFERENT] += 1

@@ -11,6 +11,8 @@ from replay.gpu_description import Gpu, load
 LAUNCH = 1000  # kernel_launch_cycles of these tests
 START = LAUNCH + 1  # the first CTA is handed out at the end of the cycle before
 ALL_SLOTS = 0b111111
+WRITE_BACK = 1  # data is chosen in one cycle and written in the next
+MISS = 1 + 2 + WRITE_BACK  # the miss queue; a response crosses a buffer and fills the L1 before it is chosen
 
 
 def gpu_with(*values: str) -> Gpu:
@@ -64,7 +66,7 @@ def test_units_work_side_by_side(micro: Callable[..., Path], op: type, gpu: Gpu)
 def test_an_instruction_waits_for_its_own_slots_only(
     micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu
 ) -> None:
-    shared = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles
+    shared = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + WRITE_BACK
     program = [load_op(3, 0, "shared"), op(wait=ALL_SLOTS & ~(1 << 3), stall=2), op(wait=1 << 3)]
     assert cycles(micro(program, [1], lambda w, v, i, lane: 4 * lane), gpu) == shared + 1
     program[1] = op(wait=0, stall=100)
@@ -94,18 +96,18 @@ def test_l1_hit(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gp
 def test_l2_hit(micro: Callable[..., Path], op: type, load_op: Callable) -> None:
     """In an L1 of one line, the second visit of a line is an L2 hit."""
     gpu = gpu_with("l1.bytes=128", "l1.ways=1")
-    assert last_load(micro, op, load_op, [A, B, A], gpu) == 24 + gpu.l1_miss_cycles == 24 + 160 + 5
+    assert last_load(micro, op, load_op, [A, B, A], gpu) == 24 + gpu.l1_miss_cycles + MISS == 24 + 160 + 5 + 4
 
 
 def dram_load(gpu: Gpu, issued: int, ticks: int) -> int:
     """Cycles of a load issued at ``issued`` whose data ends ``ticks`` after its first command."""
     core, memory = gpu.sm.clock_khz, gpu.dram.clock_khz
-    looked_up = issued + 24 + 2 + gpu.l2.latency_cycles + 1  # crossbar, ROP, queue of the slice
+    looked_up = issued + 24 + 1 + 2 + gpu.l2.latency_cycles + 1  # miss queue, crossbar, ROP, queue of the slice
     entered = (looked_up + 1) * memory // core + 1  # the first tick after it left the miss queue
     ready = -(-entered * core // memory) + gpu.dram.latency_cycles
     first = (ready - 1) * memory // core + 2  # into its bank's list, and served in the tick after
     filled = -(-(first + ticks + 1) * core // memory)  # out of the return queue
-    return filled + 3 - issued  # ready, replied, out of the crossbar
+    return filled + 3 + MISS - 1 - issued  # ready, replied, out of the crossbar, and taken by the LSU
 
 
 def test_dram_with_a_closed_row(micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu) -> None:
@@ -135,7 +137,7 @@ def test_an_n_way_conflict_of_shared_memory_takes_n_minus_1_cycles_more(
     micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu, conflict: int
 ) -> None:
     trace = micro([load_op(0, 1, "shared"), op(wait=1)], [1], lambda w, v, i, lane: 4 * lane * conflict)
-    expected = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + conflict - 1
+    expected = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + WRITE_BACK + conflict - 1
     assert cycles(trace, gpu) == expected + 1
 
 
@@ -143,7 +145,7 @@ def test_a_broadcast_of_shared_memory_is_no_conflict(
     micro: Callable[..., Path], op: type, load_op: Callable, gpu: Gpu
 ) -> None:
     trace = micro([load_op(0, 1, "shared"), op(wait=1)], [1], lambda w, v, i, lane: 128 * (lane % 2))
-    assert cycles(trace, gpu) == gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + 1 + 1
+    assert cycles(trace, gpu) == gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + WRITE_BACK + 1 + 1
 
 
 @pytest.mark.parametrize(("stride", "extra"), [(4, 0), (32, 7), (128, 31)])
@@ -166,7 +168,7 @@ def test_a_barrier_waits_for_the_last_warp(micro: Callable[..., Path], op: type,
     for slow in (1, 16):
         trace = micro(program, [1] * 4, lambda w, v, i, lane, n=slow: 4 * lane * (n if w == 3 else 1), 4)
         latencies.append(cycles(trace, gpu))
-    alone = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles
+    alone = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + WRITE_BACK
     queue = 3  # warp 3's access is the fourth at the unit, one a cycle
     assert latencies == [alone + queue + 1 + 1 + 10, alone + queue + 15 + 1 + 1 + 10]
 

@@ -57,7 +57,7 @@ def test_unloaded_latency_of_an_l1_hit(micro: Callable, load_op: Callable, gpu: 
 def test_unloaded_latency_of_an_l2_hit(micro: Callable, load_op: Callable, gpu: Gpu) -> None:
     small = gpu.with_values(["l1.bytes=128", "l1.ways=1"])
     two_lines = lambda warp, visit, index, lane: BASE + visit % 2 * LINE  # noqa: E731
-    expected = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles
+    expected = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles + 4
     assert slope(lambda n: micro([load_op()], [n], two_lines), small, 20, 60) == expected
 
 
@@ -67,7 +67,7 @@ def test_unloaded_latency_of_dram(micro: Callable, load_op: Callable, gpu: Gpu) 
     spec = gpu.dram
     ticks = spec.rp + spec.rcd + spec.cl + (32 // spec.atom_bytes - 1) * spec.ccd
     ticks += 2  # into the bank's list and out of the return queue: a tick each
-    cycles = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles + spec.latency_cycles
+    cycles = gpu.lsu.issue_cycles + gpu.l1.latency_cycles + gpu.l1_miss_cycles + 4 + spec.latency_cycles
     cycles += 2  # out of the miss queue, and from the fill to the reply: a cycle each
     expected = cycles + ticks * gpu.sm.clock_khz / spec.clock_khz
     found = slope(lambda n: micro([load_op()], [n], rows), gpu, 20, 60)
@@ -113,7 +113,7 @@ def test_a_barrier_waits_for_the_slowest(micro: Callable, op: type, load_op: Cal
     together = slope(lambda n: micro(ops, [n, n], far, warps_per_cta=2), gpu, 10, 30)
     near = lambda warp, visit, index, lane: BASE + 4 * lane  # noqa: E731
     alone = slope(lambda n: micro(ops, [n, n], near, warps_per_cta=2), gpu, 10, 30)
-    assert together > alone + gpu.l1_miss_cycles
+    assert together > alone + gpu.l1_miss_cycles + 4
     result = simulate(micro(ops, [7, 7], near, warps_per_cta=2), gpu)
     assert total(result, "sm", "barrier_releases") == 7
 

@@ -70,11 +70,11 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
     assert total(result, "rt_unit", "warps") == len(set(zip(rays["warp_id"], rays["visit"], strict=True)))
     hits = int((rays["node"] >> 31).sum())
     assert total(result, "rt_unit", "stores") == hits
-    l1 = {name: total(result, "l1d", name) for name in ("read_hits", "read_line_misses", "read_sector_misses",
-                                                         "read_merges", "write_hits", "write_misses")}  # fmt: skip
-    atomics = total(result, "port", "requests") - l1["read_line_misses"] - l1["read_sector_misses"]
-    atomics -= l1["write_hits"] + l1["write_misses"]
-    assert sum(l1.values()) + atomics == total(result, "lsu", "sectors") + total(result, "rt_unit", "reads") + hits
+    kinds = ("hits", "pending_hits", "line_misses", "sector_misses")
+    reads, writes = (sum(total(result, "l1d", f"{of}_{kind}") for kind in kinds) for of in ("read", "write"))
+    missed = reads - total(result, "l1d", "read_hits") - total(result, "l1d", "merges")
+    past_l1 = total(result, "port", "requests") - missed - writes
+    assert reads + writes + past_l1 == total(result, "lsu", "sectors") + total(result, "rt_unit", "reads") + hits
     misses = ("read_line_misses", "read_sector_misses", "read_pending_hits")
     l2 = ("read_hits", "write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses", *misses)
     assert sum(total(result, "l2", name) for name in l2) == total(result, "port", "requests")
@@ -87,17 +87,17 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from replay import cache_state, dram_state, l2_state, lsu, port, rt_unit_state
+    from replay import cache_state, dram_state, l2_state, lsu_state, port, rt_unit_state
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
     assert not replay.warps.ready.any()
     assert not replay.port.port[:, port.IN_FLIGHT].any()
     assert (replay.port.port[:, port.REQUEST_HEAD] == replay.port.port[:, port.REQUEST_TAIL]).all()
-    assert (replay.lsu.unit[:, lsu.FREE] == lsu.OPERATIONS).all()
+    assert (replay.lsu.unit[:, lsu_state.FREE] == lsu_state.OPERATIONS).all()
     assert not replay.rt.unit[:, rt_unit_state.RESIDENT].any()
     assert (replay.rt.unit[:, rt_unit_state.STORE_HEAD] == replay.rt.unit[:, rt_unit_state.STORE_TAIL]).all()
-    assert (replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] == replay.l1.entries).all()
+    assert (replay.l1.cache.unit[:, cache_state.MSHR_FREE] == replay.l1.cache.entries).all()
     cache, memory = replay.memory.l2, replay.memory.dram
     assert (cache.slice[:, l2_state.HEAD] == cache.slice[:, l2_state.TAIL]).all()
     assert (cache.slice[:, l2_state.OUT_HEAD] == cache.slice[:, l2_state.OUT_TAIL]).all()
@@ -151,9 +151,11 @@ def test_a_window_of_few_warps_changes_nothing(generated: Path, gpu: Gpu, monkey
 
 
 def test_a_replay_without_progress_ends(micro: Callable[..., Path], op: type, load_op: type, gpu: Gpu) -> None:
+    from replay import cache_state
+
     trace = open_trace(micro([op(), load_op(), op(wait=1)], [2, 2], lambda warp, visit, index, lane: 4096 + 4 * lane))
     replay = Replay(trace, gpu, 10, 1, read_characterisation(trace, None))
-    replay.l1.mshr_free.reshape(gpu.sm.count, -1)[:, 0] = 0
+    replay.l1.cache.unit[:, cache_state.MSHR_FREE] = 0
     with pytest.raises(UserError, match=r"kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
         replay.run(lambda standing: None)
 

@@ -1,0 +1,124 @@
+"""The instruction at the front of the LSU: its accesses enter the banks, go past the L1, or to shared memory.
+
+It ends its stay with its last access: loads are then over when all their data is, stores at once.
+"""
+
+from replay import l1 as cache
+from replay.bits import inlined
+from replay.l1 import L1
+from replay.lsu_state import (
+    ADDEND,
+    BANK_CONFLICT_CYCLES,
+    BYPASS_TAG,
+    BYTES,
+    CONFLICT,
+    CURSOR,
+    END,
+    ENTERED_AT,
+    FRONT_AT,
+    HEAD,
+    KIND,
+    OPERATION,
+    OPERATIONS,
+    PIPE_HEAD,
+    PIPE_TAIL,
+    QUEUE_HEAD,
+    READY,
+    SECTOR,
+    SECTORS,
+    SHARED_CYCLES,
+    STALLED,
+    TAIL,
+    Lsu,
+)
+from replay.port import ATOMIC as ATOMIC_REQUEST
+from replay.port import READ, Port, may_send, send
+from replay.work import LOAD, LOAD_BYPASS, STORE, Work
+
+STILL_THERE, LEAVES, JOINS_PIPE = range(3)
+
+
+@inlined
+def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int) -> int:
+    """Give the instruction at the queue's head its cycle: STILL_THERE, LEAVES, or JOINS_PIPE of shared memory."""
+    unit, operation = state.unit, state.operation
+    unit[sm, STALLED] = 0
+    at = int(state.queue[sm, unit[sm, QUEUE_HEAD] & 63])
+    row = sm * OPERATIONS + at
+    if operation[row, CONFLICT]:
+        return access_shared(state, sm, now, row, at)
+    if operation[row, KIND] == LOAD or operation[row, KIND] == STORE:
+        enter_banks(state, l1, work, sm, now, row, at)
+    elif operation[row, CURSOR] < operation[row, END]:
+        pass_l1(state, port, work, sm, now, row, at)
+    if operation[row, CURSOR] < operation[row, END]:
+        return STILL_THERE
+    unit[sm, QUEUE_HEAD] += 1
+    unit[sm, FRONT_AT] = now + 1
+    return LEAVES
+
+
+@inlined
+def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
+    """A cycle of an access to shared memory; its last one moves a load into the pipeline, where that has room."""
+    unit, conflict = state.unit, state.operation[row, CONFLICT]
+    if conflict > 1:
+        state.stats[sm, BANK_CONFLICT_CYCLES] += conflict - 1
+        state.stats[sm, SHARED_CYCLES] += conflict - 1
+        state.operation[row, CONFLICT] = 1
+        unit[sm, FRONT_AT] = now + conflict - 1
+        return STILL_THERE
+    loads = state.operation[row, KIND] != STORE
+    if loads and unit[sm, PIPE_TAIL] - unit[sm, PIPE_HEAD] == state.shared_latency:
+        unit[sm, FRONT_AT] = now + 1
+        return STILL_THERE
+    state.stats[sm, SHARED_CYCLES] += 1
+    unit[sm, QUEUE_HEAD] += 1
+    unit[sm, FRONT_AT] = now + 1
+    if not loads:
+        return LEAVES
+    place = sm * state.pipe_size + (unit[sm, PIPE_TAIL] & (state.pipe_size - 1))
+    state.pipe[place, 0] = now + state.shared_latency
+    state.pipe[place, 1] = at
+    unit[sm, PIPE_TAIL] += 1
+    return JOINS_PIPE
+
+
+@inlined
+def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at: int) -> None:
+    """Accesses enter their banks until one of these has had one in this cycle, or is full."""
+    cursor, end, addend = state.operation[row, CURSOR], state.operation[row, END], state.operation[row, ADDEND]
+    while cursor < end:
+        sector = work.sector[cursor] + addend
+        bank = sm * state.banks + cache.bank_of(l1, sector)
+        state.unit[sm, FRONT_AT] = now + 1
+        if state.bank[bank, ENTERED_AT] == now:
+            break
+        if state.bank[bank, TAIL] - state.bank[bank, HEAD] == state.l1_latency:
+            state.unit[sm, STALLED] = 1
+            break
+        place = bank * state.depth + (state.bank[bank, TAIL] & (state.depth - 1))
+        state.access[place, READY] = now + state.l1_latency
+        state.access[place, SECTOR] = sector
+        state.access[place, BYTES] = work.byte_mask[cursor]
+        state.access[place, OPERATION] = at
+        state.bank[bank, TAIL] += 1
+        state.bank[bank, ENTERED_AT] = now
+        state.stats[sm, SECTORS] += 1
+        cursor += 1
+    state.operation[row, CURSOR] = cursor
+
+
+@inlined
+def pass_l1(state: Lsu, port: Port, work: Work, sm: int, now: int, row: int, at: int) -> None:
+    """One access goes to the L2 past the L1."""
+    state.unit[sm, FRONT_AT] = now + 1
+    if not may_send(port, sm, now):
+        state.unit[sm, STALLED] = 1
+        return
+    cursor = state.operation[row, CURSOR]
+    kind = READ if state.operation[row, KIND] == LOAD_BYPASS else ATOMIC_REQUEST
+    send(port, sm, now, work.sector[cursor] + state.operation[row, ADDEND], kind, int(work.byte_mask[cursor]),
+         at * 4 + BYPASS_TAG)  # fmt: skip
+    state.stats[sm, SECTORS] += 1
+    state.operation[row, CURSOR] = cursor + 1

@@ -1,0 +1,102 @@
+"""The load/store units of the SMs: their description and the flat arrays they live in."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from replay import l1 as cache
+from replay.bits import FAR
+from replay.config import law, value
+
+OPERATIONS = 1024  # memory instructions of an SM under way
+ACK_TAG, BYPASS_TAG = 1, 3
+# columns of operation: warp, kind, slot, cursor and end of its accesses, accesses not over, cycles a shared access
+# takes, cycle it reaches the unit, what is added to its sectors (local memory), whether it is local
+WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range(10)
+# columns of unit: queue head and tail, free operations, first cycle the front may go on, whether it waits for a bank,
+# next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
+# operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
+# to which they are known to be, which of them for want of a place in the miss queue
+(QUEUE_HEAD, QUEUE_TAIL, FREE, FRONT_AT, STALLED, NEXT_CYCLE, PIPE_HEAD, PIPE_TAIL, INBOX_HEAD, INBOX_TAIL, WRITE_BACK,
+ PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND) = range(16)  # fmt: skip
+HEAD, TAIL, ENTERED_AT = range(3)  # columns of bank: ring, cycle of the last access that entered
+READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
+CLIENTS = 5  # of the write-back: shared memory, textures, constants, responses past the L1, L1
+INSTRUCTIONS, SECTORS, SHARED_CYCLES, BANK_CONFLICT_CYCLES, STALL_CYCLES = range(5)
+COUNTERS = ("instructions", "sectors", "shared_cycles", "bank_conflict_cycles", "blocked_cycles")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Load/store unit of an SM and its shared memory."""
+
+    queue_entries: int = value("instructions", "Memory instructions that may wait in the unit", 1)
+    issue_cycles: int = value("cycles", "From issue to the first bank access", 1)
+    shared_latency_cycles: int = value("cycles", "From the bank access of shared memory to its write-back", 1)
+    wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
+    local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
+
+    def __post_init__(self) -> None:
+        law(self.queue_entries <= 64, f"queue_entries must be at most 64, not {self.queue_entries}")
+
+
+class Lsu(NamedTuple):
+    """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
+
+    operation: np.ndarray  # int64[sms * OPERATIONS, 10]
+    unit: np.ndarray  # int64[sms, 16]
+    free: np.ndarray  # int32[sms, OPERATIONS]: stack of free operations
+    queue: np.ndarray  # int32[sms, 64]: operations
+    bank: np.ndarray  # int64[sms * banks, 3]
+    access: np.ndarray  # int64[sms * banks * depth, 4]
+    pipe: np.ndarray  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
+    inbox: np.ndarray  # int64[sms * inbox_size, 2]: cycle, tag
+    stats: np.ndarray  # int64[sms, 5]
+    depth: int
+    inbox_size: int
+    pipe_size: int
+    queue_entries: int
+    issue_cycles: int
+    shared_latency: int
+    l1_latency: int
+    banks: int
+    sms: int
+
+
+def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_flight: int) -> Lsu:
+    """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
+    inbox_size = 1 << (packets_in_flight - 1).bit_length()
+    depth = 1 << (l1.latency_cycles - 1).bit_length()
+    pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
+    unit = np.zeros((sms, 16), np.int64)
+    unit[:, FREE] = OPERATIONS
+    unit[:, NEXT_CYCLE] = FAR
+    unit[:, [WRITE_BACK, PAST_L1]] = -1
+    bank = np.zeros((sms * l1.banks, 3), np.int64)
+    bank[:, ENTERED_AT] = -1
+    return Lsu(
+        np.zeros((sms * OPERATIONS, 10), np.int64),
+        unit,
+        np.tile(np.arange(OPERATIONS - 1, -1, -1, dtype=np.int32), (sms, 1)),
+        np.zeros((sms, 64), np.int32),
+        bank,
+        np.zeros((sms * l1.banks * depth, 4), np.int64),
+        np.zeros((sms * pipe_size, 2), np.int64),
+        np.zeros((sms * inbox_size, 2), np.int64),
+        np.zeros((sms, len(COUNTERS)), np.int64),
+        depth,
+        inbox_size,
+        pipe_size,
+        1 if register else spec.queue_entries,
+        1 if register else spec.issue_cycles,
+        spec.shared_latency_cycles,
+        l1.latency_cycles,
+        l1.banks,
+        sms,
+    )
+
+
+def stats(state: Lsu) -> dict[str, np.ndarray]:
+    """Every counter per SM."""
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -1,0 +1,187 @@
+"""The way of a memory instruction through the SM: into the LSU, to the tags, its responses, its write-back.
+
+Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
+"""
+
+from replay import cache_mshr, lsu, lsu_front, model, rt_unit
+from replay import l1 as l1_cache
+from replay import scheduler as warps
+from replay.bits import compiled, inlined
+from replay.cache_state import FIRST, SECTOR, WAITING
+from replay.dispatch import Dispatch
+from replay.l1 import L1
+from replay.lsu_state import (
+    ACK_TAG,
+    ARRIVES,
+    BLOCKED,
+    BYPASS_TAG,
+    FRONT_AT,
+    HEAD,
+    KIND,
+    MISSING,
+    NEXT_CYCLE,
+    OPERATION,
+    OPERATIONS,
+    PAST_L1,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    READY,
+    SLOT,
+    STALL_CYCLES,
+    TAIL,
+    WAITS_TO_SEND,
+    WARP,
+    WRITE_BACK,
+    Lsu,
+)
+from replay.model import Core
+from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.rt_unit_state import RT_TAG, Records, RtUnit
+from replay.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
+
+
+@inlined
+def receive(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int,
+    now: int,
+) -> None:  # fmt: skip
+    """Take what comes out of the crossbar: the RT unit has its own way in, all else waits for the LSU."""
+    while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
+        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        if ports.response[head, 0] > now:
+            break
+        tag = ports.response[head, 1]
+        ports.port[sm, RESPONSE_HEAD] += 1
+        ports.port[sm, IN_FLIGHT] -= 1
+        ports.stats[sm, RECEIVED] += 1
+        lsu.wake(lsus, sm, now)
+        if tag & 3 == RT_TAG:
+            rt_unit.receive_own(rays, records, sm, now, tag >> 2)
+        elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
+            fill(lsus, caches, rays, records, sm, now, tag >> 2)
+        else:
+            lsu.deliver(lsus, sm, now, tag)
+
+
+@compiled
+def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int) -> None:
+    """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
+    cache = caches.cache
+    row, merges = sm * cache.entries + entry, cache.waiter.shape[1]
+    l1_cache.fill(caches, sm, now, entry)
+    sector, first, kept, leader = cache.mshr[row, SECTOR], cache.mshr[row, FIRST], 0, -1
+    for index in range(first, first + cache.mshr[row, WAITING]):
+        waiter = cache.waiter[row, index % merges]
+        if waiter & 1:
+            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
+            leader = waiter >> 1 if leader < 0 else leader
+        else:
+            cache.waiter[row, (first + kept) % merges] = waiter
+            kept += 1
+    cache.mshr[row, WAITING] = kept
+    if kept:
+        cache_mshr.make_ready(cache, sm, entry)
+    else:
+        cache_mshr.drop_entry(cache, sm, entry)
+    lsu.wake(lsus, sm, now)
+
+
+@compiled
+def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
+    """The last part of a memory instruction is over: its slot is released, unless that happened when it left."""
+    row = sm * OPERATIONS + at
+    kind, slot, warp = lsus.operation[row, KIND], lsus.operation[row, SLOT], lsus.operation[row, WARP]
+    lsu.free_operation(lsus, sm, at)
+    if slot != NO_SLOT and kind != STORE and kind != REDUCTION:
+        model.release(core, ctas, sm, now, warp, slot)
+
+
+@inlined
+def run_lsu(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: Work, records: Records,
+    sm: int, now: int,
+) -> None:  # fmt: skip
+    """One cycle of the LSU, its stages from the last to the first."""
+    lsu.count_blocked(lsus, caches, sm, now)
+    write_back(core, ctas, lsus, caches, sm, now)
+    take_response(core, ctas, lsus, caches, rays, records, sm, now)
+    check_tags(core, ctas, lsus, caches, ports, sm, now)
+    run_front(core, ctas, lsus, caches, ports, work, sm, now)
+    lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
+
+
+@inlined
+def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: int) -> None:
+    """Data chosen in the cycle before is written, if its register bank is free; then the next is chosen."""
+    at = lsus.unit[sm, WRITE_BACK]
+    if at >= 0:
+        row = sm * OPERATIONS + at
+        if not model.can_write_back(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT]):
+            return
+        lsus.unit[sm, WRITE_BACK] = -1
+        if lsu.part_over(lsus, sm, at):
+            complete_access(core, ctas, lsus, sm, now, at)
+    at = lsu.choose_write_back(lsus, caches, sm, now)
+    if at >= 0:
+        row = sm * OPERATIONS + at
+        kind = lsus.operation[row, KIND]
+        if kind in (ATOMIC, REDUCTION) and lsus.operation[row, MISSING] <= 1:
+            model.atomic_taken(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT])
+
+
+@inlined
+def take_response(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int
+) -> None:
+    """One response: a fill of the L1, an acknowledgement of a store, or data from past the L1."""
+    tag = lsu.next_response(lsus, sm, now)
+    if tag < 0:
+        return
+    if tag & 3 == ACK_TAG:
+        model.release(core, ctas, sm, now, tag >> 2, warps.STORES_SLOT)
+    elif tag & 3 == BYPASS_TAG:
+        lsus.unit[sm, PAST_L1] = tag >> 2
+    else:
+        fill(lsus, caches, rays, records, sm, now, tag >> 2)
+
+
+@inlined
+def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, sm: int, now: int) -> None:
+    """The oldest access of each bank meets the tags."""
+    lsus.unit[sm, BLOCKED] = 0
+    lsus.unit[sm, WAITS_TO_SEND] = 0
+    for bank in range(lsus.banks):
+        row = sm * lsus.banks + bank
+        place = row * lsus.depth + (lsus.bank[row, HEAD] & (lsus.depth - 1))
+        if lsus.bank[row, HEAD] == lsus.bank[row, TAIL] or lsus.access[place, READY] > now:
+            continue
+        found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
+        if found == lsu.BLOCKS:
+            continue
+        lsus.bank[row, HEAD] += 1
+        at = lsus.access[place, OPERATION]
+        if found == lsu.IS_KEPT:
+            model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)
+        if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
+            complete_access(core, ctas, lsus, sm, now, at)
+    if lsus.unit[sm, BLOCKED]:
+        lsus.stats[sm, STALL_CYCLES] += 1
+
+
+@inlined
+def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
+    """The instruction at the front goes on; one that leaves is over if it waits for nothing."""
+    unit = lsus.unit
+    if unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL]:
+        return
+    at = int(lsus.queue[sm, unit[sm, QUEUE_HEAD] & 63])
+    row = sm * OPERATIONS + at
+    if max(unit[sm, FRONT_AT], lsus.operation[row, ARRIVES]) > now:
+        return
+    if lsu_front.front(lsus, caches, ports, work, sm, now) != lsu_front.LEAVES:
+        return
+    kind, slot = lsus.operation[row, KIND], lsus.operation[row, SLOT]
+    if kind in (STORE, REDUCTION) and slot != NO_SLOT:
+        model.release(core, ctas, sm, now, lsus.operation[row, WARP], slot)
+    if lsus.operation[row, MISSING] == 0:
+        complete_access(core, ctas, lsus, sm, now, at)
