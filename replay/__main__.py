@@ -24,7 +24,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("trace", nargs="?", type=Path, help="trace to replay; with --picture, or a result to draw")
     made.add_argument(
-        "--gpu", default="rtx2060", metavar="NAME|FILE", help="rtx2060, mobile or a .toml file (default: rtx2060)"
+        "--gpu",
+        default="rtx2060",
+        metavar="NAME|FILE",
+        help="rtx2060, mobile, ..., a .toml file, or a gpgpusim.config of Accel-Sim or Vulkan-Sim (default: rtx2060)",
     )
     made.add_argument("--model", choices=MODELS,
                       help="how an SM is modelled: stalls and slots of the characterisation, Accel-Sim's pipeline, or "
@@ -81,8 +84,10 @@ def main() -> None:
     """Parse, replay, print, write."""
     arguments = parser().parse_args()
     if arguments.explain:
-        from replay.gpu_description import explain
+        from replay.gpu_description import explain, notes
 
+        for line in notes(arguments.explain):
+            print(line, file=sys.stderr)
         print("\n".join(explain(arguments.explain, arguments.assignments)))
         return
     if arguments.docs:
@@ -117,13 +122,15 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     """Replay one trace and show how far it is."""
     from formats.reader import open_trace
     from replay.driver import simulate
-    from replay.gpu_description import load
+    from replay.gpu_description import load, notes
     from replay.metrics import table
     from replay.progress import Heartbeat
     from replay.select import Selection
 
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
+    for line in notes(arguments.gpu):
+        print(line, file=sys.stderr)
     chosen = Selection(
         tuple(arguments.kernel), arguments.kernel_name, arguments.launch_skip, arguments.launch_count
     )  # fmt: skip

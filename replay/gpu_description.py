@@ -11,6 +11,7 @@ from replay import (
     dispatch,
     dram_state,
     gatsim_units,
+    gpgpusim,
     l1,
     l2_state,
     lsu_state,
@@ -160,23 +161,38 @@ class Gpu:
 def find(name: str) -> Path:
     """The file of a GPU: a path, or the name of one that comes with the package."""
     path = Path(name)
-    if path.suffix == ".toml" or path.exists():
+    if path.suffix in (".toml", ".config") or path.exists():
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
-        raise UserError(f"--gpu {name}: must be a .toml file or one of {', '.join(shipped)}")
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}")
     return FOLDER / f"{name}.toml"
+
+
+def read_description(name: str) -> config.Text:
+    """The text of a GPU by name or path; a ``.config`` file is one of GPGPU-Sim."""
+    path = find(name)
+    if path.suffix != ".config":
+        return config.read_text(path)
+    return gpgpusim.read_config(path, config.read_text(FOLDER / f"{gpgpusim.BASE}.toml"))
+
+
+def notes(name: str) -> Iterator[str]:
+    """What a person should know of how a GPU's file was read; nothing for a .toml."""
+    path = find(name)
+    if path.suffix == ".config":
+        yield from gpgpusim.notes(path)
 
 
 def load(name: str, assignments: Sequence[str] = ()) -> Gpu:
     """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule."""
-    text = config.override(config.read_text(find(name)), list(assignments))
+    text = config.override(read_description(name), list(assignments))
     return config.build(Gpu, text, text.values)
 
 
 def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
     """Every value with unit, meaning and source (its comment in the file), then every derived value."""
-    text = config.override(config.read_text(find(name)), list(assignments))
+    text = config.override(read_description(name), list(assignments))
     gpu = config.build(Gpu, text, text.values)
     yield from explain_values(gpu, text, "")
     yield "derived:"

@@ -1,0 +1,107 @@
+"""``gpgpusim.config`` of GPGPU-Sim, Accel-Sim and Vulkan-Sim as a GPU description: ``--gpu DIR/gpgpusim.config``.
+
+A ``trace.config`` beside it is read with it. Options that describe something modelled become values of the description
+(``gpgpusim_options``); every other option is named by ``notes``, so that nothing is dropped in silence. What the files
+do not say is as in ``accelsim-rtx2060``.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from formats.errors import UserError
+from replay.config import Text
+from replay.gpgpusim_options import FIXED, HELPERS, OPTIONS, SIDE_EFFECT_FREE, TOGETHER, OptionError, Values
+
+BASE = "accelsim-rtx2060"
+BESIDE = "trace.config"
+_LINE = re.compile(r"-([\w:.-]+)\s+(\S.*?)\s*(?:#.*)?")
+MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option and where it stands."""
+
+    text: str
+    place: str
+    line: int
+
+
+def read_options(path: Path) -> dict[str, Option]:
+    """The options of a file by name, the last of each; ``UserError`` names the line that is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path}: must be at most {MOST_BYTES} bytes, not {path.stat().st_size}")
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such configuration") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    options: dict[str, Option] = {}
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = _LINE.fullmatch(stripped)
+        if match is None:
+            raise UserError(f"{path}:{number}: must be '-option value', found {stripped[:60]!r}")
+        options[match[1]] = Option(match[2], f"{path}:{number}", number)
+    return options
+
+
+def all_options(path: Path) -> dict[str, Option]:
+    """The options of a configuration and of the ``trace.config`` beside it."""
+    options = read_options(path)
+    beside = path.with_name(BESIDE)
+    if beside != path and beside.is_file():
+        options |= read_options(beside)
+    return options
+
+
+def read_config(path: Path, base: Text) -> Text:
+    """A configuration as the text of a description: ``base`` with what the options say, each with its place."""
+    options = all_options(path)
+    values = {key: dict(entry) if isinstance(entry, dict) else entry for key, entry in base.values.items()}
+    comments = dict.fromkeys(base.comments, f"not in {path.name}: as {BASE}")
+    lines: dict[str, int] = {}
+    values["name"], comments["name"] = path.parent.name or path.stem, str(path)
+    given = {name: option.text for name, option in options.items()}
+    for name, option in options.items():
+        try:
+            found = OPTIONS[name](option.text) if name in OPTIONS else {}
+            if name in TOGETHER:
+                found |= TOGETHER[name](given)
+        except OptionError as error:
+            raise UserError(f"{option.place}: -{name} {error}, found {option.text!r}") from None
+        _assign(values, comments, lines, found, option)
+    return Text(str(path), values, lines, comments)
+
+
+def _assign(
+    values: dict[str, Any], comments: dict[str, str], lines: dict[str, int], found: Values, option: Option
+) -> None:
+    for key, value in found.items():
+        section, _, field = key.rpartition(".")
+        values[section][field] = value
+        comments[key], lines[key] = option.place, option.line
+
+
+def notes(path: Path) -> Iterator[str]:
+    """What was made of a configuration's options, in counts and names."""
+    options = all_options(path)
+    known = {*OPTIONS, *TOGETHER, *HELPERS}
+    used = [name for name in options if name in known]
+    differing = [name for name, expected in FIXED.items() if name in options and options[name].text not in expected]
+    agreeing = [name for name in FIXED if name in options and name not in differing]
+    quiet = [name for name in options if any(re.fullmatch(pattern, name) for pattern in SIDE_EFFECT_FREE)]
+    rest = [name for name in options if name not in known and name not in FIXED and name not in quiet]
+    yield f"{path}: {len(used)} options became values, {len(agreeing)} say what is modelled anyway"
+    if differing:
+        listed = ", ".join(f"-{name} {options[name].text} (modelled: {FIXED[name][0]})" for name in differing)
+        yield f"{len(differing)} options ask for what is not modelled: {listed}"
+    yield f"{len(quiet)} options do not concern timing of traces: {', '.join(f'-{name}' for name in quiet)}"
+    if rest:
+        yield f"{len(rest)} options are ignored: {', '.join(f'-{name}' for name in rest)}"

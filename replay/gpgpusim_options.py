@@ -1,0 +1,271 @@
+"""What each option of ``gpgpusim.config`` means in a GPU description (``reference/accel-sim.md`` C).
+
+``OPTIONS`` maps an option to a function from its text to values by dotted path; ``TOGETHER`` has what follows from an
+option and ``HELPERS`` that go with it; ``FIXED`` are options whose value is modelled as given there and no other way;
+``SIDE_EFFECT_FREE`` are patterns of options that do not concern the timing of traces.
+"""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+Values = dict[str, object]
+
+
+class OptionError(ValueError):
+    """The text of an option cannot be read; the message says what it must be."""
+
+
+def numbers(text: str, count: int | None = None, separator: str = "[:,]") -> list[int]:
+    """Whole numbers separated by colons or commas."""
+    words = [word.strip() for word in re.split(separator, text)]
+    if not all(re.fullmatch(r"\d{1,12}", word) for word in words) or (count is not None and len(words) < count):
+        wanted = "whole numbers" if count is None else f"{count} whole numbers"
+        raise OptionError(f"must be {wanted} separated by : or ,")
+    return [int(word) for word in words]
+
+
+def whole(path: str, factor: int = 1) -> Callable[[str], Values]:
+    """One number, times ``factor``."""
+    return lambda text: {path: numbers(text, 1)[0] * factor}
+
+
+def chosen(path: str, words: dict[str, object]) -> Callable[[str], Values]:
+    """One of several words."""
+
+    def read(text: str) -> Values:
+        if text not in words:
+            raise OptionError(f"must be one of {', '.join(words)}")
+        return {path: words[text]}
+
+    return read
+
+
+def pair(prefix: str) -> Callable[[str], Values]:
+    """``latency,initiation`` of a unit."""
+
+    def read(text: str) -> Values:
+        latency, initiation = numbers(text, 2)[:2]
+        return {f"pipeline.{prefix}_latency_cycles": latency, f"pipeline.{prefix}_initiation_cycles": initiation}
+
+    return read
+
+
+def clocks(text: str) -> Values:
+    """``core:interconnect:L2:DRAM`` in MHz."""
+    words = text.split(":")
+    if len(words) != 4 or not all(re.fullmatch(r"\d{1,6}(\.\d{1,6})?", word) for word in words):
+        raise OptionError("must be four clocks in MHz separated by :")
+    names = ("sm.clock_khz", "memory.interconnect_clock_khz", "memory.l2_clock_khz", "dram.clock_khz")
+    return {name: int(Fraction(word) * 1000) for name, word in zip(names, words, strict=True)}
+
+
+def scheduler(text: str) -> Values:
+    """``gto``, ``lrr``, ``old`` or ``two_level_active:WARPS:...``."""
+    if text.startswith("two_level_active:"):
+        return {"scheduler.policy": "two-level", "scheduler.active_warps": numbers(text.partition(":")[2], 1)[0]}
+    return chosen("scheduler.policy", {"gto": "gto", "lrr": "lrr", "old": "oldest", "oldest": "oldest"})(text)
+
+
+CACHE = re.compile(
+    r"(?:[SN]:)?(\d{1,6}):(\d{1,6}):(\d{1,6}),([A-Z]):([A-Z]):([a-z]):([A-Z]):([A-Z]),"
+    r"[A-Z]:(\d{1,6}):(\d{1,6}),(\d{1,6}):(\d{1,6}),(\d{1,6})"
+)
+WRITES = {"T": "through", "B": "back", "E": "evict", "L": "evict_global"}
+ALLOCATIONS = {"m": "on_miss", "f": "on_fill", "s": "streaming"}
+WRITE_ALLOCATIONS = {"N": "none", "W": "naive", "F": "fetch_on_write", "L": "lazy_fetch_on_read"}
+SET_HASHES = {"L": "linear", "X": "xor", "P": "ipoly"}
+
+
+def cache(text: str) -> tuple[int, Values]:
+    """Bytes of one cache, and its policy without the level's name, of a cache string."""
+    match = CACHE.fullmatch(text.replace(" ", ""))
+    if match is None:
+        raise OptionError("must be a cache such as S:64:128:16,L:B:m:L:P,A:192:4,32:0,32")
+    sets, line_bytes, ways = (int(match[place]) for place in (1, 2, 3))
+    policy: Values = {"line_bytes": line_bytes, "ways": ways}
+    letters = {
+        "write_policy": (match[5], WRITES), "allocate": (match[6], ALLOCATIONS),
+        "write_allocate": (match[7], WRITE_ALLOCATIONS), "set_hash": (match[8], SET_HASHES),
+    }  # fmt: skip
+    for name, (letter, words) in letters.items():
+        if letter not in words:
+            raise OptionError(f"must have one of {', '.join(words)} for {name}")
+        policy[name] = words[letter]
+    policy |= {"mshr_entries": int(match[9]), "mshr_merges": int(match[10])}
+    return sets * line_bytes * ways, policy | {"miss_queue": int(match[11]), "port_bytes": int(match[13])}
+
+
+def l1_cache(text: str) -> Values:
+    """The cache string of the L1."""
+    size, policy = cache(text)
+    return {"l1.bytes": size} | {f"l1.{name}": value for name, value in policy.items()}
+
+
+TIMING = {
+    "nbk": "banks", "CCD": "ccd", "RRD": "rrd", "RCD": "rcd", "RAS": "ras", "RP": "rp", "RC": "rc", "CL": "cl",
+    "WL": "wl", "CDLR": "cdlr", "WR": "wr", "nbkgrp": "bank_groups", "CCDL": "ccd_long", "RTPL": "rtpl",
+}  # fmt: skip
+
+
+def timing(text: str) -> Values:
+    """``nbk=16:CCD=4:...`` of the DRAM."""
+    found: Values = {}
+    for word in text.strip('"').split(":"):
+        name, _, number = word.strip().partition("=")
+        if name not in TIMING or not number.isdigit():
+            raise OptionError(f"must be timings {', '.join(TIMING)} such as CCD=4 separated by :")
+        found[f"dram.{TIMING[name]}"] = int(number)
+    return found
+
+
+def queues(text: str) -> Values:
+    """``icnt_L2:L2_dram:dram_L2:L2_icnt``."""
+    names = ("input_queue", "to_dram_queue", "from_dram_queue", "reply_queue")
+    return {f"l2.{name}": size for name, size in zip(names, numbers(text, 4), strict=False)}
+
+
+def record_latencies(text: str) -> Values:
+    """Latencies by record type of Vulkan-Sim."""
+    names = ("header", "internal", "instance", "descriptor", "triangle", "triangle_hit", "procedural")
+    return {f"rt.{name}_cycles": max(cycles, 1) for name, cycles in zip(names, numbers(text, 7), strict=False)}
+
+
+SWITCH = {"0": False, "1": True}
+HASHES = {"0": "linear", "1": "xor", "2": "ipoly"}
+OPTIONS: dict[str, Callable[[str], Values]] = {
+    "gpgpu_n_mem": whole("memory.count"),
+    "gpgpu_n_sub_partition_per_mchannel": whole("l2.slices_per_controller"),
+    "gpgpu_clock_domains": clocks,
+    "gpgpu_shader_registers": whole("sm.registers"),
+    "gpgpu_shader_cta": whole("sm.ctas"),
+    "gpgpu_shmem_size": whole("sm.shared_bytes"),
+    "gpgpu_kernel_launch_latency": whole("sm.kernel_launch_cycles"),
+    "gpgpu_num_sched_per_core": whole("scheduler.count"),
+    "gpgpu_scheduler": scheduler,
+    "gpgpu_inst_fetch_throughput": whole("pipeline.fetches"),
+    "gpgpu_operand_collector_num_units_gen": whole("pipeline.collectors"),
+    "gpgpu_operand_collector_num_in_ports_gen": whole("pipeline.collector_ports"),
+    "gpgpu_num_reg_banks": whole("pipeline.register_banks"),
+    "gpgpu_reg_file_port_throughput": whole("pipeline.register_steps"),
+    "gpgpu_smem_latency": whole("lsu.shared_latency_cycles"),
+    "gpgpu_cache:dl1": l1_cache,
+    "gpgpu_l1_latency": whole("l1.latency_cycles"),
+    "gpgpu_l1_banks": whole("l1.banks"),
+    "gpgpu_l1_banks_hashing_function": chosen("l1.bank_hash", {"0": "linear", "1": "xor"}),
+    "gpgpu_l1_cache_write_ratio": whole("l1.dirty_percent"),
+    "gpgpu_flush_l1_cache": chosen("l1.invalidate_idle", dict(SWITCH)),
+    "gpgpu_l2_rop_latency": whole("l2.latency_cycles"),
+    "gpgpu_dram_partition_queues": queues,
+    "gpgpu_perf_sim_memcpy": chosen("memory.copies", {"0": "none", "1": "low_32_bits"}),
+    "gpgpu_memory_partition_indexing": chosen("memory.partition_hash", {"0": "consecutive", "1": "xor", "2": "ipoly"}),
+    "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
+    "icnt_in_buffer_limit": whole("interconnect.in_packets"),
+    "icnt_out_buffer_limit": whole("interconnect.out_packets"),
+    "dram_latency": whole("dram.latency_cycles"),
+    "gpgpu_frfcfs_dram_sched_queue_size": whole("dram.queue_entries"),
+    "gpgpu_dram_return_queue_size": whole("dram.return_entries"),
+    "gpgpu_dram_burst_length": whole("dram.burst_length"),
+    "dram_data_command_freq_ratio": whole("dram.data_ratio"),
+    "gpgpu_dram_timing_opt": timing,
+    "dram_dual_bus_interface": chosen("dram.dual_bus", dict(SWITCH)),
+    "dram_bnk_indexing_policy": chosen("dram.bank_hash", dict(HASHES)),
+    "dram_bnkgrp_indexing_policy": chosen("dram.bank_group_bits", {"0": "higher", "1": "lower"}),
+    "trace_opcode_latency_initiation_int": pair("int"),
+    "trace_opcode_latency_initiation_sp": pair("sp"),
+    "trace_opcode_latency_initiation_dp": pair("dp"),
+    "trace_opcode_latency_initiation_sfu": pair("sfu"),
+    "trace_opcode_latency_initiation_tensor": pair("tensor"),
+    "trace_opcode_latency_initiation_spec_op_1": pair("branch"),
+    "trace_opcode_latency_initiation_spec_op_2": pair("texture"),
+    "trace_opcode_latency_initiation_spec_op_3": pair("tensor"),
+    "trace_opcode_latency_initiation_spec_op_4": pair("uniform"),
+    "gpgpu_num_rt_core_units": whole("rt.cores"),
+    "gpgpu_rt_max_warps": whole("rt.warps"),
+    "gpgpu_rt_max_mshr": whole("rt.mshr_entries"),
+    "gpgpu_rt_perfect_mem": chosen("rt.perfect_memory", dict(SWITCH)),
+    "gpgpu_rt_coalesce_warps": chosen("rt.coalescing", {"0": "warp", "1": "unit"}),
+    "gpgpu_rt_intersection_latency": record_latencies,
+    "gpgpu_rt_intersection_table_type": chosen("rt.intersection_table", {"0": "baseline", "1": "fcc"}),
+}
+
+
+def _sms(given: dict[str, str]) -> Values:
+    return {"sm.count": numbers(given["gpgpu_n_clusters"])[0] * numbers(given.get("gpgpu_n_cores_per_cluster", "1"))[0]}
+
+
+def _warps(given: dict[str, str]) -> Values:
+    threads, lanes = numbers(given["gpgpu_shader_core_pipeline"], 2)[:2]
+    if lanes != 32:
+        raise OptionError("must be threads:32, since a warp has 32 lanes")
+    return {"sm.warps": threads // lanes}
+
+
+def _result_buses(given: dict[str, str]) -> Values:
+    return {"pipeline.result_buses": numbers(given["gpgpu_pipeline_widths"], 11)[10]}
+
+
+def _concurrency(given: dict[str, str]) -> Values:
+    together = given["gpgpu_concurrent_kernel_sm"] != "0"
+    return {"sm.concurrent_kernels": numbers(given.get("gpgpu_max_concurrent_kernel", "32"))[0] if together else 1}
+
+
+def _unified(given: dict[str, str]) -> Values:
+    if given["gpgpu_adaptive_cache_config"] == "0":
+        return {"l1.unified_bytes": 0, "l1.shared_options": []}
+    options = [size << 10 for size in numbers(given.get("gpgpu_shmem_option", "0"))]
+    size = numbers(given.get("gpgpu_unified_l1d_size", "0"))[0] << 10
+    return {"l1.unified_bytes": size, "l1.shared_options": options}
+
+
+def _l2(given: dict[str, str]) -> Values:
+    size, policy = cache(given["gpgpu_cache:dl2"])
+    slices = numbers(given.get("gpgpu_n_mem", "12"))[0]
+    slices *= numbers(given.get("gpgpu_n_sub_partition_per_mchannel", "1"))[0]
+    return {"l2.bytes": size * slices} | {f"l2.{name}": value for name, value in policy.items()}
+
+
+def _bus(given: dict[str, str]) -> Values:
+    chips = numbers(given.get("gpgpu_n_mem_per_ctrlr", "1"))[0]
+    return {"dram.bus_bytes": numbers(given["gpgpu_dram_buswidth"])[0] * chips}
+
+
+def _write_queue(given: dict[str, str]) -> Values:
+    if given["dram_seperate_write_queue_enable"] == "0":
+        return {"dram.write_queue_entries": 0, "dram.write_high": 0, "dram.write_low": 0}
+    size, high, low = numbers(given.get("dram_write_queue_size", "32:28:16"), 3)[:3]
+    return {"dram.write_queue_entries": size, "dram.write_high": high, "dram.write_low": low}
+
+
+def _rt_cache(given: dict[str, str]) -> Values:
+    if given.get("gpgpu_rt_disable_rt_cache", "0") != "0":
+        return {"rt.cache": "none"}
+    return {"rt.cache": "l1" if given["gpgpu_rt_use_l1"] != "0" else "private"}
+
+
+TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
+    "gpgpu_n_clusters": _sms, "gpgpu_shader_core_pipeline": _warps, "gpgpu_pipeline_widths": _result_buses,
+    "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
+    "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
+}  # fmt: skip
+HELPERS = (
+    "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
+    "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",
+)  # fmt: skip
+FIXED: dict[str, tuple[str, ...]] = {
+    "network_mode": ("2",), "icnt_subnets": ("2",), "icnt_arbiter_algo": ("1",), "gpgpu_dram_scheduler": ("1",),
+    "gpgpu_sub_core_model": ("1",), "gpgpu_max_insn_issue_per_warp": ("1",), "gpgpu_gmem_skip_L1D": ("0",),
+    "gpgpu_perfect_inst_const_cache": ("1",), "gpgpu_TB_launch_latency": ("0",), "gpgpu_shmem_num_banks": ("32",),
+    "gpgpu_enable_specialized_operand_collector": ("0",), "gpgpu_shmem_warp_parts": ("1",),
+    "gpgpu_shmem_limited_broadcast": ("0",), "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
+    "gpgpu_num_sp_units": ("4",), "gpgpu_num_sfu_units": ("4",), "gpgpu_num_dp_units": ("4",),
+    "gpgpu_num_int_units": ("4",), "gpgpu_num_tensor_core_units": ("4",), "gpgpu_tensor_core_avail": ("1",),
+    "gpgpu_simd_model": ("1",), "gpgpu_perfect_mem": ("0",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
+}  # fmt: skip
+SIDE_EFFECT_FREE = (
+    r"gpgpu_ptx_.*", r"ptx_opcode_.*", r"gpgpu_.*_limit", r"gpgpu_compute_capability_.*", r"power_.*", r".*trace_enabled",  # noqa: E501
+    r"trace_(components|sampling_core)", r"visualizer_.*", r"gpgpu_(memlatency|runtime|stack|heap).*", r"enable_ptx_.*",
+    r"gpgpu_occupancy_sm_number", r"gpgpu_registers_per_block", r"gpgpu_shmem_per_block", r"gpgpu_shmem_sizeDefault",
+    r"gpgpu_coalesce_arch", r"save_embedded_ptx", r"keep", r"accelwattch.*", r"gpuwattch.*", r"gpgpu_cflog.*",
+    r"specialized_unit_\d", r"gpgpu_dual_issue_diff_exec_units", r"icnt_flit_size",
+)  # fmt: skip

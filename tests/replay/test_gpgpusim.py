@@ -1,0 +1,130 @@
+"""gpgpusim.config as a GPU description: the values of reference/accel-sim.md C, places in errors, nothing unnamed."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from formats.errors import UserError
+from replay.gpu_description import explain, load, notes
+
+CONFIG = """\
+# the numbers of reference/accel-sim.md C, SM75_RTX2060
+-gpgpu_n_clusters 15
+-gpgpu_n_cores_per_cluster 2
+-gpgpu_n_mem 12
+-gpgpu_n_sub_partition_per_mchannel 2
+-gpgpu_clock_domains 1365:1365:1365:3500.5
+-gpgpu_shader_registers 65536
+-gpgpu_shader_core_pipeline 1024:32
+-gpgpu_shader_cta 16
+-gpgpu_kernel_launch_latency 5000
+-gpgpu_concurrent_kernel_sm 0
+-gpgpu_num_sched_per_core 4
+-gpgpu_scheduler lrr
+-gpgpu_pipeline_widths 4,4,4,4,4,4,4,4,4,4,8,4,4
+-gpgpu_shmem_size 65536
+-gpgpu_smem_latency 30
+-gpgpu_adaptive_cache_config 1
+-gpgpu_shmem_option 32,64
+-gpgpu_unified_l1d_size 96
+-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:256:32,16:0,32
+-gpgpu_l1_latency 32
+-gpgpu_l1_cache_write_ratio 25
+-gpgpu_cache:dl2 S:64:128:16,L:B:m:L:P,A:192:4,32:0,32
+-gpgpu_l2_rop_latency 194
+-gpgpu_memory_partition_indexing 0
+-gpgpu_mem_addr_mapping dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS
+-dram_latency 96
+-gpgpu_dram_buswidth 2
+-gpgpu_dram_burst_length 16
+-dram_data_command_freq_ratio 4
+-gpgpu_dram_timing_opt nbk=16:CCD=4:RRD=12:RCD=24:RAS=55:RP=24:RC=78:CL=24:WL=8:CDLR=10:WR=24:nbkgrp=4:CCDL=6:RTPL=4
+-dram_bnkgrp_indexing_policy 1
+-network_mode 2
+-gpgpu_ptx_sim_mode 0
+"""
+TRACE_CONFIG = """\
+-trace_opcode_latency_initiation_dp 64,64   # a comment
+-trace_opcode_latency_initiation_spec_op_4 4,1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/gpgpusim.config").write_text(CONFIG)
+    (tmp_path / "mine/trace.config").write_text(TRACE_CONFIG)
+    return tmp_path / "mine"
+
+
+def test_the_references_configuration_gives_the_shipped_description(folder: Path) -> None:
+    found, shipped = load(str(folder / "gpgpusim.config")), load("accelsim-rtx2060")
+    assert found.name == "mine"
+    assert dataclasses.replace(found, name=shipped.name) == shipped
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "value"),
+    [
+        ("-gpgpu_scheduler two_level_active:5:0:1", "scheduler.active_warps", 5),
+        ("-gpgpu_scheduler old", "scheduler.policy", "oldest"),
+        ("-gpgpu_clock_domains 1132:1000.5:900:3500.5", "memory.interconnect_clock_khz", 1000500),
+        ("-gpgpu_cache:dl1 S:1:128:512,L:L:s:N:L,A:256:8,16:0,32", "l1.allocate", "streaming"),
+        ("-gpgpu_adaptive_cache_config 0", "l1.unified_bytes", 0),
+        ("-gpgpu_concurrent_kernel_sm 1", "sm.concurrent_kernels", 32),
+        ("-dram_seperate_write_queue_enable 1\n-dram_write_queue_size 64:56:32", "dram.write_low", 32),
+        ("-gpgpu_rt_max_warps 8", "rt.warps", 8),
+        ("-gpgpu_rt_intersection_latency 1,2,3,4,5,6,7", "rt.triangle_hit_cycles", 6),
+        ("-gpgpu_rt_use_l1 0", "rt.cache", "private"),
+        ("-gpgpu_cache:dl2 S:32:128:16,L:B:m:L:P,A:192:4,32:0,32", "l2.bytes", 32 * 128 * 16 * 24),
+    ],
+)
+def test_an_option_becomes_its_value(folder: Path, line: str, path: str, value: object) -> None:
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}{line}\n")
+    section, field = path.split(".")
+    assert getattr(getattr(load(str(folder / "gpgpusim.config")), section), field) == value
+
+
+def test_a_value_says_where_it_comes_from(folder: Path) -> None:
+    lines = [line for line in explain(str(folder / "gpgpusim.config")) if "dram.latency_cycles" in line]
+    assert lines[0].endswith("gpgpusim.config:27]")
+    lines = [line for line in explain(str(folder / "gpgpusim.config")) if "sm.register_unit" in line]
+    assert lines[0].endswith("not in gpgpusim.config: as accelsim-rtx2060]")
+
+
+def test_every_option_is_counted_and_named(folder: Path) -> None:
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}-network_mode 1\n-gpgpu_new_unit 7\n-gpgpu_perfect_mem 0\n")
+    told = list(notes(str(folder / "gpgpusim.config")))
+    assert told[0].endswith(f"{CONFIG.count(chr(10)) - 3 + 2} options became values, 1 say what is modelled anyway")
+    assert told[1] == "1 options ask for what is not modelled: -network_mode 1 (modelled: 2)"
+    assert told[2] == "1 options do not concern timing of traces: -gpgpu_ptx_sim_mode"
+    assert told[3] == "1 options are ignored: -gpgpu_new_unit"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("gpgpu_n_mem 12", r"gpgpusim.config:36: must be '-option value', found 'gpgpu_n_mem 12'"),
+        ("-gpgpu_n_mem twelve", "config:36: -gpgpu_n_mem must be 1 whole numbers separated by : or ,, found 'twelve'"),
+        ("-gpgpu_scheduler fifo", "config:36: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
+        ("-gpgpu_cache:dl1 none", "config:36: -gpgpu_cache:dl1 must be a cache such as"),
+        ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
+        ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
+        ("-gpgpu_shader_core_pipeline 1024:64", "must be threads:32, since a warp has 32 lanes"),
+        ("-gpgpu_n_mem 5", "address_map"),
+        ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 63, not 128"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(folder: Path, line: str, message: str) -> None:
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}{line}\n")
+    with pytest.raises(UserError, match=message):
+        load(str(folder / "gpgpusim.config"))
+
+
+def test_an_absent_or_binary_file_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such configuration"):
+        load(str(tmp_path / "gpgpusim.config"))
+    (tmp_path / "gpgpusim.config").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="cannot be read"):
+        load(str(tmp_path / "gpgpusim.config"))
