@@ -20,8 +20,8 @@ def numbers(text: str, count: int | None = None, separator: str = "[:,]") -> lis
     """Whole numbers separated by colons or commas."""
     words = [word.strip() for word in re.split(separator, text)]
     if not all(re.fullmatch(r"\d{1,12}", word) for word in words) or (count is not None and len(words) < count):
-        wanted = "whole numbers" if count is None else f"{count} whole numbers"
-        raise OptionError(f"must be {wanted} separated by : or ,")
+        wanted = "a whole number" if count == 1 else f"{count or ''} whole numbers separated by : or ,".strip()
+        raise OptionError(f"must be {wanted}")
     return [int(word) for word in words]
 
 
