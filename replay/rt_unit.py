@@ -10,14 +10,18 @@ lane whose front record has its base address. Instead of ticking lanes, each lan
 
 import numpy as np
 
+from replay import cache_state
 from replay.bits import FAR, compiled, inlined
+from replay.cache_fill import fill
+from replay.cache_mshr import has_ready, next_ready
+from replay.cache_state import SECTOR
 from replay.l1 import L1
 from replay.port import Port
 from replay.rt_unit_count import count_lanes, count_stores, count_warp
 from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, load_front
-from replay.rt_unit_memory import base_of, free_direct, is_full
+from replay.rt_unit_memory import base_of, free_direct, is_full, send_missing
 from replay.rt_unit_send import choose, send_one
-from replay.rt_unit_spec import PER_UNIT
+from replay.rt_unit_spec import PER_UNIT, PRIVATE
 from replay.rt_unit_spec import WAITER as EACH_WAITER
 from replay.rt_unit_state import (
     ACTIVE,
@@ -204,6 +208,7 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: 
     begin(state, records, sm, now)
     if number == 0:
         state.gate[sm, NEXT_CYCLE] = FAR
+    send_missing(state, port, sm, core, now)
     chosen = choose(state, core)
     count_lanes(state, sm, core, chosen, 1)
     state.unit[core, COUNTED] = now
@@ -222,6 +227,8 @@ def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
         if not is_full(state, core):
             return now + 1
     elif unit[core, STORE_HEAD] != unit[core, STORE_TAIL]:
+        return now + 1
+    if state.private.unit[core, cache_state.QUEUE_HEAD] != state.private.unit[core, cache_state.QUEUE_TAIL]:
         return now + 1
     soonest = FAR
     if unit[core, RESIDENT] < state.warps:
@@ -262,10 +269,25 @@ def receive_sector(state: RtUnit, records: Records, sm: int, now: int, waiter: i
 
 
 @compiled
+def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
+    """A sector arrived for an MSHR entry of a private cache: serve all who wait for it."""
+    private, core = state.private, sm * state.cores + number % state.cores
+    entry = number // state.cores
+    sector, leader = private.mshr[core * private.entries + entry, SECTOR], np.int64(-1)
+    fill(private, core, now, entry)
+    while has_ready(private, core):
+        waiter = next_ready(private, core)
+        receive_sector(state, records, sm, now, waiter, leader, sector)
+        leader = waiter if leader < 0 else leader
+
+
+@compiled
 def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
     """A response to the unit's own request: data of a read past the caches, or the acknowledgement of a store."""
     begin(state, records, sm, now)
-    if number & 1:
+    if number & 1 and state.cache == PRIVATE:
+        fill_private(state, records, sm, now, number >> 1)
+    elif number & 1:
         index = number >> 1
         free_direct(state, sm, index)
         receive_sector(state, records, sm, now, state.direct[sm, index, 0], -1, state.direct[sm, index, 1])

@@ -6,11 +6,13 @@ core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
 
 import numpy as np
 
+from replay import cache, cache_state
 from replay import l1 as l1_cache
 from replay.bits import compiled, inlined
+from replay.cache_state import MSHR_FREE, QUEUE_HEAD, QUEUE_TAIL
 from replay.l1 import FAIL, HIT, L1, MISS
 from replay.port import READ, WRITE, Port, may_send, send
-from replay.rt_unit_spec import EVERY_READ, L1_CACHE, NO_CACHE
+from replay.rt_unit_spec import EVERY_READ, L1_CACHE, NO_CACHE, PRIVATE
 from replay.rt_unit_state import (
     CACHELINES,
     HIT_RING,
@@ -22,6 +24,7 @@ from replay.rt_unit_state import (
     REFUSED,
     RING_TAIL,
     RT_TAG,
+    SENDING,
     STORES,
     STORES_SENT,
     WARP,
@@ -47,8 +50,11 @@ def base_of(waiter: int, sector: int) -> int:
 
 @inlined
 def is_full(state: RtUnit, core: int) -> bool:
-    """Whether no read may be sent because too many are missing."""
-    return state.mshr_limit == EVERY_READ and state.unit[core, READS_IN_FLIGHT] >= state.mshr_entries
+    """Whether no read may be sent because too many are missing; under the other rule that holds for new records."""
+    if state.mshr_limit == EVERY_READ:
+        return state.unit[core, READS_IN_FLIGHT] >= state.mshr_entries
+    used = state.private.entries - state.private.unit[core, MSHR_FREE]
+    return state.cache == PRIVATE and state.unit[core, SENDING] < 0 and used > state.mshr_entries
 
 
 @compiled
@@ -59,6 +65,8 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
     if not state.perfect:
         if state.cache == L1_CACHE:
             answer = l1_cache.read(l1, port, sm, now, sector, waiter << 1 | 1)
+        elif state.cache == PRIVATE:
+            answer = read_privately(state, core, now, sector, waiter)
         else:
             answer = read_directly(state, port, sm, now, sector, waiter)
     if answer == FAIL:
@@ -73,6 +81,30 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
     count[sm, READ_MISSES] += 1
     state.unit[core, READS_IN_FLIGHT] += 1
     return answer
+
+
+@compiled
+def read_privately(state: RtUnit, core: int, now: int, sector: int, waiter: int) -> int:
+    """Look a sector up in the unit's private cache."""
+    private = state.private
+    queued = private.unit[core, QUEUE_TAIL] - private.unit[core, QUEUE_HEAD]
+    line = sector >> private.sector_shift
+    answer = cache.read(private, core, now, sector, line, ALL_BYTES, 0, waiter, queued)
+    if answer == cache_state.HIT:
+        return HIT
+    return FAIL if answer == cache_state.FAIL else MISS
+
+
+@inlined
+def send_missing(state: RtUnit, port: Port, sm: int, core: int, now: int) -> None:
+    """The private cache sends one request a cycle to the interconnect."""
+    unit, private = state.private.unit, state.private
+    if unit[core, QUEUE_HEAD] == unit[core, QUEUE_TAIL] or not may_send(port, sm, now):
+        return
+    row = core * private.ring + (unit[core, QUEUE_HEAD] & (private.ring - 1))
+    unit[core, QUEUE_HEAD] += 1
+    entry = private.queue[row, 3] * state.cores + core % state.cores
+    send(port, sm, now, private.queue[row, 1], READ, 0, (entry << 1 | 1) << 2 | RT_TAG)
 
 
 @compiled

@@ -6,6 +6,7 @@ rules are those of ``reference/vulkan-sim.md`` 1.4 and 1.7.
 
 from dataclasses import dataclass
 
+from replay import cache_state
 from replay.config import law, value
 
 MAX_WARPS = 32
@@ -26,9 +27,21 @@ BASELINE, FCC, NO_TABLE = range(3)
 
 
 @dataclass(frozen=True)
+class PrivateCache(cache_state.Policy):
+    """Private cache of a ray-tracing unit, for reads alone; used where ``rt.cache`` is private."""
+
+    sets: int = value("sets", "Sets of the cache", 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_sets(self.sets)
+
+
+@dataclass(frozen=True)
 class Spec:
     """Ray-tracing unit of an SM."""
 
+    private: PrivateCache
     cores: int = value("count", "Ray-tracing units of an SM; a warp goes to the first with a free place", 1)
     warps: int = value("warps", "Warps that may be in a unit at a time", 1)
     cache: str = value("name", "Where reads go: the SM's L1, the unit's private cache, or past both", choices=CACHES)

@@ -1,10 +1,13 @@
 """The ray-tracing units: the flat arrays they live in, and the rays in memory that they replay."""
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
+from replay import cache_state
 from replay.bits import FAR
+from replay.cache_state import Cache
 from replay.rt_unit_spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
 
 LANES = 32
@@ -80,6 +83,7 @@ class RtUnit(NamedTuple):
     latency: np.ndarray  # int64[9]: by kind
     stats: np.ndarray  # int64[sms, COUNTERS]
     peak: np.ndarray  # int64[sms]: most stores that were queued at a time
+    private: Cache  # instance u belongs to unit u
     warps: int
     cores: int
     perfect: bool
@@ -140,6 +144,7 @@ def make_state(spec: Spec, sms: int) -> RtUnit:
         np.array(spec.latency_cycles, np.int64),
         np.zeros((sms, len(COUNTERS)), np.int64),
         np.zeros(sms, np.int64),
+        private_caches(spec, units),
         spec.warps,
         spec.cores,
         spec.perfect_memory,
@@ -152,6 +157,14 @@ def make_state(spec: Spec, sms: int) -> RtUnit:
         HIT_STORES.index(spec.hit_stores),
         spec.hit_cycles,
     )
+
+
+def private_caches(spec: Spec, units: int) -> Cache:
+    """Empty private caches; of the least size where none are used."""
+    policy = spec.private
+    if spec.cache != "private":
+        policy = dataclasses.replace(policy, sets=1, ways=1, set_hash="linear", mshr_entries=1, mshr_merges=1)
+    return cache_state.make_state(policy, policy.sets, units, policy.ways, policy.mshr_entries)
 
 
 def stats(state: RtUnit) -> dict[str, np.ndarray]:
