@@ -5,8 +5,9 @@ Prints one table (case, quantity, theirs, ours, error, tolerance) and exits with
 
 import argparse
 from collections.abc import Iterator
+from itertools import chain
 
-from bench import reference_accelsim
+from bench import reference_accelsim, reference_vulkansim
 from bench.reference_rows import Row, table
 from formats.command import run
 
@@ -20,7 +21,7 @@ def main() -> int:
     rows: list[Row] = []
 
     def shown() -> Iterator[Row]:
-        for row in reference_accelsim.rows(arguments.only):
+        for row in chain(reference_accelsim.rows(arguments.only), reference_vulkansim.rows(arguments.only)):
             rows.append(row)
             if not (arguments.missed and row.passed):
                 yield row

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from formats.accelsim import import_accelsim
@@ -37,3 +39,18 @@ def imported(folder: Path) -> Trace:
         path.parent.mkdir(parents=True, exist_ok=True)
         import_accelsim(folder / "kernelslist.g", path)
     return open_trace(path)
+
+
+def rendered(arguments: list[str]) -> Path:
+    """The trace of ``python -m tracer render`` with the arguments, from the cache while the tracer is the same."""
+    digest = hashlib.sha256(" ".join(arguments).encode())
+    for package in ("formats", "ptx", "tracer"):
+        for source in sorted((ROOT / package).rglob("*")):
+            if source.suffix in (".py", ".ptx", ".toml"):
+                digest.update(source.read_bytes())
+    path = cache_root() / "reference" / f"{arguments[0]}-{digest.hexdigest()[:16]}.trace"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "tracer", "render", *arguments, "--out", str(path)]
+        subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return path

@@ -101,7 +101,7 @@ RT_UNIT = {
     "stores": Counter(EVENTS, "Stores sent"),
     "busy_cycles": Counter(CYCLES, "Cycles with a warp inside"),
     "records": Counter(EVENTS, "BVH records the lanes received"),
-    "cachelines": Counter(EVENTS, "Lines of 128 B in which the records asked for lie"),
+    "cachelines": Counter(EVENTS, "Sectors of 32 B that hits and responses brought"),
     "intersection_lane_cycles": Counter(CYCLES, "Cycles of intersection tests, summed over lanes"),
     "lanes": Counter(EVENTS, "Active lanes of the completed warps"),
     "rays": Counter(EVENTS, "Rays, continued ones counted once"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.reference_vulkansim import RELEASED
 from replay.driver import simulate
 from replay.gpu_description import load
-from tests.outside.vulkan_sim_released import RELEASED
 from tests.replay.vulkan_sim import read_dump
 from tests.replay.vulkan_sim_trace import write_trace
 

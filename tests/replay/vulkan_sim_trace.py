@@ -2,8 +2,8 @@
 
 Each warp is a CTA of its own that stalls until its arrival; CTAs go to the SMs in turn, so that every SM gets as many,
 some of which have nothing to trace. The dump leaves out what else the warps did: 63 memory instructions per ray
-(193,014 for the 3,069 rays of box32; ``reference/vulkan-sim.md`` 1.5), each on blocks of 256 B that every thread has for
-itself (1.1), most of which miss. ``loads`` of them may stand in for that, issued shortly before the arrival.
+(193,014 for the 3,069 rays of box32; ``reference/vulkan-sim.md`` 1.5), each on blocks of 256 B that every thread has
+for itself (1.1), most of which miss. ``loads`` of them may stand in for that, issued shortly before the arrival.
 """
 
 from pathlib import Path
@@ -76,7 +76,8 @@ def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, T
     return {
         "instructions": ragged | {
             "kernel_id": number * 0, "instruction_id": number, "block_id": number // length, "opcode": classes,
-            "operation_class": classes, "memory_space": np.where(is_load, "global", "none"), "access_bytes": is_load * 4,
+            "operation_class": classes, "memory_space": np.where(is_load, "global", "none"),
+            "access_bytes": is_load * 4,
             "line": number, "text": classes,
         },
         "blocks": {
@@ -84,7 +85,8 @@ def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, T
             "instruction_count": [length] * blocks, "reconvergence_block": [-1] * blocks, "program": ["dump"] * blocks,
         },
         "characterisation": {
-            "instruction_id": number, "unit": np.where(is_load, UNITS.index("lsu"), UNITS.index("int")), "stall_cycles": stall.ravel(),
+            "instruction_id": number, "unit": np.where(is_load, UNITS.index("lsu"), UNITS.index("int")),
+            "stall_cycles": stall.ravel(),
             "initiation_cycles": [1] * total, "scoreboard_slot": [-1] * total,
             "wait_mask": [0] * total,
         },

@@ -1,0 +1,156 @@
+"""Rows against Vulkan-Sim: what rays do in our traces, and what changes of the GPU do to our cycles.
+
+Sources: ``reference/vulkan-sim.md`` 2 and ``tests/outside/vulkan_sim_runs.csv``. Vulkan-Sim's programs and trees are
+not ours, so cycles are not compared, only the direction and the size of what a changed option does to them, and only
+where that exceeds the noise that one cycle more or less of L2 latency makes there.
+"""
+
+import csv
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from bench.reference_rows import Row, compare
+from bench.reference_traces import ROOT, rendered
+from formats.reader import Trace, open_trace
+from formats.trace import NODE_KINDS
+from replay.driver import simulate
+from replay.gpu_description import load
+
+RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
+WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
+RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
+# What the released Mobile configuration has otherwise than ours (``reference/vulkan-sim.md`` 1.4 and 1.10).
+RULES = ["rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim"]
+RELEASED = {
+    "mobile": [*RULES, "sm.warps=16", "sm.ctas=16", "l1.bytes=32768", "l1.ways=256", "l2.bytes=524288"],
+    "rtx2060": RULES,
+}
+LATENCIES = {
+    "header": 8, "internal": 16, "instance": 16, "descriptor": 8, "triangle": 16, "triangle_hit": 16, "procedural": 16,
+}  # fmt: skip
+# Vulkan-Sim's option -> ours.
+CHANGES = {
+    "-gpgpu_cache:dl1  S:1:128:128,L:L:s:N:L,A:256:8,16:0,32": ["l1.bytes=16384", "l1.ways=128"],
+    "-gpgpu_cache:dl1  S:1:128:512,L:L:s:N:L,A:256:8,16:0,32": ["l1.bytes=65536", "l1.ways=512"],
+    "-gpgpu_cache:dl2 S:32:128:16,L:B:m:L:P,A:192:4,32:0,32": ["l2.bytes=262144"],
+    "-gpgpu_cache:dl2 S:64:128:32,L:B:m:L:P,A:192:4,32:0,32": ["l2.bytes=1048576", "l2.ways=32"],
+    "-gpgpu_n_clusters 16": ["sm.count=16"],
+    "-gpgpu_n_clusters 4": ["sm.count=4"],
+    "-gpgpu_n_mem 2": ["memory.count=2", "l2.bytes=262144"],
+    "-gpgpu_n_mem 8": ["memory.count=8", "l2.bytes=1048576"],
+    "-gpgpu_rt_intersection_latency 8,16,16,8,16,16,16": [f"rt.{kind}_cycles={n}" for kind, n in LATENCIES.items()],
+    "-gpgpu_rt_max_warps 1": ["rt.warps=1"],
+    "-gpgpu_rt_max_warps 16": ["rt.warps=16"],
+    "-gpgpu_rt_max_warps 2": ["rt.warps=2"],
+    "-gpgpu_rt_max_warps 8": ["rt.warps=8"],
+    "-gpgpu_rt_perfect_mem 1": ["rt.perfect_memory=true"],
+    "-gpgpu_scheduler lrr": ["scheduler.policy=lrr"],
+    "-gpgpu_shader_cta 32": ["sm.warps=32", "sm.ctas=32"],
+    "-gpgpu_shader_cta 8": ["sm.warps=8", "sm.ctas=8"],
+}
+NOISE = 0.067  # what one cycle more of L2 latency did to a scene's cycles
+
+
+def rows(only: str = "") -> Iterator[Row]:
+    """All comparisons whose case contains ``only``."""
+    for case in ray_cases():
+        if only in case_name(case):
+            yield from ray_rows(case)
+    if only in WHAT_IF:
+        yield from what_if_rows()
+
+
+def runs() -> list[dict[str, str]]:
+    """Vulkan-Sim's runs, as its file has them."""
+    with RUNS.open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def ray_cases() -> list[dict[str, str]]:
+    """A run per scene, program and size: the GPU changes nothing of what rays do."""
+    found = {case_name(run): run for run in reversed(runs())}
+    return list(reversed(found.values()))
+
+
+def case_name(run: dict[str, str]) -> str:
+    """Scene, program and size of a run."""
+    return f"vulkan-sim {run['scene'].lower()} {run['workload']} {run['width']}x{run['height']}"
+
+
+@cache
+def trace_of(scene: str, workload: str, size: str, bounces: str) -> Path:
+    """Our trace of a run's picture, its tree visited in Vulkan-Sim's order."""
+    options = ["--workload", WORKLOADS[workload], "--size", size, "--samples", "1", "--traversal", "vulkan-sim"]
+    return rendered([scene.lower(), *options, *(["--bounces", bounces] if bounces else [])])
+
+
+def ray_rows(run: dict[str, str]) -> Iterator[Row]:
+    """Rays, rays that hit a triangle, and nodes per ray of one run."""
+    path = trace_of(run["scene"], run["workload"], f"{run['width']}x{run['height']}", run["bounces"])
+    rays, hits, nodes = ray_counts(open_trace(path))
+    case = case_name(run)
+    yield compare(case, "rays", int(run["rays"]), rays, RAYS)
+    yield compare(case, "hits", int(run["rt_hits"]), hits, RAYS)
+    yield compare(case, "nodes per ray", float(run["nodes_per_ray"]), nodes, NODES)
+
+
+def ray_counts(trace: Trace) -> tuple[int, int, float]:
+    """Rays, rays with a triangle hit, and nodes per ray; headers and descriptors are no nodes, as in Vulkan-Sim."""
+    kinds = trace.read("nodes", ["kind"])["kind"]
+    counts = np.zeros(len(NODE_KINDS), np.int64)
+    rays = hits = 0
+    for _, _, tables in trace.warp_batches(4096, {"rays": ("warp_id", "lane", "segment", "node")}):
+        table = tables["rays"]
+        node, offset = table["node"], table["node_offset"].astype(np.int64)
+        counts += np.bincount(kinds[node & 0x7FFFFFFF], minlength=len(NODE_KINDS))
+        rays += int((table["segment"] == 0).sum())
+        passed = np.concatenate([[0], np.cumsum(node >> 31)])
+        hits += int((ray_sums(table, np.diff(passed[offset])) > 0).sum())
+    skipped = counts[NODE_KINDS.index("header")] + counts[NODE_KINDS.index("descriptor")]
+    return rays, hits, float((counts.sum() - skipped) / max(rays, 1))
+
+
+def ray_sums(table: dict[str, np.ndarray], of_stretch: np.ndarray) -> np.ndarray:
+    """Sum over the stretches of each ray: rows of a lane of a warp up to the next with segment 0."""
+    lane = table["warp_id"].astype(np.int64) * 32 + table["lane"]
+    order = np.argsort(lane, kind="stable")
+    ray = np.cumsum(table["segment"][order] == 0) - 1
+    return np.bincount(ray, of_stretch[order])
+
+
+WHAT_IF = "vulkan-sim cornell PT 64x64 mobile"
+
+
+def what_ifs() -> list[tuple[str, float]]:
+    """(changed option, relative change of Vulkan-Sim's cycles) of the changes that exceed its noise there."""
+    mine = [
+        r for r in runs() if (r["scene"], r["workload"], r["width"], r["config"]) == ("CORNELL", "PT", "64", "MOBILE")
+    ]
+    base = next(int(run["cycles"]) for run in mine if not run["changed_option"])
+    change = {run["changed_option"]: int(run["cycles"]) / base - 1 for run in mine if run["changed_option"]}
+    return [(option, found) for option, found in change.items() if option in CHANGES and abs(found) > NOISE]
+
+
+def our_cycles(settings: list[str]) -> float:
+    """Cycles of our trace on the released Mobile configuration with some values changed."""
+    path = trace_of("CORNELL", "PT", "64x64", "4")
+    return simulate(path, load("mobile", [*RELEASED["mobile"], *settings])).value("gpu_cycles")
+
+
+def what_if_rows() -> Iterator[Row]:
+    """The changes of cycles in per cent: the same direction, and at most twice or at least half of theirs."""
+    base = our_cycles([])
+    for option, theirs in what_ifs():
+        yield what_if_row(option, theirs, our_cycles(CHANGES[option]) / base - 1)
+
+
+def what_if_row(option: str, theirs: float, ours: float) -> Row:
+    """The factor between two relative changes; a change in the other direction is endlessly far."""
+    factor = ours / theirs
+    error = max(factor, 1 / factor) - 1 if factor > 0 else math.inf
+    name = " ".join(option.removeprefix("-gpgpu_").split(",")[0].split())
+    return Row(WHAT_IF, name, 100 * theirs, 100 * ours, error, FACTOR - 1, error <= FACTOR - 1)
