@@ -169,7 +169,7 @@ def drive(
 ) -> tuple[np.ndarray, RtUnit]:  # fmt: skip
     """Run one SM with ``--set`` settings: int64[3] accesses equal, different, and beyond the dump's; the unit."""
     gpu = gpu_description.load("rtx2060", [*settings, "l1.bytes=1024", "l1.ways=8"])
-    units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1)
+    units = rt_unit_state.make_state(gpu.rt, 1), l1.make_state(gpu.l1, 1, 16), port.make_state(gpu.interconnect, 1, 1)
     scratch = Scratch(
         np.zeros(WARPS_PER_SM, np.int64), np.zeros(WARPS_PER_SM, np.int64), np.zeros((4096, 2), np.int64),
         np.zeros(4, np.int64),

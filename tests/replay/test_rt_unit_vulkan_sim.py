@@ -53,7 +53,7 @@ def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
     gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
     sms = max(warp.sm for warp in warps) + 1
     state, records = rt_unit_state.make_state(gpu.rt, sms), to_records(warps)
-    caches, ports = l1.make_state(gpu.l1, sms, 16), port.make_state(gpu.interconnect, sms)
+    caches, ports = l1.make_state(gpu.l1, sms, 16), port.make_state(gpu.interconnect, sms, 1)
     arrival = np.array([warp.arrival_cycle for warp in warps])
     found = np.zeros((len(warps), 2 + LANES), np.int64)
     for sm in range(sms):
