@@ -51,15 +51,15 @@ def issue(
         candidates, last = warps.candidates_of(state, row), state.last[row]
         if candidates == 0:
             continue
-        stack.accept(state, row, now)
         candidates &= ~warps.held_back(state, row, now)
         if candidates & state.wants[row, LSU] and not lsu.has_room(lsus, sm):
             candidates &= ~state.wants[row, LSU]
         if candidates == 0:
             retry = min(retry, warps.first_free(state, row, now))
             waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
-            stack.refuse(state, row, now, waiting - for_lsu, for_lsu)
+            stack.observe(state, row, now, waiting - for_lsu | for_lsu << 8)
             continue
+        stack.observe(state, row, now, 0)
         last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
         index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
         execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)

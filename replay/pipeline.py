@@ -6,7 +6,7 @@ stage per cycle. A cycle in which no stage can do anything is not simulated. Sou
 
 import numpy as np
 
-from replay import lsu
+from replay import lsu, pipeline_stack
 from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch
 from replay.dispatch import LIVE as LIVE_WARPS
@@ -14,10 +14,11 @@ from replay.dispatch import PLACE as PLACE_OF_CTA
 from replay.lsu_state import Lsu
 from replay.pipeline_collector import WARP_MASK, collect
 from replay.pipeline_fetch import begin, check_over, fetch
-from replay.pipeline_issue import NO_ACCESS, issue, may_issue, wake
+from replay.pipeline_issue import NO_ACCESS, issue, wake
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
     ACTIVE_SINCE,
+    COLLIDES,
     CTAS,
     EXECUTES,
     FETCH,
@@ -32,6 +33,8 @@ from replay.pipeline_state import (
     PLACE,
     SLOT_BASE,
     STORES,
+    VALID,
+    WAITING,
     Pipeline,
 )  # fmt: skip
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
@@ -82,9 +85,19 @@ def after_memory(
     busy = collect(core, sm, now)
     issue(core, rays, program, work, lane_cycles, sm, now)
     fetch(core, ctas, sm, now)
+    pipeline_stack.observe(core, sm, now)
     waiting = unit[sm, FETCH] | unit[sm, OVER] | unit[sm, ISSUED_TO] | unit[sm, EXECUTES]
     unit[sm, NEXT_CYCLE] = now + 1 if busy or waiting or unit[sm, FETCHED] >= 0 or may_issue(core, sm) else FAR
     return unit[sm, NEXT_CYCLE]
+
+
+@inlined
+def may_issue(core: Pipeline, sm: int) -> bool:
+    """Whether a warp may issue in the next cycle, latches apart."""
+    able = 0
+    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
+        able |= core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
+    return able != 0
 
 
 @inlined

@@ -29,6 +29,8 @@ from replay.pipeline_state import (
     LAST_FETCHED,
     LAUNCHED,
     LIVE,
+    LOADS,
+    ON_MEMORY,
     OVER,
     PREDICATE,
     PREDICATE_END,
@@ -162,6 +164,8 @@ def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     core.row[row, VALID] |= bit
     if collides(core, here, instruction):
         core.row[row, COLLIDES] |= bit
+        if warp[here, LOADS] & core.filters[instruction]:
+            core.row[row, ON_MEMORY] |= bit
     else:
         core.row[row, COLLIDES] &= ~bit
 
@@ -185,6 +189,7 @@ def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> N
         here = sm * core.warps + index
         row = sm * core.schedulers + index % core.schedulers
         core.row[row, LIVE] &= ~(1 << (index // core.schedulers))
+        core.row[row, ON_MEMORY] &= ~(1 << (index // core.schedulers))
         stack.change_live(core, row, now, -1)
         core.stats[sm, RETIRED_WARPS] += 1
         core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]

@@ -26,6 +26,7 @@ from replay.pipeline_state import (
     ISSUED_TO,
     LAST,
     LATCHES,
+    ON_MEMORY,
     OPERATION,
     PLACE,
     PREDICATE,
@@ -98,15 +99,6 @@ def issue(
     if issued:
         core.stats[sm, WARP_INSTRUCTIONS] += issued
         core.stats[sm, ISSUE_CYCLES] += 1
-
-
-@inlined
-def may_issue(core: Pipeline, sm: int) -> bool:
-    """Whether a warp may issue in the next cycle, latches apart."""
-    able = 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        able |= core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
-    return able != 0
 
 
 @inlined
@@ -294,6 +286,7 @@ def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     warp = core.warp
     warp[here, ENDED] = 1
+    core.row[sm * core.schedulers + index % core.schedulers, ON_MEMORY] |= 1 << (index // core.schedulers)
     at = sm * MAX_CTAS + warp[here, CTA]
     core.barrier[at, 0] &= ~(1 << index)
     if core.barrier[at, 0] and core.barrier[at, 1] == core.barrier[at, 0]:

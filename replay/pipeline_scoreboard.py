@@ -7,7 +7,7 @@ read late is no hindrance (WAR). Source: ``reference/accel-sim.md`` B.2.
 import numpy as np
 
 from replay.bits import inlined
-from replay.pipeline_state import COLLIDES, INSTRUCTION_BITS, WRITES, Pipeline
+from replay.pipeline_state import COLLIDES, INSTRUCTION_BITS, LOADS, MEMORY, ON_MEMORY, WRITES, Pipeline
 from replay.scheduler import INSTRUCTION
 from replay.work import DESTINATIONS_SHIFT
 
@@ -33,10 +33,13 @@ def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
     """The instruction issues: its ``count`` registers will be written."""
     first = core.register_first[instruction]
     core.warp[here, WRITES] += count
+    is_load = core.code[instruction] & 15 == MEMORY
     for at in range(first, first + count):
         number = np.int64(core.register[at])
         bit = 1 << (number & 63)
         core.filter[here] |= bit
+        if is_load:
+            core.warp[here, LOADS] |= bit
         if core.words > 1:
             core.pending[here, number >> 6] |= bit
             core.sharing[here, number & 63] += 1
@@ -59,5 +62,17 @@ def free(core: Pipeline, row: int, position: int, here: int, instruction: int) -
             if core.sharing[here, number & 63]:
                 continue
         core.filter[here] &= ~bit
-    if (core.row[row, COLLIDES] >> position) & 1 and not collides(core, here, core.warp[here, INSTRUCTION]):
-        core.row[row, COLLIDES] &= ~(1 << position)
+        core.warp[here, LOADS] &= ~bit
+    if (core.row[row, COLLIDES] >> position) & 1:
+        look_again(core, row, position, here)
+
+
+@inlined
+def look_again(core: Pipeline, row: int, position: int, here: int) -> None:
+    """A register that the scoreboard held for the warp is free: it may be hindered no more, or by no load any more."""
+    instruction, bit = core.warp[here, INSTRUCTION], 1 << position
+    if not collides(core, here, instruction):
+        core.row[row, COLLIDES] &= ~bit
+        core.row[row, ON_MEMORY] &= ~bit
+    elif core.warp[here, LOADS] & core.filters[instruction] == 0:
+        core.row[row, ON_MEMORY] &= ~bit

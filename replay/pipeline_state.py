@@ -25,15 +25,16 @@ UNIT_OF_CLASS = (1, 3, 4, 2, 0, 8, 7, 6, 9, 5)  # place in formats.trace.UNITS
 EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
 # columns of warp behind those of ``scheduler``: instructions in its buffer, instructions decoded and not complete,
 # stores not acknowledged, registers to be written, cursor of predicates and its end, place in the order of launch,
-# whether its last instruction has issued, class of the next instruction
-(BUFFERED, FLYING, STORES, WRITES, PREDICATE, PREDICATE_END, AGE, ENDED, CLASS) = range(
-    WARP_COLUMNS, WARP_COLUMNS + 9
+# whether its last instruction has issued, class of the next instruction, registers that loads will write (as filter)
+(BUFFERED, FLYING, STORES, WRITES, PREDICATE, PREDICATE_END, AGE, ENDED, CLASS, LOADS) = range(
+    WARP_COLUMNS, WARP_COLUMNS + 10
 )  # fmt: skip
-COLUMNS = WARP_COLUMNS + 9
+COLUMNS = WARP_COLUMNS + 10
 # columns of row (a scheduler), masks with bit = position of the warp among the scheduler's: with an instruction in the
 # buffer, waiting, hindered by the scoreboard, fences that may open; then position that issued last, collector units in
-# use, their order (4 bits each, oldest lowest), banks written in this cycle (a byte each)
-VALID, WAITING, COLLIDES, LAST, USED, ORDER, WRITTEN, LIVE = range(8)
+# use, their order (4 bits each, oldest lowest), banks written in this cycle (a byte each), live warps, warps hindered
+# by a register of a load and those whose last instruction has issued
+VALID, WAITING, COLLIDES, LAST, USED, ORDER, WRITTEN, LIVE, ON_MEMORY = range(9)
 # columns of unit (an SM): full ID_OC latches (bit = class x schedulers + scheduler), full OC_EX latches (bit = rank of
 # the class x schedulers + scheduler), warps to fetch for, warps that are over, warp fetched last, warp in the fetch
 # latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, cycle of WRITTEN,
@@ -106,7 +107,7 @@ class Pipeline(NamedTuple):
     pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number
     filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63
     sharing: np.ndarray  # uint8[sms * warps, 64]: registers behind each bit of filter
-    row: np.ndarray  # int64[sms * schedulers, 8]
+    row: np.ndarray  # int64[sms * schedulers, 9]
     wants: np.ndarray  # int64[sms * schedulers, 10]: warps whose next instruction is of the class, bit = position
     unit: np.ndarray  # int64[sms, 14]
     issued: np.ndarray  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
@@ -150,7 +151,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     unit = np.zeros((sms, 14), np.int64)
     unit[:, FETCHED] = -1
     unit[:, NEXT_CYCLE] = FAR
-    row = np.zeros((rows, 8), np.int64)
+    row = np.zeros((rows, 9), np.int64)
     row[:, LAST] = -1
     return Pipeline(
         np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, words), np.int64),

@@ -27,15 +27,17 @@ MEANINGS = {
     "unit": "ready, but the execution unit (or its collector) accepts nothing in this cycle",
     "lsu": "ready, but the load/store unit has no room",
     "rt_unit": "the warp's rays are in the RT unit",
-    "memory": "data of loads and atomics, shared memory included, or acknowledgements of stores",
+    "memory": "data of loads and atomics, shared memory included; acknowledgements of stores; with the model pipeline"
+    " also, after its last instruction, what is still in flight",
     "barrier": "the other warps of the CTA at a barrier",
     "fetch": "its instruction buffer is empty",
     "idle": "no live warp on the scheduler, launch latency and the tail of a kernel included",
 }
-# columns of slot: instructions issued, cycle of the last issue, ready warps refused by a unit + 2^8 x those by the LSU;
+# columns of slot: instructions issued, cycle of the last issue, warps observed waiting, 8 bits for each of OBSERVED;
 # virtual time and slots without an issue when the number of live warps last changed, UNIT / live warps (0: none), idle
-# slots, live warps, cycle of that change, warp-cycles until it, virtual time since which warps are refused
-(ISSUED, LAST_ISSUE, REFUSED, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, REFUSED_SINCE) = range(11)
+# slots, live warps, cycle of that change, warp-cycles until it, virtual time since which the warps were observed
+(ISSUED, LAST_ISSUE, SEEN, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, SEEN_SINCE) = range(11)
+OBSERVED = (BUSY_UNIT, BUSY_LSU, FETCH, MEMORY)
 PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
 COLUMNS = 32
 ENTERED, REASON = 0, 1  # columns of wait: virtual time at which the wait began, what for (0: the warp does not wait)
@@ -104,28 +106,21 @@ def end_wait(state: Any, row: int, here: int, now: int) -> None:
 
 
 @inlined
-def refuse(state: Any, row: int, now: int, by_unit: int, by_lsu: int) -> None:
-    """From this cycle on the scheduler's ready warps are refused by their units, until ``accept``."""
+def observe(state: Any, row: int, now: int, seen: int) -> None:
+    """From cycle ``now`` on, until told otherwise, so many warps wait for each of ``OBSERVED``, 8 bits each."""
     slot = state.slot
-    slot[row, REFUSED_SINCE] = virtual_time(state, row, now)
-    slot[row, REFUSED] = by_unit | by_lsu << 8
-
-
-@inlined
-def accept(state: Any, row: int, now: int) -> None:
-    """Ends ``refuse``, where it was called; before the scheduler chooses again."""
-    refused = state.slot[row, REFUSED]
-    if refused:
-        passed = virtual_time(state, row, now) - state.slot[row, REFUSED_SINCE]
-        state.slot[row, PARTS + BUSY_UNIT] += passed * (refused & 255)
-        state.slot[row, PARTS + BUSY_LSU] += passed * (refused >> 8)
-        state.slot[row, REFUSED] = 0
-
-
-@inlined
-def charge(state: Any, row: int, reason: int, warps: int, slots: int) -> None:
-    """``warps`` warps of the scheduler waited for ``reason`` in ``slots`` slots without an issue."""
-    state.slot[row, PARTS + reason] += warps * slots * state.slot[row, RATE]
+    before = slot[row, SEEN]
+    if seen == before:
+        return
+    time = virtual_time(state, row, now)
+    if before:
+        passed = time - slot[row, SEEN_SINCE]
+        slot[row, PARTS + BUSY_UNIT] += passed * (before & 255)
+        slot[row, PARTS + BUSY_LSU] += passed * ((before >> 8) & 255)
+        slot[row, PARTS + FETCH] += passed * ((before >> 16) & 255)
+        slot[row, PARTS + MEMORY] += passed * (before >> 24)
+    slot[row, SEEN] = seen
+    slot[row, SEEN_SINCE] = time
 
 
 def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray:
@@ -140,9 +135,8 @@ def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray
     here = np.flatnonzero(state.wait[:, REASON])
     row = here // warps * schedulers + here % warps % schedulers
     np.add.at(parts, (row, state.wait[here, REASON]), virtual[row] - state.wait[here, ENTERED])
-    refused = virtual - slot[:, REFUSED_SINCE]
-    parts[:, BUSY_UNIT] += refused * (slot[:, REFUSED] & 255)
-    parts[:, BUSY_LSU] += refused * (slot[:, REFUSED] >> 8)
+    for index, reason in enumerate(OBSERVED):
+        parts[:, reason] += (virtual - slot[:, SEEN_SINCE]) * ((slot[:, SEEN] >> (8 * index)) & 255)
     parts[:, ISSUE] = slot[:, ISSUED] * UNIT
     parts[:, IDLE] = (slot[:, IDLE_SLOTS] + np.where(slot[:, LIVE] == 0, missed - slot[:, SINCE], 0)) * UNIT
     parts[:, DATA] = now * UNIT - parts.sum(axis=1)

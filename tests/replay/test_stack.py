@@ -11,7 +11,7 @@ from replay.bits import entry_point
 from replay.stack import BARRIER, BUSY_LSU, BUSY_UNIT, DATA, IDLE, ISSUE, MEMORY, REASONS, RT_UNIT, UNIT
 
 SCHEDULERS, WARPS, CYCLES = 2, 24, 400
-JOIN, LEAVE, BEGIN, END, REFUSE, ACCEPT, ISSUE_NOW = range(7)
+JOIN, LEAVE, BEGIN, END, OBSERVE, ISSUE_NOW = range(6)
 
 
 class Core(NamedTuple):
@@ -21,7 +21,7 @@ class Core(NamedTuple):
 
 @entry_point
 def play(state: Core, events: np.ndarray) -> None:
-    """Events are rows: cycle, kind, warp or scheduler, reason or refusals by units, refusals by the LSU."""
+    """Events are rows: cycle, kind, warp or scheduler, reason or warps refused by a unit, by the LSU."""
     for index in range(events.shape[0]):
         now, kind, which, more, lsu = events[index]
         if kind == JOIN:
@@ -32,10 +32,8 @@ def play(state: Core, events: np.ndarray) -> None:
             stack.begin_wait(state, which % SCHEDULERS, which, now, more)
         elif kind == END:
             stack.end_wait(state, which % SCHEDULERS, which, now)
-        elif kind == REFUSE:
-            stack.refuse(state, which, now, more, lsu)
-        elif kind == ACCEPT:
-            stack.accept(state, which, now)
+        elif kind == OBSERVE:
+            stack.observe(state, which, now, more | lsu << 8)
         else:
             stack.issued(state, which, now)
 
@@ -60,17 +58,16 @@ def random_life(seed: int, warps: int) -> tuple[np.ndarray, np.ndarray]:
                 live.discard(warp)
                 events.append((now, LEAVE, warp, 0, 0))
         for row in range(SCHEDULERS):
-            events.append((now, ACCEPT, row, 0, 0))
             here = sorted(warp for warp in live if warp % SCHEDULERS == row)
             free = [warp for warp in here if warp not in waits]
             ready = free[: int(rng.integers(0, len(free) + 1))]
             if ready and rng.random() < 0.5:
+                events.append((now, OBSERVE, row, 0, 0))
                 events.append((now, ISSUE_NOW, row, 0, 0))
                 truth[now, row, ISSUE] += 1
                 continue
             by_unit = int(rng.integers(0, len(ready) + 1))
-            if ready:
-                events.append((now, REFUSE, row, by_unit, len(ready) - by_unit))
+            events.append((now, OBSERVE, row, by_unit, len(ready) - by_unit))
             divide(truth[now, row], here, waits, ready, by_unit)
     return np.array(events, np.int64), truth
 
