@@ -24,6 +24,7 @@ from replay.lsu_state import (
     CLIENTS,
     CONFLICT,
     CURSOR,
+    DUE_TAIL,
     END,
     FREE,
     FRONT_AT,
@@ -79,6 +80,10 @@ def free_operation(state: Lsu, sm: int, at: int) -> None:
 def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
     """A memory instruction issues: it reaches the unit ``issue_cycles`` later; ``access`` -1 is one without lanes."""
     unit, operation = state.unit, state.operation
+    state.stats[sm, INSTRUCTIONS] += 1
+    if state.perfect:
+        enqueue_perfect(state, sm, now, warp, kind, slot)
+        return
     unit[sm, FREE] -= 1
     at = int(state.free[sm, unit[sm, FREE]])
     row = sm * OPERATIONS + at
@@ -97,7 +102,17 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
     state.queue[sm, unit[sm, QUEUE_TAIL] & 63] = at
     unit[sm, QUEUE_TAIL] += 1
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], max(now + state.issue_cycles, unit[sm, FRONT_AT]))
-    state.stats[sm, INSTRUCTIONS] += 1
+
+
+@inlined
+def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: int) -> None:
+    """With perfect memory a memory instruction is over after the latency of a hit; all take the same, so in order."""
+    unit = state.unit
+    cycle = now + state.issue_cycles + state.l1_latency
+    row = state.due[sm * state.due_size + (unit[sm, DUE_TAIL] & (state.due_size - 1))]
+    row[0], row[1], row[2], row[3] = cycle, warp, slot, kind
+    unit[sm, DUE_TAIL] += 1
+    unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], cycle)
 
 
 @inlined

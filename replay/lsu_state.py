@@ -17,9 +17,9 @@ WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range
 # columns of unit: queue head and tail, free operations, first cycle the front may go on, whether it waits for a bank,
 # next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
 # operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
-# to which they are known to be, which of them for want of a place in the miss queue
+# to which they are known to be, which of them for want of a place in the miss queue, head and tail of what is due
 (QUEUE_HEAD, QUEUE_TAIL, FREE, FRONT_AT, STALLED, NEXT_CYCLE, PIPE_HEAD, PIPE_TAIL, INBOX_HEAD, INBOX_TAIL, WRITE_BACK,
- PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND) = range(16)  # fmt: skip
+ PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND, DUE_HEAD, DUE_TAIL) = range(18)  # fmt: skip
 HEAD, TAIL, ENTERED_AT = range(3)  # columns of bank: ring, cycle of the last access that entered
 READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
 CLIENTS = 5  # of the write-back: shared memory, textures, constants, responses past the L1, L1
@@ -36,6 +36,10 @@ class Spec:
     shared_latency_cycles: int = value("cycles", "From the bank access of shared memory to its write-back", 1)
     wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
+    perfect_memory: bool = value(
+        "switch",
+        "Whether every access takes issue_cycles + l1.latency_cycles, none of them conflicts, and none is sent",
+    )
 
     def __post_init__(self) -> None:
         law(self.queue_entries <= 64, f"queue_entries must be at most 64, not {self.queue_entries}")
@@ -45,14 +49,17 @@ class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
 
     operation: np.ndarray  # int64[sms * OPERATIONS, 10]
-    unit: np.ndarray  # int64[sms, 16]
+    unit: np.ndarray  # int64[sms, 18]
     free: np.ndarray  # int32[sms, OPERATIONS]: stack of free operations
     queue: np.ndarray  # int32[sms, 64]: operations
     bank: np.ndarray  # int64[sms * banks, 3]
     access: np.ndarray  # int64[sms * banks * depth, 4]
     pipe: np.ndarray  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
     inbox: np.ndarray  # int64[sms * inbox_size, 2]: cycle, tag
+    due: np.ndarray  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
     stats: np.ndarray  # int64[sms, 5]
+    due_size: int
+    perfect: bool
     depth: int
     inbox_size: int
     pipe_size: int
@@ -69,7 +76,9 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_
     inbox_size = 1 << (packets_in_flight - 1).bit_length()
     depth = 1 << (l1.latency_cycles - 1).bit_length()
     pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
-    unit = np.zeros((sms, 16), np.int64)
+    # a scheduler issues one instruction a cycle, and there are at most 8
+    due_size = 1 << (8 * (spec.issue_cycles + l1.latency_cycles)).bit_length() if spec.perfect_memory else 1
+    unit = np.zeros((sms, 18), np.int64)
     unit[:, FREE] = OPERATIONS
     unit[:, NEXT_CYCLE] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
@@ -84,7 +93,10 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_
         np.zeros((sms * l1.banks * depth, 4), np.int64),
         np.zeros((sms * pipe_size, 2), np.int64),
         np.zeros((sms * inbox_size, 2), np.int64),
+        np.zeros((sms * due_size, 4), np.int64),
         np.zeros((sms, len(COUNTERS)), np.int64),
+        due_size,
+        spec.perfect_memory,
         depth,
         inbox_size,
         pipe_size,

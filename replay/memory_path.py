@@ -6,7 +6,7 @@ Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a secto
 from replay import cache_mshr, lsu, lsu_front, model, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
-from replay.bits import compiled, inlined
+from replay.bits import FAR, compiled, inlined
 from replay.cache_state import FIRST, SECTOR, WAITING
 from replay.dispatch import Dispatch
 from replay.l1 import L1
@@ -15,6 +15,8 @@ from replay.lsu_state import (
     ARRIVES,
     BLOCKED,
     BYPASS_TAG,
+    DUE_HEAD,
+    DUE_TAIL,
     FRONT_AT,
     HEAD,
     KIND,
@@ -102,12 +104,32 @@ def run_lsu(
     sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the LSU, its stages from the last to the first."""
+    if lsus.perfect:
+        end_due(core, ctas, lsus, sm, now)
+        return
     lsu.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, records, sm, now)
     check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
+
+
+@inlined
+def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
+    """With perfect memory: instructions whose latency has passed are over."""
+    unit = lsus.unit
+    unit[sm, NEXT_CYCLE] = FAR
+    while unit[sm, DUE_HEAD] != unit[sm, DUE_TAIL]:
+        cycle, warp, slot, kind = lsus.due[sm * lsus.due_size + (unit[sm, DUE_HEAD] & (lsus.due_size - 1))]
+        if cycle > now:
+            unit[sm, NEXT_CYCLE] = cycle
+            return
+        unit[sm, DUE_HEAD] += 1
+        if kind in (ATOMIC, REDUCTION):
+            model.atomic_taken(core, sm, now, warp, slot)
+        if slot != NO_SLOT:
+            model.release(core, ctas, sm, now, warp, slot)
 
 
 @inlined

@@ -124,7 +124,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
         core.results[sm, place] += 1
         core.occupied[sm, place >> 6] |= 1 << (place & 63)
         return
-    if kind == STORE and not is_shared(work, access):
+    if kind == STORE and not (lsus.perfect or is_shared(work, access)):
         stored = work.access_first[access + 1] - work.access_first[access]
         core.warp[sm * core.warps + index, STORES] += stored
     lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)

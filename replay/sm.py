@@ -288,7 +288,7 @@ def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: i
     core.warp[here, ACCESS] = access + 1
     if slot < NO_SLOT:
         warps.hold(core, sm, index, slot, 1)
-    if kind == STORE and not is_shared(work, access):
+    if kind == STORE and not (lsus.perfect or is_shared(work, access)):
         sectors = work.access_first[access + 1] - work.access_first[access]
         warps.hold(core, sm, index, STORES_SLOT, sectors)
     lsu.enqueue(lsus, work, sm, now, index, kind, slot, access)
