@@ -139,7 +139,7 @@ def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any
     """One value of its type, at least its minimum and among its choices."""
     where = text.place(path)
     if kind == tuple[int, ...]:
-        if not isinstance(found, list) or not all(type(item) is int and item >= 0 for item in found):
+        if not isinstance(found, (list, tuple)) or not all(type(item) is int and item >= 0 for item in found):
             raise UserError(f"{where}: {path} must be a list of integers that are not negative, not {found!r}")
         return tuple(found)
     if type(found) is not kind:

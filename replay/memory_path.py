@@ -121,10 +121,11 @@ def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
     unit = lsus.unit
     unit[sm, NEXT_CYCLE] = FAR
     while unit[sm, DUE_HEAD] != unit[sm, DUE_TAIL]:
-        cycle, warp, slot, kind = lsus.due[sm * lsus.due_size + (unit[sm, DUE_HEAD] & (lsus.due_size - 1))]
-        if cycle > now:
-            unit[sm, NEXT_CYCLE] = cycle
+        row = lsus.due[sm * lsus.due_size + (unit[sm, DUE_HEAD] & (lsus.due_size - 1))]
+        if row[0] > now:
+            unit[sm, NEXT_CYCLE] = row[0]
             return
+        warp, slot, kind = row[1], row[2], row[3]
         unit[sm, DUE_HEAD] += 1
         if kind in (ATOMIC, REDUCTION):
             model.atomic_taken(core, sm, now, warp, slot)
