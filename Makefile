@@ -69,6 +69,7 @@ check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages
 docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md
 	$(BIN)/python -m tracer opcodes > docs/opcodes.md
+	$(BIN)/python -m replay --docs > docs/replay.md
 
 bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done

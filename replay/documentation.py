@@ -105,7 +105,7 @@ def description_section() -> Iterator[str]:
     texts = [config.read_text(find(name)) for name in names]
     yield DESCRIPTION_TEXT
     for section, spec in sections():
-        yield f"### {section or 'name'}\n\n{(inspect.getdoc(spec) or '').splitlines()[0]}\n"
+        yield f"### {section}\n\n{cell((inspect.getdoc(spec) or '').splitlines()[0])}\n"
         yield "| key | unit | meaning | " + " | ".join(names) + " | source |\n|---|---|---|" + "---|" * (len(names) + 1)
         for field in dataclasses.fields(spec):
             key = f"{section}.{field.name}" if section else field.name
