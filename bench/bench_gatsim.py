@@ -17,7 +17,7 @@ from replay.driver import simulate
 from replay.gpu_description import Gpu, load
 
 SAMPLE = Path(__file__).parent.parent / "traces" / "sample.trace"
-ROWS = (("characterised", "perfect"), ("gatsim", "perfect"), ("gatsim", "behavioural"))
+ROWS = (("characterised", "perfect"), ("pipeline", "perfect"), ("gatsim", "perfect"), ("gatsim", "behavioural"))
 
 
 def compare(trace: Path, gpu: Gpu) -> None:
