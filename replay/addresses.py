@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import compiled, count_bits, inlined
+from replay.bits import count_bits, inlined
 from replay.config import law
 
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
@@ -123,7 +123,7 @@ def within_channel(state: Addresses, address: int) -> int:
     return (address >> state.block_shift) // state.channels << state.block_shift | below
 
 
-@compiled
+@inlined
 def slice_of(state: Addresses, sector: int) -> int:
     """The L2 slice of a sector number; slice s belongs to channel s // slices."""
     address = sector << 5
@@ -140,7 +140,7 @@ def slice_of(state: Addresses, sector: int) -> int:
     return index
 
 
-@compiled
+@inlined
 def bank_of(state: Addresses, sector: int) -> int:
     """DRAM bank and row of a sector number: row * banks + bank."""
     local = within_channel(state, sector << 5)
@@ -152,7 +152,7 @@ def bank_of(state: Addresses, sector: int) -> int:
     return row * state.banks + bank
 
 
-@compiled
+@inlined
 def set_key(state: Addresses, line: int) -> int:
     """The number of a line address among the lines of its slice: what the L2 chooses a set by."""
     return collect(state.key, within_channel(state, line << 7))

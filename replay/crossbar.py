@@ -217,6 +217,8 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
         net.net[TICK] = cycle + 1
         cycle = next_cycle(net)
     net.net[TICK] = max(net.net[TICK], last)
+    for part in range(net.arrives.shape[0]):
+        l2.rewind(cache, part)
 
 
 @inlined

@@ -9,7 +9,7 @@ Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md
 """
 
 from replay import clocks, dram_banks, dram_commands
-from replay.bits import FAR, compiled, inlined
+from replay.bits import FAR, inlined
 from replay.dram_state import (
     BANK,
     BANKS,
@@ -57,7 +57,7 @@ def has_room(state: Dram, part: int) -> bool:
     return state.slice[part, TO_TAIL] - state.slice[part, TO_HEAD] < state.gap[TO_QUEUE]
 
 
-@compiled
+@inlined
 def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: int, token: int) -> None:
     """Queue a request of a slice in L2 tick ``now``.
 
@@ -105,7 +105,7 @@ def take_fill(state: Dram, part: int, now: int) -> int:
     return token
 
 
-@compiled
+@inlined
 def advance(state: Dram, channel: int) -> None:
     """The channel's next tick with an event. ``NEXT_TICK`` must be a tick, not FAR."""
     tick = state.channel[channel, NEXT_TICK]

@@ -5,7 +5,7 @@ request, in turn, gets one. Where writes are kept apart, all banks turn to them 
 Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay.bits import compiled, count_bits, inlined, lowest_bit
+from replay.bits import count_bits, inlined, lowest_bit
 from replay.dram_state import (
     ACTIVATE_AT,
     ACTIVATE_BANKS,
@@ -138,7 +138,7 @@ def wait_for(state: Dram, channel: int, bank: int, kind: int, local: int) -> Non
     ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
 
 
-@compiled
+@inlined
 def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
     ch, base, request = state.channel, channel * state.capacity, state.request

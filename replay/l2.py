@@ -19,6 +19,7 @@ from replay.l2_state import (
     L2,
     LAST_REPLY,
     NEXT,
+    OUT_HEAD,
     OUT_TAIL,
     POP_AT,
     POPPED,
@@ -31,6 +32,9 @@ from replay.l2_state import (
     WAITS,
 )
 from replay.port import ATOMIC, WRITE
+
+# Called from one place and for every request: inlined here, which the L1 with its several callers does without.
+read, write, fill = inlined(cache.read.py_func), inlined(cache.write.py_func), inlined(cache_fill.fill.py_func)
 
 
 @compiled
@@ -78,7 +82,7 @@ def next_queued(state: L2, part: int) -> int:
     return max(state.input[row, 0], own[part, QUEUED_AT] + 1)
 
 
-@compiled
+@inlined
 def settle(state: L2, part: int, now: int) -> None:
     """Let requests enter the slice's queue in the cycles before ``now``, and note when it becomes nearly full."""
     own = state.slice
@@ -101,7 +105,9 @@ def begin_stall(state: L2, part: int, cycle: int) -> None:
     """From ``cycle`` on the slice takes no packet out of the crossbar."""
     own, mask = state.slice, state.ring - 1
     last = part * state.ring + ((own[part, STALL_TAIL] - 1) & mask)
-    if own[part, STALL_HEAD] < own[part, STALL_TAIL] and state.stall[last, 1] == cycle:
+    if own[part, STALL_HEAD] == own[part, STALL_TAIL]:
+        own[part, STALL_HEAD] = own[part, STALL_TAIL] = 0  # memory that is still in the host's caches
+    elif state.stall[last, 1] == cycle:
         state.stall[last, 1] = FAR
         return
     row = part * state.ring + (own[part, STALL_TAIL] & mask)
@@ -122,12 +128,27 @@ def respond(state: L2, part: int, now: int, word: int) -> None:
 
 
 @inlined
+def rewind(state: L2, part: int) -> None:
+    """Move what few responses wait to the begin of their ring, whose memory is still in the host's caches."""
+    own = state.slice
+    first, base = own[part, OUT_HEAD], part * state.out_ring
+    waiting = own[part, OUT_TAIL] - first
+    if first < waiting or own[part, OUT_TAIL] > state.out_ring:
+        return
+    for place in range(waiting):
+        state.output[base + place, 0] = state.output[base + first + place, 0]
+        state.output[base + place, 1] = state.output[base + first + place, 1]
+    own[part, OUT_HEAD] = 0
+    own[part, OUT_TAIL] = waiting
+
+
+@inlined
 def may_respond(state: L2, part: int, now: int) -> bool:
     """Whether the queue of responses has room; one of them leaves in every cycle."""
     return state.slice[part, LAST_REPLY] - now < state.reply_queue
 
 
-@compiled
+@inlined
 def step(state: L2, memory: Dram, part: int, now: int) -> None:
     """One cycle of a slice."""
     own, tags = state.slice, state.tags
@@ -137,7 +158,7 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
         if word >= 0:
             respond(state, part, now, word)
     if dram.has_fill(memory, part):
-        cache_fill.fill(tags, part, now, dram.take_fill(memory, part, now))
+        fill(tags, part, now, dram.take_fill(memory, part, now))
     if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL] and dram.has_room(memory, part):
         send(state, memory, part, now)
     failed = False
@@ -153,12 +174,10 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
     tags = state.tags
     row = part * tags.ring + (tags.unit[part, QUEUE_HEAD] & (tags.ring - 1))
     tags.unit[part, QUEUE_HEAD] += 1
+    is_write = int(tags.queue[row, 0] == WRITE_BACK)
+    columns = (count_bits(tags.queue[row, 2]) if is_write else 1) * memory.gap[COLUMNS]
     place = bank_of(state.addresses, tags.queue[row, 1])
-    if tags.queue[row, 0] == WRITE_BACK:
-        columns = count_bits(tags.queue[row, 2]) * memory.gap[COLUMNS]
-        dram.push(memory, part, now, place, columns, 1, 0)
-    else:
-        dram.push(memory, part, now, place, memory.gap[COLUMNS], 0, tags.queue[row, 3])
+    dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
 
 
 @inlined
@@ -171,10 +190,10 @@ def look_up(state: L2, part: int, now: int) -> bool:
     index = set_key(state.addresses, sector >> 2)
     queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
     if kind == WRITE:
-        answer = cache.write(tags, part, now, sector, index, byte_mask, 0, word, queued)
+        answer = write(tags, part, now, sector, index, byte_mask, 0, word, queued)
         answered = answer != FAIL and not tags.unit[part, PARKED]
     else:
-        answer = cache.read(tags, part, now, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
+        answer = read(tags, part, now, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == HIT
     if answered:
         respond(state, part, now, word)

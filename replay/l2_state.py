@@ -78,7 +78,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     controllers, per_controller = addresses.channels, addresses.slices
     slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
-    held = out_packets + 2 * spec.input_queue + 2 * (spec.latency_cycles * l2_khz // core_khz + 2)
+    held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
     ring = 1 << (held - 1).bit_length()
     out_ring = 1 << (in_flight - 1).bit_length()
     state = L2(

@@ -111,6 +111,8 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
 def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     """A response leaves the crossbar in ``cycle``."""
     port = state.port
+    if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
+        port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
     at = sm * state.ring + (port[sm, RESPONSE_TAIL] & (state.ring - 1))
     port[sm, RESPONSE_TAIL] += 1
     state.response[at, 0] = cycle
