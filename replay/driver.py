@@ -27,6 +27,7 @@ from replay import (
 from replay import model as models
 from replay.bits import FAR
 from replay.coalescer import static_of
+from replay.copies import Copies
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
 from replay.ledger import APART, Ledger
@@ -138,6 +139,7 @@ class Replay:
         self.done_before = self.idle_intervals = 0
         self.finished: list[Launch] = []
         self._make_units()
+        self.copies = Copies(self.trace, self.gpu.memory.copies)
         self.ledger.open(unit_counters(self, 0))
 
     def _make_core(self, tables: dict[str, dict[str, Any]]) -> tuple[Program, Core]:
@@ -196,6 +198,7 @@ class Replay:
         for launch in self.streams.launch():
             if len(self.spans) == 0 or (self.streams.window == 1 and self.gpu.l1.is_emptied):
                 self.l1 = l1.split(self.l1, self.gpu.l1, launch.need.shared_bytes * launch.places)
+            self.copies.make(launch.kernel_id, self.memory.l2, now)
             self.spans[launch.kernel_id] = (now, now)
             opens = now + self.gpu.sm.kernel_launch_cycles
             dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places)

@@ -15,6 +15,7 @@ from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEU
 from replay.dram_state import COLUMNS, Dram
 from replay.l2_state import (
     CHUNK,
+    COPIED,
     HEAD,
     L2,
     LAST_REPLY,
@@ -149,6 +150,12 @@ def may_respond(state: L2, part: int, now: int) -> bool:
 
 
 @inlined
+def port_free_at(state: L2, part: int) -> int:
+    """First cycle in which the data array may be used."""
+    return state.tags.unit[part, DATA_FREE_AT] - state.slice[part, COPIED]
+
+
+@inlined
 def step(state: L2, memory: Dram, part: int, now: int) -> None:
     """One cycle of a slice."""
     own, tags = state.slice, state.tags
@@ -158,12 +165,12 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
         if word >= 0:
             respond(state, part, now, word)
     if dram.has_fill(memory, part):
-        fill(tags, part, now, dram.take_fill(memory, part, now))
+        fill(tags, part, now + own[part, COPIED], dram.take_fill(memory, part, now))
     if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL] and dram.has_room(memory, part):
         send(state, memory, part, now)
     failed = False
     room = dram.has_room(memory, part) and may_respond(state, part, now)
-    if own[part, HEAD] < own[part, QUEUED] and room and tags.unit[part, DATA_FREE_AT] <= now:
+    if own[part, HEAD] < own[part, QUEUED] and room and port_free_at(state, part) <= now:
         failed = not look_up(state, part, now)
     schedule(state, memory, part, now, failed)
 
@@ -189,11 +196,12 @@ def look_up(state: L2, part: int, now: int) -> bool:
     word = state.input[row, 3]
     index = set_key(state.addresses, sector >> 2)
     queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
+    used = now + own[part, COPIED]
     if kind == WRITE:
-        answer = write(tags, part, now, sector, index, byte_mask, 0, word, queued)
+        answer = write(tags, part, used, sector, index, byte_mask, 0, word, queued)
         answered = answer != FAIL and not tags.unit[part, PARKED]
     else:
-        answer = read(tags, part, now, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
+        answer = read(tags, part, used, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == HIT
     if answered:
         respond(state, part, now, word)
@@ -224,14 +232,21 @@ def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None
     elif not room:
         waits = 1
     elif not failed:
-        soonest = min(soonest, max(now + 1, tags.unit[part, DATA_FREE_AT]))
+        soonest = min(soonest, max(now + 1, port_free_at(state, part)))
     own[part, NEXT] = soonest
     own[part, WAITS] = waits
 
 
 @entry_point
-def warm(state: L2, first: int, count: int, now: int) -> None:
-    """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them."""
-    for sector in range(first, first + count):
+def warm(state: L2, first: int, count: int, mask: int, now: int) -> None:
+    """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
+
+    mask  bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a
+          slice's time of use is ahead of its cycle by the sectors that were copied to it.
+    """
+    for number in range(first, first + count):
+        sector = number & mask
         part = slice_of(state.addresses, sector)
-        cache_fill.warm(state.tags, part, now, sector, set_key(state.addresses, sector >> 2))
+        used = now + state.slice[part, COPIED]
+        cache_fill.warm(state.tags, part, used, sector, set_key(state.addresses, sector >> 2))
+        state.slice[part, COPIED] += 1

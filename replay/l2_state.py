@@ -16,9 +16,9 @@ SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
 # entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
 # without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
-# whether it waits for room in its queue to the DRAM
+# whether it waits for room in its queue to the DRAM; sectors that the host copied to it
 HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
-    WAITS = range(13)  # fmt: skip
+    WAITS, COPIED = range(14)  # fmt: skip
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
 CHUNK = 4  # places that the slice's queue keeps free for one packet
@@ -52,7 +52,7 @@ class L2(NamedTuple):
 
     tags: Cache
     addresses: Addresses
-    slice: np.ndarray  # int64[slices, 13]
+    slice: np.ndarray  # int64[slices, 14]
     input: np.ndarray  # int64[slices * ring, 4]
     stall: np.ndarray  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
     output: np.ndarray  # int64[slices * out_ring, 2]: cycle, tag and SM
@@ -84,7 +84,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     state = L2(
         cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries),
         addresses,
-        np.zeros((slices, 13), np.int64),
+        np.zeros((slices, 14), np.int64),
         np.zeros((slices * ring, 4), np.int64),
         np.zeros((slices * ring, 2), np.int64),
         np.zeros((slices * out_ring, 2), np.int64),

@@ -109,3 +109,82 @@ def test_every_event_is_that_of_the_slow_twin(seed: int) -> None:
     assert fills == slow_fills
     assert {name: counters[name] for name in slow_counters} == slow_counters
     assert spec.write_queue_entries or len(fills) == np.count_nonzero(requests[:, 4] == 0)
+
+
+@entry_point
+def step(state: Dram) -> None:
+    dram.advance(state, 0)
+
+
+@entry_point
+def push(state: Dram, place: int, is_write: int, token: int) -> None:
+    dram.push(state, 0, 0, place, 1, is_write, token)
+
+
+def commands(spec: Spec, requests: list[tuple[int, int, int]]) -> list[tuple[str, int]]:
+    """Name and tick, from the first one on, of the commands for (bank, row, is write) that arrive one a tick."""
+    state = dram_state.make_state(replace(spec, latency_cycles=0), 1, 1, 64, 64, CORE, CORE)
+    for number, (bank, row, is_write) in enumerate(requests):
+        push(state, row * spec.banks + bank, is_write, number)
+    issued: list[tuple[str, int]] = []
+    before = state.stats[0, :4].copy()
+    while (tick := int(state.channel[0, NEXT_TICK])) < FAR:
+        step(state)
+        added = np.flatnonzero(state.stats[0, :4] - before).tolist()
+        issued += [(("RD", "WR", "ACT", "PRE")[index], tick) for index in added]
+        before = state.stats[0, :4].copy()
+    return [(name, tick - issued[0][1]) for name, tick in issued]
+
+
+READ, WRITE = 0, 1
+SHORT = replace(SPEC, ccd=1, ccd_long=1, rrd=1, rcd=9, ras=1, rp=1, rc=1, cl=8, wl=1, cdlr=0, wr=0, rtpl=1)
+# gap, requests, which command it holds back, its tick where nothing else does
+GATES = {
+    "rcd": ("rcd", [(0, 7, READ)], 1, lambda s: s.rcd),
+    "rcd of a write": ("rcd", [(0, 7, WRITE)], 1, lambda s: s.rcd - (s.wl + 1)),
+    "rrd": ("rrd", [(0, 7, READ), (1, 7, READ)], 2, lambda s: s.rrd),
+    "ras": ("ras", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.ras),
+    "rp": ("rp", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rcd + s.burst_ticks + s.rp),
+    "rc": ("rc", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rc),
+    "ccd": ("ccd", [(0, 7, READ), (1, 7, READ)], 3, lambda s: s.rcd + s.ccd),
+    "ccd_long": ("ccd_long", [(0, 7, READ), (4, 7, READ)], 3, lambda s: s.rcd + s.ccd_long),
+    "rtpl": ("rtpl", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.rcd + s.rtpl),
+    "write to read": ("cdlr", [(0, 7, WRITE), (0, 7, READ)], 2, lambda s: s.rcd - s.wl - 1 + s.write_to_read_ticks),
+    "read to write": ("cl", [(0, 7, READ), (0, 7, WRITE)], 2, lambda s: s.rcd + s.read_to_write_ticks),
+    "write to precharge": (
+        "wr", [(0, 7, WRITE), (0, 8, READ)], 2, lambda s: s.rcd - s.wl - 1 + s.wl + s.burst_ticks + s.wr,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("ticks", [60, 61, 97])
+def test_a_command_comes_at_the_first_tick_its_gap_allows(gate: str, ticks: int) -> None:
+    """Not a tick before, since a gap one tick longer holds it back by one."""
+    name, requests, index, first = GATES[gate]
+    spec = replace(SHORT, **({"rc": ticks} if name == "ras" else {}) | {name: ticks})
+    assert commands(spec, requests)[index][1] == first(spec)
+
+
+def test_the_data_of_a_read_returns_cl_and_a_tick_after_its_command() -> None:
+    state = dram_state.make_state(replace(SPEC, latency_cycles=0), 1, 1, 64, 64, CORE, CORE)
+    push(state, 7 * SPEC.banks, READ, 5)
+    ticks = []
+    while (tick := int(state.channel[0, NEXT_TICK])) < FAR:
+        before = state.slice[0, dram_state.FROM_TAIL] + state.stats[0, dram_state.READS]
+        step(state)
+        if state.slice[0, dram_state.FROM_TAIL] + state.stats[0, dram_state.READS] > before:
+            ticks.append(tick)
+    assert ticks[1] - ticks[0] == SPEC.cl + 1
+
+
+def test_row_hits_go_first() -> None:
+    """The oldest request opens row 7; of two waiting ones the younger hits that row and is served first."""
+    order = commands(SPEC, [(0, 7, READ), (0, 8, READ), (0, 7, READ)])
+    assert [name for name, _ in order] == ["ACT", "RD", "RD", "PRE", "ACT", "RD"]
+
+
+def test_only_one_row_may_be_activated_a_gap() -> None:
+    """Random rows of many banks: an activate each, tRRD apart; the gap of the whole channel limits them."""
+    ticks = [tick for name, tick in commands(SPEC, [(bank, 3, READ) for bank in range(16)]) if name == "ACT"]
+    assert np.diff(ticks).tolist() == [SPEC.rrd] * 15
