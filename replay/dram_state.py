@@ -32,7 +32,7 @@ TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL = range(5)
 READS, WRITES, ACTIVATES, PRECHARGES, ROW_HITS, REQUESTS, BUSY_TICKS, ACTIVE_TICKS = range(8)
 COUNTERS = ("reads", "writes", "activates", "precharges", "row_hits", "requests", "data_ticks", "active_ticks")
 (T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_WL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS,
- GROUPS, GROUP_SHIFT, COLUMNS, QUEUE, WRITE_QUEUE, WRITE_HIGH, WRITE_LOW, RETURNS, SHARED_LIMIT, LATENCY,
+ GROUPS, GROUP_SHIFT, ATOM_BYTES, QUEUE, WRITE_QUEUE, WRITE_HIGH, WRITE_LOW, RETURNS, SHARED_LIMIT, LATENCY,
  DUAL_BUS, TO_QUEUE, FROM_QUEUE) = range(29)  # fmt: skip
 GROUPINGS = ("lower", "higher")
 
@@ -78,7 +78,10 @@ class Spec:
             law(number & (number - 1) == 0, f"{name} must be a power of two, not {number}")
         law(self.banks <= 32, f"banks must be at most 32, not {self.banks}")
         law(self.banks >= self.bank_groups, f"bank_groups must be at most banks ({self.banks}), not {self.bank_groups}")
-        law(32 % self.atom_bytes == 0, f"bus_bytes x burst_length ({self.atom_bytes}) must divide a sector, 32 bytes")
+        fits = 32 % self.atom_bytes == 0 or self.atom_bytes % 32 == 0
+        law(
+            fits, f"bus_bytes x burst_length ({self.atom_bytes}) must divide a sector, 32 bytes, or be a multiple of it"
+        )
         law(self.rc >= self.ras, f"rc ({self.rc}) must be at least ras ({self.ras})")
         law(self.write_high <= self.write_queue_entries, "write_high must be at most write_queue_entries")
         law(self.write_low <= self.write_high, "write_low must be at most write_high")
@@ -199,7 +202,7 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
         spec.ccd, spec.ccd_long, spec.rrd, spec.rcd, max(spec.rcd - (spec.wl + 1), 0), spec.ras, spec.rp, spec.rc,
         spec.cl, spec.wl, burst, spec.read_to_write_ticks, spec.write_to_read_ticks, spec.wl + burst + spec.wr,
         spec.rtpl, spec.banks, spec.bank_groups, (spec.banks // spec.bank_groups).bit_length() - 1 if higher else 0,
-        32 // spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
+        spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
         spec.return_entries, spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1),
         spec.latency_cycles, spec.dual_bus, to_queue, from_queue,
     ], np.int64)  # fmt: skip

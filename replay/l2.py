@@ -11,8 +11,8 @@ from replay import cache, cache_fill, clocks, dram
 from replay.addresses import bank_of, set_key, slice_of
 from replay.bits import FAR, compiled, count_bits, entry_point, inlined
 from replay.cache_mshr import has_ready, next_ready
-from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEUE_TAIL, WRITE_BACK
-from replay.dram_state import COLUMNS, Dram
+from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEUE_TAIL, SECTOR_BYTES, WRITE_BACK
+from replay.dram_state import ATOM_BYTES, Dram
 from replay.l2_state import (
     CHUNK,
     COPIED,
@@ -182,7 +182,8 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
     row = part * tags.ring + (tags.unit[part, QUEUE_HEAD] & (tags.ring - 1))
     tags.unit[part, QUEUE_HEAD] += 1
     is_write = int(tags.queue[row, 0] == WRITE_BACK)
-    columns = (count_bits(tags.queue[row, 2]) if is_write else 1) * memory.gap[COLUMNS]
+    size = (count_bits(tags.queue[row, 2]) if is_write else 1) * SECTOR_BYTES
+    columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
     place = bank_of(state.addresses, tags.queue[row, 1])
     dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
 
