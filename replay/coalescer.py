@@ -65,7 +65,7 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         start = total
         accesses.conflict[row] = 0
         if space == SHARED:
-            accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 4, words)
+            accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 1, words)
         elif space == LOCAL and static.local_sectors[number]:
             accesses.conflict[row] = IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
@@ -159,7 +159,7 @@ def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.
     count = 0
     for lane in range(begin, end):
         low = address[lane]
-        for word in range(low >> 2, (low >> 2) + max(size >> 2, 1)):
+        for word in range(low >> 2, ((low + size - 1) >> 2) + 1):
             known = False
             for place in range(count):
                 if words[place] == word:

@@ -23,6 +23,30 @@ def sectors(addresses: list[int], size: int) -> Sectors:
     return dict(sorted(touched.items()))
 
 
+def atomic_accesses(addresses: list[int], size: int) -> list[tuple[int, int]]:
+    """(sector, mask of bytes) of each access, the highest sector first: meeting a byte twice takes another."""
+    found: dict[int, list[int]] = {}
+    for address in addresses:
+        mask = ((1 << size) - 1) << address % 32
+        masks = found.setdefault(address // 32, [])
+        free = next((place for place, known in enumerate(masks) if not known & mask), None)
+        if free is None:
+            masks.append(mask)
+        else:
+            masks[free] |= mask
+    return [(sector, mask) for sector in sorted(found, reverse=True) for mask in reversed(found[sector])]
+
+
+def local_sectors(lanes: dict[int, int], size: int, threads: int) -> Sectors:
+    """Sectors of the lanes' offsets in local memory, where a word of all ``threads`` lies together."""
+    bytes_of = [
+        (offset // 4 * threads + lane) * 4 + offset % 4
+        for lane, first in lanes.items()
+        for offset in range(first, first + size)
+    ]
+    return sectors(bytes_of, 1)
+
+
 def bank_cycles(addresses: list[int], size: int) -> int:
     """Most different 4 B words that one of 32 banks has to give."""
     words = {word for address in addresses for word in range(address // 4, (address + size - 1) // 4 + 1)}

@@ -91,7 +91,7 @@ def test_shared_memory_takes_a_cycle_per_way_of_conflict(
 ) -> None:
     address = lambda warp, visit, index, lane: lane * 4 * ways % 4096  # noqa: E731
     trace = lambda n: micro([load_op(space="shared")], [n], address)  # noqa: E731
-    expected = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + ways - 1
+    expected = gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + 1 + ways - 1  # and its write-back
     assert slope(trace, gpu, 10, 30) == expected
 
 
@@ -101,9 +101,10 @@ def test_a_broadcast_has_no_conflict(micro: Callable, load_op: Callable, gpu: Gp
 
 
 def test_wide_shared_loads_take_a_cycle_per_128_bytes(micro: Callable, load_op: Callable, gpu: Gpu) -> None:
+    gpu = gpu.with_values(["lsu.wide_conflicts=true"])
     address = lambda warp, visit, index, lane: lane * 16  # noqa: E731
     trace = lambda n: micro([load_op(space="shared", access_bytes=16)], [n], address)  # noqa: E731
-    assert slope(trace, gpu, 10, 30) == gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + 3
+    assert slope(trace, gpu, 10, 30) == gpu.lsu.issue_cycles + gpu.lsu.shared_latency_cycles + 1 + 3
 
 
 def test_a_barrier_waits_for_the_slowest(micro: Callable, op: type, load_op: Callable, gpu: Gpu) -> None:

@@ -1,6 +1,7 @@
 """Small rules of the units against slow twins."""
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -9,7 +10,8 @@ import pytest
 
 from replay import scheduler
 from replay.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
-from replay.coalescer import SCRATCH_WORDS, coalesce
+from replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce
+from replay.work import IS_LOCAL
 
 
 @pytest.fixture(scope="module")
@@ -54,31 +56,62 @@ def test_bit_functions() -> None:
         assert 0 <= hashed < 1024
 
 
-@pytest.mark.parametrize("space", [0, 1, 2])
-def test_coalescer_equals_its_twin(slow: ModuleType, space: int) -> None:
-    rng = np.random.default_rng(space)
-    rows = 300
-    lanes = rng.integers(1, 33, rows)
-    first_lane = np.append(0, np.cumsum(lanes)).astype(np.int64)
-    sizes = np.array([1, 2, 4, 8, 16, 12], np.int64)
-    instruction = rng.integers(0, len(sizes), rows)
-    spread = np.repeat(rng.choice([32, 512, 65536], rows), lanes)
-    address = (4096 + rng.integers(0, 1 << 62, first_lane[-1]) % spread).astype(np.int64)
-    room = int(first_lane[-1]) * 2
-    first, conflict = np.zeros(rows + 1, np.int64), np.zeros(rows, np.uint8)
-    sector, mask = np.zeros(room, np.int64), np.zeros(room, np.uint32)
-    stores = np.ones(len(sizes), bool)
-    spaces, window = np.full(len(sizes), space, np.int64), (4096, 1 << 30)
-    total = coalesce(
-        instruction, first_lane, address, sizes, stores, spaces, *window, first, conflict, sector, mask,
-        np.empty(SCRATCH_WORDS, np.int64),
-    )  # fmt: skip
-    assert total == first[-1]
-    for row in range(rows):
-        mine = address[first_lane[row] : first_lane[row + 1]].tolist()
-        size = int(sizes[instruction[row]])
-        found = dict(
-            zip(sector[first[row] : first[row + 1]].tolist(), mask[first[row] : first[row + 1]].tolist(), strict=True)
-        )
-        assert found == (slow.sectors(mine, size) if space == 0 else {})
-        assert conflict[row] == (0 if space == 0 else slow.bank_cycles(mine, size))
+SIZES = np.array([1, 2, 4, 8, 16], np.int64)
+ROWS, CTAS_HELD, CTA_WARPS = 300, 6, 3
+GLOBAL, SHARED, GENERIC, LOCAL = range(4)
+
+
+def static_rules(space: int, atomic: bool, wide: bool) -> Static:
+    """Instructions of every size in one space; generic addresses are shared memory."""
+    every = np.ones(len(SIZES), np.int64)
+    window = np.stack([every * 4096, every << 30], axis=1)
+    sectors = every * CTAS_HELD * CTA_WARPS * 4
+    return Static(SIZES, every == atomic, every * space, window, window, every * 0, sectors, every * CTA_WARPS, wide)
+
+
+def coalesced(static: Static, seed: int) -> Iterator[tuple[dict[int, int], int, int, list[tuple[int, int]]]]:
+    """Address by lane, size, conflict and accesses (sector, mask) of random aligned rows."""
+    rng = np.random.default_rng(seed)
+    masks = rng.integers(1, 1 << 32, ROWS).astype(np.uint32)
+    first = np.append(0, np.cumsum(np.bitwise_count(masks))).astype(np.int64)
+    instruction = rng.integers(0, len(SIZES), ROWS)
+    size = np.repeat(SIZES[instruction], np.diff(first))
+    spread = np.repeat(rng.choice([32, 512, 65536], ROWS), np.diff(first))
+    address = 4096 + rng.integers(0, 1 << 62, first[-1]) % spread // size * size
+    room = int(first[-1]) * 4
+    found = Accesses(
+        np.zeros(ROWS + 1, np.int64), np.zeros(ROWS, np.uint8), np.zeros(room, np.int64), np.zeros(room, np.uint32)
+    )
+    rows = Rows(instruction, masks, first, address)
+    assert coalesce(rows, static, found, np.empty(SCRATCH_WORDS, np.int64)) == found.first[-1]
+    for row in range(ROWS):
+        lanes = [lane for lane in range(32) if masks[row] >> lane & 1]
+        mine = slice(int(found.first[row]), int(found.first[row + 1]))
+        accesses = list(zip(found.sector[mine].tolist(), found.byte_mask[mine].tolist(), strict=True))
+        by_lane = dict(zip(lanes, address[first[row] : first[row + 1]].tolist(), strict=True))
+        yield by_lane, int(SIZES[instruction[row]]), int(found.conflict[row]), accesses
+
+
+def test_global_accesses_are_the_twins_the_highest_first(slow: ModuleType) -> None:
+    for lanes, size, conflict, accesses in coalesced(static_rules(GLOBAL, False, False), 1):
+        expected = slow.sectors(list(lanes.values()), size)
+        assert (conflict, accesses) == (0, sorted(expected.items(), reverse=True))
+
+
+def test_atomics_are_the_twins(slow: ModuleType) -> None:
+    for lanes, size, conflict, accesses in coalesced(static_rules(GLOBAL, True, False), 2):
+        assert (conflict, accesses) == (0, slow.atomic_accesses(list(lanes.values()), size))
+
+
+@pytest.mark.parametrize("space", [SHARED, GENERIC])
+@pytest.mark.parametrize("wide", [False, True])
+def test_shared_conflicts_are_the_twins(slow: ModuleType, space: int, wide: bool) -> None:
+    for lanes, size, conflict, accesses in coalesced(static_rules(space, False, wide), 3):
+        assert (conflict, accesses) == (slow.bank_cycles(list(lanes.values()), size if wide else 1), [])
+
+
+def test_local_accesses_are_the_twins(slow: ModuleType) -> None:
+    threads = CTAS_HELD * CTA_WARPS * 32
+    for lanes, size, conflict, accesses in coalesced(static_rules(LOCAL, False, False), 4):
+        assert conflict == IS_LOCAL + CTA_WARPS
+        assert accesses == sorted(slow.local_sectors(lanes, size, threads).items(), reverse=True)
