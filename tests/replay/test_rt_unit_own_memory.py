@@ -1,6 +1,8 @@
 """The RT unit with our own L1, L2 and DRAM behind it, fed with the arrivals of Vulkan-Sim's dumps.
 
-The dumps have no other traffic, and the addresses of hit records are ours, so this bounds, and does not equate.
+The dumps have no other traffic, and the addresses of hit records are ours, so this bounds, and does not equate. On
+Mobile the traffic that the dumps leave out empties the 32 KB of L1 between the traces, which is why its dumps with an
+L1 are not here (DEVIATIONS R19).
 """
 
 from pathlib import Path
@@ -14,7 +16,7 @@ from replay.gpu_description import load
 from tests.replay.vulkan_sim import read_dump
 from tests.replay.vulkan_sim_trace import write_trace
 
-DUMPS = {"box32": "mobile", "shipao32": "mobile", "cornell32_rtx2060": "rtx2060", "box32_perfect": "mobile"}
+DUMPS = {"cornell32_rtx2060": "rtx2060", "box32_perfect": "mobile"}
 LATENCY, EFFICIENCY = 0.25, 0.10
 
 
