@@ -85,6 +85,9 @@ def make(
 ) -> tuple[Program, Core]:  # fmt: skip
     """The SMs of a model, and the program in its terms. tables: ``instructions``, ``blocks`` and ``kernels``."""
     if name == "pipeline":
+        for count, what in ((warps.count, "scheduler.count"), (pipe.register_banks, "pipeline.register_banks")):
+            if count & (count - 1) or (what == "scheduler.count" and count > 4):
+                raise UserError(f"model pipeline: {what} must be a power of two (1, 2 or 4 schedulers), not {count}")
         program, known = load_pipeline_program(tables, pipe, pipe.register_banks // warps.count, place)
         return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
     return load_program(tables, characterisation, place), scheduler.make_state(warps, held.count, held.warps)

@@ -134,7 +134,7 @@ def enter(core: Pipeline, sm: int) -> None:
     for _ in range(core.ports):
         full, entered = core.unit[sm, ISSUED_TO], False
         while full:
-            kind = lowest_bit(full) // core.schedulers
+            kind = lowest_bit(full) >> core.shift
             candidates = (full >> (kind * core.schedulers)) & group
             full &= ~(group << (kind * core.schedulers))
             scheduler = oldest_of(core, sm, kind, candidates)
@@ -180,6 +180,6 @@ def take(core: Pipeline, sm: int, row: int, kind: int, scheduler: int, place: in
 @inlined
 def turned(core: Pipeline, reads: int, warp: int) -> int:
     """Reads per bank of a warp: those of warp 0, moved by the warp's number."""
-    shift = 8 * (warp % core.banks)
+    shift = 8 * (warp & (core.banks - 1))
     bits = 8 * core.banks
     return ((reads << shift) | (reads >> (bits - shift))) & ((1 << bits) - 1)

@@ -93,8 +93,8 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     warp[here, AGE] = core.unit[sm, LAUNCHED]
     core.unit[sm, LAUNCHED] += 1
     core.unit[sm, FETCH] |= 1 << index
-    row = sm * core.schedulers + index % core.schedulers
-    core.row[row, LIVE] |= 1 << (index // core.schedulers)
+    row = sm * core.schedulers + (index & (core.schedulers - 1))
+    core.row[row, LIVE] |= 1 << (index >> core.shift)
     stack.change_live(core, row, now, 1)
     start_visit(core, program, work, here)
 
@@ -153,7 +153,7 @@ def decode(core: Pipeline, sm: int, index: int) -> None:
 def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     """A warp's next instruction comes before its scheduler."""
     warp = core.warp
-    row, bit = sm * core.schedulers + index % core.schedulers, 1 << (index // core.schedulers)
+    row, bit = sm * core.schedulers + (index & (core.schedulers - 1)), 1 << (index >> core.shift)
     instruction = warp[here, INSTRUCTION]
     code = core.code[instruction]
     warp[here, CODE] = code
@@ -187,9 +187,9 @@ def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> N
         index = lowest_bit(over)
         over &= over - 1
         here = sm * core.warps + index
-        row = sm * core.schedulers + index % core.schedulers
-        core.row[row, LIVE] &= ~(1 << (index // core.schedulers))
-        core.row[row, ON_MEMORY] &= ~(1 << (index // core.schedulers))
+        row = sm * core.schedulers + (index & (core.schedulers - 1))
+        core.row[row, LIVE] &= ~(1 << (index >> core.shift))
+        core.row[row, ON_MEMORY] &= ~(1 << (index >> core.shift))
         stack.change_live(core, row, now, -1)
         core.stats[sm, RETIRED_WARPS] += 1
         core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]

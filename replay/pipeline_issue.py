@@ -76,7 +76,7 @@ def issue(
 ) -> None:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each."""
     unit, row_state = core.unit, core.row
-    first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) % core.schedulers
+    first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
     issued = 0
     for turn in range(core.schedulers):
         scheduler = first + turn
@@ -218,8 +218,8 @@ def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: i
 @inlined
 def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
     """What the warp waited for has come."""
-    row = sm * core.schedulers + index % core.schedulers
-    core.row[row, WAITING] &= ~(1 << (index // core.schedulers))
+    row = sm * core.schedulers + (index & (core.schedulers - 1))
+    core.row[row, WAITING] &= ~(1 << (index >> core.shift))
     stack.end_wait(core, row, sm * core.warps + index, now)
 
 
@@ -230,7 +230,7 @@ def open_fences(core: Pipeline, sm: int, row: int, scheduler: int, now: int) -> 
     while fences:
         index = lowest_bit(fences)
         fences &= fences - 1
-        if index % core.schedulers == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
+        if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
             core.unit[sm, FENCES] &= ~(1 << index)
             wake(core, sm, index, now)
 
@@ -286,7 +286,7 @@ def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     warp = core.warp
     warp[here, ENDED] = 1
-    core.row[sm * core.schedulers + index % core.schedulers, ON_MEMORY] |= 1 << (index // core.schedulers)
+    core.row[sm * core.schedulers + (index & (core.schedulers - 1)), ON_MEMORY] |= 1 << (index >> core.shift)
     at = sm * MAX_CTAS + warp[here, CTA]
     core.barrier[at, 0] &= ~(1 << index)
     if core.barrier[at, 0] and core.barrier[at, 1] == core.barrier[at, 0]:

@@ -129,13 +129,14 @@ class Pipeline(NamedTuple):
     filters: np.ndarray  # int64[instructions]: its registers, bit = number & 63
     reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
     warps: int
-    schedulers: int
+    schedulers: int  # a power of two
+    shift: int  # its logarithm
     policy: int
     active_warps: int
     fetches: int
     collectors: int  # of a scheduler
     ports: int
-    banks: int  # of a scheduler
+    banks: int  # of a scheduler, a power of two
     steps: int
     buses: int
     ring: int
@@ -162,7 +163,8 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((sms * ring, spec.result_buses + 1), np.int64), np.zeros((sms, ring), np.int64),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), *tables, warps,
-        policy.count, POLICIES.index(policy.policy), policy.active_warps, spec.fetches, collectors,
+        policy.count, policy.count.bit_length() - 1, POLICIES.index(policy.policy), policy.active_warps,
+        spec.fetches, collectors,
         spec.collector_ports,
         spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring, words,
     )  # fmt: skip

@@ -49,8 +49,8 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         count = core.results[sm, place]
         if count == core.buses:
             continue
-        row = sm * core.schedulers + latch % core.schedulers
-        if latch // core.schedulers == INT_RANK:
+        row = sm * core.schedulers + (latch & (core.schedulers - 1))
+        if latch >> core.shift == INT_RANK:
             if (core.taken[row] >> (end & 63)) & 1:
                 continue
             core.taken[row] |= 1 << (end & 63)
@@ -86,7 +86,7 @@ def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
     """An instruction is over."""
     here = sm * core.warps + index
     core.warp[here, FLYING] -= 1
-    free(core, sm * core.schedulers + index % core.schedulers, index // core.schedulers, here, instruction)
+    free(core, sm * core.schedulers + (index & (core.schedulers - 1)), index >> core.shift, here, instruction)
     check_over(core, sm, index, here)
 
 
@@ -97,10 +97,10 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
         core.unit[sm, WRITTEN_AT] = now
         for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
             core.row[row, WRITTEN] = 0
-    row = sm * core.schedulers + index % core.schedulers
+    row = sm * core.schedulers + (index & (core.schedulers - 1))
     first = core.register_first[instruction]
     for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
-        bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) % core.banks)
+        bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) & (core.banks - 1))
         if core.row[row, WRITTEN] & bank:
             return False
         core.row[row, WRITTEN] |= bank
