@@ -118,13 +118,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
     operation, access = core.ready[base + best, OPERATION], core.ready[base + best, PLACE]
     index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
     kind = (core.code[instruction] >> KIND_SHIFT) & 15
-    if access == NO_ACCESS:
-        place = (now + 1) & (core.ring - 1)
-        core.wheel[sm * core.ring + place, core.results[sm, place]] = operation
-        core.results[sm, place] += 1
-        core.occupied[sm, place >> 6] |= 1 << (place & 63)
-        return
-    if kind == STORE and not (lsus.perfect or is_shared(work, access)):
+    if kind == STORE and access != NO_ACCESS and not (lsus.perfect or is_shared(work, access)):
         stored = work.access_first[access + 1] - work.access_first[access]
         core.warp[sm * core.warps + index, STORES] += stored
     lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)

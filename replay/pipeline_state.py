@@ -116,7 +116,7 @@ class Pipeline(NamedTuple):
     taken: np.ndarray  # int64[sms * schedulers]: cycles (mod 64) in which the integer unit ends an instruction
     collector: np.ndarray  # int64[sms * schedulers * collectors, 4]
     turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
-    wheel: np.ndarray  # int64[sms * ring, buses + 1]: instructions that end in a cycle
+    wheel: np.ndarray  # int64[sms * ring, buses]: instructions that end in a cycle
     results: np.ndarray  # int64[sms, ring]: how many
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
     barrier: np.ndarray  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
@@ -160,7 +160,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((rows, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
         np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros(rows, np.int64),
         np.zeros((rows * collectors, 4), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
-        np.zeros((sms * ring, spec.result_buses + 1), np.int64), np.zeros((sms, ring), np.int64),
+        np.zeros((sms * ring, spec.result_buses), np.int64), np.zeros((sms, ring), np.int64),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), *tables, warps,
         policy.count, policy.count.bit_length() - 1, POLICIES.index(policy.policy), policy.active_warps,

@@ -20,7 +20,6 @@ from replay.pipeline_state import (
     INSTRUCTION_BITS,
     INT,
     LATCHES,
-    MEMORY,
     OPERATION,
     WRITTEN,
     WRITTEN_AT,
@@ -75,8 +74,7 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
     for number in range(count):
         operation = core.wheel[sm * core.ring + place, number]
         index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
-        code = core.code[instruction]
-        if (code >> DESTINATIONS_SHIFT) & 255 and code & 15 != MEMORY:
+        if (core.code[instruction] >> DESTINATIONS_SHIFT) & 255:
             write_banks(core, sm, now, index, instruction)
         complete(core, sm, index, instruction)
 
