@@ -40,10 +40,10 @@ from replay.rt_unit_spec import TABLES
 from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
 from replay.select import Selection
 from replay.streams import Streams
+from replay.watchdog import Watchdog
 from replay.window import Window
 from replay.work import Program
 
-PATIENCE_CYCLES = 200_000  # without one instruction, response or record, after which a replay is given up
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
 
 
@@ -136,7 +136,6 @@ class Replay:
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
         self.engine_cpu_seconds = 0.0
-        self.done_before = self.idle_intervals = 0
         self.finished: list[Launch] = []
         self._make_units()
         self.copies = Copies(self.trace, self.gpu.memory.copies)
@@ -173,6 +172,7 @@ class Replay:
     def run(self, progress: Callable[[Standing], None]) -> None:
         """Replay every launch, each as soon as it may begin."""
         self._launch()
+        watchdog = Watchdog(self.gpu)
         total, status = sum(launch.instructions for launch in self.launches), step.RUNNING
         while status != step.DONE:
             stop = (int(self.clock[NOW]) // self.interval + 1) * self.interval
@@ -186,8 +186,7 @@ class Replay:
             elif status == step.RUNNING and self.streams.running:
                 now = int(self.clock[NOW])
                 self.ledger.note_interval(now, unit_counters(self, now))
-            if status == step.STUCK or not self._makes_progress():
-                raise UserError(self._describe_stuck())
+            watchdog.look(self, status)
         for controller in range(self.gpu.memory.count):
             partition.drain(self.memory.l2, self.memory.dram, controller)
         self._note_kernels()  # what was drained belongs to the last kernel
@@ -270,24 +269,3 @@ class Replay:
         live = self.warps.warp[models.live_warps(self.warps), NUMBER]
         needed[live[(live >= first) & (live < last)] - first] = True
         return needed
-
-    def _makes_progress(self) -> bool:
-        """Whether anything was issued, answered or delivered in the last intervals."""
-        done = (
-            int(self.warps.stats.sum())
-            + int(self.port.stats.sum())
-            + int(self.rt.stats[:, rt_unit_state.RECORDS].sum())
-        )
-        self.idle_intervals = self.idle_intervals + 1 if done == self.done_before else 0
-        self.done_before = done
-        return self.idle_intervals * self.interval < PATIENCE_CYCLES
-
-    def _describe_stuck(self) -> str:
-        live, held = len(models.live_warps(self.warps)), int(self.dispatch.cta[:, dispatch.ARRIVED].sum())
-        flying = int(self.port.port[:, port.IN_FLIGHT].sum())
-        names = ", ".join(launch.name for launch in self.streams.running.values())
-        return (
-            f"{self.trace.path}: kernel {names} must end, but at cycle {int(self.clock[NOW])} nothing happens"
-            f" any more: {live} warps live, {held} of them at a barrier, {flying} requests"
-            " under way"
-        )

@@ -150,16 +150,6 @@ def test_a_window_of_few_warps_changes_nothing(generated: Path, gpu: Gpu, monkey
     same(whole, simulate(generated, gpu))
 
 
-def test_a_replay_without_progress_ends(micro: Callable[..., Path], op: type, load_op: type, gpu: Gpu) -> None:
-    from replay import cache_state
-
-    trace = open_trace(micro([op(), load_op(), op(wait=1)], [2, 2], lambda warp, visit, index, lane: 4096 + 4 * lane))
-    replay = Replay(trace, gpu, 10, 1, read_characterisation(trace, None))
-    replay.l1.cache.unit[:, cache_state.MSHR_FREE] = 0
-    with pytest.raises(UserError, match=r"kernel micro must end, but at cycle .* 2 warps live, 0 of them at a barrier"):
-        replay.run(lambda standing: None)
-
-
 def test_wrong_settings_are_refused(generated: Path, gpu: Gpu) -> None:
     longest = gpu.longest_quantum
     with pytest.raises(UserError, match=f"quantum must be 1 to {longest}"):
