@@ -1,6 +1,6 @@
 """A sectored cache: tags, MSHRs, miss queue, ports (reference/accel-sim.md B.2 and C)."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 
 from .address import ipoly
@@ -56,12 +56,12 @@ class Tags:
     def __init__(self, config: CacheConfig, set_address: Callable[[int], int]) -> None:
         self.config, self.ways = config, config.ways
         self.set_address = set_address  # what of an address chooses the set
-        self.lines: dict[int, Line] = {}
+        self.lines: defaultdict[int, Line] = defaultdict(Line)
         self.dirty = 0
         self.was_used = False
 
     def line(self, index: int) -> Line:
-        return self.lines.setdefault(index, Line())
+        return self.lines[index]
 
     def set_index(self, address: int) -> int:
         line = self.set_address(address) // 128

@@ -5,7 +5,6 @@ from collections import deque
 from .warp import Op
 
 SETS = ("SP", "SFU", "MEM", "TENSOR", "DP", "INT", "S1", "S2", "S3", "S4")
-PORTS = 8
 
 
 class CollectorUnit:
@@ -31,7 +30,7 @@ class Registers:
 class Collector:
     """Moves instructions from ``issued`` (ID_OC) through collector units to ``ready`` (OC_EX)."""
 
-    def __init__(self, schedulers: int, units: int, banks: int) -> None:
+    def __init__(self, schedulers: int, units: int, ports: int, banks: int) -> None:
         self.issued, self.ready = Registers(schedulers), Registers(schedulers)
         self.per_scheduler = units // schedulers
         self.units = [CollectorUnit(number // self.per_scheduler) for number in range(units)]
@@ -39,7 +38,7 @@ class Collector:
         self.banks_each = banks // schedulers
         self.queues: list[deque[CollectorUnit]] = [deque() for _ in range(banks)]
         self.written: set[int] = set()
-        self.last_sent = [0] * PORTS
+        self.last_sent = [0] * ports
 
     def bank(self, register: int, op: Op) -> int:
         """Registers are numbered from 1 (R0); warps are skewed."""
@@ -57,10 +56,10 @@ class Collector:
     def step(self) -> None:
         """Units with all operands leave, banks serve one read each, waiting instructions take units; banks are free."""
         if any(unit.op for unit in self.units):
-            for port in range(PORTS):
+            for port in range(len(self.last_sent)):
                 self._dispatch(port)
             self._read()
-        for _ in range(PORTS):
+        for _ in self.last_sent:
             if not self._allocate():
                 break
         self.written.clear()

@@ -63,6 +63,7 @@ class GpuConfig:
     schedulers: int = 4
     policy: str = "lrr"
     collectors: int = 8
+    collector_ports: int = 8
     register_banks: int = 8
     collector_steps: int = 2
     fetch_width: int = 4
@@ -82,8 +83,12 @@ class GpuConfig:
     l2: CacheConfig = L2_2060
     rop_latency: int = 194
     dram_latency: int = 96
-    slice_queue: int = 64
-    crossbar_buffer: int = 512
+    slice_input: int = 64
+    slice_to_dram: int = 64
+    slice_from_dram: int = 64
+    slice_replies: int = 64
+    crossbar_inputs: int = 512
+    crossbar_outputs: int = 512
     dram: DramConfig = DramConfig()
     core_mhz: float = 1365.0
     dram_mhz: float = 3500.5

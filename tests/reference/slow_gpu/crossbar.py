@@ -2,21 +2,23 @@
 
 from collections import deque
 
+from .config import GpuConfig
 from .request import Request
 
 
 class Network:
     """Inputs to outputs."""
 
-    def __init__(self, inputs: int, outputs: int, first_input: int, nodes: int, limit: int) -> None:
+    def __init__(self, inputs: int, outputs: int, first_input: int, nodes: int, config: GpuConfig) -> None:
         self.inputs: list[deque[tuple[int, Request]]] = [deque() for _ in range(inputs)]
         self.outputs: list[deque[Request]] = [deque() for _ in range(outputs)]
-        self.first_input, self.nodes, self.limit = first_input, nodes, limit
+        self.first_input, self.nodes = first_input, nodes
+        self.input_limit, self.output_limit = config.crossbar_inputs, config.crossbar_outputs
         self.turn = [0] * outputs  # number of the node that an output looks at first
         self.waiting = 0
 
     def may_push(self, source: int) -> bool:
-        return len(self.inputs[source]) + 1 <= self.limit
+        return len(self.inputs[source]) < self.input_limit
 
     def push(self, source: int, target: int, request: Request) -> None:
         self.inputs[source].append((target, request))
@@ -33,7 +35,7 @@ class Network:
         if not self.waiting:
             return
         for target, queue in enumerate(self.outputs):
-            if len(queue) + 1 <= self.limit:
+            if len(queue) < self.output_limit:
                 self._grant(target)
 
     def _grant(self, target: int) -> None:

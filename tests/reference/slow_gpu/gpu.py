@@ -53,8 +53,8 @@ class Gpu:
         self.partitions = [
             Partition(n, config, self.slices[n * each : (n + 1) * each]) for n in range(config.channels)
         ]  # fmt: skip
-        self.requests = Network(config.sms, slices, 0, nodes, config.crossbar_buffer)
-        self.replies = Network(slices, config.sms, config.sms, nodes, config.crossbar_buffer)
+        self.requests = Network(config.sms, slices, 0, nodes, config)
+        self.replies = Network(slices, config.sms, config.sms, nodes, config)
         self.cluster: list[list] = [[] for _ in range(config.sms)]
         self.sms = [Sm(number, config, self) for number in range(config.sms)]
         self.now = 0  # core cycles since the start

@@ -33,7 +33,7 @@ class Slice:
 
     def take(self, requests: Network, now: int) -> None:
         """A request comes out of the crossbar and waits for the ROP's latency."""
-        if len(self.to_l2) + POPPED_AT_ONCE - 1 >= self.config.slice_queue:
+        if len(self.to_l2) + POPPED_AT_ONCE - 1 >= self.config.slice_input:
             return
         request = requests.pop(self.number)
         if request is not None:
@@ -42,15 +42,17 @@ class Slice:
 
     def cycle(self, now: int) -> None:
         """Filled requests answer; DRAM fills; misses go to DRAM; one request accesses; one leaves the ROP."""
-        limit, cache = self.config.slice_queue, self.cache
-        if cache.mshrs.ready and len(self.to_crossbar) < limit:
+        config, cache = self.config, self.cache
+        may_reply = len(self.to_crossbar) < config.slice_replies
+        if cache.mshrs.ready and may_reply:
             self.to_crossbar.append(cache.mshrs.next_ready())
         if self.from_dram:
             cache.fill(self.from_dram.popleft())
-        cache.cycle(lambda: len(self.to_dram) < limit, self.to_dram.append)
-        if self.to_l2 and len(self.to_dram) < limit and len(self.to_crossbar) < limit and not cache.data_port_busy:
+        cache.cycle(lambda: len(self.to_dram) < config.slice_to_dram, self.to_dram.append)
+        may_reply = len(self.to_crossbar) < config.slice_replies
+        if self.to_l2 and len(self.to_dram) < config.slice_to_dram and may_reply and not cache.data_port_busy:
             self._access(now)
-        if self.rop and now >= self.rop[0].ready and len(self.to_l2) < limit:
+        if self.rop and now >= self.rop[0].ready and len(self.to_l2) < config.slice_input:
             self.to_l2.append(self.rop.popleft())
 
     def _access(self, now: int) -> None:
@@ -93,7 +95,7 @@ class Partition:
         if not self.dram.answers:
             return
         target = self._local(self.dram.answers[0])
-        if len(self.slices[target].from_dram) < self.config.slice_queue:
+        if len(self.slices[target].from_dram) < self.config.slice_from_dram:
             request = self.dram.answers.popleft()
             self.slices[target].from_dram.append(request)
             self._give_credit(request)
@@ -110,7 +112,7 @@ class Partition:
 
     def _may_send(self, number: int) -> bool:
         has_credit = self.own_credit[number] < 1 or self.shared_credit < self.shared_limit
-        return has_credit and len(self.slices[number].from_dram) < self.config.slice_queue
+        return has_credit and len(self.slices[number].from_dram) < self.config.slice_from_dram
 
     def _send(self, now: int) -> None:
         """One request of one slice, in turn, starts on its way to the DRAM."""

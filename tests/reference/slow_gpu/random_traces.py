@@ -46,7 +46,7 @@ class Line:
     bytes: int = 0
 
 
-def write(folder: Path, random: Random, max_threads: int) -> Path:
+def write(folder: Path, random: Random, max_threads: int, with_memory: bool = True) -> Path:
     """A folder with ``kernelslist.g``; every CTA has at most ``max_threads`` threads."""
     commands = []
     base = random.choice((0x10000000, 0x7F0000000000))
@@ -54,16 +54,16 @@ def write(folder: Path, random: Random, max_threads: int) -> Path:
         if random.random() < 0.3:
             commands.append(f"MemcpyHtoD,{base + 32 * random.randrange(64):#x},{32 * random.randrange(1, 65)}")
         name = f"kernel-{number}.traceg"
-        (folder / name).write_text(_kernel(number, random, max_threads, base))
+        (folder / name).write_text(_kernel(number, random, max_threads, base, with_memory))
         commands.append(name)
     (folder / "kernelslist.g").write_text("".join(f"{command}\n" for command in commands))
     return folder / "kernelslist.g"
 
 
-def _kernel(number: int, random: Random, max_threads: int, base: int) -> str:
+def _kernel(number: int, random: Random, max_threads: int, base: int, with_memory: bool) -> str:
     threads = random.randint(1, max_threads) if random.random() < 0.3 else 32 * random.randint(1, max_threads // 32)
     ctas = random.choice((1, 1, 2, 3, 5, 8))
-    code = _program(random)
+    code = _program(random, with_memory)
     span = random.choice((1 << 9, 1 << 12, 1 << 16))
     text = [
         HEAD.format(
@@ -81,17 +81,18 @@ def _kernel(number: int, random: Random, max_threads: int, base: int) -> str:
     return "\n".join(text)
 
 
-def _program(random: Random) -> list[Line]:
+def _program(random: Random, with_memory: bool) -> list[Line]:
     """Straight code with an exit at its end; registers are few, so that instructions depend on each other."""
     registers = random.choice((3, 6, 24))
-    memory = random.choice((0.0, 0.3, 0.3, 0.8))
+    memory = random.choice((0.0, 0.3, 0.3, 0.8)) * with_memory
     code = []
     for _ in range(random.randint(1, 24)):
         written = (random.randrange(registers),) if random.random() < 0.8 else ()
         written = (255,) if written and random.random() < 0.05 else written
         read = tuple(random.choice((*range(registers), 255)) for _ in range(random.randint(0, 3)))
         if random.random() < 0.05:
-            code.append(Line(*random.choice((("barrier", "BAR.SYNC"), ("fence", "MEMBAR.SC.GPU"))), (), ()))
+            is_fence = with_memory and random.random() < 0.5
+            code.append(Line(*(("fence", "MEMBAR.SC.GPU") if is_fence else ("barrier", "BAR.SYNC")), (), ()))
         elif random.random() < memory:
             code.append(_access(random, written, read))
         else:

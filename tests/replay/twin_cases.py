@@ -1,0 +1,168 @@
+"""Random small GPUs and traces, and what the slow twin and the engine make of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from formats.accelsim import import_accelsim
+from formats.reader import open_trace
+from replay.driver import Replay
+from replay.gpu_description import load
+from replay.metrics import collect
+from tests.reference.slow_gpu import random_traces
+from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig
+from tests.reference.slow_gpu.gpu import Gpu
+from tests.reference.slow_gpu.program import Kernel
+from tests.reference.slow_gpu.program import load as load_program
+
+UNITS = {
+    "SP": "sp", "INT": "int", "SFU": "sfu", "DP": "dp", "S1": "branch", "S2": "texture", "S3": "tensor",
+    "S4": "uniform",
+}  # fmt: skip
+CACHE = ("ways", "mshr_entries", "mshr_merges", "miss_queue")
+MOST_THREADS = 128
+Found = list[dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trace, and one GPU twice: for the twin, and as assignments to ``accelsim-rtx2060``."""
+
+    trace: Path
+    twin: GpuConfig
+    assignments: list[str]
+
+
+def make(seed: int, folder: Path, with_memory: bool = True) -> Case:
+    """The case of a seed."""
+    random = Random(seed)
+    values = random_values(random)
+    listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory)
+    import_accelsim(listing, folder / "case.trace")
+    return Case(folder / "case.trace", twin_config(values), assignments(values))
+
+
+def random_values(random: Random) -> dict[str, Any]:
+    """Values of a description: what they are called there -> value."""
+    pick = random.choice
+    values: dict[str, Any] = {
+        "sm.count": pick((1, 2, 3)), "sm.warps": pick((4, 8, 16)), "sm.ctas": pick((1, 2, 4)),
+        "scheduler.policy": pick(("lrr", "gto", "oldest")),
+        "pipeline.fetches": pick((1, 2, 4)), "pipeline.collectors": pick((4, 8, 16)),
+        "pipeline.collector_ports": pick((1, 8)), "pipeline.register_banks": pick((4, 8, 16)),
+        "pipeline.register_steps": pick((1, 2)), "pipeline.result_buses": pick((2, 8)),
+        "lsu.shared_latency_cycles": pick((2, 7, 30)),
+        "l1.ways": pick((1, 2, 8)), "l1.mshr_entries": pick((2, 8, 64)), "l1.mshr_merges": pick((2, 32)),
+        "l1.miss_queue": pick((3, 16)), "l1.latency_cycles": pick((2, 9, 32)), "l1.banks": pick((1, 2, 4)),
+        "l1.dirty_percent": pick((0, 25)),
+        "interconnect.in_packets": 512, "interconnect.out_packets": 512,
+        "memory.count": pick((1, 2, 3)), "l2.slices_per_controller": pick((1, 2)), "l2.ways": pick((2, 4, 16)),
+        "l2.mshr_entries": pick((2, 192)), "l2.mshr_merges": pick((2, 4)), "l2.miss_queue": pick((3, 32)),
+        "l2.input_queue": pick((6, 64)), "l2.to_dram_queue": pick((4, 64)), "l2.from_dram_queue": pick((4, 64)),
+        "l2.reply_queue": pick((4, 64)), "l2.latency_cycles": pick((16, 31, 60)),
+        "dram.latency_cycles": pick((1, 20, 60)), "dram.clock_khz": pick((900_000, 1_365_000, 3_500_500)),
+        "dram.queue_entries": pick((2, 64)), "dram.return_entries": pick((2, 192)), "dram.bank_groups": pick((1, 4)),
+    }  # fmt: skip
+    for unit in UNITS.values():
+        latency = random.randint(1, 9)
+        values[f"pipeline.{unit}_latency_cycles"] = latency
+        values[f"pipeline.{unit}_initiation_cycles"] = random.randint(1, latency)
+    wl = random.randint(2, 8)
+    timing = {"wl": wl, "cl": wl + random.randint(0, 8), "rcd": wl + random.randint(2, 12)}
+    timing |= {name: random.randint(1, 16) for name in ("ccd_long", "rrd", "rp", "cdlr", "wr", "rtpl")}
+    timing |= {"ccd": random.randint(1, 6), "ras": random.randint(10, 30)}
+    timing["rc"] = timing["ras"] + random.randint(0, 20)
+    return values | {f"dram.{name}": value for name, value in timing.items()}
+
+
+def assignments(values: dict[str, Any]) -> list[str]:
+    """For ``replay.gpu_description.load``."""
+    slices = values["memory.count"] * values["l2.slices_per_controller"]
+    more = {
+        "sm.kernel_launch_cycles": 0, "l1.bytes": 512 * values["l1.ways"], "l1.unified_bytes": 20480,
+        "l1.shared_options": [0, 4096, 16384], "l2.bytes": slices * 16 * values["l2.ways"] * 128,
+    }  # fmt: skip
+    written = {**values, **more}
+    return [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in written.items()]
+
+
+def twin_config(values: dict[str, Any]) -> GpuConfig:
+    """The same for the twin."""
+
+    def part(name: str) -> dict[str, Any]:
+        return {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
+
+    sm, pipeline, l1, l2, dram, icnt = (part(n) for n in ("sm", "pipeline", "l1", "l2", "dram", "interconnect"))
+    latencies = {
+        name: (pipeline[f"{unit}_latency_cycles"], pipeline[f"{unit}_initiation_cycles"])
+        for name, unit in UNITS.items()
+    }
+    timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
+    return GpuConfig(
+        sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
+        collectors=pipeline["collectors"], collector_ports=pipeline["collector_ports"],
+        register_banks=pipeline["register_banks"], collector_steps=pipeline["register_steps"],
+        fetch_width=pipeline["fetches"], result_buses=pipeline["result_buses"],
+        latencies={**latencies, "ONE": (1, 1)},
+        l1=CacheConfig(
+            4, *(l1[name] for name in CACHE), write_through=True, ipoly=False, dirty_percent=l1["dirty_percent"]
+        ),
+        l1_latency=l1["latency_cycles"], l1_banks=l1["banks"], unified_bytes=20480, shared_options=(0, 4096, 16384),
+        shared_latency=values["lsu.shared_latency_cycles"],
+        channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
+        l2=CacheConfig(16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0),
+        rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
+        slice_input=l2["input_queue"], slice_to_dram=l2["to_dram_queue"], slice_from_dram=l2["from_dram_queue"],
+        slice_replies=l2["reply_queue"], crossbar_inputs=icnt["in_packets"], crossbar_outputs=icnt["out_packets"],
+        dram=DramConfig(
+            **timing, groups=dram["bank_groups"], queue=dram["queue_entries"], return_queue=dram["return_entries"]
+        ),
+        core_mhz=1365.0, dram_mhz=dram["clock_khz"] / 1000,
+    )  # fmt: skip
+
+
+def run_twin(case: Case) -> Found:
+    """Cycles and counters by kernel, as the engine names them."""
+    gpu, found = Gpu(case.twin), []
+    for command in load_program(case.trace, case.twin.latencies):
+        if isinstance(command, Kernel):
+            result = gpu.run(command)
+            found.append({"cycles": result.cycles} | {name: result.counts.get(name, 0) for name in COUNTED})
+        else:
+            gpu.copy(*command)
+    return found
+
+
+ACCESSES = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "write_hits",
+    "write_pending_hits", "write_line_misses", "write_sector_misses")  # fmt: skip
+COUNTED = {
+    "thread_instructions": ("sm", ("thread_instructions",)), "warp_instructions": ("sm", ("warp_instructions",)),
+    **{
+        f"{level}_{name}": (unit, tuple(counter for counter in ACCESSES if kind in counter))
+        for level, unit in (("l1", "l1d"), ("l2", "l2"))
+        for name, kind in (("accesses", ""), ("misses", "misses"), ("pending_hits", "pending"))
+    },
+    "dram_reads": ("dram", ("reads",)), "dram_writes": ("dram", ("writes",)),
+    "dram_activates": ("dram", ("activates",)), "dram_bus_clocks": ("dram", ("data_ticks",)),
+    "dram_active_clocks": ("dram", ("active_ticks",)),
+}  # fmt: skip
+
+
+def run_engine(case: Case, quantum: int | None = None) -> Found:
+    """Cycles and counters by kernel."""
+    gpu, trace = load("accelsim-rtx2060", case.assignments), open_trace(case.trace)
+    replay = Replay(trace, gpu, quantum or gpu.longest_quantum, 1, None, model="pipeline")
+    replay.run(lambda standing: None)
+    table = collect(replay).counters
+    found = []
+    for kernel, (start, end) in sorted(replay.spans.items()):
+        own = table["kernel_id"] == kernel
+        counts = {"cycles": end - start}
+        for name, (unit, counters) in COUNTED.items():
+            rows = own & (table["unit"] == unit) & np.isin(table["counter"].astype(str), counters)
+            counts[name] = int(table["value"][rows].sum())
+        found.append(counts)
+    return found
