@@ -103,8 +103,7 @@ def _program(random: Random, with_memory: bool) -> list[Line]:
 def _access(random: Random, written: tuple[int, ...], read: tuple[int, ...]) -> Line:
     opcode = random.choice(MEMORY)
     width = "" if opcode.startswith(("ATOM", "RED")) else random.choice(("", "", *WIDTHS))
-    if opcode.startswith(("ST", "RED")):
-        written = ()
+    written = () if opcode.startswith(("ST", "RED")) else written or (255,)
     opcode = opcode.replace(".STRONG", f"{width}.STRONG") if "STRONG" in opcode else opcode + width
     return Line("memory", opcode, written, read or (0,), WIDTHS[width])
 
