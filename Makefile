@@ -77,9 +77,9 @@ bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
 	$(BIN)/python -m bench.reference --only "$(ONLY)"
 
-fuzz: $(SETUP_TEST) ## mutate our PTX files: each gives an error or a module; replay against its twin (SEED= COUNT=)
+fuzz: $(SETUP_TEST) ## mutate our PTX files; the replay against its slow twin (SEED= COUNT= TRACES=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)
-	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(COUNT),20000)
+	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(TRACES),50)
 
 clean: ## remove what the verbs made (not the environment)
 	rm -rf results build

@@ -166,3 +166,17 @@ def run_engine(case: Case, quantum: int | None = None) -> Found:
             counts[name] = int(table["value"][rows].sum())
         found.append(counts)
     return found
+
+
+def differences(seed: int, folder: Path, with_memory: bool) -> list[str]:
+    """What the engine counts otherwise than the twin, kernel by kernel."""
+    folder.mkdir()
+    case = make(seed, folder, with_memory)
+    twin, engine = run_twin(case), run_engine(case)
+    assert len(twin) == len(engine)
+    return [
+        f"seed {seed}, kernel {number}, {name}: twin {value}, engine {theirs[name]}"
+        for number, (ours, theirs) in enumerate(zip(twin, engine, strict=True))
+        for name, value in ours.items()
+        if theirs[name] != value
+    ]
