@@ -78,10 +78,10 @@ def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def passes_l1(opcode: str) -> bool:
-    """Whether a load must see what other SMs wrote: GPU-wide or volatile, or cached in the L2 only."""
+    """Whether a load must see what other SMs wrote: GPU-wide or volatile, or, in PTX, cached in the L2 only."""
+    if opcode.isupper():  # SASS; with .STRONG.SYS or .CG Accel-Sim still looks into the L1
+        return {"STRONG", "GPU"} <= set(opcode.split("."))
     parts = opcode.lower().split(".")
-    if "strong" in parts:  # SASS; with .SYS Accel-Sim still looks into the L1
-        return "gpu" in parts
     shared = bool({"relaxed", "acquire"} & set(parts)) and bool({"gpu", "sys"} & set(parts))
     return shared or bool({"volatile", "cg", "cv"} & set(parts[1:]))
 
