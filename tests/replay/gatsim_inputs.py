@@ -164,7 +164,8 @@ def read_warps(trace: Trace) -> list[Warp]:
         if space == "shared" or (space == "generic" and base <= address[0] < base + length):
             warps[warp].accesses[visit, place] = ("shared", bank_cycles(address, size))
         else:
-            warps[warp].accesses[visit, place] = sorted({sector // 4 for sector in sectors(address, size)})
+            lines = {sector // 4 for sector in sectors(address, size)}
+            warps[warp].accesses[visit, place] = sorted(lines, reverse=True)  # the coalescer's order
     lengths: dict[tuple[int, int], Any] = {}
     for warp, visit, count in zip(
         rays["warp_id"], rays["visit"], np.diff(rays["node_offset"].astype(int)), strict=True
