@@ -81,8 +81,9 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
             cache.waiter[row, (first + kept) % merges] = waiter
             kept += 1
     cache.mshr[row, WAITING] = kept
-    if kept:
+    if kept:  # the LSU may be asleep where an RT unit's response brings the sector
         cache_mshr.make_ready(cache, sm, entry)
+        lsus.unit[sm, NEXT_CYCLE] = min(lsus.unit[sm, NEXT_CYCLE], now)
     else:
         cache_mshr.drop_entry(cache, sm, entry)
     lsu.wake(lsus, sm, now)
