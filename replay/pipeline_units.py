@@ -90,16 +90,19 @@ def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
 
 @inlined
 def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
-    """Take the banks of an instruction's destinations for this cycle; False at the first that is taken already."""
+    """Take the banks of an instruction's destinations for this cycle; False at the first that another has taken.
+
+    PTX vectors may name several registers of one bank: they are written together.
+    """
     if core.unit[sm, WRITTEN_AT] != now:
         core.unit[sm, WRITTEN_AT] = now
         for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
             core.row[row, WRITTEN] = 0
     row = sm * core.schedulers + (index & (core.schedulers - 1))
-    first = core.register_first[instruction]
+    first, others = core.register_first[instruction], core.row[row, WRITTEN]
     for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
         bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) & (core.banks - 1))
-        if core.row[row, WRITTEN] & bank:
+        if others & bank:
             return False
         core.row[row, WRITTEN] |= bank
     return True

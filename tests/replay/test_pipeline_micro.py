@@ -2,12 +2,17 @@
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bench.reference_traces import accelsim_folder, imported
 from replay.driver import simulate
 from replay.gpu_description import load
+from replay.pipeline_state import WRITTEN, WRITTEN_AT
+from replay.pipeline_units import write_banks
+from replay.work import DESTINATIONS_SHIFT
 
 EXPECTED = Path(__file__).parent.parent / "outside" / "expected_micro.csv"
 FAMILIES = ("bra", "ffma", "iadd", "mix", "mov", "mufu", "uldc")
@@ -37,3 +42,15 @@ def test_kernels_of_arithmetic_take_the_cycles_of_accel_sim(name: str, cycles: i
     folder = accelsim_folder("traces", name)
     result = simulate(imported(folder), load("accelsim-rtx2060", ["sm.kernel_launch_cycles=0"]))
     assert result.value("gpu_cycles") == cycles
+
+
+def test_registers_of_one_bank_are_written_together() -> None:
+    """A PTX vector may name such registers; two instructions never write a bank in the same cycle."""
+    core = SimpleNamespace(
+        unit=np.zeros((1, WRITTEN_AT + 1), np.int64), row=np.zeros((1, WRITTEN + 1), np.int64), schedulers=1, banks=4,
+        register_first=np.array([0, 2, 3]), register=np.array([330, 338, 334]),
+        code=np.array([2 << DESTINATIONS_SHIFT, 1 << DESTINATIONS_SHIFT]),
+    )  # fmt: skip
+    assert write_banks.py_func(core, 0, 7, 0, 0)
+    assert not write_banks.py_func(core, 0, 7, 0, 1)
+    assert write_banks.py_func(core, 0, 8, 0, 1)
