@@ -7,9 +7,10 @@ import pytest
 
 from formats.reader import Trace, open_trace
 from replay import window
+from replay.coalescer import static_of
 from replay.program import load_program, read_characterisation
 from replay.rt_unit_spec import TABLES
-from replay.window import Static, Window
+from replay.window import Window
 from replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
 
 
@@ -17,7 +18,9 @@ def made(trace: Trace) -> Window:
     instructions, kernels = trace.read("instructions"), trace.read("kernels")
     tables = {"instructions": instructions, "blocks": trace.read("blocks")}
     program = load_program(tables, read_characterisation(trace, None), "test")
-    return Window(trace, program, Static(instructions, kernels), False, TABLES.index("baseline"))
+    warps = np.ones(len(kernels["kernel_id"]), np.int64)
+    static = static_of(instructions, kernels, warps, warps * 0, False)
+    return Window(trace, program, static, False, TABLES.index("baseline"))
 
 
 def rows_of(held: Window, warp: int) -> dict[str, list[int]]:

@@ -18,7 +18,7 @@ def test_the_papers_gpus_are_scaled_by_6_and_4(name: str, factor: int, scaled: t
 
 def test_80_sms_and_10_controllers_give_10() -> None:  # paper III-C
     gpu = load_gpu("rtx2060")
-    l2 = dataclasses.replace(gpu.l2, bytes=10 * gpu.l2.bytes)
+    l2 = dataclasses.replace(gpu.l2, bytes=gpu.l2.bytes // gpu.memory.count * 10)
     sm = dataclasses.replace(gpu.sm, count=80)
     large = dataclasses.replace(gpu, sm=sm, memory=dataclasses.replace(gpu.memory, count=10), l2=l2)
     assert scale_factor(large) == 10
@@ -41,7 +41,7 @@ def test_only_sms_partitions_and_their_share_of_the_l2_are_scaled() -> None:
 
 
 def test_a_gpu_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"must be a \.toml file or one of mobile, rtx2060"):
+    with pytest.raises(UserError, match=r"must be a \.toml or gpgpusim\.config file or one of .*mobile, rtx2060"):
         load_gpu("voodoo")
     with pytest.raises(UserError, match="no such GPU description"):
         load_gpu(str(tmp_path / "none.toml"))
