@@ -4,53 +4,27 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import LoweringPass, register_pass
-from numba.core.typed_passes import AnnotateTypes
 from numba.extending import intrinsic as numba_intrinsic
+
+from replay.linking import PartCompiler, WholeCompiler
 
 intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
 FAR = 1 << 62  # a time that never comes
 
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class LeaveToCaller(LoweringPass):  # type: ignore[misc]
-    """The function is linked into its caller as it is: numba would optimise it here and in each caller once more."""
-
-    _name = "leave_optimisation_to_the_caller"
-
-    def __init__(self) -> None:
-        LoweringPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        """Give the function a library whose optimisation does nothing."""
-        library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
-        library.enable_object_caching()
-        library._optimize_final_module = lambda: None
-        state.library = library
-        return False
-
-
-class PartCompiler(CompilerBase):  # type: ignore[misc]
-    """Compiles a function that is only ever part of an entry point."""
-
-    def define_pipelines(self) -> list[Any]:
-        """The usual passes, without optimisation."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(LeaveToCaller, AnnotateTypes)
-        passes.finalize()
-        return [passes]
-
-
 # Functions that only compiled code calls get no wrapper for Python, which halves the time to compile them. None of them
 # allocates, so none counts references: the counters are atomic, and took two thirds of the time when they were there.
 jit: Any = njit  # its stub lacks the options used here
-part = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False, "pipeline_class": PartCompiler}
+part = {
+    "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False,
+    "pipeline_class": PartCompiler,
+}  # fmt: skip
 compiled = jit(**part)
 # A unit's state is passed as some hundred machine words, all of them copied for a call. So whatever runs every cycle or
 # every instruction, and from one or two places only, becomes part of its caller: the calls took two thirds of the time.
 inlined = jit(**part, forceinline=True)
-entry_point = jit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
+entry_point = jit(
+    cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False, pipeline_class=WholeCompiler
+)  # fmt: skip
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
 
 

@@ -35,6 +35,7 @@ from replay.metrics import Result, collect, unit_counters
 from replay.model import Core
 from replay.program import read_characterisation
 from replay.progress import Standing
+from replay.refs import refer
 from replay.rounds import NOW
 from replay.rt_unit_spec import TABLES
 from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
@@ -231,9 +232,10 @@ class Replay:
             self.engine_cpu_seconds += time.process_time() - begun
 
     def _run_quanta(self, stop: int) -> int:
+        fixed = (self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program)
+        states = (*fixed, self.window.work(), self.window.records())
         inputs = (
-            self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
-            self.window.records(), self.lane_cycles, self.memory, self.clock, stop, self.quantum,
+            *(refer(state) for state in states), self.lane_cycles, refer(self.memory), self.clock, stop, self.quantum,
             self.window.loaded_warps,
         )  # fmt: skip
         if self.threads == 1:

@@ -12,6 +12,7 @@ from numba.extending import overload
 
 from formats.errors import UserError
 from replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm
+from replay.bits import part
 from replay.pipeline_program import load_pipeline_program
 from replay.pipeline_state import PLACE, PREDICATE, PREDICATE_END, Pipeline
 from replay.program import load_program
@@ -32,9 +33,6 @@ from replay.work import MODELS, Program
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
            "trace_visit": [TRACE, TRACE_END]}  # fmt: skip
-OPTIONS: Any = {
-    "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False, "forceinline": True,
-}  # fmt: skip
 Function = Callable[..., Any]
 
 
@@ -44,7 +42,7 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
     def call(core: Any, *rest: Any) -> Any:
         return (of_warps if isinstance(core, Warps) else of_pipeline)(core, *rest)
 
-    @overload(call, jit_options=OPTIONS, strict=False)
+    @overload(call, jit_options=part | {"forceinline": True}, strict=False)
     def _(core: Any, *rest: Any) -> Function:
         found: Function = (of_warps if core.instance_class is Warps else of_pipeline).py_func
         return found

@@ -1,0 +1,137 @@
+"""How the engine's functions become machine code: parts are linked as they are, and optimised once, in an entry point.
+
+numba by itself makes machine code of every function, and optimises what it calls, and what that calls, in each of them
+anew. The engine is some hundred small functions, many levels deep, that are only ever called by each other, so that
+this took most of the time to compile it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import LoweringPass, register_pass
+from numba.core.typed_passes import AnnotateTypes
+
+
+class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """A function's code without that of the functions it calls, neither optimised nor made machine code."""
+
+    def finalize(self) -> None:
+        """Close the library; whoever links it links what it calls as well."""
+        self._raise_if_finalized()
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """Its functions, kept by the linker even before it has seen a call of them."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            for function in self._shared_module.functions:
+                if not function.is_declaration and function.linkage == Linkage.external:
+                    function.linkage = "weak_odr"
+        return self._shared_module
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """The code generator, without what needs machine code."""
+        return WithoutMachineCode(self._codegen)
+
+
+class WithoutMachineCode:
+    """A code generator for parts."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """The environment is for calls from Python, of which there are none."""
+
+
+class WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """An entry point's code and that of all its parts."""
+
+    def finalize(self) -> None:
+        """Link every part once, optimise, and make machine code."""
+        libraries = list(all_of(self._linking_libraries, set()))
+        self._linking_libraries = sorted(libraries, key=lambda library: not isinstance(library, PartLibrary))
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.weak_odr:
+                function.linkage = "internal"  # what became part of its callers is dropped
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+def all_of(libraries: list[Any], seen: set[int]) -> Iterator[Any]:
+    """The libraries and those that they call, each once; a library of numba's own may call a part."""
+    for library in libraries:
+        if id(library) not in seen:
+            seen.add(id(library))
+            yield library
+            yield from all_of(getattr(library, "_linking_libraries", []), seen)
+
+
+class MakeLibrary(LoweringPass):  # type: ignore[misc]
+    """Gives the function its library before it is lowered into it."""
+
+    library: type[JITCodeLibrary]
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        """Make the library."""
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class MakePart(MakeLibrary):
+    """For a function that is only ever part of an entry point."""
+
+    _name, library = "make_part_library", PartLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class MakeWhole(MakeLibrary):
+    """For an entry point."""
+
+    _name, library = "make_whole_library", WholeLibrary
+
+
+def pipelines(state: Any, make: type[MakeLibrary]) -> list[Any]:
+    """numba's usual passes, with ``make`` before the last ones."""
+    passes = DefaultPassBuilder.define_nopython_pipeline(state)
+    passes.add_pass_after(make, AnnotateTypes)
+    passes.finalize()
+    return [passes]
+
+
+class PartCompiler(CompilerBase):  # type: ignore[misc]
+    """Compiles parts."""
+
+    def define_pipelines(self) -> list[Any]:
+        """See ``pipelines``."""
+        return pipelines(self.state, MakePart)
+
+
+class WholeCompiler(CompilerBase):  # type: ignore[misc]
+    """Compiles entry points."""
+
+    def define_pipelines(self) -> list[Any]:
+        """See ``pipelines``."""
+        return pipelines(self.state, MakeWhole)

@@ -1,0 +1,144 @@
+"""States passed by reference: compiled code gets one address where a NamedTuple would be copied word by word.
+
+A state is some twenty arrays, each of seven words or more, and a stage takes several states: numba passes them all by
+value, which took most of the time to compile the engine, and much of the time to run it. ``refer`` writes the state's
+words into memory once; a reference has the same fields, each read from there when it is used. The words never change
+(arrays are written, not replaced), so that the compiler may keep what it has read.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.extending import NativeValue, register_model, unbox
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic as numba_intrinsic
+
+intrinsic: Any = numba_intrinsic
+jit: Any = njit
+
+
+class RefType(types.Type):  # type: ignore[misc]
+    """The type of a reference to a state of the NamedTuple type ``state``."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        super().__init__(name=f"Ref({state})")
+
+    @property
+    def instance_class(self) -> type:
+        """The class of the state, as a NamedTuple type has it."""
+        found: type = self.state.instance_class
+        return found
+
+
+class Ref:
+    """A state's words in memory, at ``address``; keeps the state alive."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._numba_type_ = RefType(numba.typeof(state))
+        self.words = np.zeros(words_of(state), np.int64)
+        self.address = self.words.ctypes.data
+        write_words(state, self.address)
+
+
+def refer(state: Any) -> Any:
+    """A reference to a state, for compiled code; the state itself where nothing is compiled."""
+    return state if numba.config.DISABLE_JIT else Ref(state)
+
+
+register_model(RefType)(models.OpaqueModel)
+
+
+@unbox(RefType)
+def unbox_reference(kind: Any, value: Any, c: Any) -> Any:
+    """The address."""
+    held = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.long_as_ulonglong(held)
+    c.pyapi.decref(held)
+    return NativeValue(c.builder.inttoptr(address, cgutils.voidptr_t))
+
+
+@infer_getattr
+class RefAttributes(AttributeTemplate):  # type: ignore[misc]
+    """A reference has the fields of its state; a state inside it is a reference, too."""
+
+    key = RefType
+
+    def generic_resolve(self, reference: RefType, name: str) -> Any:
+        """Type of a field, None where there is none."""
+        if name not in reference.state.fields:
+            return None
+        found = reference.state.types[reference.state.fields.index(name)]
+        return RefType(found) if isinstance(found, types.NamedTuple) else found
+
+
+@lower_getattr_generic(RefType)
+def read_field(context: Any, builder: Any, kind: RefType, value: Any, name: str) -> Any:
+    """The field's words, each read on its own, so that those that nobody uses are not read."""
+    place = kind.state.fields.index(name)
+    field = kind.state.types[place]
+    struct = context.get_value_type(kind.state)
+    number = ir.IntType(32)
+    typed = builder.bitcast(value, struct.as_pointer())
+    pointer = builder.gep(typed, [number(0), number(place)])
+    if isinstance(field, types.NamedTuple):
+        return builder.bitcast(pointer, cgutils.voidptr_t)
+    return read_value(builder, pointer, struct.elements[place])
+
+
+def read_value(builder: Any, pointer: Any, kind: Any) -> Any:
+    """What lies at ``pointer``, structures member by member."""
+    number = ir.IntType(32)
+    if isinstance(kind, (ir.LiteralStructType, ir.ArrayType)):
+        whole = ir.Constant(kind, ir.Undefined)
+        count = len(kind.elements) if isinstance(kind, ir.LiteralStructType) else kind.count
+        for place in range(count):
+            element = kind.elements[place] if isinstance(kind, ir.LiteralStructType) else kind.element
+            member = read_value(builder, builder.gep(pointer, [number(0), number(place)]), element)
+            whole = builder.insert_value(whole, member, place)
+        return whole
+    loaded = builder.load(pointer)
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+@intrinsic
+def size_of(typing_context: Any, state: Any) -> Any:
+    """Bytes of a state's words."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        size = context.get_abi_sizeof(context.get_value_type(signature.args[0]))
+        return ir.Constant(ir.IntType(64), size)
+
+    return types.int64(state), generate
+
+
+@intrinsic
+def store_at(typing_context: Any, state: Any, address: Any) -> Any:
+    """Write a state's words at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.get_value_type(signature.args[0])
+        builder.store(arguments[0], builder.inttoptr(arguments[1], kind.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(state, types.int64), generate
+
+
+@jit(cache=True, no_cfunc_wrapper=True, _nrt=False)
+def words_of(state: Any) -> int:
+    """Words of 8 bytes that a state takes."""
+    return (size_of(state) + 7) // 8
+
+
+@jit(cache=True, no_cfunc_wrapper=True, _nrt=False)
+def write_words(state: Any, address: int) -> None:
+    """Write a state's words at an address."""
+    store_at(state, address)
