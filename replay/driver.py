@@ -232,11 +232,10 @@ class Replay:
             self.engine_cpu_seconds += time.process_time() - begun
 
     def _run_quanta(self, stop: int) -> int:
-        fixed = (self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program)
-        states = (*fixed, self.window.work(), self.window.records())
         inputs = (
-            *(refer(state) for state in states), self.lane_cycles, refer(self.memory), self.clock, stop, self.quantum,
-            self.window.loaded_warps,
+            refer(self.warps), refer(self.dispatch), refer(self.lsu), refer(self.l1), refer(self.rt), refer(self.port),
+            refer(self.program), refer(self.window.work()), refer(self.window.records()), self.lane_cycles,
+            refer(self.memory), self.clock, stop, self.quantum, self.window.loaded_warps,
         )  # fmt: skip
         if self.threads == 1:
             return step.run(*inputs)

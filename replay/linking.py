@@ -15,7 +15,7 @@ from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class PartLibrary(JITCodeLibrary):
     """A function's code without that of the functions it calls, neither optimised nor made machine code."""
 
     def finalize(self) -> None:
@@ -58,7 +58,7 @@ class WithoutMachineCode:
         """The environment is for calls from Python, of which there are none."""
 
 
-class WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
+class WholeLibrary(JITCodeLibrary):
     """An entry point's code and that of all its parts."""
 
     def finalize(self) -> None:
@@ -84,7 +84,7 @@ def all_of(libraries: list[Any], seen: set[int]) -> Iterator[Any]:
             yield from all_of(getattr(library, "_linking_libraries", []), seen)
 
 
-class MakeLibrary(LoweringPass):  # type: ignore[misc]
+class MakeLibrary(LoweringPass):
     """Gives the function its library before it is lowered into it."""
 
     library: type[JITCodeLibrary]
@@ -121,7 +121,7 @@ def pipelines(state: Any, make: type[MakeLibrary]) -> list[Any]:
     return [passes]
 
 
-class PartCompiler(CompilerBase):  # type: ignore[misc]
+class PartCompiler(CompilerBase):
     """Compiles parts."""
 
     def define_pipelines(self) -> list[Any]:
@@ -129,7 +129,7 @@ class PartCompiler(CompilerBase):  # type: ignore[misc]
         return pipelines(self.state, MakePart)
 
 
-class WholeCompiler(CompilerBase):  # type: ignore[misc]
+class WholeCompiler(CompilerBase):
     """Compiles entry points."""
 
     def define_pipelines(self) -> list[Any]:

@@ -33,6 +33,7 @@ from replay.work import MODELS, Program
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
            "trace_visit": [TRACE, TRACE_END]}  # fmt: skip
+OPTIONS: Any = part | {"forceinline": True}
 Function = Callable[..., Any]
 
 
@@ -42,7 +43,7 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
     def call(core: Any, *rest: Any) -> Any:
         return (of_warps if isinstance(core, Warps) else of_pipeline)(core, *rest)
 
-    @overload(call, jit_options=part | {"forceinline": True}, strict=False)
+    @overload(call, jit_options=OPTIONS, strict=False)
     def _(core: Any, *rest: Any) -> Function:
         found: Function = (of_warps if core.instance_class is Warps else of_pipeline).py_func
         return found

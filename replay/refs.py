@@ -23,7 +23,7 @@ intrinsic: Any = numba_intrinsic
 jit: Any = njit
 
 
-class RefType(types.Type):  # type: ignore[misc]
+class RefType(types.Type):
     """The type of a reference to a state of the NamedTuple type ``state``."""
 
     def __init__(self, state: Any) -> None:
@@ -47,10 +47,13 @@ class Ref:
         self.address = self.words.ctypes.data
         write_words(state, self.address)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)
+
 
 def refer(state: Any) -> Any:
     """A reference to a state, for compiled code; the state itself where nothing is compiled."""
-    return state if numba.config.DISABLE_JIT else Ref(state)
+    return state if numba.core.config.DISABLE_JIT else Ref(state)
 
 
 register_model(RefType)(models.OpaqueModel)
@@ -66,12 +69,12 @@ def unbox_reference(kind: Any, value: Any, c: Any) -> Any:
 
 
 @infer_getattr
-class RefAttributes(AttributeTemplate):  # type: ignore[misc]
+class RefAttributes(AttributeTemplate):
     """A reference has the fields of its state; a state inside it is a reference, too."""
 
     key = RefType
 
-    def generic_resolve(self, reference: RefType, name: str) -> Any:
+    def generic_resolve(self, reference: RefType, name: str) -> Any:  # type: ignore[override]
         """Type of a field, None where there is none."""
         if name not in reference.state.fields:
             return None
