@@ -53,7 +53,7 @@ class Ref:
 
 def refer(state: Any) -> Any:
     """A reference to a state, for compiled code; the state itself where nothing is compiled."""
-    return state if numba.core.config.DISABLE_JIT else Ref(state)
+    return state if numba.core.config.DISABLE_JIT else Ref(state)  # type: ignore[attr-defined]
 
 
 register_model(RefType)(models.OpaqueModel)
