@@ -18,7 +18,7 @@ from replay.cache_state import SECTOR
 from replay.l1 import L1
 from replay.port import Port
 from replay.rt_unit_count import count_lanes, count_stores, count_warp
-from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, load_front
+from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, load_front, next_due
 from replay.rt_unit_memory import base_of, free_direct, is_full, send_missing
 from replay.rt_unit_send import choose, send_one
 from replay.rt_unit_spec import PER_UNIT, PRIVATE
@@ -112,9 +112,10 @@ def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
     state.gate[sm, NEXT_CYCLE] = now
     for core in range(sm * state.cores, (sm + 1) * state.cores):
         count_skipped(state, sm, core, now)
-        for at in range(core * state.warps, (core + 1) * state.warps):
-            if state.slot[at, WARP] >= 0 and state.slot[at, NEXT_READY] <= now:
-                end_delays(state, records, sm, at, now)
+        at = next_due(state, core, now, 0)
+        while at >= 0:
+            end_delays(state, records, sm, at, now)
+            at = next_due(state, core, now, state.slot[at, AGE])
         count_stores(state, sm, core)
         if next_arrival(state, sm) <= now and state.unit[core, RESIDENT] < state.warps:
             accept(state, records, sm, core, now)

@@ -71,6 +71,17 @@ def load_front(state: RtUnit, records: Records, sm: int, at: int, row: int) -> N
     state.lane[MARKED, row] = 0
 
 
+@inlined
+def next_due(state: RtUnit, core: int, now: int, age: int) -> int:
+    """The oldest slot younger than ``age`` in which delays end by ``now``, or -1: older warps store first."""
+    best, slot = -1, state.slot
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        due = slot[at, WARP] >= 0 and slot[at, NEXT_READY] <= now and slot[at, AGE] > age
+        if due and (best < 0 or slot[at, AGE] < slot[best, AGE]):
+            best = at
+    return best
+
+
 @compiled
 def end_delays(state: RtUnit, records: Records, sm: int, at: int, now: int) -> None:
     """Lanes of a slot whose delay has ended by ``now`` may ask for their next record; hits queue their store.
