@@ -12,7 +12,7 @@ from ptx.pipelines import Pipeline, Timing
 
 _TURING = {
     "sp": (2, 2), "int": (2, 2), "sfu": (21, 8), "dp": (64, 64), "branch": (4, 4), "texture": (200, 4),
-    "tensor": (16, 16), "lsu": (1, 1), "rt": (1, 1),
+    "tensor": (16, 16), "uniform": (4, 1), "lsu": (1, 1), "rt": (1, 1),
 }  # fmt: skip
 _AMPERE = _TURING | {"sp": (2, 1), "tensor": (32, 32)}
 _UNIFORM = (4, 1)
