@@ -97,7 +97,7 @@ def test_latencies_where_there_are_no_encodings() -> None:
         made = function(*lines, target=target)
         assert control_codes(made) is None
         table = characterise_function(made, build(made), sass_pipeline(75))
-        assert table.unit == ["lsu", "sp", "sp", "dp", "int", "branch"]
+        assert table.unit == ["lsu", "sp", "sp", "dp", "uniform", "branch"]
         assert table.stall_cycles[1] == stall  # latency 2 and the depth of 5: accel-sim.md B.3
         assert table.scoreboard_slot == [0, -1, -1, -1, -1, -1]
         assert table.wait_mask == [0, 1, 0, 0, 0, 0]
