@@ -7,8 +7,8 @@ This file imports nothing compiled: a worker process loads ``replay`` alone, wit
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,26 +22,48 @@ from zatel.combine import RULES
 class Simulated(NamedTuple):
     """What the replay of one group says.
 
-    metrics  the metrics of Table I, ``None`` where one is not defined.
-    seconds  wall time of the replay in its process, reading the trace included.
+    metrics      the metrics of Table I, ``None`` where one is not defined.
+    seconds      wall time of the replay in its process, reading the trace included.
+    summary      every metric of the result's ``summary.json``.
+    cpu_seconds  processor time of the replay once its machine code is loaded: a busy machine hardly changes it.
     """
 
     metrics: dict[str, float | None]
     seconds: float
+    summary: dict[str, float | None]
+    cpu_seconds: float
 
 
 def simulate_groups(traces: Sequence[Path], gpu: Any, workers: int | None = None) -> list[Simulated]:
-    """Replay each trace on ``gpu`` and return what they say, in the order of the traces.
+    """Replay each trace on ``gpu`` and return what they say, in the order of the traces; else as ``simulate_all``."""
+    return simulate_all([(path, gpu) for path in traces], workers)
 
-    workers  processes at a time; as many as cores, and not more than traces, when ``None``. The result does not depend
-             on it. Raises what ``replay`` raises, and ``UserError`` when a process dies.
+
+def simulate_all(
+    replays: Sequence[tuple[Path, Any]],
+    workers: int | None = None,
+    arrived: Callable[[int, Simulated], None] | None = None,
+) -> list[Simulated]:
+    """Replay traces on GPUs, in this order; return what they say, in the same order.
+
+    workers  processes at a time; as many as cores, and not more than replays, when ``None``. The result does not depend
+             on it.
+    arrived  called in this process with the number and the outcome of each replay as soon as it is over.
+
+    Raises what ``replay`` raises, and ``UserError`` when a process dies.
     """
-    count = min(workers or os.cpu_count() or 1, len(traces))
+    count = min(workers or os.cpu_count() or 1, len(replays))
     before = set(multiprocessing.active_children())
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
         try:
-            futures = [pool.submit(simulate_group, path, gpu) for path in traces]
-            return _collect(futures)
+            futures = {pool.submit(simulate_group, *replay): number for number, replay in enumerate(replays)}
+            for future in tqdm(
+                as_completed(futures), total=len(futures), desc="replay", unit="group", disable=None, leave=False
+            ):
+                outcome = future.result()
+                if arrived:
+                    arrived(futures[future], outcome)
+            return [future.result() for future in futures]
         except BaseException as error:
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
@@ -53,18 +75,12 @@ def simulate_groups(traces: Sequence[Path], gpu: Any, workers: int | None = None
             raise
 
 
-def _collect(futures: Sequence[Future[Simulated]]) -> list[Simulated]:
-    for future in tqdm(
-        as_completed(futures), total=len(futures), desc="replay", unit="group", disable=None, leave=False
-    ):
-        future.result()
-    return [future.result() for future in futures]
-
-
 def simulate_group(path: Path, gpu: Any) -> Simulated:
     """Replay one trace in this process."""
     from replay import simulate
 
     start = time.perf_counter()
     result = simulate(path, gpu)
-    return Simulated({name: result.summary[name]["value"] for name in RULES}, time.perf_counter() - start)
+    summary = {name: metric["value"] for name, metric in result.summary.items()}
+    seconds = time.perf_counter() - start
+    return Simulated({name: summary[name] for name in RULES}, seconds, summary, result.host["replay_cpu_seconds"])
