@@ -6,7 +6,6 @@ refused: Accel-Sim has no RT unit.
 """
 
 import lzma
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -17,7 +16,7 @@ from tqdm import tqdm
 from formats.accelsim_lines import binary_version, kernel_lines
 from formats.accelsim_text import LANES, Rows, write_exit, write_warp
 from formats.arrow import Columns, empty
-from formats.atomic import make_partial_folder, publish_folder
+from formats.atomic import partial_folder, publish_folder
 from formats.errors import FormatError
 from formats.reader import Trace
 from formats.trace import ACCESSES, PREDICATES
@@ -41,14 +40,11 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")
     if folder.exists() and not (folder / LISTING).is_file():
         raise FormatError(f"{folder}: must be absent or an earlier export, and is neither: not replaced")
-    partial = make_partial_folder(folder)
-    try:
+    with partial_folder(folder) as partial:
         names = [f"kernel-{number + 1}.traceg{'.xz' if compress else ''}" for number in range(trace.rows("kernels"))]
         write_kernels(trace, [partial / name for name in names])
         (partial / LISTING).write_text("".join(f"{line}\n" for line in commands(trace, names)))
         publish_folder(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def commands(trace: Trace, names: list[str]) -> Iterator[str]:

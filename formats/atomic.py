@@ -5,34 +5,51 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from formats.claims import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
 from formats.errors import FormatError
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
-def make_partial_folder(final: Path) -> Path:
-    """An empty hidden folder beside ``final``, on the same file system."""
-    if not final.parent.is_dir():
-        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
-    folder = Path(tempfile.mkdtemp(prefix=f".{final.name}.", suffix=".partial", dir=final.parent))
-    folder.chmod(0o777 & ~_umask())
-    return folder
+@contextmanager
+def partial_folder(final: Path) -> Iterator[Path]:
+    """An empty hidden folder beside ``final``, on the same file system, removed at the end unless it was published.
+
+    What killed processes left of ``final`` is removed first.
+    """
+    with make_partial_folder(final) as claim:
+        try:
+            yield claim.path
+        finally:
+            remove_partial(claim.path)
+
+
+def make_partial_folder(final: Path) -> Claim:
+    """An empty hidden folder beside ``final``, held by this process; left-overs of ``final`` are removed first."""
+    _check_parent(final)
+    remove_left_overs(final)
+    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{final.name}.", suffix=PARTIAL, dir=final.parent))
+    claim.path.chmod(0o777 & ~_umask())
+    return claim
 
 
 def publish_folder(partial: Path, final: Path) -> None:
     """Give the complete folder ``partial`` its name in one step, and remove what had that name."""
     sync_folder(partial)
-    if not final.exists():
+    try:
         os.rename(partial, final)
-    elif _exchange(partial, final):
-        shutil.rmtree(partial, ignore_errors=True)
-    else:
-        _replace_in_two_steps(partial, final)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if _exchange(partial, final):
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            _replace_in_two_steps(partial, final)
     sync_folder(final.parent)
 
 
@@ -48,11 +65,10 @@ def sync_folder(folder: Path) -> None:
 @contextmanager
 def atomic_file(final: Path) -> Iterator[Path]:
     """A temporary path beside ``final``; renamed to it when the block ends well, removed when it does not."""
-    if not final.parent.is_dir():
-        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
-    handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=".partial", dir=final.parent)
-    os.close(handle)
-    partial = Path(name)
+    _check_parent(final)
+    remove_left_overs(final)
+    claim = _held(lambda: _empty_file(final))
+    partial = claim.path
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
@@ -62,9 +78,30 @@ def atomic_file(final: Path) -> Iterator[Path]:
         sync_folder(final.parent)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, name):
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
             error.filename = str(final)
         raise
+    finally:
+        claim.release()
+
+
+def _held(make: Callable[[], str]) -> Claim:
+    """What ``make`` makes, held: made again when another process took it for a left-over in this very moment."""
+    while True:
+        claim = Claim.take(Path(make()), must_lock=False)
+        if claim is not None:
+            return claim
+
+
+def _empty_file(final: Path) -> str:
+    handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=PARTIAL, dir=final.parent)
+    os.close(handle)
+    return name
+
+
+def _check_parent(final: Path) -> None:
+    if not final.parent.is_dir():
+        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
 
 
 def _exchange(first: Path, second: Path) -> bool:
@@ -82,7 +119,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _replace_in_two_steps(partial: Path, final: Path) -> None:
-    aside = partial.with_suffix(".old")
+    aside = companion(partial, ASIDE)
     os.rename(final, aside)
     try:
         os.rename(partial, final)

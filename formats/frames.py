@@ -5,7 +5,6 @@ Three tables say what warps did: ``instructions`` (the program), ``visits`` (bas
 """
 
 import difflib
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from formats.arrow import Columns, offset_name
-from formats.atomic import make_partial_folder, publish_folder
+from formats.atomic import partial_folder, publish_folder
 from formats.check import validate
 from formats.column import STRING, Column, Table
 from formats.errors import FormatError
@@ -45,8 +44,7 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
     given = {name: read_frame(TRACE.table(name), frame) for name, frame in tables.items() if frame is not None}
     final = Path(out)
     check_replaceable(final, TRACE)
-    partial = make_partial_folder(final)
-    try:
+    with partial_folder(final) as partial:
         with TraceWriter(partial / "unchecked.trace", {"command": "formats.from_frames"}, image_size) as writer:
             for name, columns in complete(given).items():
                 writer.put(name, columns)
@@ -55,8 +53,6 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
             more = f" (and {len(problems) - 1} problems more)" if len(problems) > 1 else ""
             raise FormatError(f"{problems[0]}{more}")
         publish_folder(partial / "unchecked.trace", final)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return open_trace(final)
 
 

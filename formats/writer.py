@@ -1,9 +1,6 @@
 """Write a trace (or any ``Format``) as a folder of Parquet files, complete or not at all."""
 
 import json
-import shutil
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,14 +9,14 @@ import numpy as np
 
 from formats.arrow import Columns
 from formats.atomic import make_partial_folder, publish_folder
+from formats.claims import Claim, remove_partial
 from formats.column import Format
+from formats.encoders import Encoders, default_workers
 from formats.errors import FormatError
 from formats.groups import GroupBuffer
 from formats.manifest import MANIFEST, Manifest, format_of
-from formats.shards import HashingFile, ShardWriter
+from formats.shards import Encoder, HashingFile, ShardWriter
 from formats.trace import TRACE
-
-QUEUED_GROUPS = 3
 
 
 class FolderWriter:
@@ -27,7 +24,8 @@ class FolderWriter:
 
     Everything goes into a hidden folder beside ``path``, which takes the name ``path`` in one step at the end, after
     the manifest. On any error, Ctrl-C included, the hidden folder is removed and what stood at ``path`` stays.
-    Row groups are encoded in a background thread; the bytes depend on the rows only, not on the calls of ``put``.
+    Row groups are encoded by ``workers`` threads (default: the cores that are left, at most 4); the bytes depend on the
+    rows only, neither on the threads nor on the calls of ``put``.
 
     Raises ``FormatError`` when ``path`` is something else than such a folder or a column does not fit the schema, and
     ``OSError`` when the disk is full.
@@ -39,6 +37,7 @@ class FolderWriter:
         layout: Format,
         provenance: dict[str, Any] | None = None,
         image_size: tuple[int, int] | None = None,
+        workers: int | None = None,
     ) -> None:
         self.path = Path(path)
         self.layout = layout
@@ -48,19 +47,26 @@ class FolderWriter:
         self._launches: list[dict[str, Any]] = []
         self._buffers: dict[str, GroupBuffer] = {}
         self._shards: dict[str, ShardWriter] = {}
-        self._pending: deque[Future[None]] = deque()
+        self._workers = workers or default_workers()
 
     def __enter__(self) -> Self:
-        self._encoder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
-        self.folder = make_partial_folder(self.path)
+        self._claim = self._make_folder()
+        self.folder = self._claim.path
+        self._encoders = Encoders(self._workers)
         try:
-            for table in self.layout.tables:
-                if not table.optional:
-                    self.declare(table.name)
+            self._begin()
         except BaseException:  # Ctrl-C too: the with statement has not begun, so nobody else cleans up
             self._clean_up()
             raise
         return self
+
+    def _make_folder(self) -> Claim:
+        return make_partial_folder(self.path)
+
+    def _begin(self) -> None:
+        for table in self.layout.tables:
+            if not table.optional:
+                self.declare(table.name)
 
     def put(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows to ``table``.
@@ -85,16 +91,10 @@ class FolderWriter:
             names = ", ".join(t.name for t in self.layout.tables)
             raise FormatError(f"{self.path}: table must be one of {names}, not {table}") from None
         self._buffers[table] = GroupBuffer(value)
-        self._shards[table] = ShardWriter(self.folder, value)
+        self._shards[table] = ShardWriter(self.folder, Encoder(self.layout, value))
 
     def _submit(self, table: str, group: Columns) -> None:
-        while len(self._pending) >= QUEUED_GROUPS or (self._pending and self._pending[0].done()):
-            self._pending.popleft().result()
-        self._pending.append(self._encoder.submit(self._encode, table, group))
-
-    def _encode(self, table: str, group: Columns) -> None:
-        self._shards[table].write(group)
-        self._buffers[table].recycle(group)
+        self._encoders.submit(self._shards[table], group, self._buffers[table].recycle)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -110,8 +110,7 @@ class FolderWriter:
         for name, buffer in self._buffers.items():
             if buffer.rows:
                 self._submit(name, buffer.flush())
-        while self._pending:
-            self._pending.popleft().result()
+        self._encoders.finish()
         for shards in self._shards.values():
             shards.close()
         self._write_extra()
@@ -126,10 +125,11 @@ class FolderWriter:
         """Further files of a format, written before the manifest; a trace has none."""
 
     def _clean_up(self) -> None:
-        self._encoder.shutdown(wait=True, cancel_futures=True)
+        self._encoders.stop()
         for shards in self._shards.values():
             shards.abort()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with self._claim:
+            remove_partial(self.folder)
 
 
 class TraceWriter(FolderWriter):
@@ -144,8 +144,9 @@ class TraceWriter(FolderWriter):
         path: Path | str,
         provenance: dict[str, Any] | None = None,
         image_size: tuple[int, int] | None = None,
+        workers: int | None = None,
     ) -> None:
-        super().__init__(path, TRACE, provenance, image_size)
+        super().__init__(path, TRACE, provenance, image_size, workers)
 
 
 def check_replaceable(path: Path, layout: Format) -> None:

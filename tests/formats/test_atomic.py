@@ -60,7 +60,7 @@ def count_writes(tmp_path: Path) -> int:
 
 def test_a_full_disk_at_every_write(tmp_path: Path) -> None:
     writes = count_writes(tmp_path)
-    assert writes > 60
+    assert writes >= 3 * len(list((tmp_path / "counted.trace").iterdir())) - 2
     path = make_trace(tmp_path / "mine.trace", seed=1)
     before = tree_bytes(path)
     for number in range(1, writes + 1):
@@ -73,7 +73,7 @@ def test_a_full_disk_at_every_write(tmp_path: Path) -> None:
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["counted.trace", "mine.trace"]
 
 
-@pytest.mark.parametrize("number", [1, 20, 70])
+@pytest.mark.parametrize("number", [1, 20, 40])
 def test_ctrl_c_in_the_encoder(target: Path, monkeypatch, number) -> None:
     fail_at(monkeypatch, number, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
@@ -150,7 +150,7 @@ def test_a_failing_second_step_puts_the_old_trace_back(target: Path, monkeypatch
 
     def failing(source: Path, destination: Path) -> None:
         calls[0] += 1
-        if calls[0] == 2:
+        if calls[0] == 3:
             raise OSError(errno.EIO, "Input/output error")
         rename(source, destination)
 
