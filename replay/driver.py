@@ -18,7 +18,6 @@ from replay import (
     l1,
     l2_state,
     lsu_state,
-    partition,
     port,
     rounds,
     rt_unit_state,
@@ -33,6 +32,7 @@ from replay.launch import Launch, read_launches
 from replay.ledger import APART, Ledger
 from replay.metrics import Result, collect, unit_counters
 from replay.model import Core
+from replay.parallel import Team
 from replay.program import read_characterisation
 from replay.progress import Standing
 from replay.refs import refer
@@ -136,6 +136,7 @@ class Replay:
         self.window = Window(self.trace, self.program, static, per_lane, table)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
+        self.team = Team(self.threads)
         self.engine_cpu_seconds = 0.0
         self.finished: list[Launch] = []
         self._make_units()
@@ -188,8 +189,7 @@ class Replay:
                 now = int(self.clock[NOW])
                 self.ledger.note_interval(now, unit_counters(self, now))
             watchdog.look(self, status)
-        for controller in range(self.gpu.memory.count):
-            partition.drain(self.memory.l2, self.memory.dram, controller)
+        step.drain(self._engine())
         self._note_kernels()  # what was drained belongs to the last kernel
 
     def _launch(self) -> None:
@@ -232,16 +232,17 @@ class Replay:
             self.engine_cpu_seconds += time.process_time() - begun
 
     def _run_quanta(self, stop: int) -> int:
-        inputs = (
-            refer(self.warps), refer(self.dispatch), refer(self.lsu), refer(self.l1), refer(self.rt), refer(self.port),
-            refer(self.program), refer(self.window.work()), refer(self.window.records()), self.lane_cycles,
-            refer(self.memory), self.clock, stop, self.quantum, self.window.loaded_warps,
-        )  # fmt: skip
-        if self.threads == 1:
-            return step.run(*inputs)
-        from replay import parallel
+        return step.run(self._engine(), stop, self.quantum, self.window.loaded_warps, self.team)
 
-        return parallel.run(*inputs, self.threads)
+    def _engine(self) -> step.Engine:
+        """The units and what is loaded of the trace, as compiled code takes them."""
+        engine: step.Engine = refer(
+            step.Engine(
+                self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
+                self.window.records(), self.lane_cycles, self.memory, self.clock,
+            )
+        )  # fmt: skip
+        return engine
 
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""

@@ -5,7 +5,7 @@ slices share nothing but the channel's queues, so the order among them is free.
 """
 
 from replay import clocks, dram, l2
-from replay.bits import FAR, compiled, entry_point, inlined
+from replay.bits import FAR, compiled, inlined
 from replay.crossbar import Crossbar
 from replay.dram_state import NEXT_TICK, Dram
 from replay.l2_state import L2, NEXT, WAITS
@@ -20,7 +20,10 @@ def horizon(state: Crossbar, cache: L2, routed: int) -> int:
 
 @compiled
 def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
-    """Do every event of the partition that the crossbar's cycles before ``routed`` decide."""
+    """Do every event of the partition that the crossbar's cycles before ``routed`` decide; all events when it is FAR."""
+    if routed == FAR:
+        run(cache, memory, controller, FAR)
+        return
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
     until = horizon(state, cache, routed)
     for part in range(first, last):
@@ -53,9 +56,3 @@ def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
         for other in range(first, last):
             if cache.slice[other, WAITS] or dram.has_fill(memory, other):
                 cache.slice[other, NEXT] = min(cache.slice[other, NEXT], commanded)
-
-
-@entry_point
-def drain(cache: L2, memory: Dram, controller: int) -> None:
-    """Finish what is under way, such as the write-backs that no SM waits for."""
-    run(cache, memory, controller, FAR)

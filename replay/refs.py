@@ -6,29 +6,31 @@ words into memory once; a reference has the same fields, each read from there wh
 (arrays are written, not replaced), so that the compiler may keep what it has read.
 """
 
+import hashlib
+import struct
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic as numba_intrinsic
-
-intrinsic: Any = numba_intrinsic
-jit: Any = njit
 
 
 class RefType(types.Type):
-    """The type of a reference to a state of the NamedTuple type ``state``."""
+    """The type of a reference to a state of the NamedTuple type ``state``.
+
+    Its name is short, for it becomes part of every function's name in machine code.
+    """
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        super().__init__(name=f"Ref({state})")
+        digest = hashlib.sha256(str(state).encode()).hexdigest()[:16]
+        super().__init__(name=f"Ref({state.instance_class.__name__}, {digest})")
 
     @property
     def instance_class(self) -> type:
@@ -43,9 +45,9 @@ class Ref:
     def __init__(self, state: Any) -> None:
         self.state = state
         self._numba_type_ = RefType(numba.typeof(state))
-        self.words = np.zeros(words_of(state), np.int64)
+        form, words = words_of(state)
+        self.words = np.frombuffer(struct.pack(form, *words), np.uint8)
         self.address = self.words.ctypes.data
-        write_words(state, self.address)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.state, name)
@@ -54,6 +56,21 @@ class Ref:
 def refer(state: Any) -> Any:
     """A reference to a state, for compiled code; the state itself where nothing is compiled."""
     return state if numba.core.config.DISABLE_JIT else Ref(state)  # type: ignore[attr-defined]
+
+
+def words_of(value: Any) -> tuple[str, list[int]]:
+    """What compiled code holds of a state, as a format of ``struct`` and its values.
+
+    An array is no owner, no parent, items, bytes of an item, address, shape, strides (``numba.core.types.Array``).
+    """
+    if isinstance(value, np.ndarray):
+        return f"{5 + 2 * value.ndim}q", [
+            0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides,
+        ]  # fmt: skip
+    if not hasattr(value, "_fields"):
+        return "?" if isinstance(value, bool) else "q", [value]
+    members = [words_of(member) for member in value]
+    return "".join(form for form, _ in members) + "0q", [word for _, words in members for word in words]
 
 
 register_model(RefType)(models.OpaqueModel)
@@ -110,38 +127,3 @@ def read_value(builder: Any, pointer: Any, kind: Any) -> Any:
     loaded = builder.load(pointer)
     loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return loaded
-
-
-@intrinsic
-def size_of(typing_context: Any, state: Any) -> Any:
-    """Bytes of a state's words."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        size = context.get_abi_sizeof(context.get_value_type(signature.args[0]))
-        return ir.Constant(ir.IntType(64), size)
-
-    return types.int64(state), generate
-
-
-@intrinsic
-def store_at(typing_context: Any, state: Any, address: Any) -> Any:
-    """Write a state's words at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = context.get_value_type(signature.args[0])
-        builder.store(arguments[0], builder.inttoptr(arguments[1], kind.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(state, types.int64), generate
-
-
-@jit(cache=True, no_cfunc_wrapper=True, _nrt=False)
-def words_of(state: Any) -> int:
-    """Words of 8 bytes that a state takes."""
-    return (size_of(state) + 7) // 8
-
-
-@jit(cache=True, no_cfunc_wrapper=True, _nrt=False)
-def write_words(state: Any, address: int) -> None:
-    """Write a state's words at an address."""
-    store_at(state, address)

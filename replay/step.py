@@ -6,6 +6,7 @@ a quantum before the L2 looks it up, so no SM ever misses a response, and the cy
 the order of the SMs, or on how many threads share them.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from replay.lsu_state import NEXT_CYCLE as LSU_CYCLE
 from replay.lsu_state import Lsu
 from replay.memory_path import receive, run_lsu
 from replay.model import Core
+from replay.parallel import Team
 from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
 from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
@@ -39,43 +41,60 @@ class Memory(NamedTuple):
     dram: Dram
 
 
-@entry_point
-def run(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
-    records: Records, lane_cycles: np.ndarray, memory: Memory, clock: np.ndarray, stop: int, quantum: int,
-    loaded_warps: int,
-) -> int:  # fmt: skip
-    """Run quanta from ``clock[NOW]`` until ``stop``, the end of a kernel, or the end of the loaded warps."""
+class Engine(NamedTuple):
+    """The whole GPU, and the part of the trace that is loaded."""
+
+    core: Core
+    ctas: Dispatch
+    lsus: Lsu
+    caches: L1
+    rays: RtUnit
+    ports: Port
+    program: Program
+    work: Work
+    records: Records
+    lane_cycles: np.ndarray  # int64[warps + 1, 32], or one row
+    memory: Memory
+    clock: np.ndarray  # see rounds.py
+
+
+def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) -> int:
+    """Run quanta until ``stop``, the end of a kernel, or the end of the loaded warps. engine: a reference to it."""
+    clock, sms = engine.clock, len(engine.ctas.unit)
     while clock[NOW] < stop:
-        rounds.begin(ctas, clock, stop, quantum)
-        verdict = run_rounds(
-            core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, clock, 0, ctas.unit.shape[0],
-            True, loaded_warps,
-        )  # fmt: skip
-        if verdict == WAITS_FOR_WARPS:
+        begin(engine, stop, quantum)
+        team.share(sms, lambda first, last: advance_sms(engine, first, last, False, loaded_warps))
+        if advance_sms(engine, 0, sms, True, loaded_warps) == WAITS_FOR_WARPS:
             return NEEDS_WARPS
-        routed = crossbar.route_requests(memory.crossbar, ports, memory.l2, clock[UNTIL])
-        for controller in range(memory.l2.controllers):
-            partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
-        status = close_quantum(ctas, ports, memory, clock, stop, routed)
+        routed = hand_over(engine)
+        team.share(engine.memory.l2.controllers, partial(advance_partitions, engine, routed))
+        status = close_quantum(engine, stop, routed)
         if status != RUNNING:
             return status
     return RUNNING
 
 
-@compiled
-def run_rounds(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
-    records: Records, lane_cycles: np.ndarray, clock: np.ndarray, first: int, last: int, settles: bool,
-    loaded_warps: int,
-) -> int:  # fmt: skip
+def drain(engine: Engine) -> None:
+    """Finish what is under way in the memory partitions, such as the write-backs that no SM waits for."""
+    advance_partitions(engine, FAR, 0, engine.memory.l2.controllers)
+
+
+@entry_point
+def begin(engine: Engine, stop: int, quantum: int) -> None:
+    """Begin a quantum."""
+    rounds.begin(engine.ctas, engine.clock, stop, quantum)
+
+
+@entry_point
+def advance_sms(engine: Engine, first: int, last: int, settles: bool, loaded_warps: int) -> int:
     """Run the SMs ``first`` to ``last`` (exclusive): for one round, or, handing out CTAs, to the quantum's end."""
+    ctas, clock = engine.ctas, engine.clock
     while True:
         for sm in range(first, last):
             if rounds.may_run(ctas, clock, sm):
                 following = advance_sm(
-                    core, ctas, lsus, caches, rays, ports, program, work, records, lane_cycles, sm,
-                    ctas.unit[sm, dispatch.REACHED], clock[BOUND],
+                    engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
+                    engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
                 )  # fmt: skip
                 rounds.note_run(ctas, clock, sm, following)
         verdict = rounds.settle(ctas, clock, loaded_warps) if settles else SETTLED
@@ -83,9 +102,25 @@ def run_rounds(
             return verdict
 
 
-@inlined
-def close_quantum(ctas: Dispatch, ports: Port, memory: Memory, clock: np.ndarray, stop: int, routed: int) -> int:
+@entry_point
+def hand_over(engine: Engine) -> int:
+    """Take what the SMs sent through the crossbar; returns its first cycle that is still to be done."""
+    memory = engine.memory
+    return crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, engine.clock[UNTIL])
+
+
+@entry_point
+def advance_partitions(engine: Engine, routed: int, first: int, last: int) -> None:
+    """Run the memory partitions ``first`` to ``last`` (exclusive) as far as the crossbar's cycles before ``routed``."""
+    memory = engine.memory
+    for controller in range(first, last):
+        partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
+
+
+@entry_point
+def close_quantum(engine: Engine, stop: int, routed: int) -> int:
     """Hand the responses to the SMs and find the next cycle at which anything happens."""
+    ctas, ports, memory, clock = engine.ctas, engine.ports, engine.memory, engine.clock
     until = clock[UNTIL]
     decided = partition.horizon(memory.crossbar, memory.l2, routed)
     crossbar.route_responses(memory.crossbar, ports, memory.l2, decided)
