@@ -11,6 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/installed
 SETUP_TEST := .venv/installed-for-tests
+CODE := .venv/machine-code
 NAME := $(subst :,-,$(basename $(notdir $(SCENE))))-$(WORKLOAD)-$(SIZE)-$(SAMPLES)
 TRACE := traces/$(NAME).trace
 RESULT := results/$(NAME)-$(basename $(notdir $(GPU))).result
@@ -44,20 +45,26 @@ $(SETUP_TEST): $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	@touch $@
 
-$(TRACE)/manifest.json: | $(SETUP)
+# The tracer's machine code and the engine's, made once after an installation, both at the same time.
+$(CODE): $(SETUP)
+	@echo "compiling the tracer and the replay engine, once"
+	@mkdir -p build
+	@$(BIN)/python -m replay traces/sample.trace --gpu rtx2060 --out build/sample.result > build/replay.txt 2>&1 & \
+	$(BIN)/python -m tracer render cornell --size 32x32 --samples 1 --out build/first.trace > build/tracer.txt 2>&1 \
+	&& wait $$! || { cat build/tracer.txt build/replay.txt >&2; exit 1; }
+	@touch $@
+
+$(TRACE)/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $(SCENE) --workload $(WORKLOAD) --size $(SIZE) --samples $(SAMPLES) --out $(TRACE)
 
-$(RESULT)/summary.json: $(TRACE)/manifest.json | $(SETUP)
+$(RESULT)/summary.json: $(TRACE)/manifest.json | $(CODE)
 	@mkdir -p results
 	$(BIN)/python -m replay $(TRACE) --gpu $(GPU) --out $(RESULT)
 
-$(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(SETUP)
+$(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(CODE)
 	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) $(if $(FRACTION),--fraction $(FRACTION)) --against $(RESULT) --out $(PREDICTION)
 
-test: $(SETUP_TEST) ## create the environment and pass the tests
-	@# machine code is compiled once here, not at the same time in every worker of the tests
-	$(BIN)/python -m tracer render cornell --size 32x32 --samples 1 --out build/first.trace
-	$(BIN)/python -m replay build/first.trace --gpu rtx2060 --out build/first.result
+test: $(SETUP_TEST) $(CODE) ## create the environment and pass the tests
 	$(BIN)/python -m pytest -n 2 -q
 
 check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes
 
@@ -121,7 +121,29 @@ def pipelines(state: Any, make: type[MakeLibrary]) -> list[Any]:
     return [passes]
 
 
-class PartCompiler(CompilerBase):
+class Settings(Flags):
+    """numba's compiler options; equal when the same ones were set.
+
+    numba looks up some hundred operators in each function, and compares all options, by name, in each look-up.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and self._values == other._values
+
+
+class EngineCompiler(CompilerBase):
+    """numba's compiler with options that are compared fast."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Flags, types: Any):
+        super().__init__(typing, target, library, arguments, result, Settings(flags), types)
+
+
+class PartCompiler(EngineCompiler):
     """Compiles parts."""
 
     def define_pipelines(self) -> list[Any]:
@@ -129,7 +151,7 @@ class PartCompiler(CompilerBase):
         return pipelines(self.state, MakePart)
 
 
-class WholeCompiler(CompilerBase):
+class WholeCompiler(EngineCompiler):
     """Compiles entry points."""
 
     def define_pipelines(self) -> list[Any]:

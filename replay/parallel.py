@@ -6,6 +6,7 @@ Threads wait for each other without spinning, so that more threads than cores do
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 
 class Team:
@@ -18,7 +19,7 @@ class Team:
     def share(self, count: int, job: Callable[[int, int], object]) -> None:
         """Cut ``range(count)`` into a piece per thread, run ``job(first, last)`` on each, and wait for all."""
         bounds = [count * part // self.threads for part in range(self.threads + 1)]
-        pieces = list(zip(bounds[:-1], bounds[1:], strict=True))
+        pieces = list(pairwise(bounds))
         others = [self._others.submit(job, *piece) for piece in pieces[1:]] if self._others else []
         job(*pieces[0])
         for other in others:

@@ -20,7 +20,7 @@ def horizon(state: Crossbar, cache: L2, routed: int) -> int:
 
 @compiled
 def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
-    """Do every event of the partition that the crossbar's cycles before ``routed`` decide; all events when it is FAR."""
+    """Do every event of the partition that the crossbar's cycles before ``routed`` decide; all when it is FAR."""
     if routed == FAR:
         run(cache, memory, controller, FAR)
         return
