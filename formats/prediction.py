@@ -32,7 +32,8 @@ PIXELS = Table(
     "pixels", "pixel", columns=(
         Column("pixel_x", "uint16", "count", "Column, 0 at the left."),
         Column("pixel_y", "uint16", "count", "Row, 0 at the top.", sorted=True),
-        Column("work", "float64", "thread instructions", "Work of the pixel, BVH records weighed as instructions."),
+        Column("work", "float64", "thread instructions", "Work of the pixel, BVH records weighed as instructions; "
+               "with another heatmap its cycles, or its heat."),
         Column("colour", "uint8", "id", "Colour of the quantised heatmap, 0 the coldest."),
         Column("group", "uint16", "id", "Group of the pixel."),
         Column("selected", "uint8", "1", "Whether the pixel was simulated.", values=("no", "yes")),

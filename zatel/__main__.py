@@ -6,6 +6,7 @@ from pathlib import Path
 
 from formats.command import run
 from formats.errors import UserError
+from zatel.choices import add_options, departures_help, read_options
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -46,16 +47,19 @@ def parser() -> argparse.ArgumentParser:
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | filter | report")
-    predict = _add_verb(verbs, "predict", "a trace and a GPU -> predicted metrics, NAME.prediction", PREDICT_EXAMPLE)
+    predict = _add_verb(
+        verbs,
+        "predict",
+        "a trace and a GPU -> predicted metrics, NAME.prediction",
+        f"{departures_help()}\n\n{PREDICT_EXAMPLE}",
+    )
     predict.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1, rounded up to whole 32x2 chunks (default: equation (1) of the paper, 0.3 to 0.6)")  # fmt: skip # noqa: E501
     predict.add_argument("--against", type=Path, metavar="RESULT", help="result of the full replay, to compare with")
-    predict.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of clustering and selection (default: 1)"
-    )
     predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
     predict.add_argument("--out", type=Path, metavar="PREDICTION", help="folder to write (default: beside the trace)")
+    predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
+    add_options(predict)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
     filtering.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(
@@ -79,13 +83,13 @@ def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name
 def predict_verb(arguments: argparse.Namespace) -> int:
     """Predict, print the table, and write the folder."""
     from zatel.publish import publish
+    from zatel.store import Store
 
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
-    if arguments.seed < 0:
-        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
-    out = arguments.out or _beside(arguments.trace)
-    print(publish(arguments.trace, arguments.gpu, out, arguments.against, arguments.fraction, arguments.seed, arguments.workers))  # fmt: skip # noqa: E501
+    options, out = read_options(arguments), arguments.out or _beside(arguments.trace)
+    store = Store(arguments.store) if arguments.store else None
+    print(publish(arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store))
     return 0
 
 

@@ -32,6 +32,7 @@ RULES = {
     "bandwidth_utilisation": Rule("Bandwidth utilisation"),
 }
 
+COMBINATIONS = ("sum", "mean", "max")
 Metrics = Mapping[str, float | None]
 
 
@@ -46,17 +47,25 @@ def extrapolate(metrics: Metrics, fraction: float) -> dict[str, float | None]:
     }
 
 
-def combine(groups: Sequence[Metrics]) -> dict[str, float | None]:
+def combine(groups: Sequence[Metrics], combination: Mapping[str, str] | None = None) -> dict[str, float | None]:
     """The metrics of the whole GPU from those of its groups: IPC summed, the others averaged (III-H).
+
+    combination  metric -> one of ``COMBINATIONS``, for those that shall be combined otherwise.
 
     A group that has no value for a metric (RT efficiency without a ray) does not take part; no group, no value.
     """
     combined: dict[str, float | None] = {}
     for name in groups[0]:
         values = [value for group in groups if (value := group[name]) is not None]
-        total = sum(values)
-        combined[name] = (total if RULES[name].summed else total / len(values)) if values else None
+        rule = (combination or {}).get(name, "sum" if RULES[name].summed else "mean")
+        combined[name] = _together(values, rule) if values else None
     return combined
+
+
+def _together(values: Sequence[float], rule: str) -> float:
+    if rule == "max":
+        return max(values)
+    return sum(values) / (1 if rule == "sum" else len(values))
 
 
 def relative_error(predicted: float | None, full: float | None) -> float | None:

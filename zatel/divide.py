@@ -1,27 +1,51 @@
-"""Step 4: divide the image plane into K groups (paper III-D)."""
+"""Step 4: divide the image plane into K groups (paper III-D), and groups into section blocks (III-E)."""
+
+import math
 
 import numpy as np
 
-CHUNK_WIDTH = 32  # pixels: the threads of a warp
-CHUNK_HEIGHT = 2  # pixels: small, so that each group sees the whole scene (paper III-D)
+BLOCK = (32, 2)  # pixels: the threads of a warp, and few rows, so that each group sees the whole scene (paper III-D)
 
 
-def divide(width: int, height: int, groups: int) -> np.ndarray:
-    """int32[height, width]: the group of each pixel, by the fine-grained method of the paper's Fig. 6.
+def divide(
+    width: int,
+    height: int,
+    groups: int,
+    division: str = "fine",
+    chunk: tuple[int, int] = BLOCK,
+    is_released: bool = False,
+) -> np.ndarray:
+    """int32[height, width]: the group of each pixel.
 
-    Chunks of 32x2 pixels are dealt in turn: chunk (x, y) goes to group (x + y) mod K, so that neighbours along both
-    axes differ. Chunks at the right and lower edge may be smaller.
+    division     ``fine``: chunks are dealt in turn, chunk (x, y) to group (x + y) mod K, so that neighbours along both
+                 axes differ (Fig. 6). ``coarse``: a grid of K tiles, as square as K allows, at least as many rows as
+                 columns (Fig. 5: 3 rows, 2 columns).
+    chunk        width and height of a chunk of the fine division; those at the right and lower edge may be smaller.
+    is_released  number fine groups as the released code does, chunk (x, y) being in group i where (i + x + y) mod K is
+                 0; and make coarse tiles of the rounded-up size, so that the last ones are smaller.
     """
-    column = np.arange(width) // CHUNK_WIDTH
-    row = np.arange(height) // CHUNK_HEIGHT
-    return ((row[:, None] + column[None, :]) % groups).astype(np.int32)
+    if division == "coarse":
+        columns = max(factor for factor in range(1, math.isqrt(groups) + 1) if groups % factor == 0)
+        rows = groups // columns
+        row, column = _tiles(height, rows, is_released), _tiles(width, columns, is_released)
+        return (row[:, None] * columns + column[None, :]).astype(np.int32)
+    column = np.arange(width) // chunk[0]
+    row = np.arange(height) // chunk[1]
+    turn = row[:, None] + column[None, :]
+    return ((-turn if is_released else turn) % groups).astype(np.int32)
 
 
-def section_blocks(width: int, height: int) -> np.ndarray:
-    """int32[height, width]: the section block of each pixel, numbered row by row.
+def _tiles(length: int, count: int, is_released: bool) -> np.ndarray:
+    """int64[length]: which of ``count`` tiles each place along an axis is in."""
+    places = np.arange(length)
+    return places // -(-length // count) if is_released else places * count // length
 
-    Blocks are 32x2 pixels (paper III-E and IV-C), so with the fine-grained division a block is a chunk.
+
+def section_blocks(members: np.ndarray, block: tuple[int, int] = BLOCK) -> np.ndarray:
+    """int64[pixels]: the section block of each pixel of a group, ``members`` being bool[height, width], row by row.
+
+    The grid of blocks begins at the group's top left corner: with the fine division a block is a chunk (III-E).
     """
-    columns = -(-width // CHUNK_WIDTH)
-    row = np.arange(height) // CHUNK_HEIGHT
-    return (row[:, None] * columns + np.arange(width) // CHUNK_WIDTH).astype(np.int32)
+    y, x = np.nonzero(members)
+    column, row = (x - x.min()) // block[0], (y - y.min()) // block[1]
+    return row * (int(column.max()) + 1) + column

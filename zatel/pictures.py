@@ -1,5 +1,6 @@
 """What each step saw, as PNG files of the image's size."""
 
+import colorsys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,13 @@ def write_heatmap(heat: np.ndarray, path: Path) -> None:
 def write_quantised(heatmap: QuantisedHeatmap, path: Path) -> None:
     """Step 2: the heatmap in its few colours (paper Fig. 4, right)."""
     write_png(heatmap.colours[heatmap.labels], path)
+
+
+def write_groups(groups: np.ndarray, path: Path) -> None:
+    """Step 4: the group of each pixel, int32[height, width], one hue each (Figs. 5 and 6)."""
+    count = int(groups.max()) + 1
+    hues = np.array([colorsys.hsv_to_rgb(group / count, 0.6, 0.9) for group in range(count)])
+    write_png(hues[groups], path)
 
 
 def write_selected(heatmap: QuantisedHeatmap, selected: np.ndarray, path: Path) -> None:

@@ -1,7 +1,6 @@
 """From files to files: a trace, a GPU and perhaps a full result become ``NAME.prediction``."""
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,14 @@ from formats.reader import Trace, open_trace
 from formats.result import Result, open_result
 from formats.writer import FolderWriter
 from replay.gpu_description import Gpu
-from zatel.combine import RULES, extrapolate, mean_absolute_error, relative_error
+from zatel.combine import RULES, mean_absolute_error, relative_error
 from zatel.downscale import load_gpu, parts
 from zatel.heatmap import normalise
-from zatel.pictures import write_heatmap, write_picture, write_quantised, write_selected
+from zatel.options import Options
+from zatel.pictures import write_groups, write_heatmap, write_picture, write_quantised, write_selected
 from zatel.predict import Prediction, predict
 from zatel.report import table_text, write_overview
+from zatel.store import Store
 
 
 def publish(
@@ -28,31 +29,35 @@ def publish(
     gpu_name: str,
     out: Path,
     against: Path | None = None,
-    fraction: float | None = None,
-    seed: int = 1,
+    options: Options | None = None,
     workers: int | None = None,
+    store: Store | None = None,
 ) -> str:
     """Predict and write the folder ``out``; returns the table of metrics and a line of times.
 
     gpu_name  ``rtx2060``, ``mobile`` or a TOML file. against  result of the full replay to compare with.
-    fraction, seed, workers  as in ``predict``. Nothing appears under ``out`` before it is complete; everything but
+    options, workers, store  as in ``predict``. Nothing appears under ``out`` before it is complete; everything but
     ``host.json`` is the same from run to run. Raises ``UserError`` for inputs that cannot be read or do not fit.
     """
-    trace, gpu = open_trace(trace_path), load_gpu(gpu_name)
+    trace, gpu, options = open_trace(trace_path), load_gpu(gpu_name), options or Options()
     result = None if against is None else open_result(against)
     full = None if result is None else full_metrics(result, trace, gpu)
-    request = {"trace": trace.path.name, "gpu": gpu.name, "fraction": fraction, "seed": seed}
+    request = {"trace": trace.path.name, "gpu": gpu.name, **asked(options)}
     provenance = {"command": "zatel predict", **request, "gpu": asdict(gpu), "input": trace.manifest.provenance}
     with FolderWriter(out, PREDICTION, provenance) as writer:
-        groups = writer.folder / "groups"
-        groups.mkdir()
-        prediction = predict(trace, gpu, groups, fraction, seed, workers)
-        shutil.rmtree(groups)
-        summary = summarise(prediction, full, {**request, "scaled_gpu": parts(prediction.scaled_gpu)})
+        prediction = predict(trace, gpu, options, workers, store, writer.folder)
+        summary = summarise(prediction, full, {**request, "scaled_gpu": parts(prediction.plan.scaled_gpu)})
         host = host_times(prediction, result)
         write_files(writer, trace, prediction, summary)
         (writer.folder / "host.json").write_text(json.dumps(host, indent=1) + "\n")
     return f"{table_text(summary)}\n\n{describe(summary, host)}"
+
+
+def asked(options: Options) -> dict[str, Any]:
+    """The options as JSON; a heatmap by its file's name, since where it lay does not matter."""
+    heatmap = Path(options.heatmap).name
+    return {**vars(options), "heatmap": heatmap, "departures": sorted(options.departures),
+            "combination": dict(options.combination)}  # fmt: skip
 
 
 def full_metrics(result: Result, trace: Trace, gpu: Gpu) -> dict[str, float | None]:
@@ -76,7 +81,7 @@ def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
     ``speedup`` compares with what this prediction took here, filter and heatmap included; ``speedup_parallel`` with the
     longest group alone, the paper's measure, for a machine with a core per group.
     """
-    groups = [group.seconds for group in prediction.simulated]
+    groups = [outcome.seconds for group in prediction.simulated for outcome in group]
     host: dict[str, Any] = {"seconds": prediction.seconds, "group_seconds": groups}
     full = None if result is None else result.host.get("replay_wall_seconds")
     if full:
@@ -93,7 +98,7 @@ def describe(summary: dict[str, Any], host: dict[str, Any]) -> str:
     )
     fractions = " ".join(f"{100 * group['fraction']:.1f}" for group in summary["groups"])
     lines = [
-        f"K = {len(summary['groups'])} groups, each on {scaled}",
+        f"K = {summary['groups'][-1]['group'] + 1} groups, each on {scaled}",
         f"pixels replayed of each group: {fractions} %",
         "wall time: " + ", ".join(f"{step} {seconds:.1f} s" for step, seconds in host["seconds"].items()),
     ]
@@ -117,12 +122,16 @@ def summarise(
             metrics[name] |= {"full": full[name], "error": error}
     groups = [
         {
-            "pixels": int((prediction.groups == group).sum()),
-            "selected": int(selection.pixels.sum()),
-            "fraction": selection.fraction,
-            "simulated": simulated.metrics,
+            "group": group,
+            "pixels": int((prediction.plan.groups == group).sum()),
+            "selected": int(chosen.pixels.sum()),
+            "fraction": chosen.fraction,
+            "simulated": outcome.metrics,
         }
-        for group, (selection, simulated) in enumerate(zip(prediction.selections, prediction.simulated, strict=True))
+        for group, (selections, outcomes) in enumerate(
+            zip(prediction.plan.selections, prediction.simulated, strict=True)
+        )
+        for chosen, outcome in zip(selections, outcomes, strict=True)
     ]
     errors = [metric.get("error") for metric in metrics.values()]
     return {**provenance, "metrics": metrics, "mean_absolute_error": mean_absolute_error(errors), "groups": groups}
@@ -134,13 +143,15 @@ def write_files(writer: FolderWriter, trace: Trace, prediction: Prediction, summ
     _put_groups(writer, prediction, summary)
     _put_pixels(writer, prediction)
     folder = writer.folder
-    for group, selection in enumerate(prediction.selections):
-        write_pixels(folder / f"group-{group}.pixels", selection.pixels)
+    for group, selections in enumerate(prediction.plan.selections):
+        for number, chosen in enumerate(selections):
+            name = f"group-{group}" + (f"-{number}" if len(selections) > 1 else "")
+            write_pixels(folder / f"{name}.pixels", chosen.pixels)
     write_picture(trace, folder / "picture.png")
     write_heatmap(normalise(prediction.work), folder / "heatmap.png")
-    write_quantised(prediction.heatmap, folder / "quantised.png")
-    selected = np.any([selection.pixels for selection in prediction.selections], axis=0)
-    write_selected(prediction.heatmap, selected, folder / "selected.png")
+    write_quantised(prediction.plan.heatmap, folder / "quantised.png")
+    write_groups(prediction.plan.groups, folder / "groups.png")
+    write_selected(prediction.plan.heatmap, selected_pixels(prediction), folder / "selected.png")
     (folder / "prediction.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     write_overview(folder, folder / "overview.png")
 
@@ -153,10 +164,15 @@ def _put_metrics(writer: FolderWriter, summary: dict[str, Any]) -> None:
     writer.put("metrics", columns)
 
 
+def selected_pixels(prediction: Prediction) -> np.ndarray:
+    """bool[height, width]: the pixels that any group replayed."""
+    return np.any([chosen.pixels for group in prediction.plan.selections for chosen in group], axis=0)
+
+
 def _put_groups(writer: FolderWriter, prediction: Prediction, summary: dict[str, Any]) -> None:
-    for group, entry in enumerate(summary["groups"]):
-        simulated = prediction.simulated[group].metrics
-        extrapolated = extrapolate(simulated, entry["fraction"])
+    for entry in summary["groups"]:
+        group, simulated = entry["group"], entry["simulated"]
+        extrapolated = prediction.extrapolated[group]
         count = len(RULES)
         columns = {"group": np.full(count, group), "metric": np.array(list(RULES), object)}
         columns |= {name: np.full(count, entry[name]) for name in ("pixels", "selected", "fraction")}
@@ -168,9 +184,9 @@ def _put_groups(writer: FolderWriter, prediction: Prediction, summary: dict[str,
 def _put_pixels(writer: FolderWriter, prediction: Prediction) -> None:
     height, width = prediction.work.shape
     y, x = np.divmod(np.arange(width * height), width)
-    selected = np.any([selection.pixels for selection in prediction.selections], axis=0)
-    columns = {"pixel_x": x, "pixel_y": y, "work": prediction.work.ravel(), "group": prediction.groups.ravel()}
-    writer.put("pixels", {**columns, "colour": prediction.heatmap.labels.ravel(), "selected": selected.ravel()})
+    columns = {"pixel_x": x, "pixel_y": y, "work": prediction.work.ravel(), "group": prediction.plan.groups.ravel()}
+    selected = selected_pixels(prediction).ravel()
+    writer.put("pixels", {**columns, "colour": prediction.plan.heatmap.labels.ravel(), "selected": selected})
 
 
 def _number(value: float | None) -> float:

@@ -1,6 +1,7 @@
 """Step 2: merge similar temperature colours into a few, and say how cold each is (paper III-B and III-E)."""
 
 import colorsys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class QuantisedHeatmap(NamedTuple):
     coldness: np.ndarray
 
 
-def quantise(colour: np.ndarray, colours: int = COLOURS, seed: int = 1) -> QuantisedHeatmap:
+def quantise(colour: np.ndarray, colours: int = COLOURS, seed: int | Sequence[int] = 1) -> QuantisedHeatmap:
     """K-means of the pixels' colours, float64[height, width, 3], into at most ``colours`` of them.
 
     Fewer when the heatmap has fewer distinct colours. The best of a few seeded starts is taken, so the same picture and

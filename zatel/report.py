@@ -15,6 +15,7 @@ PANELS = (
     ("picture.png", "what was traced"),
     ("heatmap.png", "1  work per pixel"),
     ("quantised.png", "2  quantised"),
+    ("groups.png", "4  groups"),
     ("selected.png", "5  selected pixels"),
 )
 PREDICTED_COLOUR = "#2c7fb8"
@@ -78,7 +79,8 @@ def write_overview(folder: Path, path: Path) -> None:
 
 def _title(prediction: dict[str, Any]) -> str:
     shares = [group["fraction"] for group in prediction["groups"]]
-    title = f"{prediction['trace']} on {prediction['gpu']}: K = {len(shares)}, "
+    count = 1 + max(group["group"] for group in prediction["groups"])
+    title = f"{prediction['trace']} on {prediction['gpu']}: K = {count}, "
     title += f"{100 * sum(shares) / len(shares):.1f} % of the pixels of each group simulated"
     mean = prediction.get("mean_absolute_error")
     return title if mean is None else f"{title}, mean absolute error {100 * mean:.1f} %"

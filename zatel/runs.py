@@ -41,21 +41,29 @@ def run_key(trace: str, run: Run) -> dict[str, Any]:
 
 
 def simulate_runs(
-    trace: Trace, runs: Sequence[Run], store: Store | None = None, workers: int | None = None
+    trace: Trace,
+    runs: Sequence[Run],
+    store: Store | None = None,
+    workers: int | None = None,
+    folder: Path | None = None,
 ) -> list[Simulated]:
     """What each run says, in order. Without a ``store`` equal runs are still done once.
+
+    workers  processes at a time; one per core when ``None``.
+    folder   where the filtered traces may lie meanwhile; the system's temporary folder when ``None``.
 
     Raises ``UserError`` as ``filter_to_many`` and ``simulate_all`` do. Times of runs that the store knew are those of
     the machine that made them.
     """
-    with tempfile.TemporaryDirectory(prefix="rayplay-runs-") as folder:
-        known = Store(Path(folder) / "store") if store is None else store
+    with tempfile.TemporaryDirectory(prefix="rayplay-runs-", dir=folder) as temporary:
+        place = Path(temporary)
+        known = Store(place / "store") if store is None else store
         identity = trace_identity(trace)
         keys = [run_key(identity, run) for run in runs]
         missing = {_mark(key): (key, run) for key, run in zip(keys, runs, strict=True) if known.get(key) is None}
         ordered = sorted(missing.values(), key=_size)
         for first in range(0, len(ordered), SELECTIONS_AT_A_TIME):
-            _make(trace, ordered[first : first + SELECTIONS_AT_A_TIME], known, workers, Path(folder))
+            _make(trace, ordered[first : first + SELECTIONS_AT_A_TIME], known, workers, place)
         return [_read(known, key) for key in keys]
 
 

@@ -1,15 +1,18 @@
-"""Step 5: how many pixels of a group represent it, and which (paper III-E)."""
+"""Step 5: how many pixels of a group represent it, and which (paper III-E).
+
+Rules of the released code that differ are taken, each by its name in ``options.DEPARTURES``, from ``released``.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
+from zatel import released
 from zatel.divide import section_blocks
+from zatel.options import Options
 from zatel.quantise import QuantisedHeatmap
 
-LEAST_FRACTION = 0.3  # below, errors were intolerable; above the other, accuracy gained little (paper III-E)
-MOST_FRACTION = 0.6
+AMPLIFICATION = 5  # the power of equation (3)
 
 
 class Selection(NamedTuple):
@@ -23,57 +26,99 @@ class Selection(NamedTuple):
     fraction: float
 
 
-def wanted_fraction(coldness: np.ndarray) -> float:
-    """P of equation (1): the mean coldness c_i of the group's pixels, float64[M], kept within 0.3 and 0.6."""
-    return float(np.clip(np.mean(coldness), LEAST_FRACTION, MOST_FRACTION))
+def wanted_fraction(coldness: np.ndarray, bounds: tuple[float, float] = (0.3, 0.6)) -> float:
+    """P of equation (1): the mean coldness c_i of the group's pixels, float64[M], kept within ``bounds``.
 
-
-def check_fraction(fraction: float | None) -> None:
-    """``UserError`` unless the constant fraction, when there is one, lies in (0, 1]."""
-    if fraction is not None and not 0.0 < fraction <= 1.0:
-        raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
+    Below 0.3 the paper found intolerable errors, above 0.6 little gain.
+    """
+    return float(np.clip(np.mean(coldness), *bounds))
 
 
 def select(
-    heatmap: QuantisedHeatmap, groups: np.ndarray, group: int, seed: int, fraction: float | None = None
+    heatmap: QuantisedHeatmap, groups: np.ndarray, group: int, options: Options, fraction: float | None = None
 ) -> Selection:
-    """Choose section blocks of one group at random, in the colours' own proportion (uniform distribution).
+    """Choose section blocks of one group at random, so many of each colour as its share of the distribution says.
 
-    ``groups`` is int32[height, width] as ``divide`` gives it. ``fraction`` replaces equation (1) when given. The choice
-    depends on ``seed`` and ``group`` only. A block has the colour that most of its pixels have (the released code takes
-    its top-left pixel's); a colour's share is its share of the group's pixels; whole blocks are taken, as few as reach
-    the fraction; when a colour has too few, blocks of other colours, drawn at random, make up for it.
+    ``groups`` is int32[height, width] as ``divide`` gives it. ``fraction`` replaces that of the options. The choice
+    depends on the seed of the options and ``group`` only. A block has the colour that most of its pixels have; whole
+    blocks are taken, as few as reach the fraction; when a colour has too few, blocks of other colours, drawn at random,
+    make up for it.
     """
-    check_fraction(fraction)
     members = groups == group
     labels = heatmap.labels[members]
-    share = wanted_fraction(heatmap.coldness[labels]) if fraction is None else fraction
-    height, width = groups.shape
-    blocks = section_blocks(width, height)
-    names, colour_of_block = _block_colours(blocks[members], labels, len(heatmap.colours))
-    wanted = min(len(names), int(np.ceil(share * len(names) - 1e-9)))
-    quota = apportion(np.bincount(labels, minlength=len(heatmap.colours)), wanted)
-    chosen = _choose(colour_of_block, quota, np.random.default_rng([seed, group]))
-    pixels = members & np.isin(blocks, names[chosen])
-    return Selection(pixels, float(pixels.sum() / members.sum()))
+    share = _share(heatmap, labels, options) if fraction is None else fraction
+    names, first, index = np.unique(section_blocks(members, options.block), return_index=True, return_inverse=True)
+    if "corner-colour" in options.departures:
+        colour_of_block = labels[first]
+    else:
+        colour_of_block = _block_colours(index, labels, len(heatmap.colours))
+    quota = _quota(heatmap, labels, len(names), share, options)
+    random = np.random.default_rng([options.seed, group])
+    choose = released.choose_cold_first if "cold-first" in options.departures else choose_with_others
+    chosen = choose(colour_of_block, quota, random)
+    y, x = np.nonzero(members)
+    order = np.argsort(index, kind="stable")  # the group's pixels, block after block
+    bounds = np.searchsorted(index[order], np.arange(len(names) + 1))
+    taken = np.concatenate([order[bounds[block] : bounds[block + 1]] for block in chosen] or [order[:0]])
+    recorded = len(taken) / len(labels)
+    if "lost-tail" in options.departures:
+        return Selection(released.read_back(x[taken], y[taken], groups.shape), recorded)
+    pixels = np.zeros(groups.shape, bool)
+    pixels[y[taken], x[taken]] = True
+    return Selection(pixels, recorded)
 
 
-def _block_colours(blocks: np.ndarray, labels: np.ndarray, colours: int) -> tuple[np.ndarray, np.ndarray]:
-    """The group's blocks and the colour that most pixels of each have, the colder one when two tie."""
-    names, index = np.unique(blocks, return_inverse=True)
-    counts = np.bincount(index * colours + labels, minlength=len(names) * colours).reshape(len(names), colours)
-    return names, counts.argmax(axis=1)
+def _share(heatmap: QuantisedHeatmap, labels: np.ndarray, options: Options) -> float:
+    """The part of the group's pixels to take: the options' constant, or what the colours say."""
+    if options.fraction is not None:
+        return options.fraction
+    if "warm-fraction" in options.departures:
+        return released.warm_fraction(1.0 - heatmap.coldness[labels])
+    return wanted_fraction(heatmap.coldness[labels], options.bounds)
+
+
+def _quota(heatmap: QuantisedHeatmap, labels: np.ndarray, blocks: int, share: float, options: Options) -> np.ndarray:
+    """int64[colours]: how many of the group's ``blocks`` each colour should have."""
+    everywhere = heatmap.labels.ravel() if "image-shares" in options.departures else labels
+    counted = everywhere if options.distribution == "uniform" else labels
+    counts = np.bincount(counted, minlength=len(heatmap.colours))
+    weights = colour_weights(counts, heatmap.coldness, options.distribution)
+    if "colour-shares" in options.departures and options.distribution != "uniform":
+        power = AMPLIFICATION if options.distribution == "exptmp" else 1
+        weights = released.colour_shares(1.0 - heatmap.coldness, power, len(labels))
+    if "extra-block" in options.departures:
+        return released.extra_block(weights, len(labels), share, options.block)
+    return apportion(weights, min(blocks, int(np.ceil(share * blocks - 1e-9))))
+
+
+def colour_weights(counts: np.ndarray, coldness: np.ndarray, distribution: str) -> np.ndarray:
+    """float64[colours]: p_j of each colour, up to their sum.
+
+    counts  int64[colours], pixels of each colour; the uniform distribution takes them as they are. Equation (2) adds up
+    the warmth c'_j = 1 - c_j of a colour's pixels. Equation (3) is printed with c_j, but amplifies "each color's
+    weight", which is c'_j.
+    """
+    if distribution == "uniform":
+        return counts.astype(np.float64)
+    return counts * (1.0 - coldness) ** (AMPLIFICATION if distribution == "exptmp" else 1)
+
+
+def _block_colours(index: np.ndarray, labels: np.ndarray, colours: int) -> np.ndarray:
+    """The colour that most pixels of each block have, the colder one when two tie; ``index`` is each pixel's block."""
+    blocks = int(index.max()) + 1
+    return np.bincount(index * colours + labels, minlength=blocks * colours).reshape(blocks, colours).argmax(axis=1)
 
 
 def apportion(weights: np.ndarray, total: int) -> np.ndarray:
-    """int64[n]: ``total`` split in proportion to ``weights``, int64[n], each within one of its share."""
-    parts, remainders = np.divmod(weights * total, weights.sum())
-    order = np.argsort(-remainders, kind="stable")
+    """int64[n]: ``total`` split in proportion to ``weights`` by largest remainders, each within one of its share."""
+    shares = weights * total / weights.sum()
+    parts = np.floor(shares).astype(np.int64)
+    order = np.argsort(parts - shares, kind="stable")
     parts[order[: total - parts.sum()]] += 1
     return parts
 
 
-def _choose(colour_of_block: np.ndarray, quota: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def choose_with_others(colour_of_block: np.ndarray, quota: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Sorted indices of the chosen blocks: ``quota`` of each colour, and random others for what a colour lacks."""
     chosen = []
     for colour, count in enumerate(quota):
@@ -81,5 +126,5 @@ def _choose(colour_of_block: np.ndarray, quota: np.ndarray, random: np.random.Ge
         chosen.append(random.choice(candidates, min(int(count), len(candidates)), replace=False))
     taken = np.concatenate(chosen)
     others = np.setdiff1d(np.arange(len(colour_of_block)), taken)
-    missing = int(quota.sum()) - len(taken)
+    missing = min(int(quota.sum()) - len(taken), len(others))
     return np.sort(np.concatenate([taken, random.choice(others, missing, replace=False)]))

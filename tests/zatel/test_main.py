@@ -71,6 +71,17 @@ def test_pixels_outside_the_image_are_named_with_file_and_line(trace: Path, tmp_
         (["predict", "TRACE", "--gpu", "mobile", "--workers", "0"], "--workers must be at least 1, not 0"),
         (["predict", "TRACE", "--gpu", "mobile", "--seed", "-1"], "--seed must not be negative, but is -1"),
         (["predict", "TRACE", "--gpu", "nothing.toml"], "nothing.toml"),
+        (["predict", "TRACE", "--gpu", "mobile", "--block", "32"], "--block must be WIDTHxHEIGHT, not '32'"),
+        (["predict", "TRACE", "--gpu", "mobile", "--factor", "5"], "--factor 5 must leave some of the 4 memory"),
+        (["predict", "TRACE", "--gpu", "mobile", "--variant", "x"], "--variant must be one of paper, released, headr"),
+        (
+            ["predict", "TRACE", "--gpu", "mobile", "--heatmap", "none.png"],
+            "--heatmap none.png: must be a picture or a",
+        ),
+        (
+            ["predict", "TRACE", "--gpu", "mobile", "--combine", "gpu_ipc=least"],
+            "--combine gpu_ipc= must be one of sum",
+        ),
         (["predict", "TRACE", "--gpu", "mobile", "--against", "no.result"], "no.result: must be a rayplay result, but"),
         (["filter", "nowhere.trace", "--pixels", "p", "--out", "o.trace"], "nowhere.trace: must be a rayplay trace"),
         (["report", "no.prediction"], "no.prediction/prediction.json: no such prediction"),
@@ -92,7 +103,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(trace: Path, tmp_path: Path
     command = [sys.executable, "-m", "zatel", "predict", str(trace), "--gpu", "mobile", "--out", str(tmp_path / "p")]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     deadline = time.monotonic() + 120
-    while not list(tmp_path.glob(".p.*/groups/group-3.trace")):  # the last file before the groups are replayed
+    while not list(tmp_path.glob(".p.*/rayplay-runs-*/3.trace")):  # the last file before the groups are replayed
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
         time.sleep(0.01)

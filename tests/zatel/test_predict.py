@@ -20,6 +20,7 @@ from formats.result import ResultWriter
 from replay.gpu_description import Gpu
 from zatel.combine import RULES, combine, extrapolate
 from zatel.downscale import load_gpu
+from zatel.options import Options
 from zatel.predict import predict
 from zatel.publish import publish
 from zatel.report import read_prediction, table_text, write_overview
@@ -37,7 +38,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prediction(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that predict writes with two processes."""
     out = tmp_path_factory.mktemp("prediction") / "small.prediction"
-    publish(trace, "mobile", out, fraction=0.25, seed=3, workers=2)
+    publish(trace, "mobile", out, options=Options(fraction=0.25, seed=3), workers=2)
     return out
 
 
@@ -57,7 +58,7 @@ def one_part(name: str) -> Gpu:
 
 def test_all_pixels_on_an_undivided_gpu_are_the_full_replay(trace: Path, tmp_path: Path) -> None:
     gpu = one_part("mobile")
-    found = predict(open_trace(trace), gpu, tmp_path, fraction=1.0)
+    found = predict(open_trace(trace), gpu, Options(fraction=1.0))
     assert found.metrics == simulate_group(trace, gpu).metrics
     assert found.metrics["gpu_cycles"] > 0
 
@@ -75,7 +76,7 @@ def test_a_prediction_is_its_steps_done_one_by_one_with_files(trace: Path, predi
 
 
 def test_the_number_of_processes_changes_no_byte(trace: Path, prediction: Path, tmp_path: Path) -> None:
-    publish(trace, "mobile", tmp_path / "one.prediction", fraction=0.25, seed=3, workers=1)
+    publish(trace, "mobile", tmp_path / "one.prediction", options=Options(fraction=0.25, seed=3), workers=1)
     names = sorted(path.name for path in prediction.iterdir())
     assert names == sorted(path.name for path in (tmp_path / "one.prediction").iterdir())
     for name in set(names) - {"host.json"}:
@@ -96,7 +97,7 @@ def test_the_folder_holds_tables_pictures_and_filter_files(prediction: Path) -> 
     groups = tables.read("groups")
     assert groups["selected"].sum() == len(RULES) * selected.sum()
     np.testing.assert_allclose(groups["fraction"], 0.25)
-    for name in ("picture", "heatmap", "quantised", "selected"):
+    for name in ("picture", "heatmap", "quantised", "groups", "selected"):
         assert picture(prediction / f"{name}.png").shape == (HEIGHT, WIDTH, 3)
     assert not (prediction / "groups").exists()
 
@@ -114,7 +115,7 @@ def test_predicted_full_and_error_stand_beside_each_other(trace: Path, predictio
     full = {name: value and 2 * value for name, value in before.items()}
     made = {"trace": trace.name, "gpu": dataclasses.asdict(load_gpu("mobile"))}
     result = write_result(tmp_path / "full.result", full, made)
-    shown = publish(trace, "mobile", tmp_path / "p.prediction", against=result, fraction=0.25, seed=3)
+    shown = publish(trace, "mobile", tmp_path / "p.prediction", against=result, options=Options(fraction=0.25, seed=3))
     document = read_prediction(tmp_path / "p.prediction")
     for name, metric in document["metrics"].items():
         assert (metric["predicted"], metric["full"]) == (before[name], full[name])
@@ -134,7 +135,7 @@ def test_a_result_without_the_metrics_is_refused(trace: Path, tmp_path: Path) ->
 def test_an_image_with_fewer_chunks_than_groups_is_refused(tmp_path: Path) -> None:
     trace = make_trace(tmp_path / "tiny.trace", 1, (32, 4), 0)
     with pytest.raises(UserError, match=r"32x4 pixels must make at least 4 chunks of 32x2"):
-        predict(open_trace(trace), load_gpu("mobile"), tmp_path)
+        predict(open_trace(trace), load_gpu("mobile"), Options())
 
 
 @pytest.mark.parametrize(
