@@ -1,6 +1,5 @@
 """Accel-Sim's files: the kernel list, and a kernel's header and lines (``reference/accel-sim.md`` A.1 and A.2)."""
 
-import lzma
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +7,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from formats.errors import FormatError
+from formats.limits import LIST_BYTES
+from formats.text_file import read_text
 
 CHUNK_BYTES = 4 << 20
 HEADER_LINES = 64
@@ -57,16 +58,12 @@ def read_list(path: Path) -> list[Copy | Path]:
     Other commands (copies back, empty lines) do nothing, as in Accel-Sim. Raises ``FormatError`` naming the line.
     """
     commands: list[Copy | Path] = []
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: must be a kernel list: {getattr(error, 'strerror', None) or error}") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path, "kernel list", LIST_BYTES).splitlines(), 1):
         place = f"{path}:{number}"
         if line.startswith("MemcpyHtoD"):
             match = re.fullmatch(r"MemcpyHtoD,(0x[0-9a-fA-F]{1,16}),(\d{1,18})\s*", line)
             if match is None:
-                raise FormatError(f"{place}: must be MemcpyHtoD,0xADDRESS,BYTES, found {line!r}")
+                raise FormatError(f"{place}: must be MemcpyHtoD,0xADDRESS,BYTES, found {line[:200]!r}")
             commands.append(Copy(int(match[1], 16), int(match[2])))
         elif line.startswith("kernel"):
             commands.append(_kernel_path(path, line.strip(), place))
@@ -77,16 +74,17 @@ def read_list(path: Path) -> list[Copy | Path]:
 
 def _kernel_path(path: Path, name: str, place: str) -> Path:
     if "/" in name or "\\" in name or not name.endswith((".traceg", ".traceg.xz")):
-        raise FormatError(f"{place}: must be the name of a .traceg or .traceg.xz file beside the list, found {name!r}")
+        raise FormatError(
+            f"{place}: must be the name of a .traceg or .traceg.xz file beside the list, found {name[:200]!r}"
+        )
     found = path.parent / name
-    if not found.is_file():
-        raise FormatError(f"{place}: names {name}, which is not beside the list")
+    try:
+        beside = found.is_file() and found.resolve().parent == path.parent.resolve()
+    except (OSError, ValueError):  # a name that is too long or holds a NUL
+        beside = False
+    if not beside:
+        raise FormatError(f"{place}: names {name[:200]!r}, which is not a file beside the list")
     return found
-
-
-def open_kernel(path: Path) -> BinaryIO:
-    """The bytes of a kernel file, unpacked."""
-    return cast(BinaryIO, lzma.open(path) if path.suffix == ".xz" else path.open("rb"))
 
 
 def read_header(path: Path, file: BinaryIO) -> tuple[Header, int]:
@@ -133,14 +131,11 @@ def _header(path: Path, fields: dict[str, str]) -> Header:
 def text_chunks(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """The rest of a kernel file in pieces of whole lines; the last line gets a newline when it lacks one.
 
-    Raises ``FormatError`` for a damaged .xz file and for a line that is longer than a piece.
+    Raises ``FormatError`` for a line that is longer than a piece.
     """
     rest = b""
     while True:
-        try:
-            data = file.read(CHUNK_BYTES)
-        except (lzma.LZMAError, EOFError) as error:
-            raise FormatError(f"{path}: must be whole: {error}") from None
+        data = file.read(CHUNK_BYTES)
         if not data:
             break
         data = rest + data

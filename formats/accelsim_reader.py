@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from formats import accelsim_parse as parse
-from formats.accelsim_files import Header, open_kernel, read_header, text_chunks
+from formats.accelsim_files import Header, read_header, text_chunks
 from formats.errors import FormatError
+from formats.unpack import open_packed
 
 CHUNK_INSTRUCTIONS = 1 << 17
 
@@ -51,7 +52,7 @@ class KernelReader:
         rows = parse.make_rows(CHUNK_INSTRUCTIONS)
         state = np.zeros(len(parse.STATE), np.int64)
         state[parse.NAMES] = self.name_count
-        with open_kernel(self.path) as file:
+        with open_packed(self.path) as file:
             self.header, state[parse.LINE] = read_header(self.path, file)
             for text in text_chunks(self.path, file):
                 data = np.frombuffer(text, np.uint8)

@@ -95,15 +95,27 @@ def _numpy(column: Column, array: pa.Array) -> Columns:
 def _flat(column: Column, array: pa.Array) -> np.ndarray:
     if array.null_count:
         raise ValueError(f"{array.null_count} values are missing (null)")
-    wanted = value_type(column)
-    if array.type != wanted and not (column.dtype == STRING and pa.types.is_large_string(array.type)):
-        raise ValueError(f"type must be {wanted}, not {array.type}")
     if column.dtype == STRING:
-        return array.to_numpy(zero_copy_only=False)
+        return _texts(array)
+    wanted = value_type(column)
+    if array.type != wanted:
+        raise ValueError(f"type must be {wanted}, not {array.type}")
     # Arrow's own view is read-only, which numba takes for another type; the buffer behind it may be written.
     numbers = np.frombuffer(array.buffers()[1] or b"", dtype=column.dtype)
     numbers = numbers[array.offset : array.offset + len(array)]
     return numbers if numbers.flags.writeable else numbers.copy()
+
+
+def _texts(array: pa.Array) -> np.ndarray:
+    """Equal texts of a dictionary are one object: a file cannot make one long text into many."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise ValueError(f"type must be string, not {kind}")
+    if not pa.types.is_dictionary(array.type):
+        return array.to_numpy(zero_copy_only=False)
+    if array.dictionary.null_count:
+        raise ValueError("values are missing (null)")
+    return array.dictionary.to_numpy(zero_copy_only=False)[array.indices.to_numpy(zero_copy_only=False)]
 
 
 def offset_name(column: Column) -> str:

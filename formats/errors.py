@@ -9,7 +9,27 @@ class UserError(Exception):
 
 
 class FormatError(UserError):
-    """A trace, result or manifest that is missing, damaged, or breaks its schema."""
+    """A trace, result or manifest that is missing, damaged, or breaks its schema.
+
+    What is known of the place is also there by name: ``file``, ``table``, ``row_group``, ``column`` (None where they
+    do not apply) and ``reason``; the text is made of them.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: object = None,
+        table: str | None = None,
+        row_group: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        self.reason = reason
+        self.file = None if file is None else str(file)
+        self.table, self.row_group, self.column = table, row_group, column
+        parts = {"table": table, "row group": row_group, "column": column}
+        place = ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+        super().__init__(": ".join(part for part in (self.file, place, reason) if part))
 
 
 class VersionTooNew(FormatError):  # noqa: N818

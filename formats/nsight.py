@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from formats.errors import FormatError
+from formats.limits import LIST_BYTES
 from formats.result import ResultWriter
+from formats.text_file import read_text
 
 PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNIT = re.compile(r"([numKMGT]?)(byte|s|second|inst|cycle|sector|thread|warp|block|register)(/.*)?")
@@ -128,11 +130,11 @@ def _stream(launch: Launch) -> int:
 
 def read_launches(path: Path) -> list[Launch]:
     """Name and metrics, in base units, of each launch in a CSV file."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("==")]
+    lines = [
+        line
+        for line in read_text(path, "CSV file", LIST_BYTES).splitlines()
+        if line.strip() and not line.startswith("==")
+    ]
     try:
         rows = list(csv.reader(lines, strict=True))
     except csv.Error as error:

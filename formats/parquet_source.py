@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats.arrow import Columns, from_arrow
-from formats.column import Column, Format, Table
+from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
+from formats.limits import COLUMNS, FILE_ROWS
 from formats.manifest import FileEntry, Manifest, read_manifest
+from formats.parquet_pages import check_footer, check_group
 
-MAX_GROUP_ROWS = 1 << 24
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 
 
@@ -39,57 +41,72 @@ class ParquetSource:
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file
         if path.is_symlink() or not path.is_file():
-            raise FormatError(f"{path}: must be a file, as the manifest says, but is not there")
+            raise FormatError("must be a file, as the manifest says, but is not there", file=path)
         found = path.stat().st_size
         if found != entry.bytes:
-            raise FormatError(f"{path}: must be {entry.bytes} bytes long, as the manifest says, not {found}")
+            raise FormatError(f"must be {entry.bytes} bytes long, as the manifest says, not {found}", file=path)
 
     def _open(self, table: Table, entry: FileEntry) -> pq.ParquetFile:
-        place = f"{self.path / entry.file}: table {table.name}"
+        path = self.path / entry.file
         try:
-            file = pq.ParquetFile(self.path / entry.file, pre_buffer=False, page_checksum_verification=True)
+            with open(path, "rb") as raw:
+                check_footer(path, raw)
+            metadata = pq.read_metadata(path)
+            COLUMNS.check(metadata.num_columns, "its columns", file=path, table=table.name)
+            names = metadata.schema.to_arrow_schema().names
         except _DAMAGE as error:
-            raise FormatError(f"{place}: cannot be read: {_reason(error)}") from None
-        names = file.schema_arrow.names
+            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
         wanted = [column.name for column in table.columns]
         newer = self.manifest.version > self.layout.version
         fits = set(wanted) <= set(names) if newer else set(wanted) == set(names)
         if not fits or len(names) != len(set(names)):
-            raise FormatError(f"{place}: columns must be {', '.join(wanted)}, not {', '.join(names)}")
-        if file.metadata.num_rows != entry.rows:
-            raise FormatError(
-                f"{place}: must have {entry.rows} rows, as the manifest says, not {file.metadata.num_rows}"
+            reason = f"columns must be {', '.join(wanted)}, not {', '.join(names)}"
+            raise FormatError(reason, file=path, table=table.name)
+        rows = metadata.num_rows
+        if rows != entry.rows:
+            reason = f"must have {entry.rows} rows, as the manifest says, not {rows}"
+            raise FormatError(reason, file=path, table=table.name)
+        FILE_ROWS.check(rows, "its rows", file=path, table=table.name)
+        texts = [column.name for column in table.columns if column.dtype == STRING]
+        try:
+            return pq.ParquetFile(
+                path,
+                metadata=metadata,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                read_dictionary=texts or None,
             )
-        return file
+        except _DAMAGE as error:
+            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
 
     def _group(
         self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry
     ) -> Columns:
-        place = f"{self.path / entry.file}: table {table.name}, row group {number}"
+        place: dict[str, Any] = {"file": self.path / entry.file, "table": table.name, "row_group": number}
         arrays: Columns = {}
         try:
-            rows = file.metadata.row_group(number).num_rows
-            if rows > MAX_GROUP_ROWS:
-                raise FormatError(f"{place}: must have at most {MAX_GROUP_ROWS} rows, not {rows}")
+            with open(self.path / entry.file, "rb") as raw:
+                check_group(raw, file.metadata, number, columns, place)
             data = file.read_row_group(number, columns=[column.name for column in columns], use_threads=False)
         except _DAMAGE as error:
-            raise FormatError(f"{place}: cannot be read: {_reason(error)}{_culprit(file, number, columns)}") from None
+            culprit = _culprit(file, number, columns)
+            raise FormatError(f"cannot be read: {_reason(error)}", **place, column=culprit) from None
         for column in columns:
             try:
                 arrays |= from_arrow(column, data.column(column.name))
             except _DAMAGE as error:
-                raise FormatError(f"{place}, column {column.name}: {_reason(error)}") from None
+                raise FormatError(_reason(error), **place, column=column.name) from None
         return arrays
 
 
-def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str:
+def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str | None:
     """Which column of a damaged row group cannot be read."""
     for column in columns:
         try:
             file.read_row_group(number, columns=[column.name], use_threads=False)
         except _DAMAGE:
-            return f" (column {column.name})"
-    return ""
+            return column.name
+    return None
 
 
 def _reason(error: BaseException) -> str:

@@ -7,7 +7,9 @@ import numpy as np
 
 from formats.atomic import atomic_file
 from formats.errors import FormatError, UserError
+from formats.limits import LIST_BYTES
 from formats.reader import Trace
+from formats.text_file import read_text
 
 WARP_LANES = 32
 NO_PIXEL = -1
@@ -21,11 +23,7 @@ def read_pixels(path: Path | str, image_size: tuple[int, int]) -> np.ndarray:
     """
     width, height = image_size
     selected = np.zeros((height, width), bool)
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(Path(path), "pixel list", LIST_BYTES).splitlines(), start=1):
         words = line.split("#", 1)[0].split()
         if not words:
             continue

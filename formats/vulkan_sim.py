@@ -5,17 +5,18 @@ the warps of a dump are the warp slots of its SMs. Shader instructions are not i
 have their records and no ``hit_t``. Times (lines ``M``, ``R`` and ``D``) are results, so they are left out.
 """
 
-import lzma
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from formats.errors import FormatError
 from formats.trace import NODE_HIT_BIT, NODE_KINDS
+from formats.unpack import open_packed
 from formats.writer import TraceWriter
 
 LANES = 32
@@ -77,7 +78,7 @@ def read_calls(path: Path, nodes: Nodes) -> Iterator[Call]:
     """The trace calls of a dump in the order of its ``A`` lines; ``nodes`` grows."""
     call: Call | None = None
     try:
-        with cast(IO[str], lzma.open(path, "rt") if path.suffix == ".xz" else open(path)) as file:
+        with io.TextIOWrapper(open_packed(path), encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 words, place = line.split(), f"{path}:{number}"
                 if words[:1] == ["A"]:
@@ -91,8 +92,8 @@ def read_calls(path: Path, nodes: Nodes) -> Iterator[Call]:
                     call.rays[lane] = ray
                 elif words and words[0] not in ("M", "R", "D"):
                     raise FormatError(f"{place}: must begin with A, T, M, R or D, found {words[0]!r}")
-    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeDecodeError as error:
+        raise FormatError(f"cannot be read: {error}", file=path) from None
     if call is not None:
         yield call
 

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from formats import text_file
 from formats.errors import UserError
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
@@ -55,13 +56,8 @@ class Text:
 
 def read_text(path: Path) -> Text:
     """Read and scan a TOML file; ``UserError`` with the line when it is missing or no TOML."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such GPU description") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: must be TOML: {error}") from None
+    text = text_file.read_text(path, "GPU description")
+    values = text_file.parse_toml(text, path)
     lines, comments = scan(text)
     return Text(str(path), values, lines, comments)
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
+from formats.text_file import read_text
 from replay.config import Text
 from replay.gpgpusim_options import FIXED, HELPERS, OPTIONS, SIDE_EFFECT_FREE, TOGETHER, OptionError, Values
 
 BASE = "accelsim-rtx2060"
 BESIDE = "trace.config"
 _LINE = re.compile(r"-([\w:.-]+)\s+(\S.*?)\s*(?:#.*)?")
-MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,8 @@ class Option:
 
 def read_options(path: Path) -> dict[str, Option]:
     """The options of a file by name, the last of each; ``UserError`` names the line that is none."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path}: must be at most {MOST_BYTES} bytes, not {path.stat().st_size}")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such configuration") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     options: dict[str, Option] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path, "configuration").splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue

@@ -4,7 +4,6 @@ The frozen dataclasses are the schema and TOML is its syntax; a field without a 
 ``tracer/kernels/*.toml`` are examples.
 """
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import UserError
+from formats.text_file import read_toml
 from tracer.launch_build import build, check_choice
 from tracer.launch_images import HANDLE_BYTES, ImageTables
 
@@ -246,10 +246,7 @@ class LaunchFile(ImageTables):
 
 def read_launch_file(path: Path) -> LaunchFile:
     """Read and check a launch file; ``UserError`` names the file, the key, what must hold and what was found."""
-    try:
-        raw = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: must be TOML: {error}") from None
+    raw = read_toml(path)
     found: LaunchFile = build(LaunchFile, raw, str(path))
     if not found.launch:
         raise UserError(f"{path}: launch: must have at least one launch")

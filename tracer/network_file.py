@@ -1,12 +1,12 @@
 """Read the description of a neural network and write out its blocks: a list of layers, each knowing what it reads."""
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
+from formats.text_file import read_toml
 from tracer.launch_buffers import confined
 from tracer.launch_build import build, check_choice
 from tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
@@ -78,10 +78,7 @@ class NetworkFile:
 
 def read_network(path: Path) -> Network:
     """Read a description; ``UserError`` names the file, the table, what must hold and what was found."""
-    try:
-        raw = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: must be TOML: {error}") from None
+    raw = read_toml(path)
     file: NetworkFile = build(NetworkFile, raw, str(path))
     if len(file.image) != 3 or not all(1 <= length <= LARGEST_LENGTH for length in file.image):
         raise UserError(f"{path}: image: must be height, width and channels, found {list(file.image)}")

@@ -5,12 +5,12 @@ record); it gets its offset by C's rules and its value from a named source or fr
 """
 
 import difflib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from formats.errors import UserError
+from formats.text_file import read_toml
 
 GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
@@ -104,10 +104,7 @@ class ProgramConfig:
 
 def read_config(path: Path) -> ProgramConfig:
     """Read and check a program configuration; ``UserError`` names the file and the key."""
-    try:
-        raw = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: must be TOML: {error}") from None
+    raw = read_toml(path)
     place = str(path)
     _check_keys(raw, ("params_symbol", "image_format", "params", "raygen", "miss", "hit_group"), ("raygen",), place)
     image_format = _text(raw, "image_format", place) or "rgba32f"

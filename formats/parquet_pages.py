@@ -1,0 +1,91 @@
+"""What reading a row group will unpack to, from its page headers: counted before any page is decoded.
+
+The footer's own sums are not believed (a file of 0.8 MB can claim 0.7 MB and decode to 2.8 GB). A decoder takes the
+sizes in the page headers, so these bound the memory: no page is unpacked to count them.
+Source: Apache Parquet format 2.11, ``parquet.thrift`` (PageHeader) and the compact protocol of Apache Thrift.
+"""
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from formats.column import STRING, Column
+from formats.limits import COLUMNS, FOOTER_BYTES, GROUP_BYTES
+from formats.thrift import Reader
+
+MAGIC = b"PAR1"
+VALUES_OF = {0: 5, 3: 8}
+"""Kind of a data page -> field of its header whose first field counts its values; other pages have none."""
+HEADER_BYTES = 1 << 16
+OFFSET_BYTES = 8
+POINTER_BYTES = 8
+
+
+def check_footer(path: Path, file: BinaryIO) -> None:
+    """The end of the file is a footer of a permitted length (``FormatError``), or no Parquet (``ValueError``)."""
+    size = file.seek(0, 2)
+    if size < 12:
+        raise ValueError(f"must be Parquet, but has only {size} bytes")
+    file.seek(size - 8)
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != MAGIC or length > size - 12:
+        raise ValueError("must be Parquet, whole to its end")
+    FOOTER_BYTES.check(length, "its footer", file=path)
+
+
+def check_group(file: BinaryIO, metadata: pq.FileMetaData, number: int, columns: list[Column], place: dict) -> None:
+    """Rows x width of the columns of a row group stay below the limit.
+
+    place  keyword arguments of ``FormatError``. Raises it beyond the limit, and ``ValueError`` for damaged headers.
+    """
+    COLUMNS.check(metadata.num_columns, "columns", **place)
+    group = metadata.row_group(number)
+    wanted = {column.name: column for column in columns}
+    total = 0
+    for index in range(group.num_columns):
+        chunk = group.column(index)
+        column = wanted.get(chunk.path_in_schema.partition(".")[0])
+        if column is not None:
+            width = POINTER_BYTES if column.dtype == STRING else np.dtype(column.dtype).itemsize
+            unpacked = max(_unpacked_bytes(file, chunk), chunk.num_values * width)
+            total += unpacked + (group.num_rows * OFFSET_BYTES if column.ragged else 0)
+            GROUP_BYTES.check(total, "rows x width of the columns read", **place)
+
+
+def _unpacked_bytes(file: BinaryIO, chunk: Any) -> int:
+    """Bytes that the pages of a column chunk unpack to, as their headers say."""
+    start = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        start = min(start, chunk.dictionary_page_offset)
+    end, values, unpacked = start + chunk.total_compressed_size, 0, 0
+    while start < end:
+        file.seek(start)
+        header, length = _page_header(file)
+        packed, size = header.get(3), header.get(2)
+        if not (isinstance(packed, int) and isinstance(size, int) and packed >= 0 and size >= 0):
+            raise ValueError("a page header must have two lengths")
+        start += length + packed
+        unpacked += size
+        counts = header.get(VALUES_OF.get(header.get(1, -1), 0), {})
+        values += counts.get(1, 0)
+    if start != end or values != chunk.num_values:
+        raise ValueError(
+            f"its pages must end at byte {end} with {chunk.num_values} values, not at {start} with {values}"
+        )
+    return unpacked
+
+
+def _page_header(file: BinaryIO) -> tuple[dict[int, Any], int]:
+    """The fields of the page header at the file's place, and its length."""
+    reader = Reader(file.read(256))
+    try:
+        return reader.struct(), reader.at
+    except IndexError:
+        reader = Reader(reader.data + file.read(HEADER_BYTES))
+    try:
+        return reader.struct(), reader.at
+    except IndexError:
+        raise ValueError(f"a page header must be complete within {len(reader.data)} bytes") from None

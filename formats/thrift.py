@@ -1,0 +1,90 @@
+"""The compact protocol of Apache Thrift, as far as the page headers of Parquet need it.
+
+Source: ``doc/specs/thrift-compact-protocol.md`` of Apache Thrift.
+"""
+
+from typing import Any
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+MOST_DEPTH = 8
+
+
+class Reader:
+    """Reads one value after the other from ``data``; ``IndexError`` at its end, ``ValueError`` for no such value."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Field number -> value; texts, lists and maps are passed over and left out."""
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self.integer()
+            value = self._value(head & 15, depth)
+            if value is not None:
+                fields[number] = value
+        return fields
+
+    def integer(self) -> int:
+        """A zigzag varint of at most 64 bits."""
+        number = self._varint()
+        return number >> 1 ^ -(number & 1)
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if depth > MOST_DEPTH:
+            raise ValueError("a header must not nest deeper")
+        if kind in (TRUE, FALSE):
+            return kind == TRUE
+        if kind in (I16, I32, I64):
+            return self.integer()
+        if kind == STRUCT:
+            return self.struct(depth + 1)
+        self._pass_over(kind, depth)
+        return None
+
+    def _pass_over(self, kind: int, depth: int) -> None:
+        if kind in (LIST, SET):
+            head = self._byte()
+            for _ in range(self._varint() if head >> 4 == 15 else head >> 4):
+                self._element(head & 15, depth)
+        elif kind == MAP:
+            count = self._varint()
+            kinds = self._byte() if count else 0
+            for _ in range(count):
+                self._element(kinds >> 4, depth)
+                self._element(kinds & 15, depth)
+        else:
+            self._skip({BYTE: 1, DOUBLE: 8}.get(kind) or self._text_bytes(kind))
+
+    def _element(self, kind: int, depth: int) -> None:
+        if kind in (TRUE, FALSE):  # inside lists and maps a truth value is a byte
+            self._skip(1)
+        else:
+            self._value(kind, depth + 1)
+
+    def _text_bytes(self, kind: int) -> int:
+        if kind != BINARY:
+            raise ValueError(f"a header must have fields of known types, not of type {kind}")
+        return self._varint()
+
+    def _skip(self, count: int) -> None:
+        self.at += count
+        if self.at > len(self.data):
+            raise IndexError("end of data")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._byte()
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number must have at most 64 bits")
