@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from formats.command import run
+from formats.command import EXIT_USER_ERROR, run
 from formats.errors import UserError
 from formats.help_texts import (
     CHECK_EXAMPLE,
@@ -20,6 +20,7 @@ from formats.help_texts import (
     SELECT_EXAMPLE,
     SHOW_EXAMPLE,
     STATS_EXAMPLE,
+    VERIFY_EXAMPLE,
 )  # fmt: skip
 
 
@@ -58,6 +59,8 @@ def add_reading_verbs(verbs: Any) -> None:
     show.add_argument("--rows", type=int, default=5, metavar="N", help="rows of each table (default: 5)")
     check = add_verb(verbs, "check", check_verb, "verify the laws", CHECK_EXAMPLE)
     check.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
+    verify = add_verb(verbs, "verify", verify_verb, "is every byte as it was written?", VERIFY_EXAMPLE)
+    verify.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
     stats = add_verb(verbs, "stats", stats_verb, "print what a trace costs and does", STATS_EXAMPLE)
     stats.add_argument("path", type=Path, metavar="TRACE", help="trace")
 
@@ -127,6 +130,21 @@ def check_verb(arguments: argparse.Namespace) -> int:
     verdict = f"{len(problems)} problems" if problems else "all laws hold"
     print(f"{arguments.path}: {verdict} ({rows:,} rows in {len(dataset.tables)} tables)")
     return 1 if problems else 0
+
+
+def verify_verb(arguments: argparse.Namespace) -> int:
+    """Print every damage; exit code 2 when there is one."""
+    from formats.show import open_any
+    from formats.verify import damages
+
+    dataset = open_any(arguments.path)
+    found = list(damages(dataset))
+    for damage in found:
+        print(damage)
+    stored = sum(dataset.manifest.bytes(table) for table in dataset.tables)
+    verdict = f"{len(found)} damages" if found else "every byte is as it was written"
+    print(f"{arguments.path}: {verdict} ({stored:,} bytes in {len(dataset.tables)} tables)")
+    return EXIT_USER_ERROR if found else 0
 
 
 def stats_verb(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,14 @@ its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 
 example:
   python -m formats check traces/cornell.trace
 """
+VERIFY_EXAMPLE = """\
+reads every byte once: the SHA-256 of each file, the checksum of each page (of each chunk in HDF5), types and limits.
+Prints what is damaged with file, table, row group and column; exit code 0 when all is as it was written, 2 when
+something is not. It does not look at what the numbers mean: that is the verb check.
+
+example:
+  python -m formats verify traces/cornell.trace
+"""
 STATS_EXAMPLE = """\
 prints what a trace costs and does: bytes on disk per warp instruction, block visit, lane address and ray; instruction
 mix; active lanes; different sectors and BVH records that were touched.

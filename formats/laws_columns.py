@@ -1,29 +1,21 @@
 """Laws that follow from the schema alone: they hold for every table of every format, row group by row group."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from formats.arrow import offset_name
 from formats.column import STRING, Column, Table
-from formats.parquet_source import ParquetSource
 from formats.problem import Problem, where
 from formats.reader import Dataset
 from formats.trace import NODE_HIT_BIT, RAYS
+from formats.verify import changed_files
 
 
 def files_intact(dataset: Dataset) -> Iterator[Problem]:
     """Every file has the SHA-256 that the manifest gives."""
-    if not isinstance(dataset.source, ParquetSource):
-        return
-    for table, entries in dataset.manifest.tables.items():
-        for entry in entries:
-            with open(dataset.path / entry.file, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if digest != entry.sha256:
-                message = f"SHA-256 of {entry.file} must be {entry.sha256}"
-                yield Problem("files_intact", table, -1, digest, message)
+    for table, file, wanted, found in changed_files(dataset):
+        yield Problem("files_intact", table or "of none", -1, found, f"SHA-256 of {file} must be {wanted}")
 
 
 def ids_are_row_numbers(dataset: Dataset) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """``manifest.json``: which format and version a folder holds, how it was made, and every file with its digest."""
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -8,12 +9,14 @@ from typing import Any
 
 from formats.column import Format
 from formats.errors import FormatError, VersionTooNew, VersionTooOld
+from formats.limits import LIST_BYTES
+from formats.text_file import parse_json, read_text
 
 MANIFEST = "manifest.json"
-MAX_MANIFEST_BYTES = 64 << 20
 MAX_IMAGE_SIDE = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_KEYS = ("format", "version", "provenance", "image_size", "launches", "tables", "files", "digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Manifest:
     image_size        (width, height) of an image launch, or None.
     launches          name, stream, grid and block of each launch, in order.
     tables            the files of each table, in the order of the rows.
+    files             further files of the folder and their SHA-256 (summary.json, pictures); host times are not among
+                      them, because they differ from run to run.
     """
 
     format: str
@@ -44,6 +49,7 @@ class Manifest:
     image_size: tuple[int, int] | None = None
     launches: tuple[dict[str, Any], ...] = ()
     tables: dict[str, tuple[FileEntry, ...]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     def rows(self, table: str) -> int:
         """Rows of the table, 0 when it is absent."""
@@ -54,8 +60,8 @@ class Manifest:
         return sum(entry.bytes for entry in self.tables.get(table, ()))
 
     def text(self) -> str:
-        """The manifest as JSON, the same text for the same content."""
-        document = {
+        """The manifest as JSON, the same text for the same content, with its own digest."""
+        document: dict[str, Any] = {
             "format": self.format,
             "version": list(self.version),
             "provenance": self.provenance,
@@ -66,29 +72,39 @@ class Manifest:
                 for name, entries in self.tables.items()
             },
         }
+        if self.files:
+            document["files"] = self.files
+        document["digest"] = digest_of(document)
         return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """SHA-256 of a manifest without its ``digest``, as JSON with sorted keys and no white space."""
+    content = {key: value for key, value in document.items() if key != "digest"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_manifest(folder: Path, expected: Format) -> Manifest:
     """The manifest of a folder; ``FormatError`` (or one of its versions) when it is missing, damaged or foreign."""
     path = folder / MANIFEST
-    try:
-        if path.stat().st_size > MAX_MANIFEST_BYTES:
-            raise FormatError(f"{path}: must be at most {MAX_MANIFEST_BYTES} bytes, not {path.stat().st_size}")
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.is_file():
         found = "it has no manifest.json" if folder.is_dir() else "there is no such folder"
-        raise FormatError(f"{folder}: must be a {expected.name}, but {found}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: cannot be read: {error}") from None
-    return parse_manifest(text, str(path), expected)
+        raise FormatError(f"must be a {expected.name}, but {found}", file=folder)
+    return parse_manifest(read_text(path, "manifest", LIST_BYTES), str(path), expected)
 
 
 def format_of(folder: Path) -> str | None:
     """Name of the format that a folder's manifest gives; None when there is no manifest to be read."""
     try:
-        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        document = parse_json(read_text(folder / MANIFEST, "manifest", LIST_BYTES), folder)
+    except FormatError:
         return None
     name = document.get("format") if isinstance(document, dict) else None
     return name if isinstance(name, str) else None
@@ -96,17 +112,35 @@ def format_of(folder: Path) -> str | None:
 
 def parse_manifest(text: str, place: str, expected: Format) -> Manifest:
     """The manifest in ``text``; ``place`` names it in errors."""
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{place}: must be JSON: {error}") from None
+    raw = parse_json(text, place)
     _require(isinstance(raw, dict), place, "must be a JSON object")
     version = _check_version(raw, place, expected)
+    _check_content(raw, place, newer=version[1] > expected.version[1])
     provenance, launches = raw.get("provenance", {}), raw.get("launches", [])
     _require(isinstance(provenance, dict), place, "provenance must be an object")
     _require(isinstance(launches, list), place, "launches must be a list")
     tables = _tables(raw.get("tables"), place, expected, version)
-    return Manifest(expected.name, version, provenance, _image_size(raw, place), tuple(launches), tables)
+    files = _files(raw.get("files", {}), place)
+    return Manifest(expected.name, version, provenance, _image_size(raw, place), tuple(launches), tables, files)
+
+
+def _check_content(raw: dict[str, Any], place: str, newer: bool) -> None:
+    """The keys are known ones, and the digest, which may be left out, fits."""
+    strange = sorted(set(raw) - set(_KEYS))
+    _require(newer or not strange, place, f"keys must be of {', '.join(_KEYS)}, not {', '.join(strange)[:200]}")
+    if "digest" in raw:
+        wanted = digest_of(raw)
+        _require(raw["digest"] == wanted, place, f"digest must be {wanted}, that of what it says: it was changed")
+
+
+def _files(raw: Any, place: str) -> dict[str, str]:
+    _require(isinstance(raw, dict), place, "files must be an object")
+    for name, digest in raw.items():
+        confined = _FILE_NAME.fullmatch(name) is not None
+        _require(confined, place, f"files must have plain names in this folder, not {name[:200]!r}")
+        known = isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
+        _require(known, place, f"SHA-256 of {name} must be 64 hexadecimal digits, not {digest!r}")
+    return raw
 
 
 def _check_version(raw: dict[str, Any], place: str, expected: Format) -> tuple[int, int]:
@@ -166,4 +200,4 @@ def _is_count(value: Any) -> bool:
 
 def _require(condition: bool, place: str, message: str) -> None:
     if not condition:
-        raise FormatError(f"{place}: {message}")
+        raise FormatError(message, file=place)

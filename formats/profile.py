@@ -112,6 +112,8 @@ def csv_text(columns: dict[str, Any], durations_ms: list[float]) -> str:
 class ProfileWriter(FolderWriter):
     """Writes a ``NAME.profile`` folder; use it in a ``with`` statement, and call ``launches`` once."""
 
+    TIMES = frozenset({CSV, HOST})
+
     def __init__(self, path: Path | str, provenance: dict[str, Any] | None = None) -> None:
         super().__init__(path, PROFILE, provenance)
         self._csv = self._host = ""

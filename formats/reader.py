@@ -8,12 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from formats.arrow import Columns, concatenate, empty, take_rows
-from formats.column import Column, Format, Table
+from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
+from formats.limits import TABLE_BYTES
 from formats.manifest import Manifest
 from formats.parquet_source import ParquetSource
 from formats.trace import TRACE
 
+OFFSET_BYTES = 8
 HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
@@ -60,7 +62,15 @@ class Dataset:
     def read(self, table: str, columns: Sequence[str] | None = None) -> Columns:
         """A whole table, or some of its columns. Use ``batches`` where it may be larger than memory."""
         wanted = self._columns(table, columns)
-        return concatenate(wanted, list(self.source.groups(self._table(table), wanted)))
+        width = sum(OFFSET_BYTES if c.ragged or c.dtype == STRING else np.dtype(c.dtype).itemsize for c in wanted)
+        TABLE_BYTES.check(self.rows(table) * width, "rows x width", file=self.path, table=table)
+        parts: list[Columns] = []
+        total = 0
+        for part in self.source.groups(self._table(table), wanted):
+            total += sum(values.nbytes for values in part.values())
+            TABLE_BYTES.check(total, "rows x width", file=self.path, table=table)
+            parts.append(part)
+        return concatenate(wanted, parts)
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Columns]:
         """A table row group after row group, in bounded memory."""

@@ -10,7 +10,10 @@ from typing import Any
 
 from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
+from formats.limits import LIST_BYTES
+from formats.manifest import file_digest
 from formats.reader import Dataset, open_source
+from formats.text_file import parse_json, read_text
 from formats.writer import FolderWriter, write_text
 
 COUNTERS = Table(
@@ -107,14 +110,14 @@ def check_summary(summary: dict[str, Any], place: str) -> None:
             raise FormatError(f"{where}: value must be a finite number or null, not {value!r}")
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; ``FormatError`` when it is missing or none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: must be a JSON object: {error}") from None
+def read_json_object(path: Path, digest: str | None = None) -> dict[str, Any]:
+    """A JSON object from a file; ``FormatError`` when it is missing or none, or its SHA-256 is not ``digest``."""
+    text = read_text(path, "JSON file", LIST_BYTES)
+    if digest is not None and file_digest(path) != digest:
+        raise FormatError(f"SHA-256 must be {digest}, as the manifest says: it was changed", file=path)
+    document = parse_json(text, path)
     if not isinstance(document, dict):
-        raise FormatError(f"{path}: must be a JSON object, not {type(document).__name__}")
+        raise FormatError(f"must be a JSON object, not {type(document).__name__}", file=path)
     return document
 
 
@@ -152,7 +155,7 @@ class Result(Dataset):
     def summary(self) -> dict[str, Any]:
         """Metric -> value, unit, kind, definition."""
         path = self.path / SUMMARY
-        metrics = read_json_object(path)
+        metrics = read_json_object(path, self.manifest.files.get(SUMMARY))
         check_summary(metrics, str(path))
         return metrics
 

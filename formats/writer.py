@@ -14,7 +14,7 @@ from formats.column import Format
 from formats.encoders import Encoders, default_workers
 from formats.errors import FormatError
 from formats.groups import GroupBuffer
-from formats.manifest import MANIFEST, Manifest, format_of
+from formats.manifest import MANIFEST, Manifest, file_digest, format_of
 from formats.shards import Encoder, HashingFile, ShardWriter
 from formats.trace import TRACE
 
@@ -30,6 +30,9 @@ class FolderWriter:
     Raises ``FormatError`` when ``path`` is something else than such a folder or a column does not fit the schema, and
     ``OSError`` when the disk is full.
     """
+
+    TIMES = frozenset({"host.json"})
+    """Files that differ from run to run, so that the manifest does not vouch for them."""
 
     def __init__(
         self,
@@ -117,12 +120,19 @@ class FolderWriter:
         order = [table.name for table in self.layout.tables if table.name in self._shards]
         tables = {name: tuple(self._shards[name].entries) for name in order}
         manifest = Manifest(
-            self.layout.name, self.layout.version, self.provenance, self.image_size, tuple(self._launches), tables
-        )
+            self.layout.name, self.layout.version, self.provenance, self.image_size, tuple(self._launches), tables,
+            self._extra_digests(),
+        )  # fmt: skip
         write_text(self.folder / MANIFEST, manifest.text())
 
     def _write_extra(self) -> None:
         """Further files of a format, written before the manifest; a trace has none."""
+
+    def _extra_digests(self) -> dict[str, str]:
+        """SHA-256 of every file that is no table's, but of those that hold times."""
+        shards = {entry.file for shards in self._shards.values() for entry in shards.entries}
+        files = (path for path in sorted(self.folder.iterdir()) if path.is_file() and path.name[0] != ".")
+        return {path.name: file_digest(path) for path in files if path.name not in shards | self.TIMES}
 
     def _clean_up(self) -> None:
         self._encoders.stop()

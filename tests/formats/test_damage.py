@@ -12,7 +12,7 @@ import pytest
 from formats.arrow import arrow_schema, parquet_path
 from formats.column import STRING
 from formats.errors import FormatError, VersionTooNew, VersionTooOld
-from formats.manifest import MANIFEST
+from formats.manifest import MANIFEST, digest_of
 from formats.reader import open_trace
 from formats.trace import TABLES
 
@@ -32,8 +32,13 @@ def read_everything(path: Path) -> dict[str, dict[str, np.ndarray]]:
 
 
 def change_manifest(path: Path, **changes: object) -> None:
+    """Change the manifest as its own writer would: the digest fits."""
     document = json.loads((path / MANIFEST).read_text()) | changes
-    (path / MANIFEST).write_text(json.dumps(document))
+    write_manifest(path, document)
+
+
+def write_manifest(path: Path, document: dict) -> None:
+    (path / MANIFEST).write_text(json.dumps(document | {"digest": digest_of(document)}))
 
 
 def rewrite(path: Path, table: str, change) -> None:
@@ -42,7 +47,7 @@ def rewrite(path: Path, table: str, change) -> None:
     pq.write_table(change(pq.read_table(file)), file)
     document = json.loads((path / MANIFEST).read_text())
     document["tables"][table][0] |= {"bytes": file.stat().st_size}
-    (path / MANIFEST).write_text(json.dumps(document))
+    write_manifest(path, document)
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=COLUMN_IDS)
@@ -116,7 +121,7 @@ def test_every_truncation_of_a_file_whose_manifest_agrees_is_an_error(copy: Path
     for length in range(0, len(whole), 7):
         file.write_bytes(whole[:length])
         document["tables"]["visits"][0]["bytes"] = length
-        (copy / MANIFEST).write_text(json.dumps(document))
+        write_manifest(copy, document)
         with pytest.raises(FormatError, match="visits"):
             open_trace(copy).read("visits")
 
@@ -228,15 +233,9 @@ def test_a_file_entry_that_breaks_its_schema_is_refused(copy: Path, key, value) 
 
 def test_rows_must_be_those_of_the_manifest(copy: Path) -> None:
     tables = json.loads((copy / MANIFEST).read_text())["tables"]
-    tables["visits"][0]["rows"] = 1 << 60
+    tables["visits"][0]["rows"] += 1
     change_manifest(copy, tables=tables)
-    with pytest.raises(FormatError, match=f"must have {1 << 60} rows, as the manifest says"):
-        open_trace(copy).read("visits")
-
-
-def test_a_row_group_that_is_too_long_is_refused(copy: Path, monkeypatch) -> None:
-    monkeypatch.setattr("formats.parquet_source.MAX_GROUP_ROWS", 10)
-    with pytest.raises(FormatError, match="row group 0: must have at most 10 rows"):
+    with pytest.raises(FormatError, match=r"must have \d+ rows, as the manifest says"):
         open_trace(copy).read("visits")
 
 
