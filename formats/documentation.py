@@ -5,6 +5,7 @@ from typing import Any
 
 from formats.check import COLUMN_LAWS, EXECUTION_LAWS, PREDICATE_LAWS, STATIC_LAWS
 from formats.column import Column, Format, Table
+from formats.limits import LIMITS
 from formats.prediction import PREDICTION
 from formats.profile import PROFILE
 from formats.result import RESULT
@@ -31,9 +32,9 @@ tables; `python -m formats convert` turns one into the other without loss.
   ragged column (`uint32[]`) is a list column.
 - Rayplay writes zstd, checksums on every page, row groups of a fixed number of rows (given with each table) and
   {groups} row groups per file, so that the bytes depend on the rows alone. It reads any compression, encoding and
-  division into row groups and files, with at most 16,777,216 rows in a row group.
-- Not every reader verifies page checksums (DuckDB and polars do not): `python -m formats check` also compares each
-  file's SHA-256 with the manifest.
+  division into row groups and files within the limits below.
+- Not every reader verifies page checksums (DuckDB and polars do not): `python -m formats verify` compares each
+  file's SHA-256 with the manifest, and reads every page.
 - Written in a hidden folder beside the final name, which it takes in one step when the manifest is complete.
 
 ### manifest.json
@@ -54,6 +55,9 @@ tables; `python -m formats convert` turns one into the other without loss.
   give the same bytes. `image_size`: width and height of an image launch, else null. `launches`: a summary of `kernels`.
 - `tables`: for each table its files in order, each with its rows, length and SHA-256. A file's name is a plain name in
   this folder. Tables marked optional may be absent, which is the same as having no rows.
+- `files` (may be left out): further files of the folder, such as `summary.json`, each with its SHA-256.
+- `digest` (may be left out): SHA-256 of this document without `digest`, as JSON with sorted keys and no white space
+  (`json.dumps(document, sort_keys=True, separators=(",", ":"))`), so that a changed manifest is found.
 
 ### HDF5
 
@@ -92,6 +96,12 @@ LAWS_HEAD = """\
 
 `python -m formats check` calls each by its name and prints table, row and value of what breaks it.
 """
+LIMITS_HEAD = """\
+## Limits
+
+What a file may ask for, checked before the memory is taken and counted from pages and chunks, never from the sizes a
+file declares. The environment variable that a message names replaces the limit.
+"""
 EXECUTION_NOTE = """\
 Recorded memory instructions are those of class load, store, atomic or texture in global, shared, local, generic or
 texture memory. A predicate is a text that starts with `@`. Instructions that touch more than one place per lane have
@@ -121,7 +131,13 @@ def page() -> str:
         "(the same durations). Only these two files differ from run to run."
     )
     parts += _format_section(PROFILE, "Profile", profile)
+    parts.append(_limits())
     return "\n".join(parts)
+
+
+def _limits() -> str:
+    rows = "".join(f"| `{limit.variable}` | {limit.default:,} {limit.unit} | {limit.what} |\n" for limit in LIMITS)
+    return f"{LIMITS_HEAD}\n| variable | default | what it limits |\n|---|---|---|\n{rows}"
 
 
 def _format_section(layout: Format, title: str, sentence: str) -> Iterator[str]:

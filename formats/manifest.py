@@ -129,8 +129,8 @@ def _check_content(raw: dict[str, Any], place: str, newer: bool) -> None:
     strange = sorted(set(raw) - set(_KEYS))
     _require(newer or not strange, place, f"keys must be of {', '.join(_KEYS)}, not {', '.join(strange)[:200]}")
     if "digest" in raw:
-        wanted = digest_of(raw)
-        _require(raw["digest"] == wanted, place, f"digest must be {wanted}, that of what it says: it was changed")
+        advice = "who changes it by hand leaves digest out"
+        _require(raw["digest"] == digest_of(raw), place, f"must be as it was written, of its digest; {advice}")
 
 
 def _files(raw: Any, place: str) -> dict[str, str]:

@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, old: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("kernel-../x.traceg", "must be the name of a .traceg"), ("kernel-2.traceg", "is not beside the list"),
+        ("kernel-../x.traceg", "must be the name of a .traceg"), ("kernel-2.traceg", "is not a file beside the list"),
         ("MemcpyHtoD,12,x", "must be MemcpyHtoD,0xADDRESS,BYTES"), ("", "must name at least one kernel"),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """``python -m formats``: what it prints, and one line with exit code 2 for what the user can mend."""
 
 import errno
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,11 @@ import pytest
 
 from formats.__main__ import main
 from formats.command import run
+from formats.errors import FormatError
 from formats.generate import make_trace
 from formats.manifest import MANIFEST
 from formats.reader import open_trace
-from formats.result import ResultWriter
+from formats.result import ResultWriter, open_result
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +25,13 @@ def formats(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     with pytest.raises(SystemExit) as end:
         run("formats", main)
     return end.value.code
+
+
+def make_result(path: Path) -> None:
+    """A result with two metrics."""
+    with ResultWriter(path) as writer:
+        entry = {"value": 12345, "unit": "cycles", "kind": "max", "definition": "Last cycle of the launch."}
+        writer.summary({"gpu_cycles": entry, "gpu_ipc": entry | {"value": None}})
 
 
 def test_show_prints_every_column_and_the_first_rows(monkeypatch, capsys, sample: Path) -> None:
@@ -39,9 +48,7 @@ def test_show_prints_every_column_and_the_first_rows(monkeypatch, capsys, sample
 
 
 def test_show_prints_metrics_of_a_result(monkeypatch, capsys, tmp_path: Path) -> None:
-    with ResultWriter(tmp_path / "a.result") as writer:
-        entry = {"value": 12345, "unit": "cycles", "kind": "max", "definition": "Last cycle of the launch."}
-        writer.summary({"gpu_cycles": entry, "gpu_ipc": entry | {"value": None}})
+    make_result(tmp_path / "a.result")
     assert formats(monkeypatch, "show", tmp_path / "a.result") == 0
     text = capsys.readouterr().out
     assert "12,345 cycles" in text
@@ -55,13 +62,39 @@ def test_check_says_that_all_laws_hold(monkeypatch, capsys, sample: Path) -> Non
 
 def test_check_prints_the_problem(monkeypatch, capsys, tmp_path: Path) -> None:
     path = make_trace(tmp_path / "a.trace")
-    text = (path / MANIFEST).read_text()
-    first_digest = text.split('"sha256": "')[1][:64]
-    (path / MANIFEST).write_text(text.replace(first_digest, "0" * 64))
+    document = json.loads((path / MANIFEST).read_text())
+    document["tables"]["accesses"][0]["sha256"] = "0" * 64
+    del document["digest"]
+    (path / MANIFEST).write_text(json.dumps(document))
     assert formats(monkeypatch, "check", path) == 1
     out = capsys.readouterr().out
     assert "files_intact: table accesses" in out
     assert "1 problems" in out
+
+
+def test_verify_names_every_damage(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    assert formats(monkeypatch, "verify", path) == 0
+    assert "every byte is as it was written" in capsys.readouterr().out
+    for name in ("visits-00000.parquet", "warps-00000.parquet"):
+        data = bytearray((path / name).read_bytes())
+        data[len(data) // 3] ^= 1
+        (path / name).write_bytes(data)
+    assert formats(monkeypatch, "verify", path) == 2
+    out = capsys.readouterr().out
+    assert "visits-00000.parquet: table visits: SHA-256 must be" in out
+    assert "warps-00000.parquet: table warps: SHA-256 must be" in out
+    assert "visits-00000.parquet: table visits, row group 0" in out
+
+
+def test_verify_looks_at_what_is_no_table(monkeypatch, capsys, tmp_path: Path) -> None:
+    make_result(tmp_path / "a.result")
+    summary = tmp_path / "a.result" / "summary.json"
+    summary.write_text(summary.read_text().replace("12345", "12346"))
+    assert formats(monkeypatch, "verify", tmp_path / "a.result") == 2
+    assert "summary.json: SHA-256 must be" in capsys.readouterr().out
+    with pytest.raises(FormatError, match=r"summary\.json: SHA-256 must be"):
+        _ = open_result(tmp_path / "a.result").summary
 
 
 def test_convert_there_and_back(monkeypatch, sample: Path, tmp_path: Path) -> None:

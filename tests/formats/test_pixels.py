@@ -48,7 +48,7 @@ def test_a_mistake_names_file_and_line(tmp_path: Path, text, message) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"absent\.pixels: cannot be read"):
+    with pytest.raises(FormatError, match=r"absent\.pixels: no such pixel list"):
         read_pixels(tmp_path / "absent.pixels", (4, 2))
     (tmp_path / "binary.pixels").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FormatError, match=r"binary\.pixels: cannot be read"):
