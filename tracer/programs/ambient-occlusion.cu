@@ -6,22 +6,24 @@
 extern "C" __global__ void __raygen__ambient_occlusion() {
     using namespace rayplay;
     Payload payload;
-    payload.seed = first_seed();
+    Seeds seeds = first_seeds();
+    payload.seed = seeds.ray;
     float3 sum = vector(0.0f, 0.0f, 0.0f);
 #pragma unroll 1
     for (unsigned sample = 0; sample < params.samples; ++sample) {
-        const Ray ray = camera_ray(payload.seed);
+        const Ray ray = camera_ray(seeds.pixel, payload.seed);
         trace_closest(ray, &payload);
         float3 colour = payload.colour;
         if (payload.distance >= 0.0f && params.secondary_rays > 0) {
             const float3 normal = payload.normal;
-            const float3 point = ray.origin + payload.distance * ray.direction + params.secondary_offset * normal;
+            const float3 point = ray.origin + payload.distance * ray.direction;
             unsigned open = 0;
 #pragma unroll 1
             for (unsigned index = 0; index < params.secondary_rays; ++index) {
                 float3 direction = direction_on_sphere(payload.seed);
                 if (dot(direction, normal) < 0.0f) direction = -direction;
-                open += trace_visible({point, direction}, params.secondary_tmax, &payload);
+                const float3 origin = point + params.secondary_offset * direction;
+                open += trace_visible({origin, direction}, params.secondary_tmax, &payload);
             }
             const float share = open * approximate_reciprocal(static_cast<float>(params.secondary_rays));
             colour = vector(share, share, share);

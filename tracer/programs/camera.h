@@ -14,25 +14,26 @@ struct Ray {
 
 RAYPLAY_DEVICE unsigned pixel_index() { return launch_index_y() * params.width + launch_index_x(); }
 
-RAYPLAY_DEVICE unsigned first_seed() {
-    return tea16(tea16(launch_index_x(), launch_index_y()), params.seed);
+// Every pixel has random numbers of its own, but for the place inside the pixel: a sample's is the same in all pixels.
+struct Seeds {
+    unsigned pixel, ray;
+};
+
+RAYPLAY_DEVICE Seeds first_seeds() {
+    const unsigned image = params.samples + params.seed - 1;
+    return {params.seed, tea16(tea16(launch_index_x(), launch_index_y()), image)};
 }
 
 // `right` and `up` span the image plane at distance 1: the image reaches from -1 to 1 along both.
-RAYPLAY_DEVICE Ray camera_ray(unsigned& seed) {
+RAYPLAY_DEVICE Ray camera_ray(unsigned& pixel_seed, unsigned& ray_seed) {
     const Camera& camera = params.camera;
-    const float x = launch_index_x() + uniform(seed), y = launch_index_y() + uniform(seed);
+    const float x = launch_index_x() + uniform(pixel_seed), y = launch_index_y() + uniform(pixel_seed);
     const float u = 2.0f * x * approximate_reciprocal(static_cast<float>(params.width)) - 1.0f;
     const float v = 1.0f - 2.0f * y * approximate_reciprocal(static_cast<float>(params.height));
-    float3 direction = camera.forward + u * camera.right + v * camera.up;
-    float3 origin = camera.eye;
-    if (camera.lens_radius > 0.0f) {
-        const float2 lens = point_in_disk(seed);
-        const float3 offset = camera.lens_radius * (lens.x * normalised(camera.right) + lens.y * normalised(camera.up));
-        origin = origin + offset;
-        direction = camera.focus_distance * direction - offset;
-    }
-    return {origin, normalised(direction)};
+    const float2 lens = point_in_disk(ray_seed);  // drawn for a pinhole, too
+    const float3 offset = camera.lens_radius * (lens.x * normalised(camera.right) + lens.y * normalised(camera.up));
+    const float3 direction = camera.forward + u * camera.right + v * camera.up;
+    return {camera.eye + offset, normalised(camera.focus_distance * direction - offset)};
 }
 
 RAYPLAY_DEVICE void trace_closest(const Ray& ray, Payload* payload) {

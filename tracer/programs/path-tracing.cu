@@ -6,11 +6,12 @@
 extern "C" __global__ void __raygen__path_tracing() {
     using namespace rayplay;
     Payload payload;
-    payload.seed = first_seed();
+    Seeds seeds = first_seeds();
+    payload.seed = seeds.ray;
     float3 sum = vector(0.0f, 0.0f, 0.0f);
 #pragma unroll 1
     for (unsigned sample = 0; sample < params.samples; ++sample) {
-        Ray ray = camera_ray(payload.seed);
+        Ray ray = camera_ray(seeds.pixel, payload.seed);
         float3 throughput = vector(1.0f, 1.0f, 1.0f);
 #pragma unroll 1
         for (unsigned bounce = 0;; ++bounce) {

@@ -17,10 +17,10 @@ RAYPLAY_DEVICE unsigned tea16(unsigned a, unsigned b) {
     return a;
 }
 
-// Uniform in [0, 1), 23 bits.
+// Uniform in [0, 1), the lower 24 bits.
 RAYPLAY_DEVICE float uniform(unsigned& seed) {
     seed = 1664525u * seed + 1013904223u;
-    return __uint_as_float(0x3f800000u | (seed & 0x007fffffu)) - 1.0f;
+    return static_cast<float>(seed & 0x00ffffffu) * (1.0f / 16777216.0f);
 }
 
 RAYPLAY_DEVICE float2 point_in_disk(unsigned& seed) {

@@ -26,7 +26,7 @@ RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float 
     const float cosine = leaving ? along : -along;
     const float squared = 1.0f - ratio * ratio * (1.0f - cosine * cosine);
     const float base = (1.0f - ior) * approximate_reciprocal(1.0f + ior);
-    const float grazing = 1.0f - (leaving ? approximate_sqrt(fmaxf(squared, 0.0f)) : cosine);
+    const float grazing = 1.0f - (leaving ? ior * along : cosine);
     const float grazing2 = grazing * grazing;
     const float schlick = base * base + (1.0f - base * base) * grazing2 * grazing2 * grazing;
     if (squared <= 0.0f || uniform(seed) < schlick) return reflected(direction, outward);
@@ -43,11 +43,11 @@ RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 nor
     bool scatters = true;
     unsigned seed = payload->seed;
     if (model == LAMBERTIAN) {
-        scatter = facing + direction_on_sphere(seed);
+        scatter = normal + point_in_sphere(seed);
+        scatters = dot(direction, normal) < 0.0f;
     } else if (model == METALLIC) {
-        scatter = reflected(direction, facing) + albedo_fuzz.w * point_in_sphere(seed);
-        scatters = dot(scatter, facing) > 0.0f;
-        if (!scatters) colour = vector(0.0f, 0.0f, 0.0f);
+        scatter = reflected(direction, normal) + albedo_fuzz.w * point_in_sphere(seed);
+        scatters = dot(direction, normal) < 0.0f;
     } else if (model == DIELECTRIC) {
         colour = vector(1.0f, 1.0f, 1.0f);
         scatter = scatter_dielectric(direction, normal, emission_ior.w, seed);
