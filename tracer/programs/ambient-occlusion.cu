@@ -16,14 +16,13 @@ extern "C" __global__ void __raygen__ambient_occlusion() {
         float3 colour = payload.colour;
         if (payload.distance >= 0.0f && params.secondary_rays > 0) {
             const float3 normal = payload.normal;
-            const float3 point = ray.origin + payload.distance * ray.direction;
+            const float3 point = ray.origin + payload.distance * ray.direction + params.secondary_offset * normal;
             unsigned open = 0;
 #pragma unroll 1
             for (unsigned index = 0; index < params.secondary_rays; ++index) {
                 float3 direction = direction_on_sphere(payload.seed);
                 if (dot(direction, normal) < 0.0f) direction = -direction;
-                const float3 origin = point + params.secondary_offset * direction;
-                open += trace_visible({origin, direction}, params.secondary_tmax, &payload);
+                open += trace_visible({point, direction}, params.secondary_tmax, &payload);
             }
             const float share = open * approximate_reciprocal(static_cast<float>(params.secondary_rays));
             colour = vector(share, share, share);

@@ -42,12 +42,11 @@ RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 nor
     float3 scatter = facing;
     bool scatters = true;
     unsigned seed = payload->seed;
-    if (model == LAMBERTIAN) {
-        scatter = normal + point_in_sphere(seed);
-        scatters = dot(direction, normal) < 0.0f;
-    } else if (model == METALLIC) {
-        scatter = reflected(direction, normal) + albedo_fuzz.w * point_in_sphere(seed);
-        scatters = dot(direction, normal) < 0.0f;
+    if (model == LAMBERTIAN || model == METALLIC) {
+        const float3 centre = model == LAMBERTIAN ? normal : reflected(direction, normal);
+        scatter = centre + (model == LAMBERTIAN ? 1.0f : albedo_fuzz.w) * point_in_sphere(seed);
+        scatters = dot(direction, normal) < 0.0f;  // a path ends at a back face
+        if (!scatters) colour = vector(0.0f, 0.0f, 0.0f);
     } else if (model == DIELECTRIC) {
         colour = vector(1.0f, 1.0f, 1.0f);
         scatter = scatter_dielectric(direction, normal, emission_ior.w, seed);
