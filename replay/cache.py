@@ -58,9 +58,8 @@ NOBODY = -1  # waiter of a fetch that a write made
 
 
 @inlined
-def use_port(state: Cache, at: int, now: int, size: int) -> None:
-    """The data array reads or writes ``size`` bytes from ``now`` on."""
-    cycles = (size + state.port_bytes - 1) // state.port_bytes
+def use_port(state: Cache, at: int, now: int, cycles: int) -> None:
+    """The data array reads or writes for so many cycles from ``now`` on."""
     state.unit[at, DATA_FREE_AT] = max(state.unit[at, DATA_FREE_AT], now) + cycles
 
 
@@ -77,19 +76,29 @@ def read(
     Returns HIT (the data is there), FAIL (try again; ``unit[at, REASON]`` says why), or what kind of miss it is: then
     ``next_ready`` gives ``waiter`` back, and a request may have been put into the miss queue.
     """
-    offset = sector & ((1 << state.sector_shift) - 1)
     row = find(state, at, sector >> state.sector_shift)
-    status = state.line[row, STATUS] if row >= 0 else 0
-    if ((status >> VALID | (status >> DIRTY & status >> READABLE)) >> offset) & 1:
-        touch(state, row, now)
+    if may_read(state, row, sector):
+        read_hit(state, at, now, row)
         if atomic:
-            mark_dirty(state, at, row, offset, byte_mask)
-        use_port(state, at, now, SECTOR_BYTES)
-        state.stats[at, HIT] += 1
+            mark_dirty(state, at, row, sector & ((1 << state.sector_shift) - 1), byte_mask)
         return HIT
-    answer = read_miss(state, at, now, sector, index, byte_mask, atomic, waiter, queued, row)
-    state.stats[at, answer] += 1
-    return answer
+    return read_miss(state, at, now, sector, index, byte_mask, atomic, waiter, queued, row)
+
+
+@inlined
+def may_read(state: Cache, row: int, sector: int) -> bool:
+    """Whether the data of a sector is in its line's row (-1: the cache does not hold the line)."""
+    status = state.line[row, STATUS] if row >= 0 else 0
+    offset = sector & ((1 << state.sector_shift) - 1)
+    return ((status >> VALID | (status >> DIRTY & status >> READABLE)) >> offset) & 1 != 0
+
+
+@inlined
+def read_hit(state: Cache, at: int, now: int, row: int) -> None:
+    """A sector of the row is read."""
+    touch(state, row, now)
+    use_port(state, at, now, state.sector_cycles)
+    state.stats[at, HIT] += 1
 
 
 @inlined
@@ -114,17 +123,20 @@ def read_miss(
     row: int,
 ) -> int:  # fmt: skip
     """Have a missing sector fetched, or wait with those that have."""
-    kind = probed(state, row, sector & ((1 << state.sector_shift) - 1))
-    place = place_for(state, at, row, index)
+    answer = probed(state, row, sector & ((1 << state.sector_shift) - 1))
+    place, entry = place_for(state, at, row, index), -1
     if place < 0:
-        return fail(state, at, NO_LINE)
-    if queued + 1 >= state.miss_queue:  # it might need two places
-        return fail(state, at, NO_QUEUE)
-    entry = find_entry(state, at, sector)
-    if not may_join(state, at, entry):
-        return FAIL
-    fetch(state, at, now, sector, index, byte_mask, atomic, waiter, kind, place, entry)
-    return kind
+        answer = fail(state, at, NO_LINE)
+    elif queued + 1 >= state.miss_queue:  # it might need two places
+        answer = fail(state, at, NO_QUEUE)
+    else:
+        entry = find_entry(state, at, sector)
+        if not may_join(state, at, entry):
+            answer = FAIL
+    state.stats[at, answer] += 1
+    if answer != FAIL:
+        fetch(state, at, now, sector, index, byte_mask, atomic, waiter, answer, place, entry)
+    return answer
 
 
 @inlined
@@ -201,7 +213,7 @@ def write_hit(
     else:
         touch(state, row, now)
         mark_dirty(state, at, row, offset, byte_mask)
-    use_port(state, at, now, SECTOR_BYTES)
+    use_port(state, at, now, state.sector_cycles)
     return HIT
 
 
@@ -264,4 +276,5 @@ def use_port_for_write_back(state: Cache, at: int, now: int, before: int) -> Non
     for place in range(before, state.unit[at, QUEUE_TAIL]):
         row = at * state.ring + (place & (state.ring - 1))
         if state.queue[row, 0] == WRITE_BACK:
-            use_port(state, at, now, count_bits(state.queue[row, 2]) * SECTOR_BYTES)
+            size = count_bits(state.queue[row, 2]) * SECTOR_BYTES
+            use_port(state, at, now, (size + state.port_bytes - 1) // state.port_bytes)

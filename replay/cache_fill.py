@@ -3,7 +3,19 @@
 from replay.bits import compiled, inlined
 from replay.cache_lines import allocate, fill_sector, find, mark_dirty, reserve_sector, victim
 from replay.cache_mshr import make_ready
-from replay.cache_state import ATOMIC, BYTES, FILLS, INDEX, ROW, SECTOR, SECTOR_IN_USE, STATUS, Cache, set_of
+from replay.cache_state import (
+    ATOMIC_SHIFT,
+    BYTES,
+    FILLS,
+    FULL,
+    INDEX,
+    ROW,
+    SECTOR,
+    SECTOR_IN_USE,
+    STATUS,
+    Cache,
+    set_of,
+)
 
 
 @compiled
@@ -17,14 +29,14 @@ def fill(state: Cache, at: int, now: int, entry: int) -> None:
 def place(state: Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
     here = at * state.entries + entry
-    sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES]
+    sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES] & FULL
     offset = sector & ((1 << state.sector_shift) - 1)
     row = state.mshr[here, ROW]
     if state.on_fill:
         row = settle(state, at, now, sector, state.mshr[here, INDEX])
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)
-        if state.mshr[here, ATOMIC]:
+        if state.mshr[here, BYTES] >> ATOMIC_SHIFT:
             mark_dirty(state, at, row, offset, byte_mask)
     state.stats[at, FILLS] += 1
 

@@ -4,6 +4,8 @@ The victim of a set is a way without a valid sector, the highest such; else the 
 in one cycle the lowest way) among those that wait for nothing, dirty ones only when enough lines of the instance are.
 """
 
+import numpy as np
+
 from replay.bits import FAR, bucket, compiled, inlined, lowest_bit
 from replay.cache_state import (
     ALL_DIRTY,
@@ -32,6 +34,7 @@ from replay.cache_state import (
     VALID,
     WRITE_BACK,
     WRITE_BACKS,
+    WRITTEN,
     Cache,
 )
 
@@ -124,10 +127,17 @@ def set_status(state: Cache, at: int, row: int, status: int) -> None:
 
 
 @inlined
+def note_written(state: Cache, row: int, offset: int, byte_mask: int) -> int:
+    """Bytes of a sector are written; returns all that ever were."""
+    column, shift = WRITTEN + (offset >> 1), 32 * (offset & 1)
+    state.line[row, column] |= np.int64(byte_mask) << shift
+    return (state.line[row, column] >> shift) & FULL
+
+
+@inlined
 def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Bytes of a sector are written: it is dirty, and readable once all its bytes are."""
-    written = int(state.written[row, offset]) | byte_mask
-    state.written[row, offset] = written
+    written = note_written(state, row, offset, byte_mask)
     status = state.line[row, STATUS] & ~((1 << VALID | 1 << RESERVED) << offset) | (1 << DIRTY) << offset
     if written == FULL:
         status |= (1 << READABLE) << offset
@@ -210,7 +220,7 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
     state.line[row, TAG] = line
     state.line[row, USED_AT] = now
     state.line[row, STATUS] = ALL_READABLE | (1 << RESERVED) << offset
-    state.written[row] = 0
+    state.line[row, WRITTEN] = state.line[row, WRITTEN + 1] = 0
     state.line[row, CHAIN] = state.bucket_head[head]
     state.bucket_head[head] = row
     link(state, row, 2 * group)
@@ -261,7 +271,7 @@ def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) ->
     if not status & IN_USE:
         return  # the line was forgotten meanwhile
     if status & (1 << BYTES_ON_FILL):
-        state.written[row, offset] = int(state.written[row, offset]) | byte_mask
+        note_written(state, row, offset, byte_mask)
     if (status >> READABLE_ON_FILL >> offset) & 1:
         status |= (1 << READABLE) << offset
         status &= ~((1 << READABLE_ON_FILL) << offset)

@@ -6,7 +6,7 @@ later misses of the sector may still join. Source: ``reference/accel-sim.md`` C 
 
 from replay.bits import bucket, inlined
 from replay.cache_state import (
-    ATOMIC,
+    ATOMIC_SHIFT,
     BYTES,
     FAIL,
     FIRST,
@@ -20,6 +20,7 @@ from replay.cache_state import (
     REASON,
     ROW,
     SECTOR,
+    WAITER,
     WAITING,
     Cache,
 )
@@ -62,7 +63,7 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
     here, head = at * state.entries + entry, at * state.mshr_buckets + bucket(sector, state.mshr_buckets)
     mshr = state.mshr
     mshr[here, SECTOR], mshr[here, NEXT] = sector, state.mshr_head[head]
-    mshr[here, FIRST] = mshr[here, WAITING] = mshr[here, ATOMIC] = 0
+    mshr[here, FIRST] = mshr[here, WAITING] = 0
     mshr[here, ROW], mshr[here, INDEX], mshr[here, BYTES] = row, index, byte_mask
     state.mshr_head[head] = entry
     return entry
@@ -71,17 +72,37 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
 @inlined
 def join(state: Cache, at: int, entry: int, waiter: int, atomic: int) -> None:
     """One more waits for the sector of an entry."""
-    here, merges = at * state.entries + entry, state.waiter.shape[1]
-    state.waiter[here, (state.mshr[here, FIRST] + state.mshr[here, WAITING]) % merges] = waiter
+    here = at * state.entries + entry
+    put_waiter(state, here, state.mshr[here, WAITING], waiter)
     state.mshr[here, WAITING] += 1
-    state.mshr[here, ATOMIC] |= atomic
+    state.mshr[here, BYTES] |= atomic << ATOMIC_SHIFT
+
+
+@inlined
+def put_waiter(state: Cache, here: int, place: int, waiter: int) -> None:
+    """Let ``waiter`` be the one with ``place`` others before it; row ``here`` of mshr holds the oldest."""
+    if place == 0:
+        state.mshr[here, WAITER] = waiter
+    else:
+        state.waiter[here, (state.mshr[here, FIRST] + place) % state.waiter.shape[1]] = waiter
+
+
+@inlined
+def get_waiter(state: Cache, here: int, place: int) -> int:
+    """Who waits with ``place`` others before it."""
+    if place == 0:
+        return state.mshr[here, WAITER]
+    return state.waiter[here, (state.mshr[here, FIRST] + place) % state.waiter.shape[1]]
 
 
 @inlined
 def make_ready(state: Cache, at: int, entry: int) -> None:
     """The data of an entry has come; entries are served in this order."""
-    state.ready[at, state.unit[at, READY_TAIL] % state.entries] = entry
-    state.unit[at, READY_TAIL] += 1
+    unit = state.unit
+    if unit[at, READY_HEAD] == unit[at, READY_TAIL]:
+        unit[at, READY_HEAD] = unit[at, READY_TAIL] = 0  # memory that is still in the host's caches
+    state.ready[at, unit[at, READY_TAIL] & (state.ready.shape[1] - 1)] = entry
+    unit[at, READY_TAIL] += 1
 
 
 @inlined
@@ -93,14 +114,16 @@ def has_ready(state: Cache, at: int) -> bool:
 @inlined
 def next_ready(state: Cache, at: int) -> int:
     """The next waiter whose data has come."""
-    entry = int(state.ready[at, state.unit[at, READY_HEAD] % state.entries])
-    here, merges = at * state.entries + entry, state.waiter.shape[1]
-    waiter = state.waiter[here, state.mshr[here, FIRST] % merges]
-    state.mshr[here, FIRST] += 1
+    entry = int(state.ready[at, state.unit[at, READY_HEAD] & (state.ready.shape[1] - 1)])
+    here = at * state.entries + entry
+    waiter = state.mshr[here, WAITER]
     state.mshr[here, WAITING] -= 1
     if state.mshr[here, WAITING] == 0:
         state.unit[at, READY_HEAD] += 1
         drop_entry(state, at, entry)
+    else:
+        state.mshr[here, WAITER] = get_waiter(state, here, 1)
+        state.mshr[here, FIRST] += 1
     return waiter
 
 

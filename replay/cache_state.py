@@ -12,19 +12,24 @@ import numpy as np
 
 from replay.bits import HASH_FACTOR, count_bits, inlined
 from replay.config import law, value
+from replay.rows import aligned_rows, ring_size
 
 SECTOR_BYTES = 32
 FULL = 0xFFFFFFFF  # all bytes of a sector
-# columns of line; STATUS has masks over its sectors from the bits below on
-TAG, USED_AT, STATUS, CHAIN, NEWER, OLDER = range(6)
+# columns of line; STATUS has masks over its sectors from the bits below on, WRITTEN and the next one the bytes of each
+# sector that were written, two sectors a column
+TAG, USED_AT, STATUS, CHAIN, NEWER, OLDER, WRITTEN = range(7)
+LINE_COLUMNS = 8
 VALID, DIRTY, RESERVED, READABLE, DIRTY_ON_FILL, READABLE_ON_FILL, BYTES_ON_FILL = range(0, 28, 4)
 ALL_VALID, ALL_DIRTY, ALL_RESERVED, ALL_READABLE = 15 << VALID, 15 << DIRTY, 15 << RESERVED, 15 << READABLE
 IN_USE = ALL_VALID | ALL_DIRTY | ALL_RESERVED
 SECTOR_IN_USE = 1 << VALID | 1 << DIRTY | 1 << RESERVED
 NEWEST, OLDEST = 0, 1  # columns of order
 # columns of mshr: the sector, next entry of its hash bucket, oldest waiter and number of them, line that was reserved
-# (-1: none yet), line number that chooses the set, bytes of the access that fetches, whether an atomic waits
-SECTOR, NEXT, FIRST, WAITING, ROW, INDEX, BYTES, ATOMIC = range(8)
+# (-1: none yet), line number that chooses the set, bytes of the access that fetches and, above them, whether an atomic
+# waits, place of the oldest waiter in the ring of the others
+SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
+ATOMIC_SHIFT = 32
 # columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
 # free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
 # write waits for its fetch
@@ -42,6 +47,7 @@ THROUGH, BACK, EVICT, EVICT_GLOBAL = range(4)
 ALLOCATIONS = ("on_miss", "on_fill")
 WRITE_ALLOCATIONS = ("none", "naive", "fetch_on_write", "lazy_fetch_on_read")
 NO_ALLOCATE, NAIVE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ = range(4)
+MOST_BUCKETS = 1024  # of the MSHR entries: more of them would not stay in the host's caches
 # Irreducible polynomials over GF(2) by number of sets, and how many address bits above the index are hashed.
 IPOLY = {16: (19, 13), 32: (37, 15), 64: (67, 19)}
 
@@ -89,8 +95,7 @@ class Cache(NamedTuple):
     are in neither, but in the set of free ways, whose bit 0 is the highest way.
     """
 
-    line: np.ndarray  # int64[rows, 6]
-    written: np.ndarray  # uint32[rows, 4]: bytes of each sector that were written
+    line: np.ndarray  # int64[rows, 8]
     bucket_head: np.ndarray  # int32[instances * buckets]: rows by hash of their tag
     order: np.ndarray  # int64[instances * sets * 2, 2]: clean list, dirty list of each set
     free_ways: np.ndarray  # int64[instances * sets, words]
@@ -98,8 +103,8 @@ class Cache(NamedTuple):
     mshr: np.ndarray  # int64[instances * entries, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
-    waiter: np.ndarray  # int64[instances * entries, merges]: ring
-    ready: np.ndarray  # int32[instances, entries]: ring of entries whose data is there
+    waiter: np.ndarray  # int64[instances * entries, merges]: ring of those that wait behind the oldest
+    ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: np.ndarray  # int64[instances * ring, 4]: kind, sector, mask, payload
     unit: np.ndarray  # int64[instances, 10]
     stats: np.ndarray  # int64[instances, 14]
@@ -118,26 +123,26 @@ class Cache(NamedTuple):
     dirty_percent: int
     miss_queue: int
     port_bytes: int
+    sector_cycles: int  # that the data array takes for a sector
 
 
 def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: int) -> Cache:
     """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
-    buckets, mshr_buckets = (2 << (count - 1).bit_length() for count in (sets * ways, entries))
-    ring = 1 << (policy.miss_queue + 2).bit_length()
+    buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
+    ring = ring_size(policy.miss_queue + 3)
     state = Cache(
-        np.zeros((rows, 6), np.int64),
-        np.zeros((rows, 4), np.uint32),
+        aligned_rows(rows, LINE_COLUMNS),
         np.zeros(instances * buckets, np.int32),
         np.zeros((groups * 2, 2), np.int64),
         np.zeros((groups, (ways + 63) // 64), np.int64),
         hash_masks(policy.set_hash, sets),
-        np.zeros((instances * entries, 8), np.int64),
+        aligned_rows(instances * entries, 8),
         np.full(instances * mshr_buckets, -1, np.int32),
         np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
         np.zeros((instances * entries, policy.mshr_merges), np.int64),
-        np.zeros((instances, entries), np.int32),
+        np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
         np.zeros((instances, 10), np.int64),
         np.zeros((instances, len(COUNTERS)), np.int64),
@@ -156,6 +161,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         policy.dirty_percent,
         policy.miss_queue,
         policy.port_bytes,
+        -(-SECTOR_BYTES // policy.port_bytes),
     )
     state.unit[:, MSHR_FREE] = entries
     clear(state)

@@ -15,7 +15,6 @@ from replay.bits import FAR, compiled, count_bits, inlined
 from replay.cache_state import (
     EVICT_GLOBAL,
     FAIL,
-    FIRST,
     FULL,
     HIT,
     HIT_RESERVED,
@@ -24,6 +23,7 @@ from replay.cache_state import (
     QUEUE_TAIL,
     READ_SECTOR,
     SECTOR_BYTES,
+    WAITER,
     Cache,
     Policy,
 )
@@ -153,8 +153,7 @@ def forget_idle(state: L1, sm: int) -> None:
 @inlined
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
-    row = sm * state.cache.entries + entry
-    return state.cache.waiter[row, state.cache.mshr[row, FIRST] % state.cache.waiter.shape[1]]
+    return state.cache.mshr[sm * state.cache.entries + entry, WAITER]
 
 
 @inlined
@@ -192,10 +191,14 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
 @compiled
 def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int) -> int:
     """Look bytes of a sector up for ``waiter``: HIT; FAIL (try again); else ``waiter`` is called when it is there."""
-    index = sector >> state.cache.sector_shift
+    line = sector >> state.cache.sector_shift
+    row = cache_lines.find(state.cache, sm, line)
+    if cache.may_read(state.cache, row, sector):
+        cache.read_hit(state.cache, sm, now, row)
+        return HIT
     waiting = queued(state, port, sm, now)
-    answer = cache.read(state.cache, sm, now, sector, index, byte_mask, 0, waiter, waiting)
-    if answer != HIT and answer != FAIL:
+    answer = cache.read_miss(state.cache, sm, now, sector, line, byte_mask, 0, waiter, waiting, row)
+    if answer != FAIL:
         drain(state, port, sm, now, 0)
     return answer
 

@@ -8,9 +8,11 @@ the tags (hits release theirs at once), and the instruction at the front goes on
 has entered its bank. Source: ``reference/accel-sim.md`` B.2.
 """
 
+import numpy as np
+
 from replay import cache_mshr
 from replay import l1 as cache
-from replay.bits import FAR, inlined
+from replay.bits import FAR, inlined, lowest_bit
 from replay.cache_state import FAIL, HIT, NO_QUEUE, REASON
 from replay.l1 import L1
 from replay.lsu_state import (
@@ -21,7 +23,6 @@ from replay.lsu_state import (
     BLOCKED_AT,
     BYPASS_TAG,
     BYTES,
-    CLIENTS,
     CONFLICT,
     CURSOR,
     DUE_TAIL,
@@ -36,8 +37,11 @@ from replay.lsu_state import (
     LOCAL,
     MISSING,
     NEXT_CYCLE,
+    OCCUPIED,
+    OF_L1,
     OPERATION,
     OPERATIONS,
+    PAST,
     PAST_L1,
     PIPE_HEAD,
     PIPE_TAIL,
@@ -45,10 +49,10 @@ from replay.lsu_state import (
     QUEUE_TAIL,
     READY,
     SECTOR,
+    SHARED,
     SLOT,
     STALL_CYCLES,
     STALLED,
-    TAIL,
     TURN,
     WAITS_TO_SEND,
     WARP,
@@ -119,6 +123,8 @@ def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: i
 def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
     """A response comes out of the crossbar: the unit may take it in the next cycle."""
     unit = state.unit
+    if unit[sm, INBOX_HEAD] == unit[sm, INBOX_TAIL]:
+        unit[sm, INBOX_HEAD] = unit[sm, INBOX_TAIL] = 0  # memory that is still in the host's caches
     place = sm * state.inbox_size + (unit[sm, INBOX_TAIL] & (state.inbox_size - 1))
     state.inbox[place, 0] = now + 1
     state.inbox[place, 1] = tag
@@ -144,24 +150,25 @@ def next_response(state: Lsu, sm: int, now: int) -> int:
 def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
     """The operation whose data is written back next, the clients in turn; -1 for none."""
     unit = state.unit
-    for step in range(CLIENTS):
-        client = (unit[sm, TURN] + step) % CLIENTS
-        at = -1
-        if client == 0:
-            place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
-            if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL] and state.pipe[place, 0] <= now:
-                unit[sm, PIPE_HEAD] += 1
-                at = state.pipe[place, 1]
-        elif client == 3:
-            at = unit[sm, PAST_L1]
-            unit[sm, PAST_L1] = -1
-        elif client == 4 and cache_mshr.has_ready(l1.cache, sm):
-            at = cache_mshr.next_ready(l1.cache, sm) >> 1
-        if at >= 0:
-            unit[sm, TURN] = (client + 1) % CLIENTS
-            unit[sm, WRITE_BACK] = at
-            return at
-    return -1
+    place = sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1))
+    able = (unit[sm, PAST_L1] >= 0) << PAST | cache_mshr.has_ready(l1.cache, sm) << OF_L1
+    if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL] and state.pipe[place, 0] <= now:
+        able |= 1 << SHARED
+    if able == 0:
+        return -1
+    later = (able >> unit[sm, TURN]) << unit[sm, TURN]
+    client = lowest_bit(np.int64(later if later else able))
+    if client == SHARED:
+        unit[sm, PIPE_HEAD] += 1
+        at = state.pipe[place, 1]
+    elif client == PAST:
+        at = unit[sm, PAST_L1]
+        unit[sm, PAST_L1] = -1
+    else:
+        at = cache_mshr.next_ready(l1.cache, sm) >> 1
+    unit[sm, TURN] = 0 if client == OF_L1 else client + 1
+    unit[sm, WRITE_BACK] = at
+    return at
 
 
 @inlined
@@ -235,10 +242,11 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     if unit[sm, INBOX_HEAD] != unit[sm, INBOX_TAIL]:
         place = sm * state.inbox_size + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
         soonest = min(soonest, state.inbox[place, 0])
-    for bank in range(state.banks):
+    occupied = unit[sm, OCCUPIED]
+    while occupied:
+        bank = lowest_bit(occupied)
+        occupied &= occupied - 1
         row = sm * state.banks + bank
-        if state.bank[row, HEAD] == state.bank[row, TAIL]:
-            continue
         if not (unit[sm, BLOCKED] >> bank) & 1:
             soonest = min(soonest, state.access[row * state.depth + (state.bank[row, HEAD] & (state.depth - 1)), READY])
         elif (unit[sm, WAITS_TO_SEND] >> bank) & 1 and may_send(port, sm, now):

@@ -18,6 +18,7 @@ from replay.lsu_state import (
     FRONT_AT,
     HEAD,
     KIND,
+    OCCUPIED,
     OPERATION,
     OPERATIONS,
     PIPE_HEAD,
@@ -103,6 +104,7 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
         state.access[place, BYTES] = work.byte_mask[cursor]
         state.access[place, OPERATION] = at
         state.bank[bank, TAIL] += 1
+        state.unit[sm, OCCUPIED] |= 1 << (bank - sm * state.banks)
         state.bank[bank, ENTERED_AT] = now
         state.stats[sm, SECTORS] += 1
         cursor += 1

@@ -6,8 +6,8 @@ Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a secto
 from replay import cache_mshr, lsu, lsu_front, model, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
-from replay.bits import FAR, compiled, inlined
-from replay.cache_state import FIRST, SECTOR, WAITING
+from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.cache_state import SECTOR, WAITING
 from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import (
@@ -22,6 +22,7 @@ from replay.lsu_state import (
     KIND,
     MISSING,
     NEXT_CYCLE,
+    OCCUPIED,
     OPERATION,
     OPERATIONS,
     PAST_L1,
@@ -69,16 +70,16 @@ def receive(
 def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int) -> None:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
     cache = caches.cache
-    row, merges = sm * cache.entries + entry, cache.waiter.shape[1]
+    row = sm * cache.entries + entry
     l1_cache.fill(caches, sm, now, entry)
-    sector, first, kept, leader = cache.mshr[row, SECTOR], cache.mshr[row, FIRST], 0, -1
-    for index in range(first, first + cache.mshr[row, WAITING]):
-        waiter = cache.waiter[row, index % merges]
+    sector, kept, leader = cache.mshr[row, SECTOR], 0, -1
+    for place in range(cache.mshr[row, WAITING]):
+        waiter = cache_mshr.get_waiter(cache, row, place)
         if waiter & 1:
             rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
             leader = waiter >> 1 if leader < 0 else leader
         else:
-            cache.waiter[row, (first + kept) % merges] = waiter
+            cache_mshr.put_waiter(cache, row, kept, waiter)
             kept += 1
     cache.mshr[row, WAITING] = kept
     if kept:  # the LSU may be asleep where an RT unit's response brings the sector
@@ -174,15 +175,20 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
     """The oldest access of each bank meets the tags."""
     lsus.unit[sm, BLOCKED] = 0
     lsus.unit[sm, WAITS_TO_SEND] = 0
-    for bank in range(lsus.banks):
+    occupied = lsus.unit[sm, OCCUPIED]
+    while occupied:
+        bank = lowest_bit(occupied)
+        occupied &= occupied - 1
         row = sm * lsus.banks + bank
         place = row * lsus.depth + (lsus.bank[row, HEAD] & (lsus.depth - 1))
-        if lsus.bank[row, HEAD] == lsus.bank[row, TAIL] or lsus.access[place, READY] > now:
+        if lsus.access[place, READY] > now:
             continue
         found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
         if found == lsu.BLOCKS:
             continue
         lsus.bank[row, HEAD] += 1
+        if lsus.bank[row, HEAD] == lsus.bank[row, TAIL]:
+            lsus.unit[sm, OCCUPIED] &= ~(1 << bank)
         at = lsus.access[place, OPERATION]
         if found == lsu.IS_KEPT:
             model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)

@@ -18,23 +18,16 @@ from replay.pipeline_issue import NO_ACCESS, issue, wake
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
     ACTIVE_SINCE,
-    COLLIDES,
     CTAS,
     EXECUTES,
-    FETCH,
-    FETCHED,
     INSTRUCTION_BITS,
-    ISSUED_TO,
     LATCHES,
     LIVE,
     NEXT_CYCLE,
     OPERATION,
-    OVER,
     PLACE,
     SLOT_BASE,
     STORES,
-    VALID,
-    WAITING,
     Pipeline,
 )  # fmt: skip
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
@@ -51,6 +44,7 @@ def launch(core: Pipeline, ctas: Dispatch, program: Program, work: Work, sm: int
     if core.unit[sm, CTAS] == 0:
         core.unit[sm, ACTIVE_SINCE] = now
     core.unit[sm, CTAS] += 1
+    core.unit[sm, NEXT_CYCLE] = now
     row = sm * MAX_CTAS + place
     core.barrier[row] = 0
     first, live = ctas.warps[cta, 0], 0
@@ -78,33 +72,27 @@ def after_memory(
     core: Pipeline, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
     sm: int, now: int,
 ) -> int:  # fmt: skip
-    """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR."""
-    unit = core.unit
-    if unit[sm, EXECUTES] >> (MEMORY_RANK * core.schedulers):
+    """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR.
+
+    Where nothing moves, nothing will before a unit is free, a result comes, or the LD/ST unit has room.
+    """
+    unit, memory = core.unit, MEMORY_RANK * core.schedulers
+    sends = unit[sm, EXECUTES] >> memory != 0 and lsu.has_room(lsus, sm)
+    if unit[sm, NEXT_CYCLE] > now and not sends:
+        return unit[sm, NEXT_CYCLE]
+    if sends:
         send_access(core, lsus, work, sm, now)
-    busy = collect(core, sm, now)
-    issue(core, rays, program, work, lane_cycles, sm, now)
-    fetch(core, ctas, sm, now)
+    moved = collect(core, sm, now)
+    moved = issue(core, rays, program, work, lane_cycles, sm, now) or moved
+    moved = fetch(core, ctas, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
-    waiting = unit[sm, FETCH] | unit[sm, OVER] | unit[sm, ISSUED_TO] | unit[sm, EXECUTES]
-    unit[sm, NEXT_CYCLE] = now + 1 if busy or waiting or unit[sm, FETCHED] >= 0 or may_issue(core, sm) else FAR
+    unit[sm, NEXT_CYCLE] = now + 1 if moved or unit[sm, EXECUTES] & ((1 << memory) - 1) else FAR
     return unit[sm, NEXT_CYCLE]
 
 
 @inlined
-def may_issue(core: Pipeline, sm: int) -> bool:
-    """Whether a warp may issue in the next cycle, latches apart."""
-    able = 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        able |= core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
-    return able != 0
-
-
-@inlined
 def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> None:
-    """The oldest instruction in the OC_EX latches of the LD/ST unit enters it, if it has room."""
-    if not lsu.has_room(lsus, sm):
-        return
+    """The oldest instruction in the OC_EX latches of the LD/ST unit enters it."""
     full = core.unit[sm, EXECUTES] >> (MEMORY_RANK * core.schedulers)
     base = sm * LATCHES + MEMORY_RANK * core.schedulers
     best = lowest_bit(full)
@@ -134,6 +122,7 @@ def next_event(core: Pipeline, sm: int, now: int) -> int:
 def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
     """What a warp waited for has come: an acknowledgement, its rays, or the end of an instruction (see SLOT_BASE)."""
     here = sm * core.warps + index
+    core.unit[sm, NEXT_CYCLE] = now
     if slot == STORES_SLOT:
         core.warp[here, STORES] -= 1
         check_over(core, sm, index, here)
@@ -146,6 +135,7 @@ def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot:
 @inlined
 def atomic_taken(core: Pipeline, sm: int, now: int, index: int, slot: int) -> None:
     """The last response of an atomic was chosen to be written: its warp may issue again."""
+    core.unit[sm, NEXT_CYCLE] = now
     wake(core, sm, index, now)
 
 

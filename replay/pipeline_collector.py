@@ -7,11 +7,14 @@ one door: its oldest instruction goes first, and while that one finds no unit, n
 is written in a cycle does not read in the first step. Source: ``reference/accel-sim.md`` B.2.
 """
 
-from replay.bits import count_bits, inlined, lowest_bit
+from replay.bits import inlined, lowest_bit
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
+    COMPLETE,
+    ENTERED,
     EXECUTE_RANK,
     EXECUTES,
+    IN_USE,
     INSTRUCTION_BITS,
     ISSUED_TO,
     LATCH,
@@ -20,7 +23,6 @@ from replay.pipeline_state import (
     OPERATION,
     ORDER,
     PLACE,
-    USED,
     WARP_BITS,
     WRITTEN,
     WRITTEN_AT,
@@ -33,148 +35,168 @@ WARP_MASK = (1 << WARP_BITS) - 1
 
 @inlined
 def collect(core: Pipeline, sm: int, now: int) -> bool:
-    """The collector's steps of one cycle; whether any unit is in use after them."""
-    used = False
+    """The collector's steps of one cycle; whether anything moved, without which nothing will until the SM does."""
+    unit, moved = core.unit, False
     for step in range(core.steps):
-        used = leave(core, sm)
-        if used:
-            read(core, sm, step == 0 and core.unit[sm, WRITTEN_AT] == now)
-        if core.unit[sm, ISSUED_TO]:
-            enter(core, sm)
-            used = True
-    return used
+        if unit[sm, COMPLETE]:
+            moved = leave(core, sm) or moved
+        if unit[sm, IN_USE] != unit[sm, COMPLETE]:
+            read(core, sm, now, step == 0)
+            moved = True
+        if unit[sm, ISSUED_TO]:
+            moved = enter(core, sm) or moved
+    return moved
 
 
 @inlined
 def leave(core: Pipeline, sm: int) -> bool:
-    """Units with all operands leave, one per port; whether any unit stays in use.
+    """Units with all operands leave, one per port; whether any does.
 
     A port serves the next scheduler after the one it served last that has such a unit, and there always the first
     unit: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0 cycles).
     """
-    used, able = 0, 0
-    for scheduler in range(core.schedulers):
-        row = sm * core.schedulers + scheduler
-        used |= core.row[row, USED]
-        if core.row[row, USED] and find_ready(core, sm, row) >= 0:
-            able |= 1 << scheduler
+    able = passable(core, sm, core.unit[sm, COMPLETE])
     if able == 0:
-        return used != 0
+        return False
     for port in range(sm * core.ports, (sm + 1) * core.ports):
-        later = (able >> (core.turn[port] + 1)) << (core.turn[port] + 1)
-        scheduler = lowest_bit(later) if later else lowest_bit(able)
-        row = sm * core.schedulers + scheduler
-        core.turn[port] = scheduler
-        give(core, sm, row, find_ready(core, sm, row))
-        if core.row[row, USED] == 0 or find_ready(core, sm, row) < 0:
-            able &= ~(1 << scheduler)
-            if able == 0:
-                break
-    used = 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        used |= core.row[row, USED]
-    return used != 0
+        begun = (core.turn[port] + 1) * core.collectors
+        later = (able >> begun) << begun
+        number = lowest_bit(later) if later else lowest_bit(able)
+        core.turn[port] = give(core, sm, number)
+        others = able & mates(core, core.turn[port]) & ~(1 << number)
+        able = able & ~mates(core, core.turn[port]) | passable(core, sm, others)
+        if able == 0:
+            break
+    return True
 
 
 @inlined
-def find_ready(core: Pipeline, sm: int, row: int) -> int:
-    """The first unit of a scheduler that has all operands and finds its OC_EX latch free, or -1."""
-    for place in range(core.collectors):
-        at = row * core.collectors + place
-        if (
-            (core.row[row, USED] >> place) & 1
-            and core.collector[at, LEFT] == 0
-            and not (core.unit[sm, EXECUTES] >> core.collector[at, LATCH]) & 1
-        ):
-            return place
-    return -1
+def mates(core: Pipeline, scheduler: int) -> int:
+    """The units of a scheduler, as a mask."""
+    return ((1 << core.collectors) - 1) << (scheduler * core.collectors)
 
 
 @inlined
-def give(core: Pipeline, sm: int, row: int, place: int) -> None:
-    """An instruction goes from a unit to its OC_EX latch."""
-    at = row * core.collectors + place
+def passable(core: Pipeline, sm: int, units: int) -> int:
+    """Those of some units that find their OC_EX latch free."""
+    able = 0
+    while units:
+        number = lowest_bit(units)
+        units &= units - 1
+        if not (core.unit[sm, EXECUTES] >> core.collector[at_of(core, sm, number), LATCH]) & 1:
+            able |= 1 << number
+    return able
+
+
+@inlined
+def at_of(core: Pipeline, sm: int, number: int) -> int:
+    """Row of a collector unit."""
+    return sm * core.schedulers * core.collectors + number
+
+
+@inlined
+def give(core: Pipeline, sm: int, number: int) -> int:
+    """An instruction goes from a unit to its OC_EX latch; returns its scheduler."""
+    at = at_of(core, sm, number)
     latch = core.collector[at, LATCH]
     core.unit[sm, EXECUTES] |= 1 << latch
     core.ready[sm * LATCHES + latch, OPERATION] = core.collector[at, OPERATION]
     core.ready[sm * LATCHES + latch, PLACE] = core.collector[at, PLACE]
-    core.row[row, USED] &= ~(1 << place)
-    order, shift = core.row[row, ORDER], 0
-    while (order >> shift) & 15 != place:
-        shift += 4
-    below = (1 << shift) - 1
-    core.row[row, ORDER] = (order & below) | ((order >> 4) & ~below)
+    core.unit[sm, IN_USE] &= ~(1 << number)
+    core.unit[sm, COMPLETE] &= ~(1 << number)
+    return latch & (core.schedulers - 1)
 
 
 @inlined
-def read(core: Pipeline, sm: int, written: bool) -> None:
+def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
     """Every bank that is not written reads an operand for the unit that came first."""
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        busy, order = core.row[row, USED], core.row[row, ORDER]
-        if busy == 0:
+    reading = core.unit[sm, IN_USE] & ~core.unit[sm, COMPLETE]
+    for scheduler in range(core.schedulers):
+        row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
+        if mine == 0:
             continue
         banks = ONES & ((1 << (8 * core.banks)) - 1) if core.banks < 8 else ONES
-        if written:
+        if is_first and core.row[row, WRITTEN_AT] == now:
             banks &= ~core.row[row, WRITTEN]
-        while busy:
-            place = order & 15
-            order >>= 4
-            busy &= ~(1 << place)
-            at = row * core.collectors + place
+        while mine:
+            number = first_of(core, sm, mine)
+            mine &= ~(1 << number)
+            at = at_of(core, sm, number)
             left = core.collector[at, LEFT]
             taken = ((left + 0x7F * ONES) >> 7) & banks
             core.collector[at, LEFT] = left - taken
             banks &= ~taken
+            if left == taken:
+                core.unit[sm, COMPLETE] |= 1 << number
 
 
 @inlined
-def enter(core: Pipeline, sm: int) -> None:
-    """Instructions in ID_OC latches take free units: per port, one of each class, the oldest."""
-    group = (1 << core.schedulers) - 1
-    for _ in range(core.ports):
-        full, entered = core.unit[sm, ISSUED_TO], False
-        while full:
-            kind = lowest_bit(full) >> core.shift
-            candidates = (full >> (kind * core.schedulers)) & group
-            full &= ~(group << (kind * core.schedulers))
-            scheduler = oldest_of(core, sm, kind, candidates)
-            row = sm * core.schedulers + scheduler
-            free = ~core.row[row, USED] & ((1 << core.collectors) - 1)
-            if free:
-                take(core, sm, row, kind, scheduler, lowest_bit(free))
-                entered = True
-        if not entered or core.unit[sm, ISSUED_TO] == 0:
-            break
-
-
-@inlined
-def oldest_of(core: Pipeline, sm: int, kind: int, candidates: int) -> int:
-    """The scheduler among ``candidates`` whose instruction of a class issued first."""
-    best = lowest_bit(candidates)
-    candidates &= candidates - 1
-    base = sm * LATCHES + kind * core.schedulers
-    while candidates:
-        other = lowest_bit(candidates)
-        candidates &= candidates - 1
-        if core.issued[base + other, OPERATION] < core.issued[base + best, OPERATION]:
+def first_of(core: Pipeline, sm: int, units: int) -> int:
+    """The unit among some that was entered first."""
+    best = lowest_bit(units)
+    units &= units - 1
+    while units:
+        other = lowest_bit(units)
+        units &= units - 1
+        if core.collector[at_of(core, sm, other), ORDER] < core.collector[at_of(core, sm, best), ORDER]:
             best = other
     return best
 
 
 @inlined
-def take(core: Pipeline, sm: int, row: int, kind: int, scheduler: int, place: int) -> None:
+def enter(core: Pipeline, sm: int) -> bool:
+    """Instructions in ID_OC latches take free units: per port, one of each class, the oldest; whether any does."""
+    group, entered = (1 << core.schedulers) - 1, False
+    waiting = core.unit[sm, ISSUED_TO]
+    for _ in range(core.ports):
+        classes = waiting
+        while classes:
+            kind = lowest_bit(classes) >> core.shift
+            mine = classes & (group << (kind * core.schedulers))
+            classes &= ~mine
+            latch = oldest_of(core, sm, mine)
+            scheduler = latch & (core.schedulers - 1)
+            free = ~core.unit[sm, IN_USE] & mates(core, scheduler)
+            if free:
+                take(core, sm, latch, kind, scheduler, lowest_bit(free))
+                waiting &= ~(1 << latch)
+                entered = True
+            else:
+                waiting &= ~mine  # the others of its class wait with it
+        if waiting == 0:
+            break
+    return entered
+
+
+@inlined
+def oldest_of(core: Pipeline, sm: int, latches: int) -> int:
+    """The ID_OC latch among some whose instruction issued first."""
+    best = lowest_bit(latches)
+    latches &= latches - 1
+    while latches:
+        other = lowest_bit(latches)
+        latches &= latches - 1
+        if core.issued[sm * LATCHES + other, OPERATION] < core.issued[sm * LATCHES + best, OPERATION]:
+            best = other
+    return best
+
+
+@inlined
+def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number: int) -> None:
     """An instruction leaves its ID_OC latch for a unit and asks the banks for its operands."""
-    latch = kind * core.schedulers + scheduler
-    operation = core.issued[sm * LATCHES + latch, OPERATION]
-    core.unit[sm, ISSUED_TO] &= ~(1 << latch)
-    at = row * core.collectors + place
+    operation, unit = core.issued[sm * LATCHES + latch, OPERATION], core.unit
+    unit[sm, ISSUED_TO] &= ~(1 << latch)
+    at = at_of(core, sm, number)
     core.collector[at, OPERATION] = operation
     core.collector[at, PLACE] = core.issued[sm * LATCHES + latch, PLACE]
     core.collector[at, LATCH] = EXECUTE_RANK[kind] * core.schedulers + scheduler
-    warp = (operation >> INSTRUCTION_BITS) & WARP_MASK
-    core.collector[at, LEFT] = turned(core, core.reads[operation & INSTRUCTIONS], warp)
-    core.row[row, ORDER] |= place << (4 * count_bits(core.row[row, USED]))
-    core.row[row, USED] |= 1 << place
+    left = turned(core, core.reads[operation & INSTRUCTIONS], (operation >> INSTRUCTION_BITS) & WARP_MASK)
+    core.collector[at, LEFT] = left
+    core.collector[at, ORDER] = unit[sm, ENTERED]
+    unit[sm, ENTERED] += 1
+    unit[sm, IN_USE] |= 1 << number
+    if left == 0:
+        unit[sm, COMPLETE] |= 1 << number
 
 
 @inlined

@@ -113,9 +113,11 @@ def start_visit(core: Pipeline, program: Program, work: Work, here: int) -> None
 
 
 @inlined
-def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
-    """The fetch and decode slots of one cycle; the last slot's instructions are decoded in the next cycle."""
+def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
+    """The fetch and decode slots of one cycle, the last one's instructions are decoded in the next; whether any act."""
     unit = core.unit
+    if unit[sm, FETCHED] < 0 and unit[sm, FETCH] | unit[sm, OVER] == 0:
+        return False
     for _ in range(core.fetches):
         if unit[sm, FETCHED] >= 0:
             decode(core, sm, unit[sm, FETCHED])
@@ -136,6 +138,7 @@ def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
             passed = passed & ~before if later else passed | ~before
         if over & passed:
             leave_all(core, ctas, sm, now, over & passed)
+    return True
 
 
 @inlined
@@ -158,9 +161,10 @@ def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     code = core.code[instruction]
     warp[here, CODE] = code
     before, after = warp[here, CLASS], code & 15
-    core.wants[row, before] &= ~bit
     core.wants[row, after] |= bit
-    warp[here, CLASS] = after
+    if before != after:
+        core.wants[row, before] &= ~bit
+        warp[here, CLASS] = after
     core.row[row, VALID] |= bit
     if collides(core, here, instruction):
         core.row[row, COLLIDES] |= bit

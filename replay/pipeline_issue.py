@@ -17,7 +17,6 @@ from replay.pipeline_state import (
     ACTIVE_SINCE,
     AGE,
     BUFFERED,
-    CLASSES,
     COLLIDES,
     ENDED,
     FENCES,
@@ -73,8 +72,8 @@ NO_ACCESS = -1
 def issue(
     core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
     now: int,
-) -> None:  # fmt: skip
-    """One cycle of all schedulers, of which another is the first in each."""
+) -> bool:  # fmt: skip
+    """One cycle of all schedulers, of which another is the first in each; whether any issues."""
     unit, row_state = core.unit, core.row
     first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
     issued = 0
@@ -99,17 +98,16 @@ def issue(
     if issued:
         core.stats[sm, WARP_INSTRUCTIONS] += issued
         core.stats[sm, ISSUE_CYCLES] += 1
+    return issued > 0
 
 
 @inlined
 def hindered(core: Pipeline, sm: int, row: int, scheduler: int) -> int:
     """Warps whose next instruction is of a class whose latch is full."""
-    full = core.unit[sm, ISSUED_TO] >> scheduler
-    warps = 0
-    if full:
-        for kind in range(len(CLASSES)):
-            if (full >> (kind * core.schedulers)) & 1:
-                warps |= core.wants[row, kind]
+    full, warps = (core.unit[sm, ISSUED_TO] >> scheduler) & core.classes, 0
+    while full:
+        warps |= core.wants[row, lowest_bit(full) >> core.shift]
+        full &= full - 1
     return warps
 
 

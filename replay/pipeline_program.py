@@ -60,10 +60,13 @@ def load_pipeline_program(
     )  # fmt: skip
     every = [[*out, *into] for out, into in zip(written, read, strict=True)]
     starts = np.cumsum([0, *(len(found) for found in every)])
+    numbers = np.array([number for found in every for number in found], np.int32)
+    bit, words = places(every, instructions["kernel_id"])
     tables = Tables(
-        code, np.array([number for found in every for number in found], np.int32), starts,
-        np.array([bits(found) for found in every], np.int64),
-        np.array([reads_per_bank(found, banks) for found in read], np.int64),
+        code, numbers, starts,
+        np.array([bits(found) for found in bit], np.int64),
+        np.array([bits(found[:count]) for found, count in zip(bit, destinations, strict=True)], np.int64),
+        np.array([reads_per_bank(found, banks) for found in read], np.int64), words,
     )  # fmt: skip
     return Program(code, first, length), tables
 
@@ -119,6 +122,21 @@ def registers(
         words = int(instructions["access_bytes"][row]) // 4
         written[row] = [number + word for number in written[row] for word in range(words)]
     return [list(dict.fromkeys(found)) for found in written], read
+
+
+def places(every: list[list[int]], kernels: np.ndarray) -> tuple[list[list[int]], int]:
+    """Bits for the registers of each instruction, and the words of 64 bits that tell all registers of a warp apart.
+
+    Where no kernel names more than 64 registers, a register's bit is its place among those of its kernel.
+    """
+    known: dict[int, dict[int, int]] = {}
+    for kernel, found in zip(kernels.tolist(), every, strict=True):
+        place = known.setdefault(kernel, {})
+        for number in found:
+            place.setdefault(number, len(place))
+    if all(len(place) <= 64 for place in known.values()):
+        return [[known[kernel][n] for n in found] for kernel, found in zip(kernels.tolist(), every, strict=True)], 1
+    return every, max(number for found in every for number in found) // 64 + 1
 
 
 def bits(numbers: list[int]) -> int:

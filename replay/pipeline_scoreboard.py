@@ -33,38 +33,42 @@ def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
     """The instruction issues: its ``count`` registers will be written."""
     first = core.register_first[instruction]
     core.warp[here, WRITES] += count
-    is_load = core.code[instruction] & 15 == MEMORY
-    for at in range(first, first + count):
-        number = np.int64(core.register[at])
-        bit = 1 << (number & 63)
-        core.filter[here] |= bit
-        if is_load:
-            core.warp[here, LOADS] |= bit
-        if core.words > 1:
-            core.pending[here, number >> 6] |= bit
+    core.filter[here] |= core.outputs[instruction]
+    if core.code[instruction] & 15 == MEMORY:
+        core.warp[here, LOADS] |= core.outputs[instruction]
+    if core.words > 1:
+        for at in range(first, first + count):
+            number = np.int64(core.register[at])
+            core.pending[here, number >> 6] |= 1 << (number & 63)
             core.sharing[here, number & 63] += 1
 
 
 @inlined
 def free(core: Pipeline, row: int, position: int, here: int, instruction: int) -> None:
     """The instruction has written its registers; the warp's next may be freed by that."""
-    first = core.register_first[instruction]
     count = (core.code[instruction] >> DESTINATIONS_SHIFT) & 255
     if count == 0:
         return
     core.warp[here, WRITES] -= count
+    freed = core.outputs[instruction] if core.words == 1 else free_each(core, here, instruction, count)
+    core.filter[here] &= ~freed
+    core.warp[here, LOADS] &= ~freed
+    if (core.row[row, COLLIDES] >> position) & 1:
+        look_again(core, row, position, here)
+
+
+@inlined
+def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int64:
+    """Registers of an instruction are written: the bits of the filter that no other register shares with them."""
+    first, freed = core.register_first[instruction], np.int64(0)
     for at in range(first, first + count):
         number = np.int64(core.register[at])
         bit = 1 << (number & 63)
-        if core.words > 1:
-            core.pending[here, number >> 6] &= ~bit
-            core.sharing[here, number & 63] -= 1
-            if core.sharing[here, number & 63]:
-                continue
-        core.filter[here] &= ~bit
-        core.warp[here, LOADS] &= ~bit
-    if (core.row[row, COLLIDES] >> position) & 1:
-        look_again(core, row, position, here)
+        core.pending[here, number >> 6] &= ~bit
+        core.sharing[here, number & 63] -= 1
+        if core.sharing[here, number & 63] == 0:
+            freed |= bit
+    return freed
 
 
 @inlined

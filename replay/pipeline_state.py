@@ -15,6 +15,7 @@ from replay import scheduler, stack
 from replay.bits import FAR
 from replay.config import law, value
 from replay.dispatch import MAX_CTAS
+from replay.rows import aligned_rows
 from replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
 
 # Classes of instructions, in the order in which the collector looks at their latches, and their rank in the order in
@@ -31,18 +32,20 @@ EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
 )  # fmt: skip
 COLUMNS = WARP_COLUMNS + 10
 # columns of row (a scheduler), masks with bit = position of the warp among the scheduler's: with an instruction in the
-# buffer, waiting, hindered by the scoreboard, fences that may open; then position that issued last, collector units in
-# use, their order (4 bits each, oldest lowest), banks written in this cycle (a byte each), live warps, warps hindered
-# by a register of a load and those whose last instruction has issued
-VALID, WAITING, COLLIDES, LAST, USED, ORDER, WRITTEN, LIVE, ON_MEMORY = range(9)
+# buffer, waiting, hindered by the scoreboard; then position that issued last, cycle in which banks were written last
+# and those banks (a byte each), live warps, warps hindered by a register of a load and those whose last instruction has
+# issued
+VALID, WAITING, COLLIDES, LAST, WRITTEN_AT, WRITTEN, LIVE, ON_MEMORY = range(8)
 # columns of unit (an SM): full ID_OC latches (bit = class x schedulers + scheduler), full OC_EX latches (bit = rank of
 # the class x schedulers + scheduler), warps to fetch for, warps that are over, warp fetched last, warp in the fetch
-# latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, cycle of WRITTEN,
-# warps at a fence, CTAs, warps launched, next cycle in which the stages behind the LD/ST unit may do something
-(ISSUED_TO, EXECUTES, FETCH, OVER, LAST_FETCHED, FETCHED, SERIAL, ACTIVE_SINCE, ACTIVE_BEFORE, WRITTEN_AT, FENCES,
- CTAS, LAUNCHED, NEXT_CYCLE) = range(14)  # fmt: skip
+# latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, collector units in
+# use and those that have all operands (bit = scheduler x collectors + unit), warps at a fence, CTAs, warps launched,
+# next cycle in which the stages behind the LD/ST unit may do something, instructions that entered a collector unit
+(ISSUED_TO, EXECUTES, FETCH, OVER, LAST_FETCHED, FETCHED, SERIAL, ACTIVE_SINCE, ACTIVE_BEFORE, IN_USE, COMPLETE, FENCES,
+ CTAS, LAUNCHED, NEXT_CYCLE, ENTERED) = range(16)  # fmt: skip
 LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
-OPERATION, PLACE, LEFT, LATCH = range(4)  # columns of collector: instruction, access, reads left per bank, OC_EX latch
+# columns of collector: instruction, access, reads left per bank, OC_EX latch, order in which they entered
+OPERATION, PLACE, LEFT, LATCH, ORDER = range(5)
 INSTRUCTION_BITS, WARP_BITS = 26, 6  # an instruction in flight is serial number << 32 | warp << 26 | instruction
 BARRIERS = 16
 SLOT_BASE = 16  # completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``
@@ -83,6 +86,7 @@ class Spec:
             latency, initiation = self.timing(unit)
             law(initiation <= latency, f"{unit}_initiation_cycles must be at most {unit}_latency_cycles ({latency})")
             law(latency <= 1000, f"{unit}_latency_cycles must be at most 1000, not {latency}")
+        law(self.collectors <= 63, f"collectors must be at most 63, not {self.collectors}")
         law(self.int_latency_cycles <= 60, f"int_latency_cycles must be at most 60, not {self.int_latency_cycles}")
 
     def timing(self, unit: str) -> tuple[int, int]:
@@ -97,24 +101,26 @@ class Tables(NamedTuple):
     register: np.ndarray
     register_first: np.ndarray
     filters: np.ndarray
+    outputs: np.ndarray
     reads: np.ndarray
+    words: int
 
 
 class Pipeline(NamedTuple):
     """All SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q, latch l row s * LATCHES + l."""
 
     warp: np.ndarray  # int64[sms * warps, COLUMNS]
-    pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number
-    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63
+    pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number; filter, where words is 1
+    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its place among those of the kernel
     sharing: np.ndarray  # uint8[sms * warps, 64]: registers behind each bit of filter
-    row: np.ndarray  # int64[sms * schedulers, 9]
+    row: np.ndarray  # int64[sms * schedulers, 8]
     wants: np.ndarray  # int64[sms * schedulers, 10]: warps whose next instruction is of the class, bit = position
-    unit: np.ndarray  # int64[sms, 14]
+    unit: np.ndarray  # int64[sms, 16]
     issued: np.ndarray  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
     ready: np.ndarray  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
     free_at: np.ndarray  # int64[sms * LATCHES]: first cycle the unit behind an OC_EX latch takes an instruction
-    taken: np.ndarray  # int64[sms * schedulers]: cycles (mod 64) in which the integer unit ends an instruction
-    collector: np.ndarray  # int64[sms * schedulers * collectors, 4]
+    taken: np.ndarray  # int64[sms, 64]: schedulers whose integer unit ends an instruction in the cycle (mod 64)
+    collector: np.ndarray  # int64[sms * schedulers * collectors, 5]
     turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
     wheel: np.ndarray  # int64[sms * ring, buses]: instructions that end in a cycle
     results: np.ndarray  # int64[sms, ring]: how many
@@ -126,11 +132,14 @@ class Pipeline(NamedTuple):
     code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
     register: np.ndarray  # int32: registers of the instructions, those that it writes first
     register_first: np.ndarray  # int64[instructions + 1]
-    filters: np.ndarray  # int64[instructions]: its registers, bit = number & 63
+    filters: np.ndarray  # int64[instructions]: its registers, bit as in filter
+    outputs: np.ndarray  # int64[instructions]: those that it writes
     reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
+    words: int  # 1: a filter tells all registers of a kernel apart
     warps: int
     schedulers: int  # a power of two
     shift: int  # its logarithm
+    classes: int  # bits of the first scheduler's latches, one of each class
     policy: int
     active_warps: int
     fetches: int
@@ -140,31 +149,32 @@ class Pipeline(NamedTuple):
     steps: int
     buses: int
     ring: int
-    words: int
 
 
 def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables) -> Pipeline:
     """SMs without warps."""
-    rows, latches, words = sms * policy.count, sms * LATCHES, int(tables.register.max(initial=0)) // 64 + 1
+    rows, latches = sms * policy.count, sms * LATCHES
     slowest = max(spec.timing(unit)[0] for unit in CLASSES if unit not in ("lsu", "rt"))
     ring = max(64, 1 << (slowest + 3).bit_length())
     collectors = spec.collectors // policy.count
-    unit = np.zeros((sms, 14), np.int64)
+    unit = aligned_rows(sms, 16)
     unit[:, FETCHED] = -1
     unit[:, NEXT_CYCLE] = FAR
-    row = np.zeros((rows, 9), np.int64)
-    row[:, LAST] = -1
+    row = aligned_rows(rows, 8)
+    row[:, [LAST, WRITTEN_AT]] = -1
     return Pipeline(
-        np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, words), np.int64),
+        np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, tables.words), np.int64),
         np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
         np.zeros((rows, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
-        np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros(rows, np.int64),
-        np.zeros((rows * collectors, 4), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
+        np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros((sms, 64), np.int64),
+        np.zeros((rows * collectors, 5), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
         np.zeros((sms * ring, spec.result_buses), np.int64), np.zeros((sms, ring), np.int64),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
-        np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), *tables, warps,
-        policy.count, policy.count.bit_length() - 1, POLICIES.index(policy.policy), policy.active_warps,
+        np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), tables.code,
+        tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
+        policy.count, policy.count.bit_length() - 1, sum(1 << kind * policy.count for kind in range(len(CLASSES))),
+        POLICIES.index(policy.policy), policy.active_warps,
         spec.fetches, collectors,
         spec.collector_ports,
-        spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring, words,
+        spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,
     )  # fmt: skip

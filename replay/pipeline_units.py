@@ -20,6 +20,7 @@ from replay.pipeline_state import (
     INSTRUCTION_BITS,
     INT,
     LATCHES,
+    NEXT_CYCLE,
     OPERATION,
     WRITTEN,
     WRITTEN_AT,
@@ -48,11 +49,11 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         count = core.results[sm, place]
         if count == core.buses:
             continue
-        row = sm * core.schedulers + (latch & (core.schedulers - 1))
         if latch >> core.shift == INT_RANK:
-            if (core.taken[row] >> (end & 63)) & 1:
+            scheduler = 1 << (latch & (core.schedulers - 1))
+            if core.taken[sm, end & 63] & scheduler:
                 continue
-            core.taken[row] |= 1 << (end & 63)
+            core.taken[sm, end & 63] |= scheduler
         core.wheel[sm * core.ring + place, count] = operation
         core.results[sm, place] = count + 1
         core.occupied[sm, place >> 6] |= 1 << (place & 63)
@@ -68,9 +69,9 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
     if count == 0:
         return
     core.results[sm, place] = 0
+    core.unit[sm, NEXT_CYCLE] = now
     core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
-    for scheduler in range(core.schedulers):
-        core.taken[sm * core.schedulers + scheduler] &= ~(1 << (now & 63))
+    core.taken[sm, now & 63] = 0
     for number in range(count):
         operation = core.wheel[sm * core.ring + place, number]
         index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
@@ -94,11 +95,10 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
 
     PTX vectors may name several registers of one bank: they are written together.
     """
-    if core.unit[sm, WRITTEN_AT] != now:
-        core.unit[sm, WRITTEN_AT] = now
-        for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-            core.row[row, WRITTEN] = 0
     row = sm * core.schedulers + (index & (core.schedulers - 1))
+    if core.row[row, WRITTEN_AT] != now:
+        core.row[row, WRITTEN_AT] = now
+        core.row[row, WRITTEN] = 0
     first, others = core.register_first[instruction], core.row[row, WRITTEN]
     for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
         bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) & (core.banks - 1))

@@ -16,13 +16,13 @@ from replay.pipeline_state import (
     EXECUTES,
     FENCES,
     FLYING,
+    IN_USE,
     INSTRUCTION_BITS,
     ISSUED_TO,
     LATCHES,
     OPERATION,
     SLOT_BASE,
     STORES,
-    USED,
     WAITING,
     WRITES,
 )  # fmt: skip
@@ -144,11 +144,9 @@ def in_latches(table: np.ndarray, sm: int, full: int) -> list[int]:
 
 def in_collectors(scene: "Scene", sm: int) -> list[int]:
     """Instructions in the collector units of an SM."""
-    core, found = scene.core, []
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        used = int(core.row[row, USED])
-        found += [row * core.collectors + unit for unit in range(core.collectors) if used >> unit & 1]
-    return [int(core.collector[at, OPERATION]) for at in found]
+    core = scene.core
+    units, used = core.schedulers * core.collectors, int(core.unit[sm, IN_USE])
+    return [int(core.collector[sm * units + unit, OPERATION]) for unit in range(units) if used >> unit & 1]
 
 
 def in_units(scene: "Scene", sm: int) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from bench.reference_traces import accelsim_folder, imported
 from replay.driver import simulate
 from replay.gpu_description import load
-from replay.pipeline_state import WRITTEN, WRITTEN_AT
+from replay.pipeline_state import WRITTEN
 from replay.pipeline_units import write_banks
 from replay.work import DESTINATIONS_SHIFT
 
@@ -47,7 +47,7 @@ def test_kernels_of_arithmetic_take_the_cycles_of_accel_sim(name: str, cycles: i
 def test_registers_of_one_bank_are_written_together() -> None:
     """A PTX vector may name such registers; two instructions never write a bank in the same cycle."""
     core = SimpleNamespace(
-        unit=np.zeros((1, WRITTEN_AT + 1), np.int64), row=np.zeros((1, WRITTEN + 1), np.int64), schedulers=1, banks=4,
+        row=np.zeros((1, WRITTEN + 1), np.int64), schedulers=1, banks=4,
         register_first=np.array([0, 2, 3]), register=np.array([330, 338, 334]),
         code=np.array([2 << DESTINATIONS_SHIFT, 1 << DESTINATIONS_SHIFT]),
     )  # fmt: skip
