@@ -29,6 +29,7 @@ from replay.cache_state import (
 )
 from replay.config import law, value
 from replay.port import READ, WRITE, Port, may_send, send
+from replay.rows import prefetch
 
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
 STREAMING_MERGES = 64
@@ -154,6 +155,12 @@ def forget_idle(state: L1, sm: int) -> None:
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
     return state.cache.mshr[sm * state.cache.entries + entry, WAITER]
+
+
+@inlined
+def prefetch_entry(state: L1, sm: int, entry: int) -> None:
+    """An MSHR entry will be looked at soon; what is none does no harm."""
+    prefetch(state.cache.mshr, sm * state.cache.entries + entry)
 
 
 @inlined

@@ -60,6 +60,7 @@ from replay.lsu_state import (
     Lsu,
 )
 from replay.port import Port, may_send
+from replay.rows import prefetch
 from replay.work import IS_LOCAL, LOAD, Work
 
 # what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
@@ -94,6 +95,8 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
     first, last, conflict = 0, 0, 0
     if access >= 0:
         first, last, conflict = work.access_first[access], work.access_first[access + 1], int(work.conflict[access])
+        prefetch(work.sector, first)
+        prefetch(work.byte_mask, first)
     operation[row, WARP], operation[row, KIND], operation[row, SLOT] = warp, kind, slot
     operation[row, CURSOR], operation[row, END], operation[row, MISSING] = first, last, last - first
     operation[row, ADDEND] = operation[row, LOCAL] = 0

@@ -55,6 +55,8 @@ def receive(
             break
         tag = ports.response[head, 1]
         ports.port[sm, RESPONSE_HEAD] += 1
+        following = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        l1_cache.prefetch_entry(caches, sm, ports.response[following, 1] >> 2)
         ports.port[sm, IN_FLIGHT] -= 1
         ports.stats[sm, RECEIVED] += 1
         lsu.wake(lsus, sm, now)
