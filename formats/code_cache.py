@@ -7,6 +7,7 @@ hash of the package's sources: an edit anywhere gives a fresh folder, and a stal
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _announced = hashlib.sha256()
@@ -34,3 +35,13 @@ def use_numba_cache(package_folder: Path) -> None:
     numba = sys.modules.get("numba")
     if numba is not None:
         numba.core.config.reload_config()
+
+
+def source_digest(packages: Sequence[str]) -> str:
+    """SHA-256 over the Python sources of these packages, which lie beside this one."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for source in sorted((Path(__file__).parent.parent / package).rglob("*.py")):
+            digest.update(source.name.encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()

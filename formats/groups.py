@@ -40,18 +40,22 @@ class GroupBuffer:
 
     def flush(self) -> Columns:
         """The rows collected so far as a group of its own, and an empty buffer."""
+        group = self.waiting()
+        self._values = dict.fromkeys(self._values, 0)
+        self._arrays = self.spare.pop() if self.spare else self._fresh()
+        self._rows = 0
+        return group
+
+    def waiting(self) -> Columns:
+        """The rows collected so far, as views."""
         group: Columns = {}
         for column in self.table.columns:
             values = self._arrays[column.name]
             if column.ragged:
                 group[column.name] = values[: self._values[column.name]]
-                offsets = self._arrays[offset_name(column)]
-                group[offset_name(column)] = offsets[: self._rows + 1]
-                self._values[column.name] = 0
+                group[offset_name(column)] = self._arrays[offset_name(column)][: self._rows + 1]
             else:
                 group[column.name] = values[: self._rows]
-        self._arrays = self.spare.pop() if self.spare else self._fresh()
-        self._rows = 0
         return group
 
     def recycle(self, group: Columns) -> None:

@@ -20,6 +20,7 @@ from formats.manifest import FileEntry
 from formats.parquet_footer import MAGIC, EncodedGroup, footer, moved, take_apart
 
 CHUNK_BYTES = 1 << 20
+DAMAGED = "what an earlier run wrote is damaged, so that it cannot be gone on with; the next run begins anew"
 GROUPS_PER_SHARD = 64
 
 
@@ -49,7 +50,7 @@ class HashingFile:
         while left:
             read = self._file.read(min(left, CHUNK_BYTES))
             if not read:
-                raise OSError(errno.EIO, f"must have {length} bytes", str(self.path))
+                raise OSError(errno.EIO, DAMAGED, str(self.path))
             self._digest.update(read)
             left -= len(read)
         self._file.truncate(length)
@@ -169,6 +170,11 @@ class ShardWriter:
         if self._open is not None:
             self._open.file.abandon()
 
+    def paths(self) -> list[Path]:
+        """The files so far."""
+        names = [entry.file for entry in self.entries]
+        return [self._folder / name for name in names] + ([self._open.file.path] if self._open else [])
+
     def _next_file(self) -> HashingFile:
         return HashingFile(self._folder / shard_name(self.table, len(self.entries)))
 
@@ -187,17 +193,21 @@ class ShardWriter:
         if self._open is not None:
             shard = self._open
             frame = {"entries": [e.hex() for e in shard.entries], "head": shard.head.hex(), "tail": shard.tail.hex()}
-            made["open"] = {"bytes": shard.file.tell(), "rows": shard.rows, **frame}
+            made["open"] = {"rows": shard.rows, "so_far": asdict(shard.file.entry(shard.rows)), **frame}
         return made
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken; ``OSError`` when the files are not there any more."""
+        """Go on where ``state`` was taken; ``OSError`` when the files are not what they were."""
         self.entries = [FileEntry(**entry) for entry in state["complete"]]
         for entry in self.entries:
-            if (self._folder / entry.file).stat().st_size != entry.bytes:
-                raise OSError(f"{self._folder / entry.file}: must have {entry.bytes} bytes")
+            with open(self._folder / entry.file, "rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != entry.sha256:
+                    raise OSError(errno.EIO, DAMAGED, str(self._folder / entry.file))
         if (was := state["open"]) is not None:
             path = self._folder / shard_name(self.table, len(self.entries))
             entries = [bytes.fromhex(text) for text in was["entries"]]
             head, tail = bytes.fromhex(was["head"]), bytes.fromhex(was["tail"])
-            self._open = OpenShard(HashingFile(path, was["bytes"]), entries, was["rows"], head, tail)
+            file = HashingFile(path, was["so_far"]["bytes"])
+            self._open = OpenShard(file, entries, was["rows"], head, tail)
+            if asdict(file.entry(was["rows"])) != was["so_far"]:
+                raise OSError(errno.EIO, DAMAGED, str(path))

@@ -9,7 +9,7 @@ import numpy as np
 
 from formats.arrow import Columns
 from formats.atomic import make_partial_folder, publish_folder
-from formats.claims import Claim, remove_partial
+from formats.claims import remove_partial
 from formats.column import Format
 from formats.encoders import Encoders, default_workers
 from formats.errors import FormatError
@@ -53,8 +53,7 @@ class FolderWriter:
         self._workers = workers or default_workers()
 
     def __enter__(self) -> Self:
-        self._claim = self._make_folder()
-        self.folder = self._claim.path
+        self.folder = self._make_folder()
         self._encoders = Encoders(self._workers)
         try:
             self._begin()
@@ -63,8 +62,9 @@ class FolderWriter:
             raise
         return self
 
-    def _make_folder(self) -> Claim:
-        return make_partial_folder(self.path)
+    def _make_folder(self) -> Path:
+        self._claim = make_partial_folder(self.path)
+        return self._claim.path
 
     def _begin(self) -> None:
         for table in self.layout.tables:
@@ -135,11 +135,15 @@ class FolderWriter:
         return {path.name: file_digest(path) for path in files if path.name not in shards | self.TIMES}
 
     def _clean_up(self) -> None:
+        self._let_go()
+        with self._claim:
+            remove_partial(self.folder)
+
+    def _let_go(self) -> None:
+        """Stop writing, wherever it is."""
         self._encoders.stop()
         for shards in self._shards.values():
             shards.abort()
-        with self._claim:
-            remove_partial(self.folder)
 
 
 class TraceWriter(FolderWriter):

@@ -1,12 +1,21 @@
 """``python -m replay``: a trace and a GPU description in, cycles, metrics and a result folder out."""
 
 import argparse
+import hashlib
+import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from formats.command import run
 from formats.errors import UserError
 from replay.work import MODELS
+
+if TYPE_CHECKING:
+    from formats.checkpoint import Checkpoints
+    from formats.reader import Trace
 
 EXAMPLE = """example:
   python -m replay traces/cornell.trace --gpu mobile --set l1.bytes=32768 --out results/cornell.result
@@ -57,6 +66,9 @@ def parser() -> argparse.ArgumentParser:
         "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
     )
     made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
+    made.add_argument("--resume", action="store_true",
+                      help="go on where a replay with the same trace, GPU and --out was interrupted; the result is the "
+                      "same, byte for byte (model gatsim: begins anew)")  # fmt: skip
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     made.add_argument("--picture", type=Path, metavar="NAME.png|NAME.svg",
@@ -104,6 +116,8 @@ def main() -> None:
         return
     if arguments.picture is not None and arguments.out is None:
         raise UserError(f"--picture {arguments.picture}: needs --out NAME.result, which it draws")
+    if arguments.resume and arguments.out is None:
+        raise UserError("--resume: needs --out NAME.result, beside which the interrupted replay left its checkpoint")
     replay_trace(arguments)
     if arguments.picture is not None:
         draw(arguments.out, arguments.picture)
@@ -134,16 +148,37 @@ def replay_trace(arguments: argparse.Namespace) -> None:
     chosen = Selection(
         tuple(arguments.kernel), arguments.kernel_name, arguments.launch_skip, arguments.launch_count
     )  # fmt: skip
-    with Heartbeat(arguments.heartbeat) as heartbeat:
+    with Heartbeat(arguments.heartbeat) as heartbeat, checkpoints(arguments, trace) as kept:
         result = simulate(
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
-            model=arguments.model, interval=arguments.interval,
+            model=arguments.model, interval=arguments.interval, notes=kept,
         )  # fmt: skip
-    print(f"{arguments.trace.name} on {gpu.name}")
-    print(table(result))
-    if arguments.out is not None:
-        result.write(arguments.out, provenance(arguments))
-        print(f"wrote {arguments.out}", file=sys.stderr)
+        print(f"{arguments.trace.name} on {gpu.name}")
+        print(table(result))
+        if arguments.out is not None:
+            result.write(arguments.out, provenance(arguments))
+            print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+@contextmanager
+def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Checkpoints | None"]:
+    """Where the replay's checkpoints are kept: beside the result, or nowhere when there is none."""
+    if arguments.out is None:
+        yield None
+        return
+    from formats.checkpoint import Checkpoints
+    from formats.code_cache import source_digest
+    from replay.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
+
+    other = arguments.characterisation
+    given = [trace.manifest.text(), other.read_bytes().hex() if other and other.is_file() else None]
+    inputs = hashlib.sha256(json.dumps(given).encode()).hexdigest()
+    same = [provenance(arguments), inputs, source_digest(PACKAGES)]
+    with Checkpoints(arguments.out, same, arguments.resume, SECONDS_BETWEEN_CHECKPOINTS) as notes:
+        if arguments.resume:
+            cycle = int(notes.resumed.arrays["clock"][0]) if notes.resumed else 0
+            print(notes.standing(f"from cycle {cycle:,}"), file=sys.stderr)
+        yield notes
 
 
 def provenance(arguments: argparse.Namespace) -> dict[str, object]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from formats.checkpoint import Checkpoints
 from formats.errors import UserError
 from formats.reader import Trace, open_trace
 from replay import (
+    checkpoint,
     crossbar,
     dispatch,
     dram_state,
@@ -58,6 +60,7 @@ def simulate(
     selection: Selection | None = None,
     model: str | None = None,
     interval: int = INTERVAL_CYCLES,
+    notes: Checkpoints | None = None,
 ) -> Result:
     """Replay a trace on a GPU.
 
@@ -70,6 +73,7 @@ def simulate(
     selection         the kernels to replay; all by default.
     model             one of ``work.MODELS``; None for ``characterised`` with a characterisation, else ``pipeline``.
     interval          cycles of a row of the timeline; changes nothing else.
+    notes             where checkpoints are kept, and maybe one to go on from; changes no result.
 
     Raises ``UserError`` for anything wrong with the inputs, and for a replay that can make no progress.
     """
@@ -88,7 +92,7 @@ def simulate(
     replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection(), model, interval)
     replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
-    replay.run(report)
+    replay.run(report, notes)
     result = collect(replay)
     result.host |= {
         "replay_wall_seconds": time.perf_counter() - begun,
@@ -171,9 +175,12 @@ class Replay:
         self._run_until(0)
         self.engine_cpu_seconds = 0.0
 
-    def run(self, progress: Callable[[Standing], None]) -> None:
+    def run(self, progress: Callable[[Standing], None], notes: Checkpoints | None = None) -> None:
         """Replay every launch, each as soon as it may begin."""
-        self._launch()
+        if notes is not None and notes.resumed is not None:
+            checkpoint.go_on(self, notes.resumed)
+        else:
+            self._launch()
         watchdog = Watchdog(self.gpu)
         total, status = sum(launch.instructions for launch in self.launches), step.RUNNING
         while status != step.DONE:
@@ -189,6 +196,8 @@ class Replay:
                 now = int(self.clock[NOW])
                 self.ledger.note_interval(now, unit_counters(self, now))
             watchdog.look(self, status)
+            if notes is not None and notes.are_due and status != step.DONE:
+                notes.save(*checkpoint.state_of(self))
         step.drain(self._engine())
         self._note_kernels()  # what was drained belongs to the last kernel
 

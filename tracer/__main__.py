@@ -97,6 +97,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         ".toml beside it)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
     add("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
+    add("--resume", action="store_true", help="go on where a run with the same arguments was interrupted; the trace is "
+        "the same, byte for byte")  # fmt: skip
 
 
 def _add_network(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -138,6 +140,7 @@ def _render(options: argparse.Namespace) -> int:
         traversal=options.traversal,
         pixels=options.pixels,
         backend=options.backend,
+        resume=options.resume,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
     )
     print(render(request).text())

@@ -1,6 +1,8 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
 import mmap
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,6 +13,7 @@ FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16
 RESERVED_BYTES = 1 << 38
 SMALLEST_RESERVATION_BYTES = 1 << 32
+SNAPSHOT_BLOCK_BYTES = 1 << 20
 
 
 class DeviceMemory:
@@ -49,6 +52,29 @@ class DeviceMemory:
             raw = _raw_bytes(np.array(bytearray(data), np.uint8) if isinstance(data, bytes) else data)
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What memory holds, for ``restore``: JSON facts, and views of the blocks that hold anything."""
+        facts = {"used_bytes": self.used_bytes, "allocations": self.allocations, "printed": self.printed}
+        blocks = {f"memory{start}": block for start, block in self._blocks() if block.any()}
+        return facts, blocks
+
+    def restore(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Hold again what ``snapshot`` gave, in a memory whose first allocations were the same."""
+        self.used_bytes = facts["used_bytes"]
+        self.allocations[:] = [(address, size) for address, size in facts["allocations"]]
+        self.printed[:] = facts["printed"]
+        for start, block in self._blocks():
+            held = arrays.get(f"memory{start}")
+            if held is not None:
+                block[:] = held
+            elif block.any():
+                block[:] = 0
+
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Memory in use, block after block."""
+        for start in range(0, self.used_bytes, SNAPSHOT_BLOCK_BYTES):
+            yield start, self._bytes[start : min(start + SNAPSHOT_BLOCK_BYTES, self.used_bytes)]
 
     def function_address(self, key: tuple[str, str]) -> int:
         """The address of a module's function, the same in every launch; no code lies there."""

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 import ptx
 from formats.pixels import read_pixels
-from formats.writer import TraceWriter
+from formats.resume import ResumableTraceWriter
 from tracer.camera_option import change_camera, check_camera
+from tracer.checkpoint import code
 from tracer.picture import read_image, write_png
 from tracer.prepare import Prepared, Sampling, prepare_image
 from tracer.program import read_config
@@ -45,6 +46,7 @@ class Request:
     pixels: Path | None = None
     traversal: str = "nearest"
     backend: str = "machine"
+    resume: bool = False
 
 
 @dataclass
@@ -105,7 +107,14 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         )
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
-    with summary.phase("run"), TraceWriter(request.out, _provenance(request, selected), size) as writer:
+    writer = ResumableTraceWriter(
+        request.out, _provenance(request, selected), size, [code(), request.backend], request.resume
+    )
+    with summary.phase("run"), writer:
+        if request.resume:
+            was = writer.notes.resumed
+            where = f"after {was.facts['counts']['visits']:,} visits" if was else ""
+            print(writer.notes.standing(where), file=sys.stderr)
         counts = run_image_launch(prepared.launch, writer, backend=request.backend)
         writer.put("nodes", prepared.acceleration.node_table())
         picture = _picture(prepared, *size)

@@ -8,6 +8,7 @@ from tqdm import tqdm
 from formats.errors import UserError
 from ptx.ir import Function, Module
 from ptx.program import Program
+from tracer.checkpoint import LaunchNotes
 from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from tracer.driver_cta import (
     ENTRY,
@@ -159,7 +160,8 @@ def _run(
     buffers = shared_buffers(image is not None)
     state = make_warps(linked, shape, launch, buffers, code)
     _check_address_size(linked, launch.memory)
-    if isinstance(sink, Sink):
+    notes = LaunchNotes(sink, numbering.kernels, launch.memory)
+    if isinstance(sink, Sink) and notes.resumed is None:
         _put_tables(sink, linked, shape, state, image, numbering)
     counts = np.array([block.count for cfg in linked.program.cfgs for block in cfg.blocks], np.int64)
     recorder = make_recorder(sink, buffers, counts, (numbering.blocks, numbering.instructions), shape.warps)
@@ -168,7 +170,8 @@ def _run(
     if image is not None:
         steps[IS_IMAGE], steps[WIDTH] = 1, image.width
         steps[SBT_DATA] = image.raygen_record_address + SBT_HEADER_BYTES
-    _loop(linked, shape, state, buffers, recorder, steps, backend, progress)
+    notes.go_on(state.warps.machine, steps, recorder.counts)
+    _loop(linked, shape, state, buffers, recorder, steps, backend, progress, notes)
     numbering.kernels += 1
     numbering.blocks += len(counts)
     numbering.instructions += int(counts.sum())
@@ -219,6 +222,7 @@ def _loop(
     steps: np.ndarray,
     backend: str,
     progress: bool,
+    notes: LaunchNotes,
 ) -> None:
     """Run CTAs until all are done, emptying the buffers whenever they are full."""
     warps = np.zeros((shape.warps, WARP_WORDS), np.int64)
@@ -226,7 +230,8 @@ def _loop(
     machine = state.warps.machine
     buffers.reset(machine)
     interpret = interpret_ctas(linked, state, buffers) if backend == "interpreter" else None
-    with tqdm(total=shape.ctas, desc=shape.name, unit=" CTA", disable=None if progress else True, delay=2) as bar:
+    begun, silent = int(steps[NEXT_CTA]), None if progress else True
+    with tqdm(total=shape.ctas, initial=begun, desc=shape.name, unit=" CTA", disable=silent, delay=2) as bar:
         while steps[NEXT_CTA] < shape.ctas:
             before = int(steps[NEXT_CTA])
             steps[LAST_CTA] = min(before + CTAS_PER_STEP, shape.ctas)
@@ -241,6 +246,9 @@ def _loop(
                 _serve(linked, shape, state, interpret, int(steps[NEXT_WARP]))
             elif code != LAUNCH_DONE:
                 raise failure(linked, shape, state, steps, warps, code)
+            elif notes.are_due:
+                recorder.drain(machine, np.iinfo(np.int64).max)
+                notes.note(steps, recorder.counts)
     recorder.drain(machine, np.iinfo(np.int64).max)
 
 
