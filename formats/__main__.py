@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from formats.command import EXIT_USER_ERROR, run
@@ -22,6 +21,7 @@ from formats.help_texts import (
     STATS_EXAMPLE,
     VERIFY_EXAMPLE,
 )  # fmt: skip
+from formats.store import location
 
 
 def main() -> int:
@@ -55,49 +55,49 @@ def add_verb(verbs: Any, name: str, run_verb: Callable[[argparse.Namespace], int
 def add_reading_verbs(verbs: Any) -> None:
     """Verbs that print."""
     show = add_verb(verbs, "show", show_verb, "print what is in a file", SHOW_EXAMPLE)
-    show.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
+    show.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
     show.add_argument("--rows", type=int, default=5, metavar="N", help="rows of each table (default: 5)")
     check = add_verb(verbs, "check", check_verb, "verify the laws", CHECK_EXAMPLE)
-    check.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
+    check.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
     verify = add_verb(verbs, "verify", verify_verb, "is every byte as it was written?", VERIFY_EXAMPLE)
-    verify.add_argument("path", type=Path, metavar="PATH", help="trace, result or prediction")
+    verify.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
     stats = add_verb(verbs, "stats", stats_verb, "print what a trace costs and does", STATS_EXAMPLE)
-    stats.add_argument("path", type=Path, metavar="TRACE", help="trace")
+    stats.add_argument("path", type=location, metavar="TRACE", help="trace")
 
 
 def add_comparing_verbs(verbs: Any) -> None:
     """Verbs that look at two files."""
     diff = add_verb(verbs, "diff", diff_verb, "name the first difference of two files", DIFF_EXAMPLE)
-    diff.add_argument("left", type=Path, metavar="A", help="trace, result or prediction")
-    diff.add_argument("right", type=Path, metavar="B", help="another of the same format")
+    diff.add_argument("left", type=location, metavar="A", help="trace, result or prediction")
+    diff.add_argument("right", type=location, metavar="B", help="another of the same format")
     compare = add_verb(verbs, "compare", compare_verb, "metrics of two results side by side", COMPARE_EXAMPLE)
-    compare.add_argument("left", type=Path, metavar="A.result", help="result")
-    compare.add_argument("right", type=Path, metavar="B.result", help="result to measure it by")
+    compare.add_argument("left", type=location, metavar="A.result", help="result")
+    compare.add_argument("right", type=location, metavar="B.result", help="result to measure it by")
 
 
 def add_writing_verbs(verbs: Any) -> None:
     """Verbs that write a trace."""
     select = add_verb(verbs, "select", select_verb, "a part of a trace", SELECT_EXAMPLE)
-    select.add_argument("path", type=Path, metavar="TRACE", help="trace to read")
+    select.add_argument("path", type=location, metavar="TRACE", help="trace to read")
     select.add_argument("--kernels", metavar="SET", help="launches that stay, by kernel_id")
     select.add_argument("--ctas", metavar="SET", help="CTAs that stay in each launch, by cta_id")
     select.add_argument("--warps", metavar="SET", help="warps that stay, by warp_id")
-    select.add_argument("--pixels", type=Path, metavar="FILE", help='pixels that stay, "x y" per line')
-    select.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    select.add_argument("--pixels", type=location, metavar="FILE", help='pixels that stay, "x y" per line')
+    select.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
     merge = add_verb(verbs, "merge", merge_verb, "traces as the streams of one", MERGE_EXAMPLE)
-    merge.add_argument("paths", type=Path, nargs="+", metavar="TRACE", help="traces to read, two or more")
-    merge.add_argument("--out", type=Path, required=True, metavar="NAME.trace", help="trace to write")
+    merge.add_argument("paths", type=location, nargs="+", metavar="TRACE", help="traces to read, two or more")
+    merge.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
     convert = add_verb(verbs, "convert", convert_verb, "Parquet to HDF5 or back", CONVERT_EXAMPLE)
-    convert.add_argument("path", type=Path, metavar="PATH", help="trace to read")
-    convert.add_argument("out", type=Path, metavar="OUT", help="trace to write")
+    convert.add_argument("path", type=location, metavar="PATH", help="trace to read")
+    convert.add_argument("out", type=location, metavar="OUT", help="trace to write")
     export = add_verb(verbs, "export", export_verb, "a trace to Accel-Sim's files", EXPORT_EXAMPLE)
-    export.add_argument("path", type=Path, metavar="TRACE", help="trace to read, without rays")
-    export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write")
+    export.add_argument("path", type=location, metavar="TRACE", help="trace to read, without rays")
+    export.add_argument("--out", type=location, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
-    importing.add_argument("path", type=Path, metavar="PATH", help="kernelslist.g, dump.txt.xz, ncu.csv or folder")
+    importing.add_argument("path", type=location, metavar="PATH", help="kernelslist.g, dump.txt.xz, ncu.csv or folder")
     importing.add_argument(
-        "--out", type=Path, required=True, metavar="NAME.trace", help="trace (or NAME.result) to write"
+        "--out", type=location, required=True, metavar="NAME.trace", help="trace (or NAME.result) to write"
     )
     importing.add_argument(
         "--unknown",

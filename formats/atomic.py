@@ -11,6 +11,7 @@ from pathlib import Path
 
 from formats.claims import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
 from formats.errors import FormatError
+from formats.store import is_local, put_file, put_folder, stand_in
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -33,13 +34,17 @@ def make_partial_folder(final: Path) -> Claim:
     """An empty hidden folder beside ``final``, held by this process; left-overs of ``final`` are removed first."""
     _check_parent(final)
     remove_left_overs(final)
-    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{final.name}.", suffix=PARTIAL, dir=final.parent))
+    near = stand_in(final)
+    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent))
     claim.path.chmod(0o777 & ~_umask())
     return claim
 
 
 def publish_folder(partial: Path, final: Path) -> None:
     """Give the complete folder ``partial`` its name in one step, and remove what had that name."""
+    if not is_local(final):
+        put_folder(partial, final)
+        return
     sync_folder(partial)
     try:
         os.rename(partial, final)
@@ -72,6 +77,10 @@ def atomic_file(final: Path) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
+        if not is_local(final):
+            put_file(partial, final)
+            partial.unlink()
+            return
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
         os.replace(partial, final)
@@ -94,13 +103,14 @@ def _held(make: Callable[[], str]) -> Claim:
 
 
 def _empty_file(final: Path) -> str:
-    handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=PARTIAL, dir=final.parent)
+    near = stand_in(final)
+    handle, name = tempfile.mkstemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent)
     os.close(handle)
     return name
 
 
 def _check_parent(final: Path) -> None:
-    if not final.parent.is_dir():
+    if is_local(final) and not final.parent.is_dir():
         raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
 
 

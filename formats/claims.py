@@ -12,6 +12,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from formats.store import stand_in
+
 PARTIAL, ASIDE, CHECKPOINT = ".partial", ".old", ".checkpoint"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
@@ -65,12 +67,14 @@ def companion(partial: Path, suffix: str) -> Path:
 
 def left_over(final: Path) -> list[Claim]:
     """Partial files and folders of ``final`` that no process holds any more, now held by this one, latest first."""
+    final = stand_in(final)
     claims = [claim for path in _hidden(final, PARTIAL) if (claim := Claim.take(path)) is not None]
     return sorted(claims, key=lambda claim: os.fstat(claim.handle).st_mtime_ns, reverse=True)
 
 
 def remove_left_overs(final: Path) -> None:
     """Remove what killed processes left of ``final``. A folder that was moved aside and not replaced gets back."""
+    final = stand_in(final)
     for claim in left_over(final):
         with claim:
             remove_partial(claim.path)

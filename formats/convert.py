@@ -7,6 +7,7 @@ from tqdm import tqdm
 from formats.arrow import row_count
 from formats.errors import FormatError
 from formats.reader import HDF5_SUFFIXES, Trace
+from formats.store import is_local, location
 from formats.writer import TraceWriter
 
 
@@ -15,10 +16,12 @@ def convert(trace: Trace, path: Path | str) -> None:
 
     Table files written from the same rows have the same bytes. Raises ``FormatError`` when ``path`` is the trace's own.
     """
-    final = Path(path)
+    final = location(path)
     if final.resolve() == trace.path.resolve():
         raise FormatError(f"{final}: must be another path than the trace that is read")
     if final.suffix in HDF5_SUFFIXES:
+        if not is_local(final):
+            raise FormatError("HDF5 files are written on this machine only: a store takes the folder", file=final)
         from formats.hdf5 import write_hdf5
 
         write_hdf5(trace, final)

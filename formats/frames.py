@@ -18,6 +18,7 @@ from formats.column import STRING, Column, Table
 from formats.errors import FormatError
 from formats.frames_defaults import complete
 from formats.reader import Trace, open_trace
+from formats.store import location
 from formats.trace import TRACE
 from formats.writer import TraceWriter, check_replaceable
 
@@ -42,7 +43,7 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
         if name not in known:
             raise FormatError(f"table {name!r} is unknown{_suggestion(name, known)}; tables are {', '.join(known)}")
     given = {name: read_frame(TRACE.table(name), frame) for name, frame in tables.items() if frame is not None}
-    final = Path(out)
+    final = location(out)
     check_replaceable(final, TRACE)
     with partial_folder(final) as partial:
         with TraceWriter(partial / "unchecked.trace", {"command": "formats.from_frames"}, image_size) as writer:

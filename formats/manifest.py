@@ -87,7 +87,7 @@ def digest_of(document: dict[str, Any]) -> str:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file."""
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

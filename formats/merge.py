@@ -11,6 +11,7 @@ from formats.column import Table
 from formats.errors import FormatError, UserError
 from formats.reader import Trace
 from formats.renumber import Renumbering, renumber, shifted_rows
+from formats.store import location
 from formats.writer import TraceWriter
 
 PIXEL_TABLES = ("threads", "image")
@@ -24,7 +25,7 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
     that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or in none.
     Streams: memory does not grow with the traces. Raises ``UserError`` for traces that do not go together.
     """
-    _check(traces, Path(out))
+    _check(traces, location(out))
     image = next((trace.image_size for trace in traces if trace.image_size is not None), None)
     inputs = [{"name": trace.path.name, "provenance": trace.manifest.provenance} for trace in traces]
     streams = _first_streams(traces)

@@ -13,6 +13,7 @@ from formats.errors import FormatError
 from formats.limits import COLUMNS, FILE_ROWS
 from formats.manifest import FileEntry, Manifest, read_manifest
 from formats.parquet_pages import check_footer, check_group
+from formats.store import open_binary, reached, readable
 
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 
@@ -23,20 +24,18 @@ class ParquetSource:
     def __init__(self, path: Path, layout: Format) -> None:
         self.path = path
         self.layout = layout
-        self.manifest: Manifest = read_manifest(path, layout)
-        for entries in self.manifest.tables.values():
-            for entry in entries:
-                self._check_length(entry)
+        with reached(path):
+            self.manifest: Manifest = read_manifest(path, layout)
+            for entries in self.manifest.tables.values():
+                for entry in entries:
+                    self._check_length(entry)
 
     def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
         """The columns, one row group after the other; page checksums are verified."""
         for entry in self.manifest.tables.get(table.name, ()):
-            file = self._open(table, entry)
-            try:
+            with reached(self.path), self._open(table, entry) as file:
                 for number in range(file.num_row_groups):
                     yield self._group(file, number, table, columns, entry)
-            finally:
-                file.close()
 
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file
@@ -49,9 +48,9 @@ class ParquetSource:
     def _open(self, table: Table, entry: FileEntry) -> pq.ParquetFile:
         path = self.path / entry.file
         try:
-            with open(path, "rb") as raw:
+            with open_binary(path) as raw:
                 check_footer(path, raw)
-            metadata = pq.read_metadata(path)
+                metadata = pq.read_metadata(raw)
             COLUMNS.check(metadata.num_columns, "its columns", file=path, table=table.name)
             names = metadata.schema.to_arrow_schema().names
         except _DAMAGE as error:
@@ -70,7 +69,7 @@ class ParquetSource:
         texts = [column.name for column in table.columns if column.dtype == STRING]
         try:
             return pq.ParquetFile(
-                path,
+                readable(path),
                 metadata=metadata,
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -85,7 +84,7 @@ class ParquetSource:
         place: dict[str, Any] = {"file": self.path / entry.file, "table": table.name, "row_group": number}
         arrays: Columns = {}
         try:
-            with open(self.path / entry.file, "rb") as raw:
+            with open_binary(self.path / entry.file) as raw:
                 check_group(raw, file.metadata, number, columns, place)
             data = file.read_row_group(number, columns=[column.name for column in columns], use_threads=False)
         except _DAMAGE as error:

@@ -9,6 +9,7 @@ from formats.atomic import atomic_file
 from formats.errors import FormatError, UserError
 from formats.limits import LIST_BYTES
 from formats.reader import Trace
+from formats.store import location
 from formats.text_file import read_text
 
 WARP_LANES = 32
@@ -23,7 +24,7 @@ def read_pixels(path: Path | str, image_size: tuple[int, int]) -> np.ndarray:
     """
     width, height = image_size
     selected = np.zeros((height, width), bool)
-    for number, line in enumerate(read_text(Path(path), "pixel list", LIST_BYTES).splitlines(), start=1):
+    for number, line in enumerate(read_text(location(path), "pixel list", LIST_BYTES).splitlines(), start=1):
         words = line.split("#", 1)[0].split()
         if not words:
             continue
@@ -41,7 +42,7 @@ def write_pixels(path: Path | str, selected: np.ndarray) -> None:
     height, width = selected.shape
     rows, columns = np.nonzero(selected)
     text = "".join(f"{x} {y}\n" for x, y in zip(columns.tolist(), rows.tolist(), strict=True))
-    with atomic_file(Path(path)) as partial:
+    with atomic_file(location(path)) as partial:
         partial.write_text(f"# x y of {len(rows)} pixels of an image of {width}x{height}\n{text}", encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from formats.errors import FormatError
 from formats.limits import TABLE_BYTES
 from formats.manifest import Manifest
 from formats.parquet_source import ParquetSource
+from formats.store import is_local, location
 from formats.trace import TRACE
 
 OFFSET_BYTES = 8
@@ -174,12 +175,14 @@ def open_trace(path: Path | str) -> Trace:
 
     Raises ``FormatError`` (``VersionTooNew``, ``VersionTooOld``) when it is missing, damaged or of another version.
     """
-    return Trace(open_source(Path(path), TRACE), TRACE)
+    return Trace(open_source(location(path), TRACE), TRACE)
 
 
 def open_source(path: Path, layout: Format) -> Source:
     """The container at ``path``, by its suffix."""
     if path.suffix in HDF5_SUFFIXES:
+        if not is_local(path):
+            raise FormatError("HDF5 files are read on this machine only: copy it, or convert it to a folder", file=path)
         from formats.hdf5 import Hdf5Source
 
         return Hdf5Source(path, layout)

@@ -13,6 +13,7 @@ from formats.errors import FormatError
 from formats.limits import LIST_BYTES
 from formats.manifest import file_digest
 from formats.reader import Dataset, open_source
+from formats.store import location
 from formats.text_file import parse_json, read_text
 from formats.writer import FolderWriter, write_text
 
@@ -167,4 +168,4 @@ class Result(Dataset):
 
 def open_result(path: Path | str) -> Result:
     """Open a ``NAME.result`` folder; ``FormatError`` when it is missing, damaged or of another version."""
-    return Result(open_source(Path(path), RESULT), RESULT)
+    return Result(open_source(location(path), RESULT), RESULT)

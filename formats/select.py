@@ -14,6 +14,7 @@ from formats.column import Table
 from formats.errors import FormatError, UserError
 from formats.reader import Trace
 from formats.renumber import kept_rows, renumber
+from formats.store import location
 from formats.writer import TraceWriter
 
 Part = dict[str, np.ndarray]  # bool[rows] of kernels, blocks, instructions and warps: the rows that stay
@@ -30,7 +31,7 @@ def select(
     there or leaves no warp.
     """
     part = choose(trace, kernels, ctas, warps)
-    if Path(out).resolve() == trace.path.resolve():
+    if location(out).resolve() == trace.path.resolve():
         raise FormatError(f"{out}: must be another path than the trace that is read")
     numbers = {name: kept_rows(stay) for name, stay in part.items()}
     given = {"name": trace.path.name, "provenance": trace.manifest.provenance}

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from formats.arrow import Columns, arrow_schema, parquet_options, to_arrow
 from formats.column import Format, Table
-from formats.manifest import FileEntry
+from formats.manifest import FileEntry, file_digest
 from formats.parquet_footer import MAGIC, EncodedGroup, footer, moved, take_apart
 
 CHUNK_BYTES = 1 << 20
@@ -200,9 +200,9 @@ class ShardWriter:
         """Go on where ``state`` was taken; ``OSError`` when the files are not what they were."""
         self.entries = [FileEntry(**entry) for entry in state["complete"]]
         for entry in self.entries:
-            with open(self._folder / entry.file, "rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != entry.sha256:
-                    raise OSError(errno.EIO, DAMAGED, str(self._folder / entry.file))
+            path = self._folder / entry.file
+            if file_digest(path) != entry.sha256:
+                raise OSError(errno.EIO, DAMAGED, str(path))
         if (was := state["open"]) is not None:
             path = self._folder / shard_name(self.table, len(self.entries))
             entries = [bytes.fromhex(text) for text in was["entries"]]

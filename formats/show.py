@@ -14,6 +14,7 @@ from formats.prediction import PREDICTION
 from formats.profile import PROFILE
 from formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
 from formats.result import RESULT, Result, open_result
+from formats.store import location
 
 CELL_WIDTH = 28
 LIST_ITEMS = 3
@@ -21,7 +22,7 @@ LIST_ITEMS = 3
 
 def open_any(path: Path | str) -> Dataset:
     """Open a trace, result or prediction, whichever the manifest names; ``FormatError`` when it is none."""
-    path = Path(path)
+    path = location(path)
     name = None if path.suffix in HDF5_SUFFIXES else format_of(path)
     if name == RESULT.name:
         return open_result(path)

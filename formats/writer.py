@@ -1,6 +1,7 @@
 """Write a trace (or any ``Format``) as a folder of Parquet files, complete or not at all."""
 
 import json
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from formats.errors import FormatError
 from formats.groups import GroupBuffer
 from formats.manifest import MANIFEST, Manifest, file_digest, format_of
 from formats.shards import Encoder, HashingFile, ShardWriter
+from formats.store import is_local, location, reached
 from formats.trace import TRACE
 
 
@@ -42,7 +44,7 @@ class FolderWriter:
         image_size: tuple[int, int] | None = None,
         workers: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = location(path)
         self.layout = layout
         self.provenance = _as_json(dict(provenance or {}), self.path)
         self.image_size = None if image_size is None else (int(image_size[0]), int(image_size[1]))
@@ -165,8 +167,18 @@ class TraceWriter(FolderWriter):
 
 def check_replaceable(path: Path, layout: Format) -> None:
     """``FormatError`` when something else than such a folder stands at ``path``."""
-    if path.exists() and format_of(path) != layout.name:
-        raise FormatError(f"{path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
+    with reached(path):
+        if path.exists() and format_of(path) != layout.name and not _was_interrupted(path, layout):
+            raise FormatError(f"{path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
+
+
+def _was_interrupted(path: Path, layout: Format) -> bool:
+    """Whether a folder of a store is empty or holds tables of the format: a run was killed while it put them."""
+    shard = re.compile(rf"({'|'.join(table.name for table in layout.tables)})-\d{{5}}\.parquet")
+    if is_local(path) or not path.is_dir():
+        return False
+    names = [file.name for file in path.iterdir()]
+    return not names or any(shard.fullmatch(name) for name in names)
 
 
 def write_text(path: Path, text: str) -> None:

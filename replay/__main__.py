@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from formats.command import run
 from formats.errors import UserError
+from formats.store import location
 from replay.work import MODELS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("trace", nargs="?", type=Path, help="trace to replay; with --picture, or a result to draw")
+    made.add_argument("trace", nargs="?", type=location, help="trace to replay; with --picture, or a result to draw")
     made.add_argument(
         "--gpu",
         default="rtx2060",
@@ -57,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--characterisation",
-        type=Path,
+        type=location,
         metavar="FILE",
         help="Parquet file of instruction latencies to use instead of the trace's own",
     )
@@ -65,13 +66,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
     )
-    made.add_argument("--out", type=Path, metavar="NAME.result", help="folder to write (default: none)")
+    made.add_argument("--out", type=location, metavar="NAME.result", help="folder to write (default: none)")
     made.add_argument("--resume", action="store_true",
                       help="go on where a replay with the same trace, GPU and --out was interrupted; the result is the "
                       "same, byte for byte (model gatsim: begins anew)")  # fmt: skip
     made.add_argument("--interval", type=int, default=10_000, metavar="CYCLES",
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
-    made.add_argument("--picture", type=Path, metavar="NAME.png|NAME.svg",
+    made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
     made.add_argument(
         "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from formats.command import run
 from formats.errors import UserError
+from formats.store import location
 
 DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
 as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""
@@ -62,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument(
         "launch", type=Path, metavar="LAUNCH.toml", help="kernel, grid, block, buffers, expected outputs"
     )
-    launch.add_argument("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/LAUNCH.trace)")
+    launch.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     _add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
@@ -96,7 +97,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--program-config", type=Path, metavar="FILE.toml", help="how that program is bound to the scene (default: the "
         ".toml beside it)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="machine", help="compiled code, or the slow definition of it" + default)
-    add("--out", type=Path, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
+    add("--out", type=location, metavar="NAME.trace", help="trace to write (default: traces/SCENE-WORKLOAD.trace)")
     add("--resume", action="store_true", help="go on where a run with the same arguments was interrupted; the trace is "
         "the same, byte for byte")  # fmt: skip
 

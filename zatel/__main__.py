@@ -6,6 +6,7 @@ from pathlib import Path
 
 from formats.command import run
 from formats.errors import UserError
+from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
 
 DESCRIPTION = """\
@@ -53,21 +54,21 @@ def parser() -> argparse.ArgumentParser:
         "a trace and a GPU -> predicted metrics, NAME.prediction",
         f"{departures_help()}\n\n{PREDICT_EXAMPLE}",
     )
-    predict.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
+    predict.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--against", type=Path, metavar="RESULT", help="result of the full replay, to compare with")
+    predict.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay to compare with")
     predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
-    predict.add_argument("--out", type=Path, metavar="PREDICTION", help="folder to write (default: beside the trace)")
+    predict.add_argument("--out", type=location, metavar="PREDICTION", help="default: beside the trace")
     predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
     add_options(predict)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
-    filtering.add_argument("trace", type=Path, metavar="TRACE", help="trace of an image launch")
+    filtering.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(
         "--pixels", type=Path, required=True, metavar="FILE", help='pixels that stay, "x y" per line'
     )
-    filtering.add_argument("--out", type=Path, required=True, metavar="TRACE", help="trace to write")
+    filtering.add_argument("--out", type=location, required=True, metavar="TRACE", help="trace to write")
     report = _add_verb(verbs, "report", "a prediction -> its table, and one overview picture", REPORT_EXAMPLE)
-    report.add_argument("prediction", type=Path, metavar="PREDICTION", help="folder that predict wrote")
+    report.add_argument("prediction", type=location, metavar="PREDICTION", help="folder that predict wrote")
     report.add_argument(
         "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
     )
