@@ -17,9 +17,17 @@ TRACE := traces/$(NAME).trace
 RESULT := results/$(NAME)-$(basename $(notdir $(GPU))).result
 PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU)))$(if $(FRACTION),-$(FRACTION)).prediction
 
+DATA := $(or $(RAYPLAY_DATA),../shared)/scenes
+PAPER_SIZE := $(if $(QUICK),128x128,512x512)
+LUMIBENCH := $(if $(QUICK),wknd bunny park chsnt,wknd car ref bunny chsnt spnza bath park)
+# without the real scenes, the procedural ones
+PAPER_SCENES ?= $(if $(wildcard $(DATA)/park.json),$(LUMIBENCH),wknd cornell forest terrain)
+PAPER_TRACES := $(foreach scene,$(PAPER_SCENES),traces/paper-$(PAPER_SIZE)/$(scene).trace)
+PAPER := docs/paper/$(if $(QUICK),quick,whole)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report test check docs bench fuzz reference clean
+.PHONY: help setup trace replay zatel report paper test check docs bench fuzz reference clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -34,6 +42,12 @@ zatel: $(PREDICTION)/prediction.json ## predict the whole from FRACTION of the p
 report: ## both GPUs, and the prediction beside the full simulation on each
 	@$(MAKE) --no-print-directory replay zatel GPU=mobile
 	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
+
+paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; PAPER_SCENES=)
+	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) --out $(PAPER) --store build/paper
+
+traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(SETUP)
+	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Rayplay needs Python 3.11 or later: make PYTHON=/path/to/python3.11 setup")'

@@ -1,4 +1,4 @@
-"""``python -m zatel predict | filter | report``: predict the whole image from a part of its pixels."""
+"""``python -m zatel predict | filter | report | paper``: predict the whole image from a part of its pixels."""
 
 import argparse
 import warnings
@@ -32,13 +32,21 @@ REPORT_EXAMPLE = """\
 example:
   python -m zatel report results/bunny-mobile.prediction --out bunny.png
 """
+PAPER_EXAMPLE = """\
+example:
+  python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
+  make paper QUICK=1
+
+Scenes are called as their traces. The folder then holds README.md (the paper's findings and what is found here),
+tables.md, the figures as PNG, and every prediction and time as Parquet.
+"""
 
 
 def main() -> int:
     """Run one of the verbs."""
     arguments = parser().parse_args()
     warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")
-    verbs = {"predict": predict_verb, "filter": filter_verb, "report": report_verb}
+    verbs = {"predict": predict_verb, "filter": filter_verb, "report": report_verb, "paper": paper_verb}
     return verbs[arguments.verb](arguments)
 
 
@@ -47,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | filter | report")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | filter | report | paper")
     predict = _add_verb(
         verbs,
         "predict",
@@ -72,7 +80,20 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
     )
+    _add_paper(verbs)
     return top
+
+
+def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    paper = _add_verb(verbs, "paper", "traces of scenes -> the paper's Figures 10 to 20 and Table III", PAPER_EXAMPLE)
+    paper.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="traces of image launches, one a scene")
+    paper.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
+    paper.add_argument(
+        "--store", type=Path, required=True, metavar="FOLDER", help="where replays are kept: go on there"
+    )
+    paper.add_argument("--quick", action="store_true", help="fewer fractions, factors and seeds")
+    paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    paper.add_argument("--estimate", action="store_true", help="say what is to be done and how long it takes, and stop")
 
 
 def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, example: str) -> argparse.ArgumentParser:  # fmt: skip # noqa: E501
@@ -120,6 +141,13 @@ def report_verb(arguments: argparse.Namespace) -> int:
         write_overview(arguments.prediction, arguments.out)
         print(f"{arguments.out}: overview")
     return 0
+
+
+def paper_verb(arguments: argparse.Namespace) -> int:
+    """Do the paper's evaluation on the traces given."""
+    from zatel.study import command
+
+    return command.paper_verb(arguments)
 
 
 if __name__ == "__main__":

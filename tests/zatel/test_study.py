@@ -1,0 +1,129 @@
+"""The paper's evaluation: its points, its sums by hand, and the folder that the verb writes."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zatel.runs
+from formats.errors import UserError
+from formats.generate import make_trace
+from formats.reader import Dataset, open_source
+from formats.study import STUDY
+from zatel.combine import RULES
+from zatel.options import Options
+from zatel.store import Store
+from zatel.study import command, summaries
+from zatel.study.execute import Row
+from zatel.study.findings import uniform_best
+from zatel.study.points import BLOCKS, QUICK, WHOLE, Extent, Point, points_of
+
+SMALL = Extent((0.1, 0.4), (2,), ("one",), ("one",), (0.2,), 1)
+
+
+def row(options: Options, predicted: float, full: float = 100.0, scene: str = "park", study: str = "tuning") -> Row:
+    values = dict.fromkeys(RULES, predicted), dict.fromkeys(RULES, full)
+    return Row(scene, Point(study, "rtx2060", options), 0.5, 1, options.fraction or 0.5, *values, (2.0, 1.0, 8.0))
+
+
+def test_the_whole_study_is_the_papers() -> None:
+    points = points_of("wknd", WHOLE)
+    count = {name: sum(point.study == name for point in points) for name in {point.study for point in points}}
+    # two GPUs; 10 to 90 % on each; K = 2 to 6 twice; 3 distributions, 4 blocks, 3 fractions, 5 seeds
+    assert count == {"whole": 4, "fractions": 18, "regression": 2, "downscaling": 10, "tuning": 3 * 4 * 3 * 5}
+    assert all(point.study != "tuning" for point in points_of("park", WHOLE))
+    assert {point.options.block for point in points if point.study == "tuning"} == set(BLOCKS)
+    assert {0.1, 0.4} <= set(QUICK.fractions)  # Fig. 10 and Fig. 20 need them
+
+
+def test_errors_and_speedups_worked_by_hand() -> None:
+    rows = [row(Options(fraction=0.1), 110.0), row(Options(fraction=0.1), 70.0, scene="bunny")]
+    assert [summaries.error(one, "gpu_ipc") for one in rows] == pytest.approx([0.1, -0.3])
+    assert summaries.mean_error(rows) == pytest.approx(0.2)
+    assert summaries.spread([0.1, -0.3, float("nan")]) == pytest.approx((0.2, 0.1, 0.3))
+    assert (summaries.speedup(rows[0]), summaries.parallel_speedup(rows[0])) == (4.0, 8.0)
+    missing = rows[0]._replace(predicted={**rows[0].predicted, "gpu_ipc": None})
+    assert np.isnan(summaries.error(missing, "gpu_ipc"))
+    assert summaries.curves(rows, lambda one: one.seconds[0]) == {"park": ([10.0], [2.0]), "bunny": ([10.0], [2.0])}
+
+
+def test_the_best_choice_is_named_only_where_it_is_clear() -> None:
+    errors = {"uniform": (1.0, 2.0), "lintmp": (10.0, 20.0), "exptmp": (10.0, 20.0)}  # per cent, for two block sizes
+    rows = [
+        row(Options(fraction=0.1, distribution=name, block=block), 100.0 + error)
+        for name, pair in errors.items()
+        for block, error in zip(((32, 2), (32, 16)), pair, strict=True)
+    ]
+    assert summaries.best_choice(rows, "gpu_ipc") == ("uniform", "32x2", pytest.approx(0.01))
+    assert uniform_best(rows).holds
+    alike = [one._replace(predicted=dict.fromkeys(RULES, 105.0 + 0.01 * number)) for number, one in enumerate(rows)]
+    assert summaries.best_choice(alike, "gpu_ipc")[:2] == ("any", "any")
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory: pytest.TempPathFactory) -> argparse.Namespace:
+    folder = tmp_path_factory.mktemp("study")
+    traces = [make_trace(folder / f"{name}.trace", seed, (64, 12), 0) for name, seed in (("one", 2), ("two", 5))]
+    return argparse.Namespace(
+        traces=traces, out=folder / "found", store=folder / "store", quick=True, workers=2, estimate=False
+    )
+
+
+@pytest.fixture(scope="module")
+def study(arguments: argparse.Namespace) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "QUICK", SMALL)
+        command.paper_verb(arguments)
+    return arguments.out
+
+
+def test_the_folder_holds_tables_figures_and_findings(study: Path) -> None:
+    figures = [f"figure-{number}.png" for number in (10, 11, 13, 14, 15, 16, 17, 18, 19, 20)]
+    assert {"README.md", "tables.md", *figures} <= {path.name for path in study.iterdir()}
+    page = (study / "README.md").read_text()
+    assert all(f"({name})" in page for name in figures)
+    assert "| Uniform is the best distribution over all metrics |" in page
+    tables = Dataset(open_source(study, STUDY), STUDY)
+    count = sum(len(points_of(scene, SMALL)) for scene in ("one", "two"))
+    assert tables.rows("times") == count
+    found = tables.read("predictions")
+    assert len(found["metric"]) == count * len(RULES)
+    known = np.isfinite(found["error"])
+    expected = (found["predicted"] - found["full"]) / np.abs(found["full"])
+    np.testing.assert_allclose(found["error"][known], expected[known])
+    everything = found["study"] == "downscaling"
+    np.testing.assert_array_equal(found["fraction"][everything], 1.0)
+
+
+def test_an_interrupted_study_goes_on_where_it_was(
+    study: Path, arguments: argparse.Namespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is replayed twice, and one lost entry is one replay; the predictions are the same, byte for byte."""
+    monkeypatch.setattr(command, "QUICK", SMALL)
+    monkeypatch.setattr(command, "draw_all", lambda *_: [])
+    again = argparse.Namespace(**{**vars(arguments), "out": study.with_name("again")})
+    [lost, *_] = sorted(arguments.store.glob("*/*.json"))
+    lost.unlink()
+    command.paper_verb(again)
+    assert capsys.readouterr().out.startswith("1 replays to do")
+    monkeypatch.setattr(zatel.runs, "simulate_all", None)
+    command.paper_verb(again)
+    assert capsys.readouterr().out.startswith("0 replays to do")
+    name = "predictions-00000.parquet"
+    assert (again.out / name).read_bytes() == (study / name).read_bytes()
+
+
+def test_an_estimate_does_nothing(arguments: argparse.Namespace, tmp_path: Path) -> None:
+    asked = argparse.Namespace(**{**vars(arguments), "estimate": True, "store": tmp_path / "s", "out": tmp_path / "o"})
+    assert command.paper_verb(asked) == 0
+    assert not (tmp_path / "o").exists()
+    studies = command.open_studies(arguments.traces, SMALL)
+    replays, seconds = studies[0].estimate(Store(tmp_path / "s"))
+    assert 0 < replays < len(studies[0].runs())  # the regression's 40 % on each GPU is there already
+    assert seconds > 0
+
+
+def test_two_scenes_of_one_name_are_refused(arguments: argparse.Namespace) -> None:
+    with pytest.raises(UserError, match="traces must have different names, not one, one"):
+        command.open_studies([arguments.traces[0]] * 2, SMALL)

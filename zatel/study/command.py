@@ -1,0 +1,126 @@
+"""The verb ``paper``: traces of scenes -> the study's folder of tables, figures and the comparison with the paper."""
+
+import argparse
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.errors import UserError
+from formats.pixels import image_size
+from formats.reader import open_trace
+from formats.study import STUDY
+from formats.writer import FolderWriter
+from zatel.combine import RULES
+from zatel.store import Store, engine_identity
+from zatel.study import summaries
+from zatel.study.execute import Row, SceneStudy
+from zatel.study.figures import draw_all
+from zatel.study.findings import findings
+from zatel.study.pages import comparison_page, tables_page
+from zatel.study.points import QUICK, WHOLE, Extent, points_of
+
+LIBRARIES = ("numpy", "numba", "scipy")
+
+
+def paper_verb(arguments: argparse.Namespace) -> int:
+    """Say how long it takes, replay what the store lacks, and write the study."""
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    extent = QUICK if arguments.quick else WHOLE
+    store, workers = Store(arguments.store), arguments.workers or os.cpu_count() or 1
+    studies = open_studies(arguments.traces, extent)
+    print(estimate_text(studies, store, workers), flush=True)
+    if arguments.estimate:
+        return 0
+    rows = []
+    for number, study in enumerate(studies, start=1):
+        print(f"{number} of {len(studies)}: {study.scene}", file=sys.stderr, flush=True)
+        rows += study.rows(store, workers)
+    sizes = sorted({"x".join(str(side) for side in image_size(study.trace)) for study in studies})
+    write_study(arguments.out, rows, extent, {"command": command_text(arguments), "size": " and ".join(sizes)})
+    print(f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes")
+    return 0
+
+
+def open_studies(traces: Sequence[Path], extent: Extent) -> list[SceneStudy]:
+    """What is studied of each trace; scenes are named by their files. ``UserError`` for two of one name."""
+    scenes = [path.name.removesuffix(".h5").removesuffix(".trace") for path in traces]
+    if len(set(scenes)) < len(scenes):
+        raise UserError(f"traces must have different names, not {', '.join(scenes)}")
+    opened = [open_trace(path) for path in traces]
+    for trace in opened:
+        image_size(trace)
+    return [SceneStudy(scene, trace, points_of(scene, extent)) for scene, trace in zip(scenes, opened, strict=True)]
+
+
+def estimate_text(studies: Sequence[SceneStudy], store: Store, workers: int) -> str:
+    """How many replays are to be done, and about how long they take."""
+    found = [study.estimate(store) for study in studies]
+    replays, seconds = sum(one[0] for one in found), sum(one[1] for one in found)
+    cores = f"{workers} core" + ("s" if workers > 1 else "")
+    minutes = seconds / 60
+    return f"{replays} replays to do, about {minutes:.0f} minutes of processor time, {minutes / workers:.0f} on {cores}"
+
+
+def command_text(arguments: argparse.Namespace) -> str:
+    """The command, with names of files alone: where they lie does not matter."""
+    traces = " ".join(path.name for path in arguments.traces)
+    return f"python -m zatel paper {traces}{' --quick' if arguments.quick else ''} --out {arguments.out.name}"
+
+
+def write_study(out: Path, rows: Sequence[Row], extent: Extent, request: dict[str, Any]) -> None:
+    """Write the folder ``out``: tables, figures and pages; nothing appears before it is complete."""
+    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    request = {
+        **request,
+        "tuning_seeds": extent.tuning_seeds,
+        "versions": {"engine": engine_identity()[:16], **versions},
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with FolderWriter(out, STUDY, request) as writer:
+        writer.put("predictions", prediction_columns(rows))
+        writer.put("times", time_columns(rows))
+        figures = draw_all(rows, extent.subset, writer.folder)
+        found = findings(rows)
+        (writer.folder / "README.md").write_text(comparison_page(found, rows, figures, request), encoding="utf-8")
+        (writer.folder / "tables.md").write_text(tables_page(rows, extent.subset), encoding="utf-8")
+
+
+def prediction_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """The table ``predictions``: seven rows for each prediction."""
+    each = [(number, row, metric) for number, row in enumerate(rows) for metric in RULES]
+    texts = {
+        "study": [row.point.study for _, row, _ in each], "scene": [row.scene for _, row, _ in each],
+        "gpu": [row.point.gpu for _, row, _ in each], "division": [row.point.options.division for _, row, _ in each],
+        "block": [summaries.block_of(row) for _, row, _ in each], "metric": [metric for *_, metric in each],
+        "distribution": [row.point.options.distribution for _, row, _ in each],
+        "extrapolation": [row.point.options.extrapolation for _, row, _ in each],
+    }  # fmt: skip
+    numbers = {
+        "prediction": [number for number, *_ in each], "factor": [row.factor for _, row, _ in each],
+        "seed": [row.point.options.seed for _, row, _ in each], "warmth": [row.warmth for _, row, _ in each],
+        "asked": [_number(row.point.options.fraction) for _, row, _ in each],
+        "fraction": [row.fraction for _, row, _ in each],
+        "predicted": [_number(row.predicted[metric]) for _, row, metric in each],
+        "full": [_number(row.full[metric]) for _, row, metric in each],
+        "error": [summaries.error(row, metric) for _, row, metric in each],
+    }  # fmt: skip
+    return {name: np.array(values, object) for name, values in texts.items()} | {
+        name: np.array(values) for name, values in numbers.items()
+    }
+
+
+def time_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """The table ``times``."""
+    names = ("seconds", "longest_seconds", "full_seconds")
+    seconds = np.array([row.seconds for row in rows], np.float64).reshape(-1, len(names))
+    return {"prediction": np.arange(len(rows)), **dict(zip(names, seconds.T, strict=True))}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,98 @@
+"""From points to rows: every replay of a scene is done once, whatever number of predictions needs it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from formats.reader import Trace
+from replay.gpu_description import Gpu
+from zatel.combine import combine
+from zatel.downscale import load_gpu
+from zatel.heatmap import heat_colour, normalise, pixel_work
+from zatel.predict import Plan, extrapolate_groups, make_plan
+from zatel.quantise import QuantisedHeatmap, quantise
+from zatel.runs import Run, missing_runs, simulate_runs
+from zatel.simulate import Simulated
+from zatel.store import Store
+from zatel.study.points import GPUS, Point
+
+# Processor seconds per unit of work (``heatmap.pixel_work``) of a replay, on one core of a 2-core AMD EPYC virtual
+# machine: for an estimate of the time, nothing else.
+SECONDS_PER_WORK = 4e-8
+
+
+class Row(NamedTuple):
+    """One prediction of one scene beside the full replay.
+
+    predicted, full  the metrics of Table I.
+    warmth           mean warmth 1 - c_i of the scene's pixels.
+    fraction         replayed pixels of the image's.
+    seconds          processor time of its replays: together, of the longest, and of the full replay.
+    """
+
+    scene: str
+    point: Point
+    warmth: float
+    factor: int
+    fraction: float
+    predicted: dict[str, float | None]
+    full: dict[str, float | None]
+    seconds: tuple[float, float, float]
+
+
+class SceneStudy:
+    """One trace and everything that is predicted from it; the trace is decoded once for the heat, once for all runs."""
+
+    def __init__(self, scene: str, trace: Trace, points: Sequence[Point]) -> None:
+        self.scene, self.trace, self.points = scene, trace, points
+        gpus = {name: load_gpu(name) for name in GPUS}
+        self.work = pixel_work(trace)
+        self.full = {name: Run(gpu) for name, gpu in gpus.items()}
+        self.plans = _plans(trace, self.work, gpus, points)
+
+    def runs(self) -> list[Run]:
+        """The replays of everything: the full ones first, then those of each point's plan."""
+        return [*self.full.values(), *(run for plan in self.plans for run in plan.runs())]
+
+    def estimate(self, store: Store) -> tuple[int, float]:
+        """How many replays the store lacks, and roughly how many seconds of one core they take."""
+        missing = missing_runs(self.trace, self.runs(), store)
+        work = sum(float(self.work.sum() if run.pixels is None else self.work[run.pixels].sum()) for run in missing)
+        return len(missing), work * SECONDS_PER_WORK
+
+    def rows(self, store: Store, workers: int | None = None) -> list[Row]:
+        """Replay what the store lacks; the rows, in the order of the points."""
+        outcomes = iter(simulate_runs(self.trace, self.runs(), store, workers))
+        full = {name: next(outcomes) for name in self.full}
+        return [
+            self._row(point, plan, outcomes.__next__, full) for point, plan in zip(self.points, self.plans, strict=True)
+        ]
+
+    def _row(self, point: Point, plan: Plan, following: Callable[[], Simulated], full: Mapping[str, Simulated]) -> Row:
+        simulated = [[following() for _ in group] for group in plan.selections]
+        metrics = [[outcome.metrics for outcome in group] for group in simulated]
+        seconds = [outcome.cpu_seconds for group in simulated for outcome in group]
+        pixels = sum(int(group[-1].pixels.sum()) for group in plan.selections)
+        return Row(
+            self.scene,
+            point,
+            float(1.0 - plan.heatmap.coldness[plan.heatmap.labels].mean()),
+            len(plan.selections),
+            pixels / plan.groups.size,
+            combine(extrapolate_groups(plan, metrics)),
+            full[point.gpu].metrics,
+            (sum(seconds), max(seconds), full[point.gpu].cpu_seconds),
+        )
+
+
+def _plans(trace: Trace, work: np.ndarray, gpus: Mapping[str, Gpu], points: Sequence[Point]) -> list[Plan]:
+    """The plan of each point; the image is quantised once for each seed."""
+    colour = heat_colour(normalise(work))
+    heatmaps: dict[int, QuantisedHeatmap] = {}
+    plans = []
+    for point in points:
+        seed = point.options.seed
+        heatmap = heatmaps.get(seed) or heatmaps.setdefault(seed, quantise(colour, point.options.colours, seed))
+        plans.append(make_plan(trace, work, gpus[point.gpu], point.options, heatmap))
+    return plans

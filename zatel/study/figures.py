@@ -1,0 +1,203 @@
+"""The paper's Figures 10, 11 and 13 to 20 drawn from the rows, with the values that its text gives."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from zatel.combine import RULES
+from zatel.law import speedup as law_speedup
+from zatel.study import published, summaries
+from zatel.study.draw import OURS, SHORT, THEIRS, bars, canvas, lines, save
+from zatel.study.draw import published as mark
+from zatel.study.execute import Row
+from zatel.study.points import GPUS, MOBILE, RTX
+from zatel.study.summaries import Spread, at, error, of, spread
+
+Rows = Sequence[Row]
+
+
+def draw_all(rows: Rows, subset: Sequence[str], folder: Path) -> list[str]:
+    """Draw every figure for which there are rows; the names of the files, in order."""
+    drawn = []
+    for name, draw in FIGURES.items():
+        if draw(rows, subset, folder / f"{name}.png"):
+            drawn.append(f"{name}.png")
+    return drawn
+
+
+def figure_10(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Errors of the metrics on PARK, with equation (1) and with a tenth of the pixels."""
+    scene = summaries.hardest(rows)
+    figure, axes = canvas(2)
+    for axis, asked, what in zip(axes, (None, 0.1), ("equation (1)", "10 % of the pixels"), strict=True):
+        series = {}
+        for gpu in GPUS:
+            [row] = [
+                one for one in of(rows, "whole", gpu) if one.scene == scene and one.point.options.fraction == asked
+            ]
+            series[gpu] = [spread([error(row, metric)]) for metric in RULES]
+            series[gpu].append(spread([error(row, metric) for metric in RULES]))
+        series = {gpu: [Spread(one.mean, one.mean, one.mean) for one in spreads] for gpu, spreads in series.items()}
+        bars(axis, [*SHORT.values(), "mean"], series)
+        axis.set_title(f"Fig. 10  {scene}, {what}")
+    for number, gpu in enumerate(GPUS):
+        mark(axes[0], 7 + 0.4 * (number - 0.5), 100 * published.WHOLE_ERROR[gpu], "paper")
+    mark(axes[0], 1 - 0.2, 100 * published.WHOLE_CYCLES_ERROR[MOBILE], "paper")
+    mark(axes[1], 7 - 0.2, 100 * published.TENTH_ERROR[MOBILE], "paper")
+    save(figure, path)
+    return True
+
+
+def figure_11(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """RTX 2060 over Mobile on PARK: simulated and predicted."""
+    scene = summaries.hardest(rows)
+    found = summaries.relative([row for row in of(rows, "whole") if row.point.options.fraction is None], scene, *GPUS)
+    figure, [axis] = canvas()
+    place = np.arange(len(found))
+    axis.bar(place - 0.2, [pair[0] for pair in found.values()], 0.4, color="#f28e2b", label="full replay")
+    axis.bar(place + 0.2, [pair[1] for pair in found.values()], 0.4, color=OURS, label="predicted")
+    for number, metric in enumerate(found):
+        simulated, predicted = found[metric]
+        text = f"{100 * (predicted / simulated - 1):+.0f} %"
+        if metric in published.RELATIVE_DIFFERENCE:
+            text += f"\n(paper {100 * published.RELATIVE_DIFFERENCE[metric]:.1f} %)"
+        axis.annotate(text, (number, max(simulated, predicted)), ha="center", va="bottom", fontsize=7)
+    axis.set_xticks(place, [SHORT[metric] for metric in found], fontsize=8)
+    axis.set_ylabel("RTX 2060 / Mobile")
+    axis.margins(y=0.15)
+    axis.legend(fontsize=8, frameon=False)
+    axis.set_title(f"Fig. 11  {scene}: RTX 2060 relative to Mobile")
+    save(figure, path)
+    return True
+
+
+def figure_13(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Error of the cycles by scene and percentage, on both GPUs."""
+    figure, axes = canvas(2)
+    for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
+        lines(axis, summaries.curves(of(rows, "fractions", gpu), lambda row: abs(error(row, "gpu_cycles"))), 100)
+        axis.set_ylabel("absolute error of the cycles [%]")
+        axis.set_title(f"Fig. 13  {gpu}")
+        for scene, value in published.TENTH_CYCLES_ERROR[gpu].items():
+            mark(axis, 10, 100 * value, f"paper: {scene}")
+    save(figure, path)
+    return True
+
+
+def figure_14(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Processor time of the replays by scene and percentage."""
+    return _by_percentage(rows, path, lambda row: row.seconds[0], "processor time [s]", "Fig. 14")
+
+
+def figure_15(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Speed-up by scene and percentage, equation (4), and the law fitted to these points."""
+    return _by_percentage(rows, path, summaries.speedup, "speed-up", "Fig. 15", has_law=True)
+
+
+def _by_percentage(
+    rows: Rows, path: Path, value: Callable[[Row], float], label: str, title: str, has_law: bool = False
+) -> bool:
+    figure, axes = canvas(2)
+    for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
+        mine = of(rows, "fractions", gpu)
+        lines(axis, summaries.curves(mine, value))
+        axis.set_ylabel(label)
+        axis.set_title(f"{title}  {gpu}")
+        if has_law:
+            x, fitted = np.linspace(10, 90, 81), summaries.law(mine)
+            axis.plot(x, law_speedup(x), color=THEIRS, linewidth=2.5, alpha=0.5, label="paper: 181 p^-1.15")
+            axis.plot(x, law_speedup(x, fitted), "k--", label=f"fit: {fitted[0]:.0f} p^{fitted[1]:.2f}")
+            axis.legend(fontsize=8, frameon=False)
+    save(figure, path)
+    return True
+
+
+def figure_16(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Mean, least and most error of each metric over all scenes, by percentage."""
+    figure, axes = canvas(2, width=8)
+    for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
+        mine = of(rows, "fractions", gpu)
+        series = {
+            f"{percentage:.0f} %": [spread([error(row, metric) for row in at(mine, percentage)]) for metric in RULES]
+            for percentage in summaries.percentages(mine)
+        }
+        bars(axis, list(SHORT.values()), series)
+        axis.set_title(f"Fig. 16  {gpu}, {len(summaries.names(mine))} scenes")
+    save(figure, path)
+    return True
+
+
+def figure_17(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Error of each metric by downscaling factor, fine and coarse, over the subset of scenes."""
+    return _downscaling([row for row in rows if row.scene in subset], path, "Fig. 17")
+
+
+def figure_18(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """The same over all scenes."""
+    return _downscaling(rows, path, "Fig. 18")
+
+
+def _downscaling(rows: Rows, path: Path, title: str) -> bool:
+    mine = of(rows, "downscaling")
+    if not mine:
+        return False
+    figure, axes = canvas(2, width=8)
+    for axis, division in zip(axes, ("fine", "coarse"), strict=True):
+        part = [row for row in mine if row.point.options.division == division]
+        series = {
+            f"K = {factor}": [spread([error(row, metric) for row in part if row.factor == factor]) for metric in RULES]
+            for factor in sorted({row.factor for row in part})
+        }
+        bars(axis, list(SHORT.values()), series)
+        axis.set_title(f"{title}  {division}: {', '.join(summaries.names(part))}", fontsize=10)
+    top = max(axis.get_ylim()[1] for axis in axes)
+    for axis in axes:
+        axis.set_ylim(0, top)
+    save(figure, path)
+    return True
+
+
+def figure_19(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Speed-up by downscaling factor, with a core for each group."""
+    mine = of(rows, "downscaling")
+    figure, [axis] = canvas()
+    for division, marker in (("fine", "o-"), ("coarse", "s--")):
+        part = [row for row in mine if row.point.options.division == division]
+        factors = sorted({row.factor for row in part})
+        means = [np.mean([summaries.parallel_speedup(row) for row in part if row.factor == one]) for one in factors]
+        axis.plot(factors, means, marker, label=division)
+    axis.plot(factors, law_speedup(100 / np.array(factors)), ":", color=THEIRS, label="paper: (4) at 100/K %")
+    axis.set_xlabel("K")
+    axis.set_xticks(factors)
+    axis.set_ylabel("speed-up, longest group")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8, frameon=False)
+    axis.set_title("Fig. 19  speed-up by downscaling, rtx2060")
+    save(figure, path)
+    return True
+
+
+def figure_20(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+    """Error of the regression for each scene and metric; lines reach to the error of tracing 40 % directly."""
+    figure, axes = canvas(2, width=8)
+    for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
+        direct = {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
+        series = {}
+        for row in of(rows, "regression", gpu):
+            regressed = [abs(error(row, metric)) for metric in RULES]
+            plain = [abs(error(direct[row.scene], metric)) for metric in RULES]
+            series[row.scene] = [
+                Spread(mean, min(mean, other), max(mean, other)) for mean, other in zip(regressed, plain, strict=True)
+            ]
+        bars(axis, list(SHORT.values()), series)
+        axis.set_title(f"Fig. 20  regression, lines to 40 % directly, {gpu}")
+    save(figure, path)
+    return True
+
+
+FIGURES = {
+    "figure-10": figure_10, "figure-11": figure_11, "figure-13": figure_13, "figure-14": figure_14,
+    "figure-15": figure_15, "figure-16": figure_16, "figure-17": figure_17, "figure-18": figure_18,
+    "figure-19": figure_19, "figure-20": figure_20,
+}  # fmt: skip

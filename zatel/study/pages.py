@@ -1,0 +1,185 @@
+"""The study in words: the tables of the figures, Table III, and the paper's findings beside what is found here."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from zatel.combine import RULES
+from zatel.study import published, summaries
+from zatel.study.draw import SHORT
+from zatel.study.execute import Row
+from zatel.study.findings import Finding, percent
+from zatel.study.points import GPUS, RTX
+from zatel.study.summaries import at, error, of, spread
+
+Rows = Sequence[Row]
+METRIC_NAMES = list(SHORT.values())
+
+
+def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str], request: dict[str, Any]) -> str:
+    """README.md of the study: how it was made, the findings, and the figures."""
+    held = sum(finding.holds for finding in found)
+    head = [
+        "# Zatel's evaluation, on this simulator",
+        "",
+        f"Scenes {', '.join(summaries.names(rows))}; path tracing of {request['size']} pixels. {len(rows)} predictions",
+        f"of seven metrics each, with seed 1; Table III with seeds 1 to {request['tuning_seeds']}. Errors are",
+        "|predicted - full replay| / full replay of the same trace.",
+        "",
+        f"`{request['command']}`",
+        "",
+        ", ".join(f"{name} {version}" for name, version in request["versions"].items()),
+        "",
+        f"## What the paper finds, here: {held} of {len(found)} hold",
+        "",
+        *table(
+            ["the paper", "here", "figures"],
+            [[one.paper, "holds" if one.holds else "**does not hold**", one.here] for one in found],
+        ),
+        "",
+        "The numbers behind the figures: [tables.md](tables.md). Every prediction: `predictions-*.parquet`.",
+        "",
+    ]
+    return "\n".join([*head, *(f"![{name}]({name})\n" for name in figures)])
+
+
+def tables_page(rows: Rows, subset: Sequence[str]) -> str:
+    """The numbers of the figures as Markdown tables."""
+    parts = [*_whole(rows), *_fractions(rows), *_downscaling(rows, subset), *_regression(rows), *_tuning(rows)]
+    return "\n".join(
+        [
+            "# The numbers behind the figures",
+            "",
+            "Absolute errors in per cent unless a column says otherwise.",
+            "",
+            *parts,
+        ]
+    )
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
+    return ["| " + " | ".join(words) + " |" for words in (head, ["---"] * len(head), *lines)]
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{100 * value:.1f}"
+
+
+def _errors(row: Row) -> list[str]:
+    errors = [error(row, metric) for metric in RULES]
+    return [_number(abs(value)) for value in [*errors, spread(errors).mean]]
+
+
+def _whole(rows: Rows) -> list[str]:
+    lines = []
+    for row in of(rows, "whole"):
+        asked = row.point.options.fraction
+        name = "eq. (1)" if asked is None else f"{100 * asked:.0f} %"
+        times = [f"{summaries.speedup(row):.1f}", f"{summaries.parallel_speedup(row):.1f}"]
+        lines.append(
+            [row.scene, row.point.gpu, str(row.factor), name, f"{100 * row.fraction:.1f}", *_errors(row), *times]
+        )
+    head = [
+        "scene",
+        "GPU",
+        "K",
+        "asked",
+        "replayed %",
+        *METRIC_NAMES,
+        "mean",
+        "speed-up, one core",
+        "speed-up, longest group",
+    ]
+    paper = (
+        "The paper, PARK with equation (1): mean 4.5 and 15.1, cycles 0.7 on Mobile, speed-up 9.2 and 11.6; with 10 % "
+    )
+    paper += "on Mobile: mean 5.2, speed-up 50."
+    return ["## Figures 10 and 11: everything together", "", *table(head, lines), "", paper, ""]
+
+
+def _fractions(rows: Rows) -> list[str]:
+    parts = ["## Figures 13 to 16: a part of the pixels, K = 1", ""]
+    for gpu in GPUS:
+        mine = of(rows, "fractions", gpu)
+        scale = summaries.percentages(mine)
+        cycles = summaries.curves(mine, lambda row: abs(error(row, "gpu_cycles")))
+        times = summaries.curves(mine, summaries.speedup)
+        head = ["scene", *(f"{one:.0f} %" for one in scale)]
+        parts += [f"Cycles on {gpu}; in brackets the speed-up.", ""]
+        lines = []
+        for scene in cycles:
+            pairs = zip(cycles[scene][1], times[scene][1], strict=True)
+            lines.append([scene, *(f"{_number(one)} ({fast:.1f})" for one, fast in pairs)])
+        parts += [*table(head, lines), "", f"Mean, least and most over the scenes, {gpu}.", ""]
+        lines = [
+            [SHORT[metric], *(_spread([error(row, metric) for row in at(mine, one)]) for one in scale)]
+            for metric in RULES
+        ]
+        factor, exponent = summaries.law(mine)
+        parts += [
+            *table(["metric", *head[1:]], lines),
+            "",
+            f"Speed-up: {factor:.0f} p^{exponent:.2f}; the paper's is 181 p^-1.15.",
+            "",
+        ]
+    return parts
+
+
+def _spread(errors: Sequence[float]) -> str:
+    one = spread(errors)
+    return f"{_number(one.mean)} ({_number(one.least)} to {_number(one.most)})"
+
+
+def _downscaling(rows: Rows, subset: Sequence[str]) -> list[str]:
+    parts = ["## Figures 17 to 19: downscaling, all pixels, rtx2060", ""]
+    for title, mine in (
+        ("Subset (Fig. 17)", [row for row in rows if row.scene in subset]),
+        ("All scenes (Fig. 18)", rows),
+    ):
+        lines = []
+        for division in ("fine", "coarse"):
+            part = of(mine, "downscaling", RTX, lambda row, name=division: row.point.options.division == name)  # type: ignore[misc]
+            for factor in sorted({row.factor for row in part}):
+                some = [row for row in part if row.factor == factor]
+                cells = [_spread([error(row, metric) for row in some]) for metric in RULES]
+                fast = np.mean([summaries.parallel_speedup(row) for row in some])
+                lines.append([division, str(factor), *cells, f"{fast:.1f}"])
+        scenes = ", ".join(summaries.names(mine))
+        parts += [f"{title}: {scenes}. Mean (least to most) over scenes.", ""]
+        parts += [*table(["division", "K", *METRIC_NAMES, "speed-up, longest group"], lines), ""]
+    return [*parts, "The paper, K = 6, fine: cycles and IPC at most 12, DRAM efficiency 20 in the mean.", ""]
+
+
+def _regression(rows: Rows) -> list[str]:
+    lines = []
+    for gpu in GPUS:
+        direct = {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
+        for row in of(rows, "regression", gpu):
+            lines.append([row.scene, gpu, "regression", *_errors(row)])
+            lines.append([row.scene, gpu, "40 % directly", *_errors(direct[row.scene])])
+    return [
+        "## Figure 20: exponential regression",
+        "",
+        *table(["scene", "GPU", "method", *METRIC_NAMES, "mean"], lines),
+        "",
+    ]
+
+
+def _tuning(rows: Rows) -> list[str]:
+    parts = ["## Table III: distribution and section block, rtx2060, K = 1", ""]
+    mine = of(rows, "tuning")
+    for scene in summaries.names(mine):
+        part = [row for row in mine if row.scene == scene]
+        theirs = published.TUNING.get(scene, {})
+        lines = []
+        for metric in RULES:
+            best = summaries.best_choice(part, metric)
+            paper = theirs.get(metric)
+            said = [paper[0], paper[1], _number(paper[2])] if paper else ["-"] * 3
+            lines.append([SHORT[metric], best.distribution, best.block, _number(best.error), *said])
+        asked = ", ".join(percent(one / 100) for one in summaries.percentages(part))
+        parts += [f"{scene}, warmth {part[0].warmth:.2f}, {asked} of the pixels.", ""]
+        parts += [*table(["metric", "best dist.", "best block", "error", "paper: dist.", "block", "error"], lines), ""]
+    return parts
