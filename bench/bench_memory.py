@@ -2,8 +2,9 @@
 
     python bench/bench_memory.py [--gigabytes 0.5] [--traces FOLDER]
 
-`long`: warps of shared-memory loads with incompressible addresses, the first of which outlives all others, so that a
-window which waited for it would hold the whole trace; its files take ``--gigabytes`` (the target is 5 below 1 GiB).
+`long`: an image launch whose warps load incompressible addresses from shared memory; the first outlives all others, so
+that a window which waited for it would hold the whole trace. Its files take ``--gigabytes``: writing, checking,
+verifying, filtering (every second pixel) and replaying 5 of them are to stay below 600 MB each.
 `kernels`: 10 and 1,000 launches of the same kernel (the target is at most 10 % more). Each replay is a process of its
 own; its peak resident memory holds Python, its libraries and the machine code.
 """
@@ -21,6 +22,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from formats.pixels import write_pixels  # noqa: E402
+from formats.reader import open_trace  # noqa: E402
 from formats.writer import TraceWriter  # noqa: E402
 
 FULL = 0xFFFFFFFF
@@ -36,6 +39,15 @@ if len(sys.argv) > 2:
     result.write(sys.argv[2], {"command": "bench"})
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps({"GiB": peak, "seconds": time.process_time() - begun, "cycles": result.value("gpu_cycles")}))
+"""
+
+
+PEAK = """
+import os, resource, subprocess, sys
+done = subprocess.run([sys.executable, *sys.argv[1:]], stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_maxrss * 1024 / 1e6, used.ru_utime + used.ru_stime)
+sys.exit(done.returncode)
 """
 
 
@@ -86,12 +98,14 @@ def put_warps(writer: TraceWriter, rng: np.random.Generator, kernel: int, first:
 
 
 def make_long(path: Path, gigabytes: float) -> None:
-    """A trace of about this size, whose first warp makes a 64th of all loads."""
+    """A trace of about this size, an image row per warp, whose first warp makes a 64th of all loads."""
     rng = np.random.default_rng(1)
     total = int(gigabytes * 1e9 / (LANES * 8))
     short = max(total * 63 // 64 // LOADS, 64)
-    with TraceWriter(path, {"command": "bench"}) as writer:
+    with TraceWriter(path, {"command": "bench"}, (LANES, short + 1)) as writer:
         put_program(writer, 1, short + 1)
+        warp, lane = np.divmod(np.arange((short + 1) * LANES), LANES)
+        writer.put("threads", {"warp_id": warp, "lane": lane, "pixel_x": lane, "pixel_y": warp})
         put_warps(writer, rng, 0, 0, np.array([total // 64]))
         for first in range(1, short + 1, 64):
             put_warps(writer, rng, 0, first, np.full(min(64, short + 1 - first), LOADS))
@@ -113,6 +127,33 @@ def measure(trace: Path, *result: Path) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
+def peak_of(*command: str) -> tuple[float, float]:
+    """Peak memory in MB and CPU seconds of a Python command in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", PEAK, *command], cwd=ROOT, capture_output=True, text=True, check=True)
+    peak, seconds = done.stdout.split()[-2:]
+    return float(peak), float(seconds)
+
+
+def bench_long(folder: Path, gigabytes: float) -> None:
+    """Peak memory of every step on the long trace."""
+    long, half = folder / "bench_long.trace", folder / "bench_half.trace"
+    make = "from pathlib import Path; from bench.bench_memory import make_long"
+    steps = {"write": peak_of("-c", f"{make}; make_long(Path({str(long)!r}), {gigabytes})")}
+    size = sum(file.stat().st_size for file in long.rglob("*.parquet")) / 1e9
+    height = open_trace(long).manifest.image_size[1]  # type: ignore[index]
+    write_pixels(folder / "bench.pixels", np.indices((height, LANES)).sum(axis=0) % 2 == 0)
+    steps["check"] = peak_of("-m", "formats", "check", str(long))
+    steps["verify"] = peak_of("-m", "formats", "verify", str(long))
+    pixels = str(folder / "bench.pixels")
+    steps["filter"] = peak_of("-m", "zatel", "filter", str(long), "--pixels", pixels, "--out", str(half))
+    steps["select"] = peak_of("-m", "formats", "select", str(long), "--warps", f"1-{height // 2}", "--out", str(half))
+    measure(long)  # machine code is compiled, or loaded, once
+    found = measure(long)
+    steps["replay"] = found["GiB"] * 2**30 / 1e6, found["seconds"]
+    for name, (peak, seconds) in steps.items():
+        print(f"long, {size:.2f} GB, {name}: peak {peak:.0f} MB, {seconds:.0f} s CPU (target 600 MB)", flush=True)
+
+
 def main() -> None:
     """Measure both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -121,12 +162,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.traces or Path(temporary)
-        long = folder / "bench_long.trace"
-        make_long(long, arguments.gigabytes)
-        size = sum(file.stat().st_size for file in long.rglob("*.parquet")) / 1e9
-        measure(long)  # machine code is compiled, or loaded, once
-        found = measure(long)
-        print(f"long, {size:.2f} GB: peak {found['GiB']:.2f} GiB, {found['seconds']:.0f} s CPU (target below 1 GiB)")
+        bench_long(folder, arguments.gigabytes)
         peaks = []
         for kernels in (10, 1000):
             make_kernels(folder / f"bench_{kernels}.trace", kernels)

@@ -42,7 +42,6 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
 LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *PREDICATE_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")
 PROBLEMS_PER_LAW = 20
-ROWS_PER_BATCH = 1 << 19
 
 
 def validate(dataset: Dataset) -> list[Problem]:
@@ -82,10 +81,8 @@ def _problems(dataset: Dataset) -> Iterator[Problem]:
 
 
 def _execution_problems(trace: Trace) -> Iterator[Problem]:
-    warps = trace.rows("warps")
-    rows = max(trace.rows(table) for table in ("visits", "accesses", "rays"))
-    per_batch = max(1, ROWS_PER_BATCH * warps // max(1, rows))
-    batches = read_batches(trace, min(per_batch, max(1, warps)))
-    for batch in tqdm(batches, desc="check warps", total=-(-warps // per_batch), unit="batch", disable=None):
+    bounds = trace.batch_bounds(("visits", "accesses", "rays"))
+    batches = read_batches(trace, bounds)
+    for batch in tqdm(batches, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
         for law in EXECUTION_LAWS:
             yield from law(batch)

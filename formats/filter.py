@@ -31,7 +31,6 @@ from formats.reader import Trace, open_trace
 from formats.writer import TraceWriter
 
 FILTER_OPCODE = "filter_shader"
-WARPS_PER_BATCH = 256
 FILTERED_TABLES = ("visits", "accesses", "predicates", "rays")
 EVERY_LANE = np.uint32(0xFFFFFFFF)
 
@@ -134,10 +133,10 @@ def _filter_image(trace: Trace, selections: Sequence[np.ndarray], writers: Seque
 
 
 def _batches(trace: Trace) -> Iterator[dict[str, Columns]]:
-    """The filtered tables, a few hundred warps at a time, with a progress bar over the warps."""
+    """The filtered tables, some warps at a time, with a progress bar over the warps."""
     tables = tuple(name for name in FILTERED_TABLES if name in trace.tables)
     with tqdm(total=trace.rows("warps"), desc="filter", unit="warp", disable=None, leave=False) as bar:
-        for first, last, columns in trace.warp_batches(WARPS_PER_BATCH, tables=tables):
+        for first, last, columns in trace.warp_batches(trace.batch_bounds(tables), tables=tables):
             yield columns
             bar.update(last - first)
 

@@ -1,6 +1,6 @@
 """Laws of what the warps did: visits, accesses and rays, checked one batch of warps at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,11 +73,11 @@ def read_statics(trace: Trace) -> Statics:
     )  # fmt: skip
 
 
-def read_batches(trace: Trace, warps_per_batch: int) -> Iterator[Batch]:
-    """The trace's warps batch by batch."""
+def read_batches(trace: Trace, bounds: Sequence[int]) -> Iterator[Batch]:
+    """The trace's warps batch by batch, between these bounds."""
     statics = read_statics(trace)
     visit_row = access_row = ray_row = 0
-    for first, last, tables in trace.warp_batches(warps_per_batch):
+    for first, last, tables in trace.warp_batches(bounds):
         visits, accesses, rays = tables["visits"], tables["accesses"], tables["rays"]
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
         start = np.cumsum(count) - count

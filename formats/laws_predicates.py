@@ -8,8 +8,6 @@ from formats.problem import Problem, where
 from formats.reader import Trace
 from formats.trace import PREDICATES
 
-WARPS_PER_BATCH = 1 << 14
-
 
 def predicates_leave_out_lanes(trace: Trace) -> Iterator[Problem]:
     """A predicate names an instruction of a visit of its warp, once and in order, and fewer lanes than were active."""
@@ -22,7 +20,7 @@ def predicates_leave_out_lanes(trace: Trace) -> Iterator[Problem]:
         "predicates": tuple(column.name for column in PREDICATES.columns),
     }
     first_row = 0
-    for first, last, rows in trace.warp_batches(WARPS_PER_BATCH, tables):
+    for first, last, rows in trace.warp_batches(trace.batch_bounds(list(tables)), tables):
         visits, predicates = rows["visits"], rows["predicates"]
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
         start = np.cumsum(count) - count

@@ -55,6 +55,7 @@ class ParquetSource:
             names = metadata.schema.to_arrow_schema().names
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+        self._check_label(metadata.metadata or {}, path)
         wanted = [column.name for column in table.columns]
         newer = self.manifest.version > self.layout.version
         fits = set(wanted) <= set(names) if newer else set(wanted) == set(names)
@@ -77,6 +78,15 @@ class ParquetSource:
             )
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+
+    def _check_label(self, label: dict[bytes, bytes], path: Path) -> None:
+        """What a file says of itself, if anything, must not contradict the manifest."""
+        name = label.get(b"rayplay.format", self.layout.name.encode()).decode(errors="replace")
+        version = label.get(b"rayplay.version", b"%d.0" % self.layout.version[0]).decode(errors="replace")
+        if name != self.layout.name:
+            raise FormatError(f"must be a file of a {self.layout.name}, not of a {name[:100]}", file=path)
+        if version.partition(".")[0] != str(self.layout.version[0]):
+            raise FormatError(f"version must be {self.layout.version[0]}.x, not {version[:100]}", file=path)
 
     def _group(
         self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry

@@ -18,6 +18,8 @@ from formats.trace import TRACE
 
 OFFSET_BYTES = 8
 HDF5_SUFFIXES = (".h5", ".hdf5")
+BATCH_VALUES, BATCH_WARPS = 1 << 21, 1 << 14  # of a batch of warps, at most about
+ROW_VALUES = {"accesses": 32, "rays": 64}
 
 
 class Source(Protocol):
@@ -101,6 +103,21 @@ class Trace(Dataset):
     def image_size(self) -> tuple[int, int] | None:
         """(width, height) of an image launch, else None."""
         return self.manifest.image_size
+
+    def batch_bounds(self, tables: Sequence[str]) -> list[int]:
+        """Bounds for ``warp_batches`` whose batches of these tables fit into bounded memory: a warp at least each.
+
+        An access counts as 32 values and a ray as 64, which is what they hold at most or usually.
+        """
+        count = self.rows("warps")
+        values = np.zeros(count, np.int64)
+        for name in tables:
+            for batch in self.batches(name, ["warp_id"]):
+                known = batch["warp_id"][batch["warp_id"] < count]  # the error of others comes with their rows
+                values += ROW_VALUES.get(name, 1) * np.bincount(known, minlength=count)
+        full = np.flatnonzero(np.diff(np.cumsum(values) // BATCH_VALUES)) + 1
+        bounds: np.ndarray = np.unique(np.concatenate([full, np.arange(0, count, BATCH_WARPS), [count]]))
+        return [int(bound) for bound in bounds]
 
     def warp_batches(
         self,

@@ -13,7 +13,6 @@ from formats.trace import ACCESSES, MEMORY_SPACES, NODE_HIT_BIT, OPERATION_CLASS
 
 LANES = 32
 SECTOR_SHIFT = 5
-WARPS_PER_BATCH = 1024
 TABLES = ("visits", "accesses", "predicates", "rays")
 
 
@@ -50,7 +49,7 @@ def measure(trace: Trace) -> Statistics:
     found = Statistics()
     names = [name for name in TABLES if name in trace.tables]
     with tqdm(total=trace.rows("warps"), desc="stats", unit="warp", disable=None, leave=False) as progress:
-        for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, names):
+        for first, last, tables in trace.warp_batches(trace.batch_bounds(names), names):
             _count_visits(found, tables["visits"], mix, blocks)
             if "predicates" in tables:
                 _count_predicates(found, tables["predicates"], tables["visits"], kinds)

@@ -92,7 +92,7 @@ def test_one_pass_for_several_selections_gives_what_each_gives_alone(trace: Path
 def test_the_batch_of_warps_does_not_matter(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     selected = some_pixels(9, 0.4)
     filter_trace(trace, selected, tmp_path / "large.trace")
-    monkeypatch.setattr("formats.filter.WARPS_PER_BATCH", 1)
+    monkeypatch.setattr("formats.reader.BATCH_VALUES", 1)
     filter_trace(trace, selected, tmp_path / "small.trace")
     assert files(tmp_path / "large.trace") == files(tmp_path / "small.trace")
 

@@ -209,7 +209,7 @@ def test_row_and_value_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows_per_batch", [1, 50, 1 << 20])
 def test_rows_do_not_depend_on_the_batches(tmp_path: Path, monkeypatch, rows_per_batch) -> None:
-    monkeypatch.setattr("formats.check.ROWS_PER_BATCH", rows_per_batch)
+    monkeypatch.setattr("formats.reader.BATCH_VALUES", rows_per_batch)
     tables = fresh_tables()
     tables["accesses"]["lane_mask"][[7, 60, 200]] = 0
     tables["rays"]["segment"][[30, 300]] = 9
