@@ -16,6 +16,7 @@ from formats.limits import COLUMNS, FOOTER_BYTES, GROUP_BYTES
 from formats.thrift import Reader
 
 MAGIC = b"PAR1"
+KIND, UNPACKED_BYTES, PACKED_BYTES = 1, 2, 3
 VALUES_OF = {0: 5, 3: 8}
 """Kind of a data page -> field of its header whose first field counts its values; other pages have none."""
 HEADER_BYTES = 1 << 16
@@ -64,18 +65,24 @@ def _unpacked_bytes(file: BinaryIO, chunk: Any) -> int:
     while start < end:
         file.seek(start)
         header, length = _page_header(file)
-        packed, size = header.get(3), header.get(2)
-        if not (isinstance(packed, int) and isinstance(size, int) and packed >= 0 and size >= 0):
-            raise ValueError("a page header must have two lengths")
-        start += length + packed
-        unpacked += size
-        counts = header.get(VALUES_OF.get(header.get(1, -1), 0), {})
-        values += counts.get(1, 0)
+        start += length + _number(header, PACKED_BYTES)
+        unpacked += _number(header, UNPACKED_BYTES)
+        if header.get(KIND) in VALUES_OF:
+            counts = header.get(VALUES_OF[header[KIND]])
+            values += _number(counts if isinstance(counts, dict) else {}, 1)
     if start != end or values != chunk.num_values:
         raise ValueError(
             f"its pages must end at byte {end} with {chunk.num_values} values, not at {start} with {values}"
         )
     return unpacked
+
+
+def _number(fields: dict[int, Any], field: int) -> int:
+    """A count that a header must have; ``ValueError`` otherwise."""
+    value = fields.get(field)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("a page header must have its counts")
+    return value
 
 
 def _page_header(file: BinaryIO) -> tuple[dict[int, Any], int]:

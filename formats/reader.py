@@ -200,7 +200,7 @@ def open_source(path: Path, layout: Format) -> Source:
     if path.suffix in HDF5_SUFFIXES:
         if not is_local(path):
             raise FormatError("HDF5 files are read on this machine only: copy it, or convert it to a folder", file=path)
-        from formats.hdf5 import Hdf5Source
+        from formats.hdf5_source import Hdf5Source
 
         return Hdf5Source(path, layout)
     return ParquetSource(path, layout)

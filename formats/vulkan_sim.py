@@ -28,6 +28,7 @@ KINDS = tuple(
 """Vulkan-Sim's record type -> kind of ``formats.trace``; type 5 is a triangle that was hit."""
 COORDINATES = tuple(f"{name}_{axis}" for name in ("origin", "direction") for axis in "xyz")
 MOST_BYTES = 128
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
@@ -111,6 +112,8 @@ def _ray(words: list[str], place: str, nodes: Nodes) -> tuple[int, tuple[list[fl
         raise FormatError(f"{place}: must be 'T lane ox oy oz tmin dx dy dz tmax' and records") from None
     if not 0 <= lane < LANES or len(numbers) != 8:
         raise FormatError(f"{place}: must be a lane below {LANES} and eight numbers, found lane {lane}")
+    if any(LARGEST < abs(number) < float("inf") for number in numbers):
+        raise FormatError(f"{place}: the numbers of a ray must fit 32 bits, found {max(numbers, key=abs)}")
     # stores of the intersection table (S...) are work of the RT unit, not records
     return lane, (numbers, [nodes.add(word, place) for word in words[10:] if not word.startswith("S")])
 

@@ -67,7 +67,7 @@ def read_config(path: Path, base: Text) -> Text:
             if name in TOGETHER:
                 found |= TOGETHER[name](given)
         except OptionError as error:
-            raise UserError(f"{option.place}: -{name} {error}, found {option.text!r}") from None
+            raise UserError(f"{option.place}: -{name} {error}, found {option.text[:100]!r}") from None
         _assign(values, comments, lines, found, option)
     return Text(str(path), values, lines, comments)
 

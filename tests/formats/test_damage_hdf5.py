@@ -159,7 +159,7 @@ def test_damaged_numbers_are_found(copy: Path, whole: bytes) -> None:
         data = bytearray(whole)
         data[chunk.byte_offset + chunk.size // 2] ^= 0x04
         copy.write_bytes(data)
-        with pytest.raises(FormatError, match=f"table {table}, column {column}, rows 0 to"):
+        with pytest.raises(FormatError, match=f"table {table}, row group 0, column {column}: cannot be read"):
             open_trace(copy).read(table)
 
 

@@ -11,7 +11,8 @@ from formats.arrow import empty, row_count, take_rows
 from formats.column import Format
 from formats.convert import convert
 from formats.generate import make_tables
-from formats.hdf5 import Hdf5Source, write_hdf5
+from formats.hdf5 import write_hdf5
+from formats.hdf5_source import Hdf5Source
 from formats.reader import Dataset, open_source, open_trace
 from formats.trace import TABLES, TRACE
 from formats.writer import FolderWriter, TraceWriter

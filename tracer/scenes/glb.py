@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import UserError
+from formats.limits import MESH_BYTES
 from tracer.scenes.description import Instance, Mesh
+from tracer.scenes.glb_check import check_document, item, whole
 
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 _MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942
 _TRIANGLES = 4
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
@@ -27,17 +30,20 @@ def read_glb(path: Path, material_names: list[str]) -> tuple[list[Mesh], list[In
     Raises ``UserError`` for a damaged file, an unknown material, or a feature outside plain glTF (compression,
     sparse accessors, strips).
     """
-    document, binary = _chunks(path)
+    document, binary = read_chunks(path)
     try:
+        check_document(path, document)
         if required := document.get("extensionsRequired"):
             raise UserError(f"{path}: a scene pack's GLB must need no extension, found {', '.join(required)}")
         meshes = [_mesh(path, document, binary, entry, material_names) for entry in document["meshes"]]
         return meshes, _instances(document)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {error}") from error
+    except DAMAGE as error:
+        raise UserError(f"{path}: damaged glTF document: {type(error).__name__}: {str(error)[:300]}") from error
 
 
-def _chunks(path: Path) -> tuple[dict[str, Any], bytes]:
+def read_chunks(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The document and the binary chunk of a GLB file; ``UserError`` when it is none."""
+    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
     data = path.read_bytes()
     if len(data) < 20 or struct.unpack_from("<I", data)[0] != _MAGIC:
         raise UserError(f"{path}: a GLB file must begin with the word glTF, found {data[:4]!r}")
@@ -54,7 +60,7 @@ def _chunks(path: Path) -> tuple[dict[str, Any], bytes]:
         offset += 8 + size
     try:
         document = json.loads(found[_JSON_CHUNK])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: the JSON chunk of a GLB file must be readable: {error}") from error
     if not isinstance(document, dict):
         raise UserError(f"{path}: the JSON chunk must hold an object, found {type(document).__name__}")
@@ -106,15 +112,15 @@ def _material_number(
 
 def _accessor(document: dict[str, Any], binary: bytes, index: int) -> NDArray[Any]:
     """The elements of an accessor, one row each, in their own type."""
-    accessor = document["accessors"][index]
+    accessor = item(document["accessors"], index, "accessor")
     if "sparse" in accessor:
         raise ValueError(f"accessor {index} is sparse")
-    view = document["bufferViews"][accessor["bufferView"]]
+    view = item(document["bufferViews"], accessor["bufferView"], f"accessor {index}: bufferView")
     if view.get("buffer", 0) != 0:
         raise ValueError(f"buffer view {accessor['bufferView']} must lie in the file's own buffer")
     dtype = np.dtype(_COMPONENTS[accessor["componentType"]])
     width, count = _WIDTHS[accessor["type"]], accessor["count"]
-    start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
+    start = whole(view.get("byteOffset", 0), f"accessor {index}") + accessor.get("byteOffset", 0)
     stride = view.get("byteStride", width * dtype.itemsize)
     if count < 0 or start < 0 or start + stride * (count - 1) + width * dtype.itemsize > len(binary):
         raise ValueError(f"accessor {index} must lie in the {len(binary)} bytes of the binary chunk")

@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import UserError
+from formats.limits import MESH_BYTES
+from formats.text_file import parse_json, read_text
 from tracer.scenes.camera import fit_camera
 from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from tracer.scenes.glb import read_chunks
+from tracer.scenes.glb_check import check_document, whole
 
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
 
@@ -23,17 +27,54 @@ def read_mesh_file(path: Path) -> Scene:
     import trimesh  # scene packs and procedural scenes do without it
 
     try:
-        loaded = trimesh.load_scene(path, process=False)
-        meshes, instances = _convert(loaded)
+        _check(path)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite afterwards is refused below
+            loaded = trimesh.load_scene(path, process=False, skip_materials=True, resolver=_beside(path))
+            meshes, instances = _convert(loaded)
+    except UserError:
+        raise
     except Exception as error:  # trimesh raises whatever its many parsers meet
         reason = " ".join(str(error).split()) or "no reason given"
-        raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason}") from error
+        raise UserError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason[:300]}") from error
     if not sum(len(meshes[instance.mesh].triangles) for instance in instances):
         raise UserError(f"{path}: a scene needs at least one triangle or sphere, found none")
     if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
         raise UserError(f"{path}: every vertex must be finite, found NaN or infinity")
     scene = Scene(path.stem, meshes, instances, [Material("grey")], Camera((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)))
     return replace(scene, camera=fit_camera(scene))
+
+
+def _check(path: Path) -> None:
+    """Its length, and for glTF what the document asks for; ``FormatError`` or what a damaged document gives."""
+    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
+    if path.suffix.lower() == ".glb":
+        document, binary = read_chunks(path)
+        lengths = [len(binary)]
+    elif path.suffix.lower() == ".gltf":
+        document, lengths = parse_json(read_text(path, "glTF file", MESH_BYTES), path), []
+    else:
+        return
+    check_document(path, document)
+    for view in document.get("bufferViews", []):
+        end = whole(view.get("byteOffset", 0), "byteOffset") + whole(view["byteLength"], "byteLength")
+        if view.get("buffer", 0) == 0 and lengths and end > lengths[0]:
+            raise ValueError(f"a buffer view must end within {lengths[0]} bytes, found {end}")
+
+
+def _beside(path: Path) -> "trimesh.resolvers.FilePathResolver":  # type: ignore[name-defined]  # noqa: F821
+    """Gives files of the mesh's own folder alone (materials, which name more files, are not read at all)."""
+    from trimesh.resolvers import FilePathResolver
+
+    class Beside(FilePathResolver):
+        def get(self, name: str) -> bytes:
+            """The bytes of a file of the folder."""
+            file = (path.parent / name).resolve()
+            if not file.is_relative_to(path.parent.resolve()):
+                raise ValueError(f"a mesh's files must lie in its own folder, found {name[:100]!r}")
+            MESH_BYTES.check(file.stat().st_size, "its length", file=file)
+            return file.read_bytes()
+
+    return Beside(str(path))
 
 
 def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # type: ignore[name-defined]  # noqa: F821
@@ -46,6 +87,8 @@ def _convert(loaded: "trimesh.Scene") -> tuple[list[Mesh], list[Instance]]:  # t
         numbers[name] = len(meshes)
         triangles = np.ascontiguousarray(faces, dtype=np.uint32)
         vertices = np.ascontiguousarray(geometry.vertices, dtype=np.float32)
+        if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,):
+            raise ValueError(f"vertices must have three coordinates and faces three corners, not {vertices.shape[1:]}")
         meshes.append(Mesh(name, vertices, triangles, np.zeros(len(triangles), np.uint16)))
     instances = []
     for node in sorted(loaded.graph.nodes_geometry):

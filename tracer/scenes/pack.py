@@ -3,13 +3,14 @@
 The JSON is authoritative for materials; the GLB names them. Format: ``scenes/README.md``.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from formats.errors import UserError
+from formats.limits import TEXTURE_PIXELS
+from formats.text_file import parse_json, read_text
 from tracer.scenes.description import (
     MODELS,
     Camera,
@@ -26,16 +27,12 @@ from tracer.scenes.description import (
 from tracer.scenes.glb import read_glb
 
 FORMAT = "scene-pack/1"
+TEXTURE_FORMATS = ("PNG", "JPEG", "TGA", "BMP")
 
 
 def read_scene_pack(path: Path) -> Scene:
     """The scene of ``path``. Raises ``UserError`` naming the file and the key that is missing or wrong."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from error
+    document = parse_json(read_text(path, "scene"), path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
         raise UserError(f"{path}: format must be {FORMAT}, found {found}")
@@ -43,8 +40,8 @@ def read_scene_pack(path: Path) -> Scene:
         return _scene(path, document)
     except KeyError as error:
         raise UserError(f"{path}: key {error} is missing") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: a value has the wrong type: {error}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UserError(f"{path}: a value has the wrong type: {str(error)[:300]}") from error
 
 
 def _scene(path: Path, document: dict[str, Any]) -> Scene:
@@ -97,7 +94,8 @@ def _texture(path: Path, name: str) -> Texture:
 
     file = _beside(path, name)
     try:
-        with Image.open(file) as image:
+        with Image.open(file, formats=TEXTURE_FORMATS) as image:
+            TEXTURE_PIXELS.check(image.width * image.height, "its pixels", file=file)
             alpha = np.ascontiguousarray(np.asarray(image.convert("RGBA"))[:, :, 3])
     except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise UserError(f"{file}: alpha texture cannot be read: {error}") from error
@@ -138,6 +136,8 @@ def _sky(path: Path, entry: dict[str, Any]) -> Sky:
 
 def _beside(path: Path, name: str) -> Path:
     """A file named in a scene, which must lie in the scene's folder."""
+    if not isinstance(name, str) or "\0" in name or len(name) > 1000:
+        raise UserError(f"{path}: a scene's files must be named by text, found {str(name)[:100]!r}")
     file = (path.parent / name).resolve()
     if not file.is_relative_to(path.parent.resolve()):
         raise UserError(f"{path}: a scene's files must lie in its own folder, found {name}")

@@ -1,0 +1,123 @@
+"""The suites of damage: mutation and truncation of every kind of file, each case in a process that may die of it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from formats.errors import UserError
+from tests.reliability.mutate import mutated, truncations
+from tests.reliability.subjects import SUBJECTS, Subject, chance_of
+from tests.reliability.suite import Row, Suite
+from tests.reliability.worker import Case, run_cases
+
+LONGEST_MESSAGE = 1500
+RULE = (
+    "A typed error of one line that names the file, or the same data. A change of a text may mean something else: what "
+    "is accepted must be valid (an imported trace keeps all laws; a program verifies, and its print parses to the "
+    "same print; a scene has indices in range and finite coordinates; a description keeps its own laws). No crash, no "
+    "other error, no case above 10 s of processor time, no wrong value."
+)
+
+
+def mutations(subject: str, seed: int, count: int) -> Row:
+    """``count`` mutations of a subject."""
+
+    def damage(data: bytes, number: int) -> bytes:
+        value, chance = SUBJECTS[subject], chance_of(seed, subject, number)
+        return value.damage(data, chance) if value.damage else mutated(data, value.is_text, chance)
+
+    return run_cases(subject, count, lambda folder: prepared(subject, seed, folder, damage))
+
+
+def cuts(subject: str, seed: int, count: int) -> Row:
+    """Truncation of each file of a subject at ``count`` places, or at every byte of a file up to 4 KiB."""
+    lengths = [length for file in _sizes(subject) for length in [file]]
+    plan = [
+        (number, length)
+        for number, size in enumerate(lengths)
+        for length in truncations(size, count, chance_of(seed, subject, number))
+    ]
+
+    def prepare(folder: Path) -> Case:
+        files = SUBJECTS[subject].make(folder)
+        whole = [file.read_bytes() for file in files]
+        wanted = [SUBJECTS[subject].read(file) for file in files]
+        undo = backup(folder)
+
+        def case(number: int) -> tuple[str, str]:
+            which, length = plan[number]
+            undo()
+            return outcome(SUBJECTS[subject], files[which], whole[which][:length], wanted[which])
+
+        return case
+
+    return run_cases(subject, len(plan), prepare)
+
+
+def _sizes(subject: str) -> list[int]:
+    """Lengths of the files of a subject, made in a process of its own: this one stays free of threads."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, tempfile; from pathlib import Path; from tests.reliability.subjects import SUBJECTS\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    print(*(f.stat().st_size for f in SUBJECTS[sys.argv[1]].make(Path(folder))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code, subject], capture_output=True, text=True, check=True)
+    return [int(word) for word in run.stdout.split()]
+
+
+def prepared(subject: str, seed: int, folder: Path, damage: Callable[[bytes, int], bytes]) -> Case:
+    """The case of a subject in ``folder``: one of its files, damaged, read."""
+    value = SUBJECTS[subject]
+    files = value.make(folder)
+    whole = [file.read_bytes() for file in files]
+    wanted = [value.read(file) for file in files]
+    undo = backup(folder)
+
+    def case(number: int) -> tuple[str, str]:
+        which = chance_of(seed, f"{subject} file", number).randrange(len(files))
+        undo()
+        return outcome(value, files[which], damage(whole[which], number), wanted[which])
+
+    return case
+
+
+def backup(folder: Path) -> Callable[[], None]:
+    """What restores the files of ``folder`` as they are now, and removes what came since."""
+    kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def undo() -> None:
+        for path in folder.iterdir():
+            if path.is_dir() and not any(path in file.parents for file in kept):
+                shutil.rmtree(path)
+        for path in [path for path in folder.rglob("*") if path.is_file()]:
+            if path not in kept:
+                path.unlink()
+        for path, data in kept.items():
+            path.write_bytes(data)
+
+    return undo
+
+
+def outcome(subject: Subject, file: Path, data: bytes, wanted: str) -> tuple[str, str]:
+    """Read a damaged file: what happened, and what is wrong with that."""
+    subject.publish(file, data)
+    try:
+        found = subject.read(file)
+    except UserError as error:
+        text = str(error)
+        named = "\n" not in text and len(text) <= LONGEST_MESSAGE and str(file.parent) in text
+        return ("refused", "") if named else ("unclear error", f"must be a line that names the file: {text!r}")
+    if not subject.exact:
+        return "valid", ""
+    return ("same data", "") if found == wanted else ("wrong data", f"{file.name} was read as something else")
+
+
+SUITES = (
+    Suite("mutation", "Mutation of every kind of file: bits, bytes, blocks, zeros, numbers, lines, words.",
+          RULE, tuple(SUBJECTS), mutations),
+    Suite("truncation", "Truncation at every byte of files up to 4 KiB, at as many places as asked for of larger ones.",
+          RULE, tuple(SUBJECTS), cuts),
+)  # fmt: skip

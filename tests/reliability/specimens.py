@@ -1,0 +1,249 @@
+"""Texts and scenes to damage, and the assertions that what a reader accepts of the damage is valid."""
+
+import json
+import lzma
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from formats import validate
+from formats.accelsim import import_accelsim
+from formats.accelsim_files import read_list
+from formats.nsight import read_launches
+from formats.pixels import read_pixels
+from formats.reader import open_trace
+from formats.result import ResultWriter
+from formats.unpack import open_packed
+from formats.vulkan_sim import import_vulkan_sim
+from ptx.parser import parse_file
+from ptx.printer import print_module
+from ptx.verifier import verify
+from replay.gpu_description import explain, load, notes
+from tests.formats.test_accelsim import write as write_kernel
+from tests.formats.test_nsight import RAW
+from tests.formats.test_vulkan_sim import DUMP
+from tests.reliability.mutate import other_value
+from tests.replay.test_gpgpusim import CONFIG
+from tracer.launch_file import read_launch_file
+from tracer.network_file import read_network
+from tracer.program import read_config
+from tracer.scenes import load as load_scene
+from tracer.scenes.description import Scene
+
+ROOT = Path(__file__).resolve().parents[2]
+OBJ = "mtllib quad.mtl\no quad\nv 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nvt 0 0\nvt 1 1\n"
+OBJ += "usemtl a\nf 1/1 2/2 3/1\nf 1 3 4\nf -1 -2 -3\n"
+PLY = (
+    "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
+)
+
+
+def write_result(path: Path) -> Path:
+    """A small result with every kind of content."""
+    rows = 50
+    with ResultWriter(path, {"command": "reliability"}) as writer:
+        writer.put("counters", {
+            "unit": ["l1d"] * rows, "instance": np.arange(rows), "stream": np.zeros(rows, np.int32),
+            "kernel_id": np.zeros(rows, np.int32), "counter": ["hits"] * rows, "value": np.arange(rows) ** 3,
+            "measure": ["requests"] * rows,
+        })  # fmt: skip
+        entry = {"value": 12345, "unit": "cycles", "kind": "max", "definition": "Last cycle of the launch."}
+        writer.summary({"gpu_cycles": entry, "gpu_ipc": entry | {"value": 0.25, "kind": "ratio"}})
+        writer.host({"seconds": 1.5})
+    return path
+
+
+def read_kernel(file: Path) -> str:
+    """Import a kernel list; the trace keeps every law."""
+    out = file.parent / "out.trace"
+    import_accelsim(file.parent / "kernelslist.g", out)
+    problems = validate(open_trace(out))
+    assert not problems, str(problems[0])
+    return "valid"
+
+
+def read_packed(file: Path) -> str:
+    """The unpacked text of an .xz file."""
+    with open_packed(file) as text:
+        return repr(text.read())
+
+
+def read_kernel_list(file: Path) -> str:
+    """A kernel list: whatever it names is a file beside it."""
+    for command in read_list(file):
+        if isinstance(command, Path):
+            assert command.resolve().parent == file.parent.resolve()
+            assert command.is_file()
+    return "valid"
+
+
+def read_dump(file: Path) -> str:
+    """Import a dump of Vulkan-Sim; the trace keeps every law."""
+    out = file.parent / "out.trace"
+    import_vulkan_sim(file, out)
+    problems = validate(open_trace(out))
+    assert not problems, str(problems[0])
+    return "valid"
+
+
+def read_ptx(file: Path) -> str:
+    """A program that verifies, prints, and parses again to the same print."""
+    module = parse_file(file)
+    verify(module)
+    printed = print_module(module)
+    file.with_suffix(".again").write_text(printed)
+    assert print_module(parse_file(file.with_suffix(".again"))) == printed
+    return "valid"
+
+
+def read_gpu(file: Path) -> str:
+    """A description that keeps the laws of ``Gpu``, and can be explained."""
+    load(str(file))
+    for _ in explain(str(file)):
+        pass
+    for _ in notes(str(file)):
+        pass
+    return "valid"
+
+
+def read_scene(file: Path) -> str:
+    """A scene that may be traced: indices in range, finite coordinates, invertible matrices."""
+    scene: Scene = load_scene(file)
+    for mesh in scene.meshes:
+        assert np.isfinite(mesh.vertices).all()
+        assert not len(mesh.triangles) or mesh.triangles.max() < len(mesh.vertices)
+        assert not len(mesh.material) or mesh.material.max() < len(scene.materials)
+    return "valid"
+
+
+def glb(document: dict, binary: bytes) -> bytes:
+    """A GLB file of its two chunks."""
+    text = json.dumps(document).encode()
+    text += b" " * (-len(text) % 4)
+    size = 12 + 8 + len(text) + 8 + len(binary)
+    head = struct.pack("<III", 0x46546C67, 2, size) + struct.pack("<II", len(text), 0x4E4F534A) + text
+    return head + struct.pack("<II", len(binary), 0x004E4942) + binary
+
+
+def quad_glb() -> bytes:
+    """Two triangles, with a material, two nodes and UV."""
+    corners = np.array([[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]], "<f4")
+    uv, index = np.zeros((4, 2), "<f4"), np.array([0, 1, 2, 0, 2, 3], "<u2")
+    parts = [corners.tobytes(), uv.tobytes(), index.tobytes() + b"\0" * 4]
+    starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    views = [{"buffer": 0, "byteOffset": a, "byteLength": len(p)} for a, p in zip(starts, parts, strict=False)]
+    document = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 1]}],
+        "nodes": [{"mesh": 0, "name": "a"}, {"name": "b", "translation": [0, 0, 3], "children": [2]}, {"mesh": 0}],
+        "materials": [{"name": "grey"}],
+        "meshes": [{"name": "quad", "primitives": [
+            {"attributes": {"POSITION": 0, "TEXCOORD_0": 1}, "indices": 2, "material": 0}]}],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3", "min": [0, 0, 0], "max": [2, 1, 0]},
+            {"bufferView": 1, "componentType": 5126, "count": 4, "type": "VEC2"},
+            {"bufferView": 2, "componentType": 5123, "count": 6, "type": "SCALAR"}],
+        "bufferViews": views, "buffers": [{"byteLength": starts[-1]}],
+    }  # fmt: skip
+    return glb(document, b"".join(parts))
+
+
+def other_document(data: bytes, chance: random.Random) -> bytes:
+    """A GLB or JSON file whose document says something else, its syntax and chunks whole."""
+    if data[:4] != b"glTF":
+        return json.dumps(other_value(json.loads(data), chance)).encode()
+    size = int.from_bytes(data[12:16], "little")
+    return glb(other_value(json.loads(data[20 : 20 + size]), chance), data[28 + size :])
+
+
+PACK = {
+    "format": "scene-pack/1", "name": "quad", "mesh": "quad.glb", "lights": [{"position": [0, 5, 0], "radius": 1}],
+    "camera": {"eye": [1, 1, 5], "look_at": [1, 0, 0], "up": [0, 1, 0], "vfov_deg": 40, "aperture": 0,
+               "focus_distance": 5},
+    "sky": {"type": "gradient", "bottom": [1, 1, 1], "top": [0.5, 0.7, 1]},
+    "materials": {"grey": {"model": "lambertian", "albedo": [0.5, 0.5, 0.5]}},
+    "spheres": [{"center": [0, 0, 0], "radius": 1, "material": {"model": "dielectric", "ior": 1.5}}],
+}  # fmt: skip
+
+
+def make_pack(folder: Path) -> list[Path]:
+    """A scene pack, both files of which may be damaged."""
+    (folder / "quad.json").write_text(json.dumps(PACK, indent=1))
+    (folder / "quad.glb").write_bytes(quad_glb())
+    return [folder / "quad.json", folder / "quad.glb"]
+
+
+def make_kernel(folder: Path) -> list[Path]:
+    """A kernel list and its one kernel, of which the kernel may be damaged."""
+    write_kernel(folder)
+    return [folder / "kernel-1.traceg"]
+
+
+def made(name: str, content: Callable[[], str | bytes]) -> Callable[[Path], list[Path]]:
+    """A file of that name and content."""
+
+    def make(folder: Path) -> list[Path]:
+        text = content()
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        return [folder / name]
+
+    return make
+
+
+def shipped(path: str) -> Callable[[Path], list[Path]]:
+    """A file of the repository."""
+    return made(Path(path).name, (ROOT / path).read_bytes)
+
+
+def beside(path: str, *others: str) -> Callable[[Path], list[Path]]:
+    """A file of the repository with others that it names."""
+
+    def make(folder: Path) -> list[Path]:
+        for name in (path, *others):
+            (folder / Path(name).name).write_bytes((ROOT / name).read_bytes())
+        return [folder / Path(path).name]
+
+    return make
+
+
+def accepts(read: Callable[[Path], object]) -> Callable[[Path], str]:
+    """A reader whose own checks are all that can be asked of what it accepts."""
+
+    def run(file: Path) -> str:
+        read(file)
+        return "valid"
+
+    return run
+
+
+def read_pack(file: Path) -> str:
+    """A scene pack, by its JSON."""
+    return read_scene(file.with_suffix(".json"))
+
+
+TEXTS: dict[str, tuple] = {
+    "traceg": (make_kernel, read_kernel, False, True),
+    "traceg.xz": (made("a.traceg.xz", lambda: lzma.compress(CONFIG.encode() * 20)), read_packed, True),
+    "kernel list": (
+        lambda folder: [write_kernel(folder)], read_kernel_list, False, True),
+    "Vulkan-Sim dump": (made("dump.txt", lambda: DUMP), read_dump, False, True),
+    "PTX": (shipped("tracer/kernels/stencil.ptx"), read_ptx, False, True),
+    "TOML (GPU)": (shipped("replay/gpu/mobile.toml"), read_gpu, False, True),
+    "TOML (launch)": (shipped("tracer/kernels/stencil.toml"), accepts(read_launch_file), False, True),
+    "TOML (program)": (shipped("tracer/programs/shadows.toml"), accepts(read_config), False, True),
+    "TOML (network)": (
+        beside("examples/cnn/mobilenet.toml", "examples/cnn/kernels.ptx"), accepts(read_network), False, True),
+    "gpgpusim.config": (made("gpgpusim.config", lambda: CONFIG), read_gpu, False, True),
+    "GLB": (made("quad.glb", quad_glb), read_scene, False),
+    "GLB (document)": (made("quad.glb", quad_glb), read_scene, False, False, Path.write_bytes, other_document),
+    "scene pack": (make_pack, read_pack, False, True),
+    "scene pack (documents)": (make_pack, read_pack, False, False, Path.write_bytes, other_document),
+    "OBJ": (made("quad.obj", lambda: OBJ), read_scene, False, True),
+    "PLY": (made("one.ply", lambda: PLY), read_scene, False, True),
+    "pixel list": (made("some.pixels", lambda: "# x y\n0 0\n3 2\n1 1\n" * 5),
+                   accepts(lambda file: read_pixels(file, (4, 4))), False, True),
+    "Nsight CSV": (made("ncu.csv", lambda: RAW), accepts(read_launches), False, True),
+}  # fmt: skip
