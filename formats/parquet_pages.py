@@ -67,8 +67,9 @@ def _unpacked_bytes(file: BinaryIO, chunk: Any) -> int:
         header, length = _page_header(file)
         start += length + _number(header, PACKED_BYTES)
         unpacked += _number(header, UNPACKED_BYTES)
-        if header.get(KIND) in VALUES_OF:
-            counts = header.get(VALUES_OF[header[KIND]])
+        kind = _number(header, KIND)
+        if kind in VALUES_OF:
+            counts = header.get(VALUES_OF[kind])
             values += _number(counts if isinstance(counts, dict) else {}, 1)
     if start != end or values != chunk.num_values:
         raise ValueError(
