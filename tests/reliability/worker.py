@@ -7,6 +7,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.reliability.suite import Row
 
@@ -58,7 +59,8 @@ def _work(first: int, count: int, prepare: Callable[[Path], Case], folder: Path,
     """The life of a forked process: a line per case; it never returns."""
     code = 1
     try:
-        with os.fdopen(write, "w", encoding="utf-8") as out:
+        os.environ["TQDM_DISABLE"] = "1"
+        with os.fdopen(write, "w", encoding="utf-8") as out, patch("os.fsync"):  # nothing here must outlive the machine
             case = prepare(folder)
             start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             for number in range(first, count):
