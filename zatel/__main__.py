@@ -1,4 +1,4 @@
-"""``python -m zatel predict | filter | report | paper``: predict the whole image from a part of its pixels."""
+"""``python -m zatel predict | estimate | ...``: know the whole image from a part of its pixels."""
 
 import argparse
 import warnings
@@ -8,6 +8,8 @@ from formats.command import run
 from formats.errors import UserError
 from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
+from zatel.estimate_command import add_parser as add_estimate
+from zatel.estimate_command import estimate_verb
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -46,7 +48,13 @@ def main() -> int:
     """Run one of the verbs."""
     arguments = parser().parse_args()
     warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")
-    verbs = {"predict": predict_verb, "filter": filter_verb, "report": report_verb, "paper": paper_verb}
+    verbs = {
+        "predict": predict_verb,
+        "estimate": estimate_verb,
+        "filter": filter_verb,
+        "report": report_verb,
+        "paper": paper_verb,
+    }
     return verbs[arguments.verb](arguments)
 
 
@@ -55,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | filter | report | paper")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | estimate | filter | report | paper")
     predict = _add_verb(
         verbs,
         "predict",
@@ -69,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     predict.add_argument("--out", type=location, metavar="PREDICTION", help="default: beside the trace")
     predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
     add_options(predict)
+    add_estimate(verbs)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
     filtering.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(

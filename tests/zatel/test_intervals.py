@@ -1,0 +1,65 @@
+"""Confidence intervals: by hand, and how often they cover what they should."""
+
+import numpy as np
+import pytest
+
+from zatel.estimate import rescale_efficiency
+from zatel.intervals import interval, ratios, relative_error_of_ratio, stretches
+from zatel.target import next_fraction
+
+
+def test_stretches_keep_the_sum() -> None:
+    assert stretches(np.arange(10.0), 3).tolist() == [3.0, 12.0, 30.0]
+    assert stretches(np.arange(2.0), 24).tolist() == [0.0, 1.0]
+
+
+def test_relative_error_by_hand() -> None:
+    above, below = np.array([1.0, 3.0, 2.0]), np.ones(3)  # ratio 2, residuals -1 1 0, differences 2 -1
+    error, degrees = relative_error_of_ratio(above, below)
+    assert degrees == 2
+    assert error == pytest.approx(np.sqrt(3 / 4 * 5) / 6)
+    assert np.isnan(relative_error_of_ratio(above[:2], below[:2])[0])
+
+
+def test_an_interval_by_hand() -> None:
+    low, high = interval(100.0, 0.03, 10, 0.04)  # hypot 0.05, Student's t of 10 degrees at 97.5 %: 2.2281
+    assert (low, high) == pytest.approx((100 - 11.1407, 100 + 11.1407), rel=1e-4)
+
+
+def test_ratios_cover_the_truth_in_95_of_100_trials() -> None:
+    """Stretches of a trend with noise: what the trend adds must not widen the interval, nor the noise narrow it."""
+    random, covered, widths = np.random.default_rng(7), 0, []
+    for _ in range(400):
+        below = random.uniform(90, 110, 24)
+        above = below * np.linspace(0.1, 0.5, 24) + random.normal(0, 2, 24)
+        truth = (100 * np.linspace(0.1, 0.5, 24)).sum() / 2400
+        error, degrees = relative_error_of_ratio(above, below)
+        low, high = interval(above.sum() / below.sum(), error, degrees, 0.0)
+        covered += low <= truth <= high
+        widths.append(high - low)
+    assert 0.90 <= covered / 400 <= 0.99
+    assert np.mean(widths) < 0.05
+
+
+def test_every_metric_has_its_ratio() -> None:
+    names = ("instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits")
+    counted = {name: np.array([1.0, 2.0]) for name in names}
+    counted |= {name: np.ones(2) for name in ("rt_efficiency_sum", "rt_warps", "data_ticks", "active_ticks")}
+    found = ratios(counted)
+    assert len(found) == 7
+    assert found["l2_miss_rate"][1].tolist() == [2.0, 4.0]
+    assert found["gpu_cycles"][1].tolist() == pytest.approx([2 / 3, 4 / 3])
+
+
+def test_dram_efficiency_rises_with_use_and_stays_where_use_does() -> None:
+    assert rescale_efficiency(0.4, 0.1, 0.1) == pytest.approx(0.4)
+    # idle 3 of 4 ticks; twice the requests: idle 9 of 16, 0.2 of 7/16 used
+    assert rescale_efficiency(0.4, 0.1, 0.2) == pytest.approx(0.2 / (7 / 16))
+    assert rescale_efficiency(0.0, 0.0, 0.0) == 0.0
+
+
+def test_the_next_fraction_follows_the_square_of_the_error() -> None:
+    assert next_fraction(0.05, 0.04, 0.03) == pytest.approx(0.05 * 16 / 9)
+    assert next_fraction(0.05, 0.0301, 0.03) == pytest.approx(0.075)  # at least half as much again
+    assert next_fraction(0.05, 0.3, 0.03) == pytest.approx(0.2)  # at most four times
+    assert next_fraction(0.3, 0.06, 0.03) == 1.0  # more than a half: everything

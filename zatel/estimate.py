@@ -1,0 +1,167 @@
+"""Better than the paper: a stratified sample on a machine of its size, and what is known of all pixels as control.
+
+1. ``control`` reads what all warps ask of the memory; ``strata`` draws CTAs that represent them.
+2. ``estimate_machine`` makes a GPU of the sample's size whose L2 misses as the whole one does.
+3. The sample is replayed once, in one piece: no K cold starts, and an IPC that is not lowered by K drains.
+4. Instructions are known exactly. Cycles are the sample's times the ratio of two runs of the same simple model of
+   warps on SMs (``control_schedule``): all warps on all SMs, and the sample on its own.
+5. ``intervals`` says how sure each metric is.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from formats.errors import UserError
+from formats.reader import Trace
+from replay.gpu_description import Gpu
+from zatel.combine import RULES
+from zatel.control import Stream, held_before, read_stream
+from zatel.control_schedule import fit_saturation, makespan
+from zatel.estimate_machine import Machine, build, machine_for, match
+from zatel.estimate_replay import Replayed, replay_all
+from zatel.estimate_trace import write_sample
+from zatel.intervals import MODEL_ERROR, Interval, interval, ratios, relative_error_of_ratio, stretches
+from zatel.strata import Sample, draw
+
+CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
+INTERVALS = 200
+
+
+class Work(NamedTuple):
+    """What is known of every warp without a replay.
+
+    stream               what it asks of the memory.
+    cta                  int64[warps], its CTA in launch order.
+    thread_instructions, warp_instructions  int64[warps].
+    """
+
+    stream: Stream
+    cta: np.ndarray
+    thread_instructions: np.ndarray
+    warp_instructions: np.ndarray
+
+
+class Estimate(NamedTuple):
+    """What is estimated, and from what.
+
+    metrics    the seven metrics of Table I.
+    intervals  95 % confidence interval of each.
+    warps      bool[warps], those that were replayed; share of all thread instructions: ``share``.
+    machine    what they were replayed on, ``gpu`` its description, ``l2_share`` its share of the L2.
+    replayed   what the replay says.
+    """
+
+    metrics: dict[str, float | None]
+    intervals: dict[str, Interval | None]
+    warps: np.ndarray
+    share: float
+    machine: Machine
+    gpu: Gpu
+    l2_share: float
+    replayed: Replayed
+
+
+def read_work(trace: Trace) -> Work:
+    """What all pixels do, in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
+    if trace.rows("kernels") != 1:
+        raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
+    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
+    length = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
+    threads, warps = np.zeros(len(cta), np.int64), np.zeros(len(cta), np.int64)
+    for batch in trace.batches("visits", ["warp_id", "block_id", "active_mask"]):
+        issued = length[batch["block_id"]]
+        warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
+        active = issued * np.bitwise_count(batch["active_mask"])
+        threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
+    return Work(read_stream(trace), cta, threads, warps)
+
+
+def estimate(
+    trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None, folder: Path | None = None
+) -> Estimate:
+    """Estimate the metrics of replaying ``trace`` on ``gpu`` from about ``fraction`` of its CTAs.
+
+    work    of ``read_work``, if known. folder  where the sample's trace may lie meanwhile.
+
+    Raises ``UserError`` as ``read_work`` and ``draw`` do.
+    """
+    if not 0.0 < fraction <= 1.0:
+        raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
+    work = work or read_work(trace)
+    chosen = sample(work, fraction, seed).chosen[work.cta]
+    whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)
+    held = held_before(trace, work.stream, chosen)
+    share = match(gpu, whole, part, work.stream, chosen, *held)
+    scaled = build(gpu, part, share)
+    steps = work.stream.steps[chosen].sum() / (part.sms * part.places)
+    with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
+        path = Path(name) / "sample.trace"
+        write_sample(trace, chosen, *held, path)
+        replayed = replay_all([(path, scaled, max(500, int(steps * CYCLES_PER_STEP / INTERVALS)))])[0]
+    metrics = extrapolate(gpu, whole, part, work, chosen, replayed)
+    taken = float(work.thread_instructions[chosen].sum() / work.thread_instructions.sum())
+    return Estimate(
+        metrics, confidence(metrics, replayed, float(chosen.mean())), chosen, taken, part, scaled, share, replayed
+    )  # fmt: skip
+
+
+def sample(work: Work, fraction: float, seed: int) -> Sample:
+    """CTAs balanced by their steps, the squares of these, their requests and instructions."""
+    columns = (work.stream.steps, work.stream.steps**2, work.stream.requests, work.warp_instructions)
+    return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
+
+
+def extrapolate(
+    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, replayed: Replayed
+) -> dict[str, float | None]:
+    """The metrics of all warps on the whole GPU, from those of the chosen ones on a part of it."""
+    found = {name: replayed.summary[name] for name in RULES}
+    launch, sampled = gpu.sm.kernel_launch_cycles, float(replayed.summary["gpu_cycles"] or 0)
+    steps = work.stream.steps + 1.0
+    resident = float(replayed.summary["occupancy"] or 0) * gpu.sm.warps * sampled / max(sampled - launch, 1.0)
+    saturation = fit_saturation(steps[chosen], part.sms, part.places, resident)
+    longer = makespan(steps, whole.sms, whole.places, saturation)[0]
+    longer /= makespan(steps[chosen], part.sms, part.places, saturation)[0]
+    cycles = launch + (sampled - launch) * longer
+    more = steps.sum() / steps[chosen].sum() * part.controllers / whole.controllers
+    used = float(found["bandwidth_utilisation"] or 0)
+    expected = used * sampled * more / cycles
+    return found | {
+        "gpu_cycles": cycles,
+        "gpu_ipc": float(work.thread_instructions.sum()) / cycles,
+        "bandwidth_utilisation": expected,
+        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected),
+    }
+
+
+def rescale_efficiency(efficiency: float, used: float, expected: float) -> float:
+    """The efficiency of a DRAM channel that is used for the share ``expected`` of its ticks instead of ``used``.
+
+    A sample's channels serve more or fewer SMs than the whole GPU's. Requests that arrive at random, each of which
+    keeps the channel active for a while, leave it idle with the probability exp(-rate x while): so the idle share is
+    raised to the power by which the rate grows.
+    """
+    if used <= 0.0 or efficiency <= 0.0:
+        return efficiency
+    idle = max(1.0 - used / efficiency, 1e-9)
+    return float(expected / (1.0 - idle ** (expected / used)))
+
+
+def confidence(metrics: dict[str, float | None], replayed: Replayed, fraction: float) -> dict[str, Interval | None]:
+    """The 95 % interval of each metric; ``None`` where it has no value.
+
+    Of the sampling error the finite population leaves sqrt(1 - fraction), of the machine's what it lacks to the whole.
+    """
+    rest = 1.0 - fraction
+    counted = {name: stretches(values) for name, values in replayed.intervals.items()}
+    found: dict[str, Interval | None] = {}
+    for name, (above, below) in ratios(counted).items():
+        value, (error, degrees) = metrics[name], relative_error_of_ratio(above, below)
+        known = value is not None and np.isfinite(error)
+        found[name] = None
+        if known:
+            found[name] = interval(float(value or 0), error * rest**0.5, degrees, MODEL_ERROR[name] * rest)
+    return found

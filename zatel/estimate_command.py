@@ -1,0 +1,79 @@
+"""``python -m zatel estimate``: a trace and a GPU in, the seven metrics with confidence intervals out."""
+
+import argparse
+import json
+from pathlib import Path
+
+from formats.atomic import atomic_file
+from formats.errors import UserError
+from formats.store import location
+
+DESCRIPTION = """\
+Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
+follows the paper, the CTAs are a stratified sample replayed in one piece on a GPU of the sample's size, whose L2 is as
+large as makes it miss as often as the whole one; what every pixel does is read from the trace and known exactly.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
+  python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
+
+--target-error chooses the fraction: it adds samples until the interval of the cycles is as tight as that.
+"""
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    what = "a trace and a GPU -> metrics with confidence intervals"
+    made = verbs.add_parser(
+        "estimate",
+        help=what,
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
+    made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
+    made.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay, to compare with")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
+    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+
+
+def estimate_verb(arguments: argparse.Namespace) -> int:
+    """Estimate, print the table, write the file."""
+    from formats.reader import open_trace
+    from zatel.downscale import load_gpu
+    from zatel.estimate import estimate
+    from zatel.estimate_report import as_json, read_full, table_text
+    from zatel.target import estimate_until
+
+    if arguments.seed < 0:
+        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
+    if arguments.fraction is not None and arguments.target_error is not None:
+        raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
+    trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
+    full = read_full(arguments.against) if arguments.against else None
+    if arguments.target_error is None:
+        fraction = 0.1 if arguments.fraction is None else arguments.fraction
+        steps = [estimate(trace, gpu, fraction, arguments.seed)]
+    else:
+        steps = estimate_until(trace, gpu, percentage(arguments.target_error), arguments.seed)
+    print(table_text(steps, full))
+    if arguments.out:
+        content = as_json(steps, arguments.trace.name, arguments.gpu, arguments.seed, full)
+        with atomic_file(arguments.out) as partial:
+            partial.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
+
+
+def percentage(text: str) -> float:
+    """``2%`` as 0.02; ``UserError`` for anything else or a value outside 0 to 100 %, both excluded."""
+    try:
+        value = float(text.removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not text.endswith("%") or not 0.0 < value < 1.0:
+        raise UserError(f"--target-error must be a percentage such as 2%, more than 0% and less than 100%, not {text}")
+    return value

@@ -1,0 +1,60 @@
+"""The replay of a sample, in a process of its own, and what each stretch of it counted.
+
+Like ``simulate``, this file imports nothing compiled: the process uses the machine code of ``python -m replay``.
+"""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+COUNTED = {
+    "cycles": (),
+    "instructions": (("sm", "warp_instructions"),),
+    "records": (("rt_unit", "records"),),
+    "l1d_misses": tuple(("l1d", f"{of}_{kind}_misses") for of in ("read", "write") for kind in ("line", "sector")),
+    "l1d_hits": tuple(("l1d", f"{of}_{kind}hits") for of in ("read", "write") for kind in ("", "pending_")),
+    "l2_misses": tuple(("l2", f"{of}_{kind}_misses") for of in ("read", "write") for kind in ("line", "sector")),
+    "l2_hits": tuple(("l2", f"{of}_{kind}hits") for of in ("read", "write") for kind in ("", "pending_")),
+    "rt_efficiency_sum": (("rt_unit", "efficiency_sum"),),
+    "rt_warps": (("rt_unit", "warps"),),
+    "data_ticks": (("dram", "data_ticks"),),
+    "active_ticks": (("dram", "active_ticks"),),
+}  # fmt: skip
+
+
+class Replayed(NamedTuple):
+    """What a replay says.
+
+    summary      metric -> value, as in ``summary.json``.
+    intervals    name of ``COUNTED`` -> float64[intervals]: what each interval counted after the launch.
+    cpu_seconds  processor time of the replay.
+    """
+
+    summary: dict[str, float | None]
+    intervals: dict[str, np.ndarray]
+    cpu_seconds: float
+
+
+def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Replayed]:
+    """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers."""
+    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(replay_one, *zip(*jobs, strict=True)))
+
+
+def replay_one(path: Path, gpu: Any, interval: int) -> Replayed:
+    """Replay one trace in this process."""
+    from replay import simulate
+
+    result = simulate(path, gpu, interval=interval)
+    kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]
+    rows = [result.ledger.totals(added) for added in kept]
+    intervals = {
+        name: np.array([sum(row[unit][counter] for unit, counter in counters) for row in rows], float)
+        for name, counters in COUNTED.items()
+    }
+    intervals["cycles"] = np.array([added.end - added.start for added in kept], float)
+    summary = {name: metric["value"] for name, metric in result.summary.items()}
+    return Replayed(summary, intervals, result.host["replay_cpu_seconds"])
