@@ -8,7 +8,7 @@ import pytest
 
 from formats.errors import UserError
 from formats.reader import open_trace
-from replay import cache_state, dispatch, dram_state, l2_state, port, scheduler, watchdog
+from replay import cache_state, dispatch, dram_state, l2_state, pipeline_state, port, scheduler, watchdog
 from replay.bits import FAR
 from replay.driver import Replay
 from replay.gpu_description import load
@@ -66,7 +66,7 @@ def same_line(warp: int, visit: int, index: int, lane: int) -> int:
     return 0x10000 + 4 * lane
 
 
-MODELS = ("characterised",)
+MODELS = ("characterised", "pipeline")
 LOST = r"4 of 4 sectors from address 0x10000 on \(4 in the MSHRs of the L1, which no unit holds any more\)"
 
 
@@ -121,6 +121,20 @@ def test_a_barrier_that_counts_a_warp_too_many(hangs: dict[str, Path]) -> None:
     assert "nothing can happen any more after cycle" in said
 
 
+def test_a_barrier_that_a_warp_of_the_pipeline_never_reaches(hangs: dict[str, Path]) -> None:
+    def never(replay: Replay) -> None:
+        core = replay.warps
+        core.row[1, pipeline_state.WAITING] |= 1
+        core.unit[0, pipeline_state.FENCES] |= 2
+        core.warp[1, pipeline_state.WRITES] += 1
+
+    said = hung(hangs["barrier"], "pipeline", 3, once(never))
+    assert_said(
+        said, r"warp 0 of CTA 0 .*waits for the barrier that 1 of 2 warps of the CTA have reached, but not warp 1;"
+    )
+    assert_said(said, r"warp 1 of CTA 0 on SM 0: at instruction \d .*waits for the fence: 1 registers")
+
+
 def test_a_slot_that_nobody_set(hangs: dict[str, Path]) -> None:
     def hold(replay: Replay) -> None:
         replay.warps.pending[:2, 0] += 1
@@ -160,6 +174,15 @@ def test_a_unit_that_is_never_free(hangs: dict[str, Path], model: str) -> None:
         replay.warps.free_at[:] = FAR
 
     assert_said(hung(hangs["sfu"], model, 20, busy), r"waits for (its )?unit sfu|waits for .*unit (sfu|int)")
+
+
+def test_a_fetch_that_never_comes(hangs: dict[str, Path]) -> None:
+    def forget(replay: Replay) -> None:
+        replay.warps.unit[:, pipeline_state.FETCH] = 0
+        replay.warps.unit[:, pipeline_state.FETCHED] = -1
+
+    said = hung(hangs["sfu"], "pipeline", 1, forget)
+    assert_said(said, r"waits for its instruction buffer to be filled")
 
 
 def test_a_place_for_a_cta_that_is_never_free(tmp_path: Path) -> None:
