@@ -101,6 +101,7 @@ reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: th
 fuzz: $(SETUP_TEST) ## mutate our PTX files; the replay against its slow twin (SEED= COUNT= TRACES=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(TRACES),50)
+	$(BIN)/python -m tests.replay.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
 
 clean: ## remove what the verbs made (not the environment)
 	rm -rf results build

@@ -83,6 +83,6 @@ def replay_all(folder: Path, seed: int, count: int) -> int:
 
 
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[1:]] + [1, 10_000][len(sys.argv) - 1 :]
+    given = [int(argument) for argument in sys.argv[1:]] + [1, 1000][len(sys.argv) - 1 :]
     with tempfile.TemporaryDirectory() as temporary:
         print(f"{replay_all(Path(temporary), *given):,} warp-instructions, no replay given up")
