@@ -29,11 +29,10 @@ def write_quantised(heatmap: QuantisedHeatmap, path: Path) -> None:
     write_png(heatmap.colours[heatmap.labels], path)
 
 
-def write_groups(groups: np.ndarray, path: Path) -> None:
-    """Step 4: the group of each pixel, int32[height, width], one hue each (Figs. 5 and 6)."""
+def group_colours(groups: np.ndarray) -> np.ndarray:
+    """float64[height, width, 3]: one hue for each group of int32[height, width]."""
     count = int(groups.max()) + 1
-    hues = np.array([colorsys.hsv_to_rgb(group / count, 0.6, 0.9) for group in range(count)])
-    write_png(hues[groups], path)
+    return np.array([colorsys.hsv_to_rgb(group / count, 0.6, 0.9) for group in range(count)])[groups]
 
 
 def write_selected(heatmap: QuantisedHeatmap, selected: np.ndarray, path: Path) -> None:

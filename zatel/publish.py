@@ -18,7 +18,14 @@ from zatel.combine import RULES, mean_absolute_error, relative_error
 from zatel.downscale import load_gpu, parts
 from zatel.heatmap import normalise
 from zatel.options import Options
-from zatel.pictures import write_groups, write_heatmap, write_picture, write_quantised, write_selected
+from zatel.pictures import (
+    group_colours,
+    write_heatmap,
+    write_picture,
+    write_png,
+    write_quantised,
+    write_selected,
+)
 from zatel.predict import Prediction, predict
 from zatel.report import table_text, write_overview
 from zatel.store import Store
@@ -150,7 +157,7 @@ def write_files(writer: FolderWriter, trace: Trace, prediction: Prediction, summ
     write_picture(trace, folder / "picture.png")
     write_heatmap(normalise(prediction.work), folder / "heatmap.png")
     write_quantised(prediction.plan.heatmap, folder / "quantised.png")
-    write_groups(prediction.plan.groups, folder / "groups.png")
+    write_png(group_colours(prediction.plan.groups), folder / "groups.png")
     write_selected(prediction.plan.heatmap, selected_pixels(prediction), folder / "selected.png")
     (folder / "prediction.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
     write_overview(folder, folder / "overview.png")

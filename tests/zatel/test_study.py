@@ -80,7 +80,7 @@ def study(arguments: argparse.Namespace) -> Path:
 
 def test_the_folder_holds_tables_figures_and_findings(study: Path) -> None:
     figures = [f"figure-{number}.png" for number in (10, 11, 13, 14, 15, 16, 17, 18, 19, 20)]
-    assert {"README.md", "tables.md", *figures} <= {path.name for path in study.iterdir()}
+    assert {"README.md", "tables.md", "scenes.png", *figures} <= {path.name for path in study.iterdir()}
     page = (study / "README.md").read_text()
     assert all(f"({name})" in page for name in figures)
     assert "| Uniform is the best distribution over all metrics |" in page
@@ -102,6 +102,7 @@ def test_an_interrupted_study_goes_on_where_it_was(
     """Nothing is replayed twice, and one lost entry is one replay; the predictions are the same, byte for byte."""
     monkeypatch.setattr(command, "QUICK", SMALL)
     monkeypatch.setattr(command, "draw_all", lambda *_: [])
+    monkeypatch.setattr(command, "draw_scenes", lambda *_: None)
     again = argparse.Namespace(**{**vars(arguments), "out": study.with_name("again")})
     [lost, *_] = sorted(arguments.store.glob("*/*.json"))
     lost.unlink()

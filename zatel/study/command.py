@@ -23,7 +23,9 @@ from zatel.study.figures import draw_all
 from zatel.study.findings import findings
 from zatel.study.pages import comparison_page, tables_page
 from zatel.study.points import QUICK, WHOLE, Extent, points_of
+from zatel.study.scenes import draw_scenes
 
+SCENES = "scenes.png"
 LIBRARIES = ("numpy", "numba", "scipy")
 
 
@@ -42,7 +44,8 @@ def paper_verb(arguments: argparse.Namespace) -> int:
         print(f"{number} of {len(studies)}: {study.scene}", file=sys.stderr, flush=True)
         rows += study.rows(store, workers)
     sizes = sorted({"x".join(str(side) for side in image_size(study.trace)) for study in studies})
-    write_study(arguments.out, rows, extent, {"command": command_text(arguments), "size": " and ".join(sizes)})
+    request = {"command": command_text(arguments), "size": " and ".join(sizes)}
+    write_study(arguments.out, studies, rows, extent, request)
     print(f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes")
     return 0
 
@@ -73,7 +76,9 @@ def command_text(arguments: argparse.Namespace) -> str:
     return f"python -m zatel paper {traces}{' --quick' if arguments.quick else ''} --out {arguments.out.name}"
 
 
-def write_study(out: Path, rows: Sequence[Row], extent: Extent, request: dict[str, Any]) -> None:
+def write_study(
+    out: Path, studies: Sequence[SceneStudy], rows: Sequence[Row], extent: Extent, request: dict[str, Any]
+) -> None:
     """Write the folder ``out``: tables, figures and pages; nothing appears before it is complete."""
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
     request = {
@@ -85,7 +90,8 @@ def write_study(out: Path, rows: Sequence[Row], extent: Extent, request: dict[st
     with FolderWriter(out, STUDY, request) as writer:
         writer.put("predictions", prediction_columns(rows))
         writer.put("times", time_columns(rows))
-        figures = draw_all(rows, extent.subset, writer.folder)
+        draw_scenes(studies, writer.folder / SCENES)
+        figures = [SCENES, *draw_all(rows, extent.subset, writer.folder)]
         found = findings(rows)
         (writer.folder / "README.md").write_text(comparison_page(found, rows, figures, request), encoding="utf-8")
         (writer.folder / "tables.md").write_text(tables_page(rows, extent.subset), encoding="utf-8")

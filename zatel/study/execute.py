@@ -55,6 +55,11 @@ class SceneStudy:
         """The replays of everything: the full ones first, then those of each point's plan."""
         return [*self.full.values(), *(run for plan in self.plans for run in plan.runs())]
 
+    def tenth(self, gpu: str) -> Plan:
+        """The plan of the whole method with a tenth of the pixels, on one of the GPUs."""
+        points = zip(self.points, self.plans, strict=True)
+        return next(p for q, p in points if (q.study, q.gpu, q.options.fraction) == ("whole", gpu, 0.1))
+
     def estimate(self, store: Store) -> tuple[int, float]:
         """How many replays the store lacks, and roughly how many seconds of one core they take."""
         missing = missing_runs(self.trace, self.runs(), store)

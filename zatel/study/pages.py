@@ -14,12 +14,13 @@ from zatel.study.points import GPUS, RTX
 from zatel.study.summaries import at, error, of, spread
 
 Rows = Sequence[Row]
+VERDICTS = {True: "holds", False: "**does not hold**", None: "too few scenes to say"}
 METRIC_NAMES = list(SHORT.values())
 
 
 def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str], request: dict[str, Any]) -> str:
     """README.md of the study: how it was made, the findings, and the figures."""
-    held = sum(finding.holds for finding in found)
+    held = sum(finding.holds is True for finding in found)
     head = [
         "# Zatel's evaluation, on this simulator",
         "",
@@ -35,7 +36,7 @@ def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str]
         "",
         *table(
             ["the paper", "here", "figures"],
-            [[one.paper, "holds" if one.holds else "**does not hold**", one.here] for one in found],
+            [[one.paper, VERDICTS[one.holds], one.here] for one in found],
         ),
         "",
         "The numbers behind the figures: [tables.md](tables.md). Every prediction: `predictions-*.parquet`.",
@@ -138,6 +139,8 @@ def _downscaling(rows: Rows, subset: Sequence[str]) -> list[str]:
         ("Subset (Fig. 17)", [row for row in rows if row.scene in subset]),
         ("All scenes (Fig. 18)", rows),
     ):
+        if not mine:
+            continue
         lines = []
         for division in ("fine", "coarse"):
             part = of(mine, "downscaling", RTX, lambda row, name=division: row.point.options.division == name)  # type: ignore[misc]

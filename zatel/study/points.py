@@ -28,6 +28,7 @@ class Extent:
     factors          K on RTX 2060, with all pixels, fine and coarse (Figs. 17 to 19).
     subset           scenes of Fig. 17; Fig. 18 has all.
     tuned            scenes of Table III, from cold to warm.
+    only_whole       scenes that are only predicted as a whole (Figs. 10 and 11).
     tuning_fractions, tuning_seeds  of Table III.
     """
 
@@ -37,6 +38,7 @@ class Extent:
     tuned: tuple[str, ...]
     tuning_fractions: tuple[float, ...]
     tuning_seeds: int
+    only_whole: tuple[str, ...] = ()
 
 
 SATURATING = ("park", "bath", "spnza", "bunny")
@@ -52,14 +54,17 @@ QUICK = Extent(
     fractions=(0.1, 0.2, 0.3, 0.4, 0.7),
     factors=(2, 6),
     subset=SATURATING,
-    tuned=("chsnt", "wknd", "bunny"),
+    tuned=("car", "wknd", "bunny"),
     tuning_fractions=(0.04,),
     tuning_seeds=2,
+    only_whole=("park",),
 )
 
 
 def points_of(scene: str, extent: Extent) -> list[Point]:
     """The predictions of one scene, in the order of the paper's figures."""
+    if scene in extent.only_whole:
+        return list(_whole())
     points = [*_whole(), *_fractions(extent), *_regression(), *_downscaling(extent)]
     return points + (list(_tuning(extent)) if scene in extent.tuned else [])
 
