@@ -5,6 +5,7 @@ from typing import Any
 
 from formats.check import COLUMN_LAWS, EXECUTION_LAWS, PREDICATE_LAWS, STATIC_LAWS
 from formats.column import Column, Format, Table
+from formats.documentation_guide import GUIDE
 from formats.limits import LIMITS
 from formats.prediction import PREDICTION
 from formats.profile import PROFILE
@@ -35,7 +36,6 @@ tables; `python -m formats convert` turns one into the other without loss.
   division into row groups and files within the limits below.
 - Not every reader verifies page checksums (DuckDB and polars do not): `python -m formats verify` compares each
   file's SHA-256 with the manifest, and reads every page.
-- Written in a hidden folder beside the final name, which it takes in one step when the manifest is complete.
 
 ### manifest.json
 
@@ -50,7 +50,7 @@ tables; `python -m formats convert` turns one into the other without loss.
 }}
 ```
 
-- `version`: a reader refuses another first number; a higher second number may bring more tables and columns.
+- `version`: major and minor; see Versions.
 - `provenance`: any JSON object: command, tool version, seeds, input hashes; no clock times, so that the same inputs
   give the same bytes. `image_size`: width and height of an image launch, else null. `launches`: a summary of `kernels`.
 - `tables`: for each table its files in order, each with its rows, length and SHA-256. A file's name is a plain name in
@@ -79,8 +79,7 @@ with TraceWriter("mine.trace", provenance={{"command": "my tool 1.0"}}, image_si
     writer.put("accesses", {{..., "address": values, "address_offset": offsets}})  # ragged: values and offsets
 ```
 
-`put` may be called any number of times per table; the rows add up. Without Rayplay, any Parquet writer and a JSON
-writer will do.
+`put` may be called any number of times per table; the rows add up.
 
 ### Pixel lists
 
@@ -113,7 +112,7 @@ load or store the lane's equal share of the matrix in memory order, an asynchron
 def page() -> str:
     """The text of docs/formats.md."""
     major, minor = TRACE.version
-    parts = [HEAD.format(groups=GROUPS_PER_SHARD, major=major, minor=minor)]
+    parts = [HEAD.format(groups=GROUPS_PER_SHARD, major=major, minor=minor), GUIDE]
     parts += _format_section(TRACE, "Trace", TRACE_SENTENCE)
     parts.append(LAWS_HEAD)
     parts.append(_laws("Of every table", COLUMN_LAWS))

@@ -1,0 +1,48 @@
+"""docs/formats.md is enough to write a trace from: its example runs without Rayplay, and its trace replays."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formats.check import validate
+from formats.reader import open_trace
+from replay.driver import simulate
+from replay.gpu_description import load
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = {"formats", "ptx", "tracer", "replay", "zatel"}
+SMALL = ["sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100"]
+
+
+@pytest.fixture(scope="module")
+def example() -> str:
+    """The example's text."""
+    page = (ROOT / "docs" / "formats.md").read_text()
+    return page.split("## A writer to start from")[1].split("```python\n")[1].split("```\n")[0]
+
+
+def test_the_example_is_short_and_stands_alone(example: str) -> None:
+    assert len(example.splitlines()) <= 40
+    imported = {alias.name.split(".")[0] for node in ast.walk(ast.parse(example))
+                if isinstance(node, ast.Import) for alias in node.names}  # fmt: skip
+    assert "ImportFrom" not in ast.dump(ast.parse(example))
+    assert imported <= {"hashlib", "json", "os", "pyarrow"}
+
+
+def test_the_example_replays(example: str, tmp_path: Path) -> None:
+    (tmp_path / "writer.py").write_text(example)
+    subprocess.run([sys.executable, "-I", "writer.py"], cwd=tmp_path, check=True)
+    trace = open_trace(tmp_path / "mine.trace")
+    assert validate(trace) == []
+    result = simulate(
+        trace, load("mobile", SMALL), model="characterised" if "characterisation" in trace.tables else None
+    )
+    warps, trips = trace.rows("warps"), trace.rows("accesses") // trace.rows("warps")
+    assert (warps, trips) == (64, 10)
+    assert result.value("warp_instructions") == warps * (3 * trips + 1)
+    assert result.value("thread_instructions") == 32 * warps * (3 * trips + 1)
+    requests = result.counters["value"][(result.counters["unit"] == "l2") & (result.counters["counter"] == "reads")]
+    assert requests.sum() >= warps * trips  # every load misses: no two have an address in common
