@@ -98,10 +98,14 @@ bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
 	$(BIN)/python -m bench.reference --only "$(ONLY)"
 
-fuzz: $(SETUP_TEST) ## mutate our PTX files; the replay against its slow twin (SEED= COUNT= TRACES=)
+fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(TRACES),50)
 	$(BIN)/python -m tests.replay.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
+	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
+
+reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)
+	$(BIN)/python -m tests.reliability --seed $(or $(SEED),1) --count $(or $(COUNT),2000) --docs
 
 clean: ## remove what the verbs made (not the environment)
 	rm -rf results build

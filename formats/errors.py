@@ -1,11 +1,19 @@
 """The errors that a user may meet, each one line long and complete."""
 
+LONGEST = 1000
+
 
 class UserError(Exception):
     """Something the user can mend: says the file, the place, what must hold and what was found.
 
-    ``formats.command.run`` prints it as one line and exits with code 2.
+    ``formats.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000 characters (what
+    was found may be any text of a damaged file) the middle is left out.
     """
+
+    def __init__(self, message: object) -> None:
+        text = str(message)
+        cut = len(text) > LONGEST
+        super().__init__(f"{text[: LONGEST * 3 // 4]} ... {text[-LONGEST // 5 :]}" if cut else text)
 
 
 class FormatError(UserError):

@@ -21,7 +21,7 @@ from formats.arrow import Columns, offset_name
 from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
 from formats.hdf5_messages import receive, send
-from formats.limits import FILE_ROWS, GROUP_BYTES, LIST_BYTES
+from formats.limits import FILE_ROWS, GROUP_BYTES, LIMITS, LIST_BYTES
 from formats.manifest import FileEntry, Manifest, parse_manifest
 
 ANSWER_SECONDS = 60
@@ -122,7 +122,7 @@ def _columns(column: Column, arrays: list[np.ndarray], rows: int) -> Columns:
 class _Reader:
     """The process that loaded the library and forks for each file; one for this process, started when it is needed."""
 
-    owner = 0
+    owner: tuple[int, tuple[str | None, ...]] = (0, ())
     process: subprocess.Popen[bytes] | None = None
     control: socket.socket | None = None
 
@@ -132,7 +132,7 @@ def connect() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         for attempt in range(2):
-            if _Reader.control is None or _Reader.owner != os.getpid():
+            if _Reader.control is None or _Reader.owner != _owner():
                 _start()
             assert _Reader.control is not None
             try:
@@ -155,16 +155,21 @@ def child_environment() -> dict[str, str]:
     return os.environ | quiet
 
 
+def _owner() -> tuple[int, tuple[str | None, ...]]:
+    """This process and the limits it set: a reader of another process, or with other limits, is not asked."""
+    return os.getpid(), tuple(os.environ.get(limit.variable) for limit in LIMITS)
+
+
 def _start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
         command = [sys.executable, "-m", "formats.hdf5_child", str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=child_environment())
-    _Reader.owner, _Reader.process, _Reader.control = os.getpid(), process, ours
-    atexit.register(_stop, process, ours)
+    _Reader.owner, _Reader.process, _Reader.control = _owner(), process, ours
+    atexit.register(_stop, process, ours, os.getpid())
 
 
-def _stop(process: subprocess.Popen[bytes], control: socket.socket) -> None:
+def _stop(process: subprocess.Popen[bytes], control: socket.socket, owner: int) -> None:
     control.close()
-    if _Reader.owner == os.getpid():
+    if owner == os.getpid():
         process.wait()

@@ -24,16 +24,17 @@ def main() -> int:
     made.add_argument("--subject", action="append", default=[], metavar="NAME", help="these subjects (default: all)")
     made.add_argument("--seed", type=int, default=1, help="decides every case (default: %(default)s)")
     made.add_argument("--count", type=int, default=2000, help="cases of each subject (default: %(default)s)")
-    made.add_argument("--docs", action="store_true", help="write docs/reliability.md from all outcomes in build/")
+    made.add_argument("--docs", action="store_true", help="then write docs/reliability.md from all outcomes in build/")
+    made.add_argument("--page", action="store_true", help="run nothing, write the page alone")
     arguments = made.parse_args()
     failed = False
     known = {suite.name for suite in SUITES}
     if unknown := set(arguments.only) - known:
         raise UserError(f"--only must be of {', '.join(sorted(known))}, not {', '.join(sorted(unknown))}")
     for suite in SUITES:
-        if (arguments.only or not arguments.docs) and (not arguments.only or suite.name in arguments.only):
+        if not arguments.page and (not arguments.only or suite.name in arguments.only):
             failed |= run_suite(suite, arguments)
-    if arguments.docs:
+    if arguments.docs or arguments.page:
         PAGE.write_text(page(SUITES, OUTCOMES))
         print(f"wrote {PAGE.relative_to(ROOT)}")
     return int(failed)

@@ -31,10 +31,9 @@ def mutations(subject: str, seed: int, count: int) -> Row:
 
 def cuts(subject: str, seed: int, count: int) -> Row:
     """Truncation of each file of a subject at ``count`` places, or at every byte of a file up to 4 KiB."""
-    lengths = [length for file in _sizes(subject) for length in [file]]
     plan = [
         (number, length)
-        for number, size in enumerate(lengths)
+        for number, size in enumerate(_sizes(subject))
         for length in truncations(size, count, chance_of(seed, subject, number))
     ]
 
@@ -56,16 +55,15 @@ def cuts(subject: str, seed: int, count: int) -> Row:
 
 def _sizes(subject: str) -> list[int]:
     """Lengths of the files of a subject, made in a process of its own: this one stays free of threads."""
-    import subprocess
-    import sys
+    found: list[int] = []
 
-    code = (
-        "import sys, tempfile; from pathlib import Path; from tests.reliability.subjects import SUBJECTS\n"
-        "with tempfile.TemporaryDirectory() as folder:\n"
-        "    print(*(f.stat().st_size for f in SUBJECTS[sys.argv[1]].make(Path(folder))))"
-    )
-    run = subprocess.run([sys.executable, "-c", code, subject], capture_output=True, text=True, check=True)
-    return [int(word) for word in run.stdout.split()]
+    def prepare(folder: Path) -> Case:
+        sizes = [file.stat().st_size for file in SUBJECTS[subject].make(folder)]
+        return lambda number: (" ".join(map(str, sizes)), "")
+
+    for words in run_cases(subject, 1, prepare).outcomes:
+        found = [int(word) for word in words.split()]
+    return found
 
 
 def prepared(subject: str, seed: int, folder: Path, damage: Callable[[bytes, int], bytes]) -> Case:
