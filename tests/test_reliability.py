@@ -8,7 +8,7 @@ from tests.reliability.suite import Row, Suite
 from tests.reliability.worker import run_cases
 
 MUTATIONS = 200
-CUTS = 12
+CUTS = 6
 
 
 @pytest.mark.parametrize("subject", damage.SUITES[0].subjects)
