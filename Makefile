@@ -19,7 +19,7 @@ PREDICTION := results/$(NAME)-$(basename $(notdir $(GPU)))$(if $(FRACTION),-$(FR
 
 DATA := $(or $(RAYPLAY_DATA),../shared)/scenes
 PAPER_SIZE := $(if $(QUICK),128x128,512x512)
-LUMIBENCH := $(if $(QUICK),wknd car ref bunny bath park,wknd car ref bunny chsnt spnza bath park)
+LUMIBENCH := $(if $(QUICK),wknd car ref bunny park,wknd car ref bunny chsnt spnza bath park)
 # without the real scenes, the procedural ones
 PAPER_SCENES ?= $(if $(wildcard $(DATA)/park.json),$(LUMIBENCH),wknd cornell forest terrain)
 PAPER_TRACES := $(foreach scene,$(PAPER_SCENES),traces/paper-$(PAPER_SIZE)/$(scene).trace)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from formats.errors import UserError
 from formats.filter import filter_to_many
 from formats.reader import Trace
 from replay.gpu_description import Gpu
@@ -64,14 +65,23 @@ def simulate_runs(
         ordered = sorted(missing.values(), key=_size)
         for first in range(0, len(ordered), SELECTIONS_AT_A_TIME):
             _make(trace, ordered[first : first + SELECTIONS_AT_A_TIME], known, workers, place)
-        return [_read(known, key) for key in keys]
+        found = [_read(known, key) for key in keys]
+        if None in found:
+            raise UserError(f"{known.folder}: the store must keep its entries while it is used, but one is gone")
+        return [outcome for outcome in found if outcome is not None]
+
+
+def known_runs(trace: Trace, runs: Sequence[Run], store: Store) -> list[Simulated | None]:
+    """What the store knows of each run, ``None`` where it must be replayed."""
+    identity = trace_identity(trace)
+    return [_read(store, run_key(identity, run)) for run in runs]
 
 
 def missing_runs(trace: Trace, runs: Sequence[Run], store: Store) -> list[Run]:
     """The runs that the store does not know, each once."""
-    identity = trace_identity(trace)
-    keys = [run_key(identity, run) for run in runs]
-    return list({_mark(key): run for key, run in zip(keys, runs, strict=True) if store.get(key) is None}.values())
+    identity, known = trace_identity(trace), known_runs(trace, runs, store)
+    missing = [run for run, outcome in zip(runs, known, strict=True) if outcome is None]
+    return list({_mark(run_key(identity, run)): run for run in missing}.values())
 
 
 def _mark(key: dict[str, Any]) -> str:
@@ -102,8 +112,9 @@ def _entry(outcome: Simulated) -> dict[str, Any]:
     return {"summary": outcome.summary, "seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds}
 
 
-def _read(store: Store, key: dict[str, Any]) -> Simulated:
+def _read(store: Store, key: dict[str, Any]) -> Simulated | None:
     value = store.get(key)
-    assert value is not None
+    if value is None:
+        return None
     summary = value["summary"]
     return Simulated({name: summary[name] for name in RULES}, value["seconds"], summary, value["cpu_seconds"])

@@ -1,6 +1,7 @@
 """The paper's evaluation: its points, its sums by hand, and the folder that the verb writes."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,16 @@ def test_an_estimate_does_nothing(arguments: argparse.Namespace, tmp_path: Path)
     replays, seconds = studies[0].estimate(Store(tmp_path / "s"))
     assert 0 < replays < len(studies[0].runs())  # the regression's 40 % on each GPU is there already
     assert seconds > 0
+
+
+def test_a_scene_that_is_only_predicted_as_a_whole_has_all_figures_when_it_is_alone(
+    arguments: argparse.Namespace,
+) -> None:
+    extent = dataclasses.replace(SMALL, only_whole=("one",))
+    both = command.open_studies(arguments.traces, extent)
+    assert [{point.study for point in study.points} == {"whole"} for study in both] == [True, False]
+    [alone] = command.open_studies(arguments.traces[:1], extent)
+    assert {point.study for point in alone.points} == {"whole", "fractions", "regression", "downscaling", "tuning"}
 
 
 def test_two_scenes_of_one_name_are_refused(arguments: argparse.Namespace) -> None:

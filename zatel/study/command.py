@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ def open_studies(traces: Sequence[Path], extent: Extent) -> list[SceneStudy]:
     opened = [open_trace(path) for path in traces]
     for trace in opened:
         image_size(trace)
+    if set(scenes) <= set(extent.only_whole):  # nothing else is there to draw the other figures from
+        extent = replace(extent, only_whole=())
     return [SceneStudy(scene, trace, points_of(scene, extent)) for scene, trace in zip(scenes, opened, strict=True)]
 
 

@@ -12,14 +12,14 @@ from zatel.downscale import load_gpu
 from zatel.heatmap import heat_colour, normalise, pixel_work
 from zatel.predict import Plan, extrapolate_groups, make_plan
 from zatel.quantise import QuantisedHeatmap, quantise
-from zatel.runs import Run, missing_runs, simulate_runs
+from zatel.runs import Run, known_runs, missing_runs, simulate_runs
 from zatel.simulate import Simulated
 from zatel.store import Store
 from zatel.study.points import GPUS, Point
 
 # Processor seconds per unit of work (``heatmap.pixel_work``) of a replay, on one core of a 2-core AMD EPYC virtual
-# machine: for an estimate of the time, nothing else.
-SECONDS_PER_WORK = 4e-8
+# machine, 0.3 to 2e-7 from scene to scene: for an estimate of the time while the full replay is not known.
+SECONDS_PER_WORK = 1e-7
 
 
 class Row(NamedTuple):
@@ -62,9 +62,18 @@ class SceneStudy:
 
     def estimate(self, store: Store) -> tuple[int, float]:
         """How many replays the store lacks, and roughly how many seconds of one core they take."""
+        total = float(self.work.sum())
+        known = known_runs(self.trace, list(self.full.values()), store)
+        rates = {
+            name: SECONDS_PER_WORK if full is None else full.cpu_seconds / total
+            for name, full in zip(self.full, known, strict=True)
+        }
         missing = missing_runs(self.trace, self.runs(), store)
-        work = sum(float(self.work.sum() if run.pixels is None else self.work[run.pixels].sum()) for run in missing)
-        return len(missing), work * SECONDS_PER_WORK
+        seconds = 0.0
+        for run in missing:
+            work = total if run.pixels is None else float(self.work[run.pixels].sum())
+            seconds += work * rates[run.gpu.name.split("/")[0]]
+        return len(missing), seconds
 
     def rows(self, store: Store, workers: int | None = None) -> list[Row]:
         """Replay what the store lacks; the rows, in the order of the points."""

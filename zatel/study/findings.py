@@ -79,14 +79,14 @@ def uniform_best(rows: Rows) -> Finding:
     """IV-C, Table III."""
     found = _best_cells(rows, list(RULES))
     here = "least mean error over scenes, block sizes and metrics: " + _counts(found)
-    return Finding("Uniform is the best distribution over all metrics", _most(found) == "uniform", here)
+    return Finding("Uniform is the best distribution over all metrics", _is_most(found, "uniform"), here)
 
 
 def exptmp_for_rt(rows: Rows) -> Finding:
     """IV-C: RT unit metrics like the warmest regions."""
     found = _best_cells(rows, ["rt_efficiency"])
     here = "least error of RT efficiency over scenes and block sizes: " + _counts(found)
-    return Finding("exptmp is best for RT metrics", _most(found) == "exptmp", here)
+    return Finding("exptmp is best for RT metrics", _is_most(found, "exptmp"), here)
 
 
 def errors_fall(rows: Rows) -> Finding:
@@ -221,10 +221,9 @@ def _best_cells(rows: Rows, metrics: Sequence[str]) -> Counter[str]:
     return best
 
 
-def _most(counts: Counter[str]) -> str | None:
-    """The name that was counted more often than every other; ``None`` when there is none."""
-    first, second, *_ = [*counts.most_common(2), ("", 0), ("", 0)]
-    return first[0] if first[1] > second[1] else None
+def _is_most(counts: Counter[str], name: str) -> bool | None:
+    """Whether ``name`` was counted more often than every other; ``None`` when nothing was."""
+    return counts[name] > max(counts[other] for other in DISTRIBUTIONS if other != name) if counts else None
 
 
 def _counts(counts: Counter[str]) -> str:

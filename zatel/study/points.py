@@ -41,7 +41,7 @@ class Extent:
     only_whole: tuple[str, ...] = ()
 
 
-SATURATING = ("park", "bath", "spnza", "bunny")
+SATURATING = ("park", "bath", "spnza", "bunny", "ref")
 WHOLE = Extent(
     fractions=tuple(tenths / 10 for tenths in range(1, 10)),
     factors=(2, 3, 4, 5, 6),
