@@ -68,15 +68,20 @@ def item(values: list[Any], index: Any, place: str) -> Any:
 
 def _check_nodes(document: dict[str, Any]) -> None:
     nodes, meshes = document.get("nodes", []), document.get("meshes", [])
-    seen: set[int] = set()
+    parents: dict[int, int] = {}
     for number, node in enumerate(nodes):
         if "mesh" in node:
             item(meshes, node["mesh"], f"node {number}: mesh")
         for child in node.get("children", []):
             item(nodes, child, f"node {number}: children")
-            if child in seen:
+            if child in parents:
                 raise ValueError(f"node {child} must have one parent, found two")
-            seen.add(child)
+            parents[child] = number
+    below = [number for number in range(len(nodes)) if number not in parents]
+    for number in below:  # grows: the nodes below each node follow
+        below.extend(nodes[number].get("children", []))
+    if len(below) != len(nodes):
+        raise ValueError(f"nodes must form trees, but {len(nodes) - len(below)} are below themselves")
 
 
 def _check_elements(path: Path, document: dict[str, Any]) -> None:
