@@ -67,7 +67,8 @@ tables; `python -m formats convert` turns one into the other without loss.
 - Strings have a fixed length and are UTF-8. The dataset `manifest` (uint8) holds the JSON text of the manifest, its
   tables with empty lists of files.
 - Rayplay writes the newest file layout (`libver="latest"`), gzip, shuffle and Fletcher-32. It refuses links, external
-  storage, virtual datasets, other filters and other types.
+  storage, virtual datasets, other filters, other types, and rows that are not stored; and it reads in a child process,
+  so that a file that crashes the library is one error.
 
 ### Writing a trace from Python
 
