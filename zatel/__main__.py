@@ -10,6 +10,7 @@ from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
 from zatel.estimate_command import add_parser as add_estimate
 from zatel.estimate_command import estimate_verb
+from zatel.whatif_command import add_parser as add_whatif
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -63,7 +64,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="predict | estimate | filter | report | paper")
+    verbs = top.add_subparsers(
+        dest="verb", required=True, metavar="predict | estimate | whatif | filter | report | paper"
+    )
     predict = _add_verb(
         verbs,
         "predict",
@@ -78,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
     predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
     add_options(predict)
     add_estimate(verbs)
+    add_whatif(verbs)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
     filtering.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(

@@ -9,6 +9,7 @@
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,24 +89,47 @@ def estimate(
 
     Raises ``UserError`` as ``read_work`` and ``draw`` do.
     """
+    return estimate_many(trace, [gpu], fraction, seed, work, folder)[0]
+
+
+def estimate_many(
+    trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None,
+    folder: Path | None = None, workers: int = 1,
+) -> list[Estimate]:  # fmt: skip
+    """``estimate`` for several GPUs, all from the same CTAs, so that what a sample is off by cancels in comparisons.
+
+    workers  replays at a time; the outcome does not depend on it.
+    """
     if not 0.0 < fraction <= 1.0:
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
     work = work or read_work(trace)
     chosen = sample(work, fraction, seed).chosen[work.cta]
-    whole, part = machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)
     held = held_before(trace, work.stream, chosen)
-    share = match(gpu, whole, part, work.stream, chosen, *held)
-    scaled = build(gpu, part, share)
-    steps = work.stream.steps[chosen].sum() / (part.sms * part.places)
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    shares: dict[object, float] = {}
+    for gpu, parts in zip(gpus, machines, strict=True):
+        if (*parts, gpu.l2.bytes) not in shares:
+            shares[*parts, gpu.l2.bytes] = match(gpu, *parts, work.stream, chosen, *held)
+    scaled = [build(gpu, parts[1], shares[*parts, gpu.l2.bytes]) for gpu, parts in zip(gpus, machines, strict=True)]
+    steps = int(work.stream.steps[chosen].sum())
     with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
         path = Path(name) / "sample.trace"
         write_sample(trace, chosen, *held, path)
-        replayed = replay_all([(path, scaled, max(500, int(steps * CYCLES_PER_STEP / INTERVALS)))])[0]
-    metrics = extrapolate(gpu, whole, part, work, chosen, replayed)
+        jobs = [(path, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
+        replays = replay_all(jobs, workers)
     taken = float(work.thread_instructions[chosen].sum() / work.thread_instructions.sum())
-    return Estimate(
-        metrics, confidence(metrics, replayed, float(chosen.mean())), chosen, taken, part, scaled, share, replayed
-    )  # fmt: skip
+    found = []
+    for gpu, parts, description, replayed in zip(gpus, machines, scaled, replays, strict=True):
+        metrics = extrapolate(gpu, *parts, work, chosen, replayed)
+        bounds = confidence(metrics, replayed, float(chosen.mean()))
+        share = shares[*parts, gpu.l2.bytes]
+        found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, share, replayed))
+    return found
+
+
+def _interval(steps: int, part: Machine) -> int:
+    """Cycles of a row of the timeline, so that there are about ``INTERVALS`` of them."""
+    return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
 
 
 def sample(work: Work, fraction: float, seed: int) -> Sample:

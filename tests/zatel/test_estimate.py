@@ -18,7 +18,7 @@ from zatel.estimate import estimate, read_work
 from zatel.estimate_command import percentage
 from zatel.estimate_report import as_json, table_text
 from zatel.estimate_trace import copies, write_sample
-from zatel.simulate import simulate_group
+from zatel.simulate import simulate_groups
 
 GPU = ["sm.kernel_launch_cycles=100"]
 
@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_ctas_are_the_full_replay_without_doubt(path: Path) -> None:
     gpu = load("mobile", GPU)
     found = estimate(open_trace(path), gpu, 1.0)
-    full = simulate_group(path, gpu).metrics
+    full = simulate_groups([path], gpu)[0].metrics
     assert found.share == 1.0
     for name in RULES:
         assert found.metrics[name] == pytest.approx(full[name], rel=1e-9)

@@ -1,0 +1,86 @@
+"""How near ``zatel estimate`` comes, how often its intervals cover the truth, and how much faster it is.
+
+    python bench/bench_estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5]
+    python bench/bench_estimate.py TRACE --whatif [--fraction 0.25]
+
+Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
+metric over the seeds, their mean, how many of the 95 % intervals cover the full replay, and the processor time of the
+full replay divided by that of the sample's (one core, no file reading). ``--whatif`` compares the relative changes of
+the designs of ``zatel.whatif.CHANGES``: how many signs are right where the full change is above the noise, and the mean
+error of the changes.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from formats.reader import Trace, open_trace
+from zatel.combine import RULES
+from zatel.downscale import load_gpu
+from zatel.estimate import Work, estimate, read_work
+from zatel.runs import Run, simulate_runs
+from zatel.store import Store
+from zatel.whatif import CHANGES, what_if
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    parser.add_argument("--gpu", nargs="+", default=["mobile", "rtx2060"])
+    parser.add_argument("--fraction", nargs="+", type=float, default=[0.1])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
+    parser.add_argument("--whatif", action="store_true")
+    arguments = parser.parse_args()
+    for path in arguments.traces:
+        trace = open_trace(path)
+        work = read_work(trace)
+        for gpu in arguments.gpu:
+            for fraction in arguments.fraction:
+                if arguments.whatif:
+                    compare_changes(trace, gpu, fraction, work)
+                else:
+                    compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
+
+
+def compare(trace: Trace, gpu_name: str, fraction: float, seeds: int, work: Work, store: Store) -> None:
+    """One line: errors, coverage, speed-up."""
+    gpu = load_gpu(gpu_name)
+    full = simulate_runs(trace, [Run(gpu)], store)[0]
+    errors, covered, seconds = [], [], []
+    for seed in range(1, seeds + 1):
+        found = estimate(trace, gpu, fraction, seed, work)
+        errors.append([(found.metrics[name] or 0.0) / (full.metrics[name] or 1.0) - 1.0 for name in RULES])
+        for name in RULES:
+            bounds = found.intervals[name]
+            if bounds is not None:
+                covered.append(bounds.low <= (full.metrics[name] or 0.0) <= bounds.high)
+        seconds.append(found.replayed.cpu_seconds)
+    mean, bias = 100 * np.abs(errors).mean(axis=0), 100 * np.mean(errors, axis=0)
+    shown = " ".join(f"{name} {a:.1f} ({b:+.1f})" for name, a, b in zip(RULES, mean, bias, strict=True))
+    print(f"{trace.path.name} {gpu_name} {fraction:g}: mean absolute error % (bias): {shown}; all {mean.mean():.2f};")
+    print(f"    covered {sum(covered)} of {len(covered)}; {full.cpu_seconds / np.mean(seconds):.1f} times faster")
+
+
+def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work) -> None:
+    """One line: signs and sizes of the changes of the cycles."""
+    found = what_if(trace, load_gpu(gpu_name), list(CHANGES.values()), fraction, workers=1, full=True, work=work)
+    assert found.full_floor is not None
+    right = above = 0
+    errors = []
+    for design in found.designs:
+        assert design.full is not None
+        predicted, full = design.predicted["gpu_cycles"] or 0.0, design.full["gpu_cycles"] or 0.0
+        errors.append(abs(predicted - full))
+        if abs(full) > found.full_floor["gpu_cycles"]:
+            above += 1
+            right += predicted * full > 0
+        print(f"    {design.name:<22} predicted {100 * predicted:+6.1f} %, full {100 * full:+6.1f} %")
+    floor, full_floor = (100 * floors["gpu_cycles"] for floors in (found.floor, found.full_floor))
+    print(f"{trace.path.name} {gpu_name} {fraction:g}: noise floor of cycles {floor:.1f} %, full {full_floor:.1f} %;")
+    print(f"    sign right for {right} of the {above} changes above it; mean error {100 * np.mean(errors):.1f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Changes of a design, the noise floor, and their comparison with full replays."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from formats.errors import UserError
+from formats.generate import make_trace
+from formats.reader import open_trace
+from replay.gpu_description import load
+from zatel.noise import OFFSETS, noise_floor, perturbed
+from zatel.whatif import CHANGES, changed, relative_change, what_if
+from zatel.whatif_command import as_json, table_text
+
+SEVEN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
+SEVEN = (*SEVEN, "bandwidth_utilisation")
+
+
+@pytest.mark.parametrize("name", ["mobile", "rtx2060"])
+def test_every_listed_change_leaves_a_machine_that_differs(name: str) -> None:
+    gpu = load(name)
+    for change in CHANGES.values():
+        assert changed(gpu, change) != gpu
+
+
+def test_what_belongs_together_changes_together() -> None:
+    gpu = load("mobile")
+    assert changed(gpu, "memory.count/2").l2_sets_per_slice == gpu.l2_sets_per_slice
+    assert (changed(gpu, "l1.ways*2").l1.ways, changed(gpu, "l1.ways*2").l1.bytes) == (1024, 131072)
+    assert changed(gpu, "rt.warps=3").rt.warps == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("rt.warps", "--change must be KEY=VALUE, KEY"),
+        ("rt.warps/3", "rt.warps is 4, which 3 must divide"),
+        ("rt.none*2", "rt.none must be a whole number of the description of GPU mobile"),
+        ("scheduler.policy*2", "scheduler.policy must be a whole number"),
+        ("rt.warps*0", "--change must be KEY=VALUE, KEY"),
+    ],
+)
+def test_what_is_no_change_is_refused(change: str, said: str) -> None:
+    with pytest.raises(UserError) as error:
+        changed(load("mobile"), change)
+    assert said in str(error.value)
+
+
+def test_the_noise_floor_by_hand() -> None:
+    runs = [
+        {"a": 99.0, "b": None},
+        {"a": 101.0, "b": None},
+    ]  # standard deviation sqrt 2, Student's t of 1 degree 12.706
+    floors = noise_floor(runs)
+    assert floors["a"] == pytest.approx(12.7062 * 2 / 100, rel=1e-4)
+    assert floors["b"] == 0.0
+
+
+def test_perturbed_machines_differ_by_latencies_alone() -> None:
+    gpu = load("rtx2060")
+    twins = perturbed(gpu)
+    assert len({(twin.l2.latency_cycles, twin.dram.latency_cycles) for twin in twins} - {(160, 100)}) == len(OFFSETS)
+    assert all(twin.sm == gpu.sm and twin.rt == gpu.rt for twin in twins)
+
+
+def test_relative_change_of_what_is_missing() -> None:
+    old = dict.fromkeys(SEVEN, 2.0) | {"rt_efficiency": None, "dram_efficiency": 0.0}
+    found = relative_change(dict.fromkeys(SEVEN, 3.0), old)
+    assert found["gpu_cycles"] == pytest.approx(0.5)
+    assert found["rt_efficiency"] is None
+    assert found["dram_efficiency"] is None
+
+
+def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "small.trace", 2, (64, 12), 0)
+    gpu = load("mobile", ["sm.kernel_launch_cycles=100", "sm.count=2", "memory.count=1", "l2.bytes=786432"])
+    found = what_if(open_trace(path), gpu, ["rt.warps/2", "sm.count/2"], 1.0, workers=2, full=True)
+    for design in found.designs:
+        assert design.full is not None
+        for name in SEVEN:
+            assert design.predicted[name] == pytest.approx(design.full[name], abs=1e-9)
+    assert found.floor == pytest.approx(found.full_floor)
+    assert (found.designs[1].predicted["gpu_cycles"] or 0) > 0.1  # half the SMs take longer
+    text = table_text(found)
+    assert text.count("full replay") == 2
+    assert "noise floor" in text
+    json.dumps(as_json(found))

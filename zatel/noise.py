@@ -1,0 +1,47 @@
+"""The noise floor: how far a machine's metrics move when nothing that matters changes.
+
+Which warp is served first decides what the next one finds in the caches, so a cycle more or less of a latency moves the
+cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (reference/vulkan-sim.md 2). A change of a design that is smaller
+than that says nothing. Here the same warps are replayed a handful of times with a latency off by a cycle or two.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import t as student
+
+from replay.gpu_description import Gpu
+
+# Cycles more of the latency of L2 and DRAM: none is worth half a per cent of a miss.
+OFFSETS = ((1, 0), (-1, 0), (0, 1), (2, 0), (0, -1))
+
+Metrics = Mapping[str, float | None]
+
+
+def perturbed(gpu: Gpu) -> list[Gpu]:
+    """The GPU a handful of times, each with a latency off by a cycle or two."""
+    return [
+        dataclasses.replace(
+            gpu,
+            name=f"{gpu.name}, latency {l2:+d} {dram:+d}",
+            l2=dataclasses.replace(gpu.l2, latency_cycles=gpu.l2.latency_cycles + l2),
+            dram=dataclasses.replace(gpu.dram, latency_cycles=max(0, gpu.dram.latency_cycles + dram)),
+        )
+        for l2, dram in OFFSETS
+    ]
+
+
+def noise_floor(runs: Sequence[Metrics], confidence: float = 0.95) -> dict[str, float]:
+    """Metric -> relative change between two runs that noise alone exceeds with 1 - ``confidence``.
+
+    runs  metrics of the machine and of its perturbed twins, at least two. Student's t times the standard deviation of
+          a difference of two runs; 0 for a metric that is missing or 0.
+    """
+    factor = float(student.ppf(0.5 + confidence / 2, len(runs) - 1)) * np.sqrt(2.0)
+    floors = {}
+    for name in runs[0]:
+        values = np.array([run[name] or 0.0 for run in runs], float)
+        mean = float(values.mean())
+        floors[name] = float(factor * values.std(ddof=1) / abs(mean)) if mean else 0.0
+    return floors

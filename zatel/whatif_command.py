@@ -1,0 +1,94 @@
+"""``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from formats.atomic import atomic_file
+from formats.errors import UserError
+from formats.store import location
+
+DESCRIPTION = """\
+What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
+with a latency off by a cycle or two: what such a trifle does is the noise floor, and a change below it says nothing.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
+  python -m zatel whatif traces/bunny.trace --gpu mobile --full
+
+A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
+halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
+trace on every design as well, and prints what it finds beside.
+"""
+SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
+BELOW = "~"  # marks a change within the noise
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    what = "a trace, a GPU and changes of it -> relative changes of the metrics, beside the noise floor"
+    made = verbs.add_parser(
+        "whatif",
+        help=what,
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
+    made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
+    made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
+    made.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+
+
+def whatif_verb(arguments: argparse.Namespace) -> int:
+    """Compare, print the table, write the file."""
+    from formats.reader import open_trace
+    from zatel.downscale import load_gpu
+    from zatel.whatif import CHANGES, what_if
+
+    if arguments.seed < 0:
+        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    changes = arguments.change or list(CHANGES.values())
+    found = what_if(
+        open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, arguments.seed,
+        arguments.workers or os.cpu_count() or 1, arguments.full,
+    )  # fmt: skip
+    print(table_text(found))
+    if arguments.out:
+        with atomic_file(arguments.out) as partial:
+            partial.write_text(json.dumps(as_json(found), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
+
+
+def table_text(found: Any) -> str:
+    """A line per design, a column per metric; ``BELOW`` before a change within the noise, full values below."""
+    lines = [f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN)]
+    lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
+    for design in found.designs:
+        lines.append(f"{design.name:<28}" + "".join(_cell(design.predicted[name], found.floor[name]) for name in SHOWN))
+        if design.full is not None and found.full_floor is not None:
+            cells = (_cell(design.full[name], found.full_floor[name]) for name in SHOWN)
+            lines.append(f"{'  full replay':<28}" + "".join(cells))
+    lines.append(f"{BELOW} below the noise floor: says nothing")
+    return "\n".join(lines)
+
+
+def _cell(change: float | None, floor: float) -> str:
+    if change is None:
+        return f"{'-':>17}"
+    return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
+
+
+def as_json(found: Any) -> dict[str, Any]:
+    """Content of the file: no times, so that equal comparisons are equal files."""
+    designs = [{"change": one.name, "predicted": one.predicted, "full": one.full} for one in found.designs]
+    return {"noise_floor": found.floor, "full_noise_floor": found.full_floor, "designs": designs}
