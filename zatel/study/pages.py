@@ -139,7 +139,7 @@ def _downscaling(rows: Rows, subset: Sequence[str]) -> list[str]:
         ("Subset (Fig. 17)", [row for row in rows if row.scene in subset]),
         ("All scenes (Fig. 18)", rows),
     ):
-        if not mine:
+        if not of(mine, "downscaling"):
             continue
         lines = []
         for division in ("fine", "coarse"):
@@ -149,7 +149,7 @@ def _downscaling(rows: Rows, subset: Sequence[str]) -> list[str]:
                 cells = [_spread([error(row, metric) for row in some]) for metric in RULES]
                 fast = np.mean([summaries.parallel_speedup(row) for row in some])
                 lines.append([division, str(factor), *cells, f"{fast:.1f}"])
-        scenes = ", ".join(summaries.names(mine))
+        scenes = ", ".join(summaries.names(of(mine, "downscaling")))
         parts += [f"{title}: {scenes}. Mean (least to most) over scenes.", ""]
         parts += [*table(["division", "K", *METRIC_NAMES, "speed-up, longest group"], lines), ""]
     return [*parts, "The paper, K = 6, fine: cycles and IPC at most 12, DRAM efficiency 20 in the mean.", ""]
