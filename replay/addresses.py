@@ -51,6 +51,7 @@ def parse_map(text: str) -> tuple[int, dict[str, list[int]]]:
     """Block shift and the bits of each field, lowest first; ``LawError`` for a text that is no address map."""
     head, semicolon, letters = text.partition(";")
     law(head.startswith("dramid@") and head[7:].isdigit() and bool(semicolon), "must begin with dramid@ and a number")
+    law(int(head[7:]) >= 5, f"must give a channel at least a sector of 2^5 bytes in turn, not 2^{head[7:]}")
     letters = "".join(letter for letter in letters if letter not in ". |").upper()
     wrong = sorted(set(letters) - set(LETTERS))
     law(not wrong, f"must consist of the letters R, B, C, S and 0, not {', '.join(wrong)}")
@@ -117,19 +118,17 @@ def ipoly(taps: np.ndarray, upper: int, index: int) -> int:
 
 
 @inlined
-def within_channel(state: Addresses, address: int) -> int:
-    """The address without what chose its channel."""
-    below = address & ((1 << state.block_shift) - 1)
-    return (address >> state.block_shift) // state.channels << state.block_shift | below
+def within_channel(state: Addresses, sector: int) -> int:
+    """The address of a sector number without what chose its channel."""
+    below = (sector << 5) & ((1 << state.block_shift) - 1)
+    return (sector >> (state.block_shift - 5)) // state.channels << state.block_shift | below
 
 
 @inlined
 def slice_of(state: Addresses, sector: int) -> int:
     """The L2 slice of a sector number; slice s belongs to channel s // slices."""
-    address = sector << 5
-    block = address >> state.block_shift
-    channel = block % state.channels
-    local = (block // state.channels) << state.block_shift | (address & ((1 << state.block_shift) - 1))
+    channel = (sector >> (state.block_shift - 5)) % state.channels
+    local = within_channel(state, sector)
     upper = local >> state.high_shift
     low_bank = collect(state.bank, local) & (state.slices - 1)
     if state.hash == XOR:
@@ -143,7 +142,7 @@ def slice_of(state: Addresses, sector: int) -> int:
 @inlined
 def bank_of(state: Addresses, sector: int) -> int:
     """DRAM bank and row of a sector number: row * banks + bank."""
-    local = within_channel(state, sector << 5)
+    local = within_channel(state, sector)
     bank, row = collect(state.bank, local), collect(state.row, local)
     if state.bank_hash == XOR:
         bank ^= row & (state.banks - 1)
@@ -155,4 +154,4 @@ def bank_of(state: Addresses, sector: int) -> int:
 @inlined
 def set_key(state: Addresses, line: int) -> int:
     """The number of a line address among the lines of its slice: what the L2 chooses a set by."""
-    return collect(state.key, within_channel(state, line << 7))
+    return collect(state.key, within_channel(state, line << 2))

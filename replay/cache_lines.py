@@ -41,7 +41,7 @@ from replay.cache_state import (
 
 @compiled
 def invalidate(state: Cache, at: int) -> None:
-    """Forget all lines of an instance; what waits in its MSHRs stays."""
+    """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back."""
     if state.unit[at, USED] == 0:
         return
     state.unit[at, USED] = 0
@@ -49,7 +49,8 @@ def invalidate(state: Cache, at: int) -> None:
     state.bucket_head[at * state.buckets : (at + 1) * state.buckets] = -1
     first, last = at * state.sets, (at + 1) * state.sets
     state.order[2 * first : 2 * last] = -1
-    state.line[first << state.way_shift : last << state.way_shift, STATUS] = 0
+    for row in range(first << state.way_shift, last << state.way_shift):
+        state.line[row, STATUS] &= ~IN_USE
     for word in range(state.free_ways.shape[1]):
         ways = min(max(state.ways - 64 * word, 0), 64)
         state.free_ways[first:last, word] = -1 if ways == 64 else (1 << ways) - 1
@@ -264,12 +265,35 @@ def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
     state.unit[at, DIRTY_LINES] = dirty_lines
 
 
+@compiled
+def bring_back(state: Cache, at: int, row: int) -> None:
+    """Data arrived for a line that was forgotten meanwhile: it is there again, as in the reference.
+
+    Another row may have the same tag by now: of several the lowest is found.
+    """
+    word, bit = free_way(state, row)
+    state.free_ways[row >> state.way_shift, word] &= ~bit
+    head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
+    here = int(state.bucket_head[head])
+    while here >= 0:
+        if state.line[here, TAG] == state.line[row, TAG] and here < row:
+            before = here
+        here = state.line[here, CHAIN]
+    if before < 0:
+        state.line[row, CHAIN] = state.bucket_head[head]
+        state.bucket_head[head] = row
+    else:
+        state.line[row, CHAIN] = state.line[before, CHAIN]
+        state.line[before, CHAIN] = row
+    link(state, row, (row >> state.way_shift) * 2)
+
+
 @inlined
 def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Data arrived for a sector: it is valid, or dirty where it was written meanwhile."""
     status = state.line[row, STATUS]
     if not status & IN_USE:
-        return  # the line was forgotten meanwhile
+        bring_back(state, at, row)
     if status & (1 << BYTES_ON_FILL):
         note_written(state, row, offset, byte_mask)
     if (status >> READABLE_ON_FILL >> offset) & 1:

@@ -12,6 +12,7 @@ from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, count_bits, inlined, lowest_bit
 from replay.dispatch import Dispatch
+from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
@@ -41,8 +42,8 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
 
 @inlined
 def issue(
-    core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
-    sm: int, now: int,
+    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: Program, work: Work,
+    lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     state = core

@@ -18,6 +18,9 @@ SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at mos
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
 LOCAL_BITS = (1 << 40) - 1
 SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
+# Where Accel-Sim puts local memory: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
+# SMs of 4,096 threads, in unsigned 64-bit addresses, so at their end.
+LOCAL_START_SECTOR = ((1 << 64) + (3 << 30) - 80 * (96 << 10) - 80 * 4096 * SASS_LOCAL_BYTES) >> 5
 
 
 class Static(NamedTuple):
@@ -139,7 +142,7 @@ def add_local(rows: Rows, static: Static, accesses: Accesses, row: int, number: 
         place += 1
         for word in range(offset >> 2, max((offset >> 2) + 1, (offset + size) >> 2)):
             mask = 15 if size >= 4 else ((1 << size) - 1) << (offset & 3)
-            sector = word * static.local_sectors[number] + (lane >> 3)
+            sector = LOCAL_START_SECTOR + word * static.local_sectors[number] + (lane >> 3)
             stop = add_bytes(accesses, start, stop, sector, mask << (4 * (lane & 7)), False)
     return stop
 

@@ -1,12 +1,12 @@
 """Crossbar between SM ports and L2 slices: one network of requests, one of responses, whole packets, iSLIP.
 
-Peak rate: one packet per interconnect cycle and port, in each direction. In a cycle every output whose buffer has room
-takes one packet from the inputs whose oldest packet is for it: of the first input beyond its pointer, going round; the
-pointer then stands behind the winner. As in the reference the search leaves out the very place of the pointer, and an
-input gives one packet a cycle. It is the only place where SMs meet, at the barrier that ends a quantum: requests up to
-the barrier go in, and responses come out for the quantum to come, since the L2 holds a request longer than a quantum.
-Responses always find room: a slice sends one a
-cycle, so no more wait than the longest wait, which is counted, has cycles. Source: ``reference/accel-sim.md`` C.
+Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
+order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet
+is for it, and the pointer then stands behind the winner. As in the reference an input may serve several outputs in a
+cycle: what lies behind a packet that left is the oldest for the outputs that follow. It is the only place where SMs
+meet, at the barrier that ends a quantum: requests up to the barrier go in, and responses come out for the quantum to
+come, since the L2 holds a request longer than a quantum. Responses always find room: a slice sends one a cycle, so no
+more wait than the longest wait, which is counted, has cycles. Source: ``reference/accel-sim.md`` C.
 """
 
 from typing import NamedTuple
@@ -29,10 +29,9 @@ class Net(NamedTuple):
     """One direction: what competes for the outputs."""
 
     wants: np.ndarray  # int64[outputs, words]: inputs whose oldest packet is for the output
-    pointer: np.ndarray  # int64[outputs]
+    pointer: np.ndarray  # int64[outputs]: input that an output looks at first
     arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, FAR once it does or without one
     competes: np.ndarray  # int64[inputs]: 1 while it does
-    moved: np.ndarray  # int64[outputs + 1]: inputs that gave a packet in this cycle, and their number in the last place
     net: np.ndarray  # int64[3]
 
 
@@ -50,8 +49,8 @@ class Crossbar(NamedTuple):
 def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
     """Empty networks."""
     return Crossbar(
-        make_net(sms, slices, 0),
-        make_net(slices, sms, -1),
+        make_net(sms, slices),
+        make_net(slices, sms),
         ratio(core_khz, net_khz),
         ratio(net_khz, core_khz),
         ratio(l2_khz, net_khz),
@@ -59,21 +58,20 @@ def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) 
     )
 
 
-def make_net(inputs: int, outputs: int, pointer: int) -> Net:
-    """An empty network whose outputs begin behind input ``pointer``."""
+def make_net(inputs: int, outputs: int) -> Net:
+    """An empty network."""
     return Net(
         np.zeros((outputs, -(-inputs // WORD)), np.int64),
-        np.full(outputs, pointer, np.int64),
+        np.zeros(outputs, np.int64),
         np.full(inputs, FAR, np.int64),
         np.zeros(inputs, np.int64),
-        np.zeros(outputs + 1, np.int64),
         np.array([0, FAR, 0], np.int64),
     )
 
 
 @inlined
 def grant(state: Net, output: int) -> int:
-    """The input whose packet an output takes, or -1: the first beyond the pointer, else the first."""
+    """The input whose packet an output takes, or -1: the first from the pointer on, else the first."""
     wants, pointer = state.wants, state.pointer[output]
     first = -1
     for word in range(wants.shape[1]):
@@ -82,10 +80,10 @@ def grant(state: Net, output: int) -> int:
             continue
         if first < 0:
             first = word * WORD + lowest_bit(mask)
-        behind = max(pointer + 1 - word * WORD, 0)
-        later = mask >> behind if behind < WORD else 0
+        passed = max(pointer - word * WORD, 0)
+        later = mask >> passed if passed < WORD else 0
         if later:
-            return word * WORD + behind + lowest_bit(later)
+            return word * WORD + passed + lowest_bit(later)
     return first
 
 
@@ -105,9 +103,6 @@ def win(state: Net, source: int, output: int) -> None:
     state.pointer[output] = source + 1
     state.competes[source] = 0
     state.net[WANTED] -= 1
-    last = state.moved.shape[0] - 1
-    state.moved[state.moved[last]] = source
-    state.moved[last] += 1
 
 
 @inlined
@@ -152,6 +147,17 @@ def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
 
 
 @inlined
+def offer_request(state: Crossbar, port: Port, cache: L2, sm: int, cycle: int) -> None:
+    """Let an SM's oldest request compete if it has arrived."""
+    arrives = request_arrives(state, port, sm)
+    if arrives > cycle:
+        expect(state.requests, sm, arrives)
+        return
+    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    compete(state.requests, sm, slice_of(cache.addresses, port.request[at, 1]))
+
+
+@inlined
 def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
     """Let the oldest requests that have arrived compete."""
     net = state.requests
@@ -159,9 +165,8 @@ def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
     for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] > cycle:
             net.net[SOONEST] = min(net.net[SOONEST], net.arrives[sm])
-            continue
-        at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-        compete(net, sm, slice_of(cache.addresses, port.request[at, 1]))
+        else:
+            offer_request(state, port, cache, sm, cycle)
 
 
 @inlined
@@ -186,10 +191,7 @@ def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> Non
         port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
         port.port[sm, REQUEST_HEAD] += 1
         win(net, sm, part)
-    last = net.moved.shape[0] - 1
-    for index in range(net.moved[last]):
-        expect(net, net.moved[index], request_arrives(state, port, net.moved[index]))
-    net.moved[last] = 0
+        offer_request(state, port, cache, sm, cycle)
 
 
 @inlined
@@ -222,6 +224,17 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
 
 
 @inlined
+def offer_response(state: Crossbar, cache: L2, part: int, cycle: int) -> None:
+    """Let a slice's oldest response compete if it has arrived."""
+    arrives = reply_arrives(state, cache, part)
+    if arrives > cycle:
+        expect(state.replies, part, arrives)
+        return
+    row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    compete(state.replies, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
+
+
+@inlined
 def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
     """Let the oldest responses that have arrived compete."""
     net = state.replies
@@ -229,9 +242,8 @@ def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] > cycle:
             net.net[SOONEST] = min(net.net[SOONEST], net.arrives[part])
-            continue
-        row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
-        compete(net, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
+        else:
+            offer_response(state, cache, part, cycle)
 
 
 @inlined
@@ -248,10 +260,7 @@ def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> No
         cache.slice[part, OUT_HEAD] += 1
         ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> SM_BITS)
         win(net, part, sm)
-    last = net.moved.shape[0] - 1
-    for index in range(net.moved[last]):
-        expect(net, net.moved[index], reply_arrives(state, cache, net.moved[index]))
-    net.moved[last] = 0
+        offer_response(state, cache, part, cycle)
 
 
 @compiled

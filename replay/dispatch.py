@@ -196,14 +196,9 @@ def next_start(state: Dispatch, sm: int) -> int:
 
 
 @inlined
-def was_idle(state: Dispatch, sm: int, now: int) -> bool:
-    """Whether the CTA that starts now found an SM that ended a cycle without a live warp."""
-    if state.unit[sm, HELD] > 1:
-        return False
-    last = 0
-    for row in range(state.ended.shape[1]):
-        last = max(last, state.ended[sm, row])
-    return last < now - 1
+def is_idle(state: Dispatch, sm: int) -> bool:
+    """Whether an SM holds no CTA, and has not been given one that starts in the next cycle."""
+    return state.unit[sm, HELD] == 0
 
 
 @inlined

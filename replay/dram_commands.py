@@ -29,6 +29,12 @@ from replay.dram_state import (
     LEFT,
     LOCAL_AT,
     LOCAL_NEXT,
+    LOG_ACTIVE,
+    LOG_BUSY,
+    LOG_COUNTED,
+    LOG_KIND,
+    LOG_TICK,
+    LOGGED,
     OPEN,
     PIPE_TAIL,
     PRECHARGE_AT,
@@ -183,7 +189,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
         own[here, ACTIVATE_AT] = max(own[here, ACTIVATE_AT], tick + gap[T_RP])
         ch[channel, PRECHARGE_BANKS] &= ~bit
         wait_for(state, channel, bank, ACTIVATE_BANKS, own[here, ACTIVATE_AT])
-        state.stats[channel, PRECHARGES] += 1
+        note(state, channel, tick, PRECHARGES)
         mark_active(state, channel, tick + max(gap[T_RP], 1))
         return
     own[here, ROW] = state.request[request, REQUEST_ROW]
@@ -198,7 +204,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
         wait_for(state, channel, bank, WRITE_BANKS, own[here, WRITE_AT])
     else:
         wait_for(state, channel, bank, READ_BANKS, own[here, READ_AT])
-    state.stats[channel, ACTIVATES] += 1
+    note(state, channel, tick, ACTIVATES)
     mark_active(state, channel, tick + max(gap[T_RC], gap[T_RRD], gap[T_RCD]))
 
 
@@ -216,12 +222,12 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     if is_write:
         ch[channel, READ_GAP] = tick + gap[T_WTR]
         hold, turn = gap[T_WTP], gap[T_WTR]
-        state.stats[channel, WRITES] += 1
+        note(state, channel, tick, WRITES)
     else:
         ch[channel, WRITE_GAP] = tick + gap[T_RTW]
         state.group[group, 1] = tick + gap[T_RTPL]
         hold, turn = gap[T_BURST], gap[T_RTW]
-        state.stats[channel, READS] += 1
+        note(state, channel, tick, READS)
     state.bank[here, PRECHARGE_AT] = max(state.bank[here, PRECHARGE_AT], tick + hold)
     state.stats[channel, BUSY_TICKS] += gap[T_BURST]
     mark_active(state, channel, tick + max(gap[T_CCD], turn, 1))
@@ -235,6 +241,20 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
         state.pipe[tail, 0] = ch[channel, LAST_POP]
         state.pipe[tail, 1] = at
         ch[channel, PIPE_TAIL] += 1
+
+
+@inlined
+def note(state: Dram, channel: int, tick: int, kind: int) -> None:
+    """Count a command, and keep it in the log."""
+    ch = state.channel
+    place = channel * state.log_ring + (ch[channel, LOGGED] & (state.log_ring - 1))
+    ch[channel, LOGGED] += 1
+    state.log[place, LOG_TICK] = tick
+    state.log[place, LOG_KIND] = kind
+    state.log[place, LOG_ACTIVE] = state.stats[channel, ACTIVE_TICKS]
+    state.log[place, LOG_COUNTED] = ch[channel, COUNTED_TO]
+    state.log[place, LOG_BUSY] = ch[channel, BUSY_FROM]
+    state.stats[channel, kind] += 1
 
 
 @inlined

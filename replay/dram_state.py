@@ -26,9 +26,12 @@ BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
  QUEUED, QUEUED_WRITES, WRITING,  # waiting requests; whether writes are being drained
  LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
  LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
- LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO) = range(33)  # fmt: skip
+ LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED) = range(34)  # fmt: skip
 # columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2
 TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL = range(5)
+# columns of log: tick and kind of a command (a column of stats), and of the channel before it ACTIVE_TICKS, COUNTED_TO
+# and BUSY_FROM
+LOG_TICK, LOG_KIND, LOG_ACTIVE, LOG_COUNTED, LOG_BUSY = range(5)
 READS, WRITES, ACTIVATES, PRECHARGES, ROW_HITS, REQUESTS, BUSY_TICKS, ACTIVE_TICKS = range(8)
 COUNTERS = ("reads", "writes", "activates", "precharges", "row_hits", "requests", "data_ticks", "active_ticks")
 (T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_WL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS,
@@ -115,7 +118,7 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: np.ndarray  # int64[channels, 33]
+    channel: np.ndarray  # int64[channels, 34]
     bank: np.ndarray  # int64[channels * banks, 12]
     group: np.ndarray  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
@@ -126,11 +129,13 @@ class Dram(NamedTuple):
     pipe: np.ndarray  # int64[channels * capacity, 2]: number of the pop that ends it, request
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
+    log: np.ndarray  # int64[channels * log_ring, 5]: the last commands
     gap: np.ndarray  # int64[29]: the T_ constants and sizes
     stats: np.ndarray  # int64[channels, 8]
     capacity: int
     to_ring: int
     from_ring: int
+    log_ring: int
     slices: int  # of a channel
     clock: Ratio  # from L2 ticks to ticks
     core: Ratio  # from core cycles to ticks
@@ -139,14 +144,19 @@ class Dram(NamedTuple):
 
 
 def make_state(
-    spec: Spec, channels: int, slices: int, to_queue: int, from_queue: int, core_khz: int, l2_khz: int
-) -> Dram:
-    """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests."""
+    spec: Spec, channels: int, slices: int, to_queue: int, from_queue: int, ahead_cycles: int, core_khz: int,
+    l2_khz: int,
+) -> Dram:  # fmt: skip
+    """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests.
+
+    ahead_cycles  core cycles by which a channel may be ahead of the cycle as of which its counters are read.
+    """
     limits = gaps(spec, slices, to_queue, from_queue)
     capacity = ring(limits[SHARED_LIMIT] + slices * (1 + to_queue))
+    log_ring = ring(2 * (ahead_cycles * spec.clock_khz // core_khz + 2))  # two commands a tick
     bank = np.zeros((channels * spec.banks, 12), np.int64)
     bank[:, (SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE)] = -1
-    channel = np.zeros((channels, 33), np.int64)
+    channel = np.zeros((channels, 34), np.int64)
     channel[:, (NEXT_TICK, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
@@ -164,11 +174,13 @@ def make_state(
         np.zeros((channels * capacity, 2), np.int64),
         np.zeros(channels * capacity, np.int64),
         np.zeros(channels * slices * ring(from_queue), np.int64),
+        np.zeros((channels * log_ring, 5), np.int64),
         limits,
         np.zeros((channels, len(COUNTERS)), np.int64),
         capacity,
         ring(to_queue),
         ring(from_queue),
+        log_ring,
         slices,
         ratio(l2_khz, spec.clock_khz),
         ratio(core_khz, spec.clock_khz),
@@ -208,6 +220,31 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
     ], np.int64)  # fmt: skip
 
 
-def stats(state: Dram) -> dict[str, np.ndarray]:
-    """Every counter per channel."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+def stats(state: Dram, cycle: int = FAR) -> dict[str, np.ndarray]:
+    """Every counter per channel, of commands that were issued before a core cycle.
+
+    A channel is ahead of the SMs by as much as requests wait before they reach the L2; what it did since then is in its
+    log. Requests and row hits are those up to where it is.
+    """
+    found = state.stats.copy()
+    if cycle < FAR:
+        tick = max((cycle - 1) * state.core.up // state.core.down + 1, 0)  # the first one after the cycle before
+        for channel in range(len(found)):
+            rewind(state, channel, tick, found[channel])
+    return {name: found[:, index] for index, name in enumerate(COUNTERS)}
+
+
+def rewind(state: Dram, channel: int, tick: int, found: np.ndarray) -> None:
+    """Take what a channel did from ``tick`` on out of its counters."""
+    own, tail = state.channel[channel], int(state.channel[channel, LOGGED])
+    counted_to, busy_from = own[COUNTED_TO], own[BUSY_FROM]
+    if not own[[READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS]].any():
+        busy_from = tick
+    for place in range(tail - 1, max(tail - state.log_ring, 0) - 1, -1):
+        command = state.log[channel * state.log_ring + place % state.log_ring]
+        if command[LOG_TICK] < tick:
+            break
+        found[command[LOG_KIND]] -= 1
+        found[BUSY_TICKS] -= state.gap[T_BURST] if command[LOG_KIND] in (READS, WRITES) else 0
+        found[ACTIVE_TICKS], counted_to, busy_from = command[[LOG_ACTIVE, LOG_COUNTED, LOG_BUSY]]
+    found[ACTIVE_TICKS] += tick - max(counted_to, min(busy_from, tick)) if counted_to < tick else tick - counted_to

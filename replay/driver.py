@@ -166,7 +166,8 @@ class Replay:
             crossbar.make_state(sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz),
             l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, in_flight, core, l2_khz),
             dram_state.make_state(
-                gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue, core, l2_khz
+                gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
+                gpu.l2.latency_cycles + gpu.clock_slack, core, l2_khz,
             ),
         )  # fmt: skip
 
@@ -198,8 +199,7 @@ class Replay:
             watchdog.look(self, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*checkpoint.state_of(self))
-        step.drain(self._engine())
-        self._note_kernels()  # what was drained belongs to the last kernel
+        self._note_kernels()
 
     def _launch(self) -> None:
         """Launch every kernel that may begin now."""

@@ -132,8 +132,11 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
 
 
 def split(state: L1, spec: Spec, shared_bytes: int) -> L1:
-    """The caches, emptied, with the ways that a kernel's shared memory per SM leaves."""
-    state = state._replace(cache=state.cache._replace(ways=spec.ways_beside(shared_bytes)))
+    """The caches with the ways that a kernel's shared memory per SM leaves; emptied, unless idle SMs have done that."""
+    ways = spec.ways_beside(shared_bytes)
+    if spec.invalidate_idle and ways == state.cache.ways:
+        return state
+    state = state._replace(cache=state.cache._replace(ways=ways))
     cache_state.clear(state.cache)
     return state
 

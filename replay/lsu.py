@@ -61,7 +61,7 @@ from replay.lsu_state import (
 )
 from replay.port import Port, may_send
 from replay.rows import prefetch
-from replay.work import IS_LOCAL, LOAD, Work
+from replay.work import EMPTY_SHARED, IS_LOCAL, LOAD, Work
 
 # what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
 WAITS, IS_OVER, IS_KEPT, BLOCKS = range(4)
@@ -83,7 +83,10 @@ def free_operation(state: Lsu, sm: int, at: int) -> None:
 
 @inlined
 def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
-    """A memory instruction issues: it reaches the unit ``issue_cycles`` later; ``access`` -1 is one without lanes."""
+    """A memory instruction issues: it reaches the unit ``issue_cycles`` later.
+
+    access  its row in ``work``; of one without lanes NO_ACCESS, or EMPTY_SHARED, which passes the pipeline as others.
+    """
     unit, operation = state.unit, state.operation
     state.stats[sm, INSTRUCTIONS] += 1
     if state.perfect:
@@ -97,6 +100,8 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
         first, last, conflict = work.access_first[access], work.access_first[access + 1], int(work.conflict[access])
         prefetch(work.sector, first)
         prefetch(work.byte_mask, first)
+    elif access == EMPTY_SHARED:
+        conflict = 1
     operation[row, WARP], operation[row, KIND], operation[row, SLOT] = warp, kind, slot
     operation[row, CURSOR], operation[row, END], operation[row, MISSING] = first, last, last - first
     operation[row, ADDEND] = operation[row, LOCAL] = 0

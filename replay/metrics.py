@@ -84,7 +84,7 @@ def unit_counters(replay: "Replay", cycle: int) -> Counters:
     units = {
         "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(replay.lsu),
         "l1d": l1.stats(replay.l1), "rt_unit": rt_unit_state.stats(replay.rt), "port": port.stats(replay.port),
-        "l2": l2_state.stats(memory.l2), "dram": dram_state.stats(memory.dram),
+        "l2": l2_state.stats(memory.l2), "dram": dram_state.stats(memory.dram, cycle),
         "stack": dict(zip(stack.REASONS, parts_of_slots.T, strict=True)),
     }  # fmt: skip
     return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in units.items()}

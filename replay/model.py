@@ -55,7 +55,7 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
 launch = resolved(sm.launch, pipeline.launch)
 # (core, ctas, sm, now): what a cycle does before the LD/ST unit
 before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
-# (core, ctas, lsus, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after it
+# (core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after
 after_memory = resolved(characterised.issue, pipeline.after_memory)
 # (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR; the second one
 # after a cycle in which ``after_memory`` has said when it looks again at what is ready

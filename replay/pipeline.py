@@ -11,10 +11,12 @@ from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch
 from replay.dispatch import LIVE as LIVE_WARPS
 from replay.dispatch import PLACE as PLACE_OF_CTA
+from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.pipeline_collector import WARP_MASK, collect
 from replay.pipeline_fetch import begin, check_over, fetch
-from replay.pipeline_issue import NO_ACCESS, issue, wake
+from replay.pipeline_holds import wake
+from replay.pipeline_issue import issue
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
     ACTIVE_SINCE,
@@ -33,7 +35,19 @@ from replay.pipeline_state import (
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import HELD_SLOT, STORES_SLOT
-from replay.work import KIND_SHIFT, STORE, VISIT_FIRST, VISIT_LAST, Program, Work, is_shared
+from replay.work import (
+    EMPTY_SHARED,
+    KIND_SHIFT,
+    LOAD,
+    NO_ACCESS,
+    SHARED_SHIFT,
+    STORE,
+    VISIT_FIRST,
+    VISIT_LAST,
+    Program,
+    Work,
+    is_shared,
+)  # fmt: skip
 
 
 @compiled
@@ -69,8 +83,8 @@ def before_memory(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
 
 @inlined
 def after_memory(
-    core: Pipeline, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
-    sm: int, now: int,
+    core: Pipeline, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: Program, work: Work,
+    lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR.
 
@@ -83,7 +97,7 @@ def after_memory(
     if sends:
         send_access(core, lsus, work, sm, now)
     moved = collect(core, sm, now)
-    moved = issue(core, rays, program, work, lane_cycles, sm, now) or moved
+    moved = issue(core, caches, rays, program, work, lane_cycles, sm, now) or moved
     moved = fetch(core, ctas, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
     unit[sm, NEXT_CYCLE] = now + 1 if moved or unit[sm, EXECUTES] & ((1 << memory) - 1) else FAR
@@ -109,6 +123,8 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
     if kind == STORE and access != NO_ACCESS and not (lsus.perfect or is_shared(work, access)):
         stored = work.access_first[access + 1] - work.access_first[access]
         core.warp[sm * core.warps + index, STORES] += stored
+    if access == NO_ACCESS and kind != STORE and (core.code[instruction] >> SHARED_SHIFT) & 1:
+        kind, access = LOAD, EMPTY_SHARED
     lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)
 
 

@@ -80,7 +80,9 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     here = sm * core.warps + index
     span = work.span[number - work.first_warp]
     warp = core.warp
+    shown = warp[here, CLASS]  # of the slot's last warp: its bit of ``wants`` is to be cleared
     warp[here, :COLUMNS] = 0
+    warp[here, CLASS] = shown
     for column, source in (
         (VISIT, VISIT_FIRST), (VISIT_END, VISIT_LAST), (FIRST_VISIT, VISIT_FIRST), (ACCESS, ACCESS_FIRST),
         (ACCESS_END, ACCESS_LAST), (TRACE, TRACE_FIRST), (TRACE_END, TRACE_LAST), (PREDICATE, PREDICATE_FIRST),

@@ -7,10 +7,12 @@ free. Policies: ``choose``. Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay import rt_unit, stack
+from replay import l1, rt_unit, stack
 from replay.bits import compiled, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
+from replay.l1 import L1
 from replay.pipeline_fetch import show, start_visit
+from replay.pipeline_holds import arrive, open_barrier, wait, wake
 from replay.pipeline_scoreboard import reserve
 from replay.pipeline_state import (
     ACTIVE_BEFORE,
@@ -41,7 +43,6 @@ from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
-    BARRIERS,
     BLOCK_END,
     CODE,
     CTA,
@@ -63,14 +64,23 @@ from replay.scheduler import (
     WARP_INSTRUCTIONS,
 )  # fmt: skip
 from replay.sm import account_lanes
-from replay.work import ATOMIC, BARRIER, DESTINATIONS_SHIFT, FENCE, KIND_SHIFT, PLAIN, REDUCTION, Program, Work
-
-NO_ACCESS = -1
+from replay.work import (
+    ATOMIC,
+    BARRIER,
+    DESTINATIONS_SHIFT,
+    FENCE,
+    KIND_SHIFT,
+    NO_ACCESS,
+    PLAIN,
+    REDUCTION,
+    Program,
+    Work,
+)  # fmt: skip
 
 
 @inlined
 def issue(
-    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    core: Pipeline, caches: L1, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
     now: int,
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
@@ -83,7 +93,7 @@ def issue(
             scheduler -= core.schedulers
         row = sm * core.schedulers + scheduler
         if unit[sm, FENCES]:
-            open_fences(core, sm, row, scheduler, now)
+            open_fences(core, caches, sm, row, scheduler, now)
         able = row_state[row, VALID] & ~row_state[row, WAITING] & ~row_state[row, COLLIDES]
         if able == 0:
             continue
@@ -206,53 +216,32 @@ def special(
     return access
 
 
-@inlined
-def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: int) -> None:
-    """The warp may not issue until what it waits for has come."""
-    core.row[row, WAITING] |= 1 << position
-    stack.begin_wait(core, row, here, now, reason)
+@compiled
+def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> None:
+    """Warps at a fence go on when all their registers are written and the scheduler looks at them: the L1 is emptied.
 
-
-@inlined
-def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
-    """What the warp waited for has come."""
-    row = sm * core.schedulers + (index & (core.schedulers - 1))
-    core.row[row, WAITING] &= ~(1 << (index >> core.shift))
-    stack.end_wait(core, row, sm * core.warps + index, now)
-
-
-@inlined
-def open_fences(core: Pipeline, sm: int, row: int, scheduler: int, now: int) -> None:
-    """Warps at a fence go on when all their registers are written."""
-    fences = core.unit[sm, FENCES]
+    In turn (LRR) it looks at the warps up to the one that it issues from; other policies look at all.
+    """
+    fences, written = core.unit[sm, FENCES], 0
     while fences:
         index = lowest_bit(fences)
         fences &= fences - 1
         if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
-            core.unit[sm, FENCES] &= ~(1 << index)
-            wake(core, sm, index, now)
-
-
-@inlined
-def arrive(core: Pipeline, sm: int, row: int, position: int, index: int, here: int, now: int) -> None:
-    """A warp reaches a barrier: it waits until every warp of its CTA that still runs has come."""
-    at = sm * MAX_CTAS + core.warp[here, CTA]
-    wait(core, row, position, here, now, stack.BARRIER)
-    core.barrier[at, 1] |= 1 << index
-    if core.barrier[at, 1] == core.barrier[at, 0]:
-        open_barrier(core, sm, at, now)
-
-
-@compiled
-def open_barrier(core: Pipeline, sm: int, at: int, now: int) -> None:
-    """Every warp at the barrier of a CTA goes on."""
-    core.stats[sm, BARRIERS] += 1
-    waiting = core.barrier[at, 1]
-    core.barrier[at, 1] = 0
-    while waiting:
-        index = lowest_bit(waiting)
-        waiting &= waiting - 1
+            written |= 1 << (index >> core.shift)
+    if core.policy == LRR:
+        able = core.row[row, VALID] & ~(core.row[row, WAITING] & ~written) & ~core.row[row, COLLIDES]
+        able &= ~hindered(core, sm, row, scheduler)
+        if able:
+            last, position = core.row[row, LAST], choose(core, sm, row, scheduler, able)
+            before = (2 << position) - 1
+            passed = (1 << (last + 1)) - 1
+            written &= before & ~passed if position > last else before | ~passed
+    while written:
+        index = lowest_bit(written) * core.schedulers + scheduler
+        written &= written - 1
+        core.unit[sm, FENCES] &= ~(1 << index)
         wake(core, sm, index, now)
+        l1.invalidate_sm(caches, sm)
 
 
 @inlined

@@ -22,6 +22,7 @@ from replay.work import (
     LOAD,
     LOAD_BYPASS,
     PLAIN,
+    SHARED_SHIFT,
     Program,
 )  # fmt: skip
 
@@ -56,7 +57,7 @@ def load_pipeline_program(
         raise FormatError(f"{place}: an instruction must write at most {MOST_DESTINATIONS} registers")
     code = (
         unit | kind << KIND_SHIFT | latency << LATENCY_SHIFT | destinations << DESTINATIONS_SHIFT
-        | initiation << INITIATION_SHIFT
+        | initiation << INITIATION_SHIFT | (instructions["memory_space"].astype(str) == "shared") << SHARED_SHIFT
     )  # fmt: skip
     every = [[*out, *into] for out, into in zip(written, read, strict=True)]
     starts = np.cumsum([0, *(len(found) for found in every)])

@@ -74,11 +74,6 @@ def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) 
     return RUNNING
 
 
-def drain(engine: Engine) -> None:
-    """Finish what is under way in the memory partitions, such as the write-backs that no SM waits for."""
-    advance_partitions(engine, FAR, 0, engine.memory.l2.controllers)
-
-
 @entry_point
 def begin(engine: Engine, stop: int, quantum: int) -> None:
     """Begin a quantum."""
@@ -142,13 +137,13 @@ def advance_sm(
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
+    if dispatch.is_idle(ctas, sm):
+        l1.forget_idle(caches, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
         # responses come out of the crossbar
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         if dispatch.next_start(ctas, sm) <= now:
-            if dispatch.was_idle(ctas, sm, now):
-                l1.forget_idle(caches, sm)
             model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
         model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
         if lsus.unit[sm, LSU_CYCLE] <= now:
@@ -158,7 +153,7 @@ def advance_sm(
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
-        retry = model.after_memory(core, ctas, lsus, rays, program, work, lane_cycles, sm, now)
+        retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
     lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, ASK] + 1))
     return now

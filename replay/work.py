@@ -20,7 +20,9 @@ PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, TEXTURE = ra
 # columns of span
 (VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
  PREDICATE_LAST) = range(8)  # fmt: skip
-LATENCY_SHIFT, DESTINATIONS_SHIFT = 8, 20  # with KIND and INITIATION: the fields of code for the pipelined SM
+# with KIND and INITIATION: the fields of code for the pipelined SM; the last is a bit: the access is to shared memory
+LATENCY_SHIFT, DESTINATIONS_SHIFT, SHARED_SHIFT = 8, 20, 28
+NO_ACCESS, EMPTY_SHARED = -1, -2  # instead of an access: no lane has one, and the same of a load from shared memory
 
 
 class Program(NamedTuple):

@@ -245,8 +245,6 @@ class SlowCache:
 
     def arrive(self, line: Line, sector: int, mask: int) -> None:
         """Data for a sector of a line."""
-        if not line.in_use():
-            return
         part, was_dirty = line.sectors[sector % self.per_line], line.any("dirty")
         if line.bytes_on_fill:
             part.written |= mask

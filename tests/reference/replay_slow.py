@@ -38,9 +38,13 @@ def atomic_accesses(addresses: list[int], size: int) -> list[tuple[int, int]]:
 
 
 def local_sectors(lanes: dict[int, int], size: int, threads: int) -> Sectors:
-    """Sectors of the lanes' offsets in local memory, where a word of all ``threads`` lies together."""
+    """Sectors of the lanes' offsets in local memory, where a word of all ``threads`` lies together.
+
+    It begins where Accel-Sim has it: 80 SMs' shared memory and their 4,096 threads' local memory before the heap.
+    """
+    start = 2**64 + 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384
     bytes_of = [
-        (offset // 4 * threads + lane) * 4 + offset % 4
+        start + (offset // 4 * threads + lane) * 4 + offset % 4
         for lane, first in lanes.items()
         for offset in range(first, first + size)
     ]

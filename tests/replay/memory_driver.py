@@ -74,7 +74,7 @@ class Machine:
             l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, flying, core, l2_khz),
             dram_state.make_state(
                 gpu.dram, memory.count, gpu.l2.slices_per_controller, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
-                core, l2_khz,
+                gpu.l2.latency_cycles, core, l2_khz,
             ),
         )  # fmt: skip
 

@@ -69,7 +69,7 @@ def random_script(twin: SlowCache, rng: random.Random, steps: int, sectors: int)
         operation = rng.choices((READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE), (40, 25, 15, 20, 40, 2, 0.3))[0]
         if operation == FILL and waiting:
             sector = rng.choice(waiting[:3])
-        elif operation == FILL or (operation == DRAIN and not queued) or (operation == INVALIDATE and waiting):
+        elif operation == FILL or (operation == DRAIN and not queued):
             continue
         answer = 0
         if operation == READ:

@@ -17,6 +17,8 @@ SPEC = Spec(
     cdlr=10, wr=24, rtpl=4,
 )  # fmt: skip
 CORE = 1365000
+AHEAD = 200
+COMMANDS = ("reads", "writes", "activates", "precharges", "active_ticks")
 
 
 @entry_point
@@ -41,12 +43,14 @@ def run_engine(
     return filled
 
 
-def engine(spec: Spec, slices: int, requests: np.ndarray, closed: np.ndarray, cycles: int) -> tuple[list, dict]:
-    """Fills (cycle, slice, token) and counters of the engine."""
-    state = dram_state.make_state(spec, 1, slices, 64, 8, CORE, CORE)
+def engine(
+    spec: Spec, slices: int, requests: np.ndarray, closed: np.ndarray, cycles: int, read_at: int = FAR
+) -> tuple[list, dict]:
+    """Fills (cycle, slice, token) and counters of the engine, these as of cycle ``read_at``."""
+    state = dram_state.make_state(spec, 1, slices, 64, 8, AHEAD, CORE, CORE)
     log = np.zeros((len(requests), 3), np.int64)
     count = run_engine(state, requests, np.zeros(slices, np.int64), closed, cycles, log)
-    return log[:count].tolist(), {name: int(found[0]) for name, found in dram_state.stats(state).items()}
+    return log[:count].tolist(), {name: int(found[0]) for name, found in dram_state.stats(state, read_at).items()}
 
 
 def slow(spec: Spec, slices: int, requests: np.ndarray, closed: np.ndarray, cycles: int) -> tuple[list, dict]:
@@ -111,6 +115,17 @@ def test_every_event_is_that_of_the_slow_twin(seed: int) -> None:
     assert spec.write_queue_entries or len(fills) == np.count_nonzero(requests[:, 4] == 0)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_counters_can_be_read_as_of_an_earlier_cycle(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    spec, slices = random_spec(rng), int(rng.choice([1, 2]))
+    requests, closed = random_requests(rng, 40, slices, spec), np.zeros((1, slices), bool)
+    for cycle in rng.integers(1, int(requests[-1, 0]) + 1000, 12).tolist():
+        _, counters = engine(spec, slices, requests, closed, cycle + AHEAD, cycle)
+        _, expected = slow(spec, slices, requests, closed, cycle)
+        assert {name: counters[name] for name in COMMANDS} == {name: expected[name] for name in COMMANDS}
+
+
 @entry_point
 def step(state: Dram) -> None:
     dram.advance(state, 0)
@@ -123,7 +138,7 @@ def push(state: Dram, place: int, is_write: int, token: int) -> None:
 
 def commands(spec: Spec, requests: list[tuple[int, int, int]]) -> list[tuple[str, int]]:
     """Name and tick, from the first one on, of the commands for (bank, row, is write) that arrive one a tick."""
-    state = dram_state.make_state(replace(spec, latency_cycles=0), 1, 1, 64, 64, CORE, CORE)
+    state = dram_state.make_state(replace(spec, latency_cycles=0), 1, 1, 64, 64, AHEAD, CORE, CORE)
     for number, (bank, row, is_write) in enumerate(requests):
         push(state, row * spec.banks + bank, is_write, number)
     issued: list[tuple[str, int]] = []
@@ -167,7 +182,7 @@ def test_a_command_comes_at_the_first_tick_its_gap_allows(gate: str, ticks: int)
 
 
 def test_the_data_of_a_read_returns_cl_and_a_tick_after_its_command() -> None:
-    state = dram_state.make_state(replace(SPEC, latency_cycles=0), 1, 1, 64, 64, CORE, CORE)
+    state = dram_state.make_state(replace(SPEC, latency_cycles=0), 1, 1, 64, 64, AHEAD, CORE, CORE)
     push(state, 7 * SPEC.banks, READ, 5)
     ticks = []
     while (tick := int(state.channel[0, NEXT_TICK])) < FAR:

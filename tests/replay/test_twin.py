@@ -1,6 +1,8 @@
-"""The random traces on the slow twin; ``fuzz_twin.py`` compares the engine's model ``pipeline`` with it."""
+"""The engine's model ``pipeline`` against the slow twin on random GPUs and traces; ``make fuzz`` runs 500."""
 
 from pathlib import Path
+
+import pytest
 
 from formats.reader import open_trace
 from tests.replay import twin_cases
@@ -12,3 +14,13 @@ def test_the_twin_executes_every_instruction_once(tmp_path: Path) -> None:
     executed = sum(int(line.split()[2]) for line in text.splitlines() if line.startswith("insts"))
     assert sum(kernel["warp_instructions"] for kernel in twin_cases.run_twin(case)) == executed
     assert open_trace(case.trace).rows("warps") == text.count("warp = ")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
+
+
+def test_the_quantum_changes_no_counter(tmp_path: Path) -> None:
+    case = twin_cases.make(4, tmp_path)
+    assert twin_cases.run_engine(case, quantum=1) == twin_cases.run_engine(case)

@@ -63,7 +63,7 @@ def random_values(random: Random) -> dict[str, Any]:
         "l2.mshr_entries": pick((2, 192)), "l2.mshr_merges": pick((2, 4)), "l2.miss_queue": pick((3, 32)),
         "l2.input_queue": pick((6, 64)), "l2.to_dram_queue": pick((4, 64)), "l2.from_dram_queue": pick((4, 64)),
         "l2.reply_queue": pick((4, 64)), "l2.latency_cycles": pick((16, 31, 60)),
-        "dram.latency_cycles": pick((1, 20, 60)), "dram.clock_khz": pick((900_000, 1_365_000, 3_500_500)),
+        "dram.latency_cycles": pick((1, 20, 60)), "dram.clock_khz": pick((900_001, 1_365_000, 3_500_501)),
         "dram.queue_entries": pick((2, 64)), "dram.return_entries": pick((2, 192)), "dram.bank_groups": pick((1, 4)),
     }  # fmt: skip
     for unit in UNITS.values():

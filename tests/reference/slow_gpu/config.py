@@ -92,7 +92,7 @@ class GpuConfig:
     dram: DramConfig = DramConfig()
     core_mhz: float = 1365.0
     dram_mhz: float = 3500.5
-    local_start: int = 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384
+    local_start: int = 2**64 + 0xC0000000 - 80 * 96 * 1024 - 80 * 4096 * 16384  # addresses are unsigned
 
 
 RTX2060 = GpuConfig()

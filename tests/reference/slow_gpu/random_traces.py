@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 FULL = (1 << 32) - 1
+MOST_SECTORS = 600  # of a trace; what its loads and stores access beyond them is one sector each
 ARITHMETIC = (
     "FFMA", "FADD", "HFMA2", "IADD3", "IMAD", "MOV", "S2R", "MUFU.RCP", "DADD", "BRA", "TEX", "HMMA", "ULDC", "SHF",
 )  # fmt: skip
@@ -46,21 +47,35 @@ class Line:
     bytes: int = 0
 
 
+class Room:
+    """What is left of the sectors that a trace may access, so that the twin takes no more than a second."""
+
+    def __init__(self, sectors: int) -> None:
+        self.sectors = sectors
+
+    def take(self, addresses: list[int]) -> list[int]:
+        """The addresses, or the first one for every lane."""
+        if self.sectors <= 0:
+            return [addresses[0]] * len(addresses)
+        self.sectors -= len({address // 32 for address in addresses})
+        return addresses
+
+
 def write(folder: Path, random: Random, max_threads: int, with_memory: bool = True) -> Path:
     """A folder with ``kernelslist.g``; every CTA has at most ``max_threads`` threads."""
-    commands = []
+    commands, room = [], Room(MOST_SECTORS)
     base = random.choice((0x10000000, 0x7F0000000000))
     for number in range(1, random.choice((1, 1, 2, 3)) + 1):
         if random.random() < 0.3:
             commands.append(f"MemcpyHtoD,{base + 32 * random.randrange(64):#x},{32 * random.randrange(1, 65)}")
         name = f"kernel-{number}.traceg"
-        (folder / name).write_text(_kernel(number, random, max_threads, base, with_memory))
+        (folder / name).write_text(_kernel(number, random, max_threads, base, with_memory, room))
         commands.append(name)
     (folder / "kernelslist.g").write_text("".join(f"{command}\n" for command in commands))
     return folder / "kernelslist.g"
 
 
-def _kernel(number: int, random: Random, max_threads: int, base: int, with_memory: bool) -> str:
+def _kernel(number: int, random: Random, max_threads: int, base: int, with_memory: bool, room: Room) -> str:
     threads = random.randint(1, max_threads) if random.random() < 0.3 else 32 * random.randint(1, max_threads // 32)
     ctas = random.choice((1, 1, 2, 3, 5, 8))
     code = _program(random, with_memory)
@@ -75,7 +90,7 @@ def _kernel(number: int, random: Random, max_threads: int, base: int, with_memor
         text.append(f"#BEGIN_TB\n\nthread block = {cta},0,0\n")
         for warp in range(-(-threads // 32)):
             lanes = (1 << min(32, threads - 32 * warp)) - 1
-            executed = _warp(code, random, lanes, base, span)
+            executed = _warp(code, random, lanes, base, span, room)
             text.append(f"\nwarp = {warp}\ninsts = {len(executed)}\n" + "".join(f"{one}\n" for one in executed))
         text.append("\n#END_TB\n")
     return "\n".join(text)
@@ -108,7 +123,7 @@ def _access(random: Random, written: tuple[int, ...], read: tuple[int, ...]) -> 
     return Line("memory", opcode, written, read or (0,), WIDTHS[width])
 
 
-def _warp(code: list[Line], random: Random, lanes: int, base: int, span: int) -> list[str]:
+def _warp(code: list[Line], random: Random, lanes: int, base: int, span: int, room: Room) -> list[str]:
     """What a warp executes of the code: some instructions are skipped, lanes are off, some exit early."""
     executed, live = [], lanes
     divergence = random.choice((0.0, 0.0, 0.3, 0.9))
@@ -118,7 +133,7 @@ def _warp(code: list[Line], random: Random, lanes: int, base: int, span: int) ->
         mask = live
         if line.kind in ("arithmetic", "memory") and random.random() < divergence:
             mask = live & random.choice((random.getrandbits(32), 1 << random.randrange(32), 0, 0xFFFF, 0x55555555))
-        executed.append(_line(16 * place, line, mask, random, base, span))
+        executed.append(_line(16 * place, line, mask, random, base, span, room))
     if random.random() < 0.2:
         early = live & random.getrandbits(32)
         if early and live & ~early:
@@ -127,7 +142,7 @@ def _warp(code: list[Line], random: Random, lanes: int, base: int, span: int) ->
     return executed
 
 
-def _line(pc: int, line: Line, mask: int, random: Random, base: int, span: int) -> str:
+def _line(pc: int, line: Line, mask: int, random: Random, base: int, span: int, room: Room) -> str:
     registers = "".join(f" R{number}" for number in line.written), "".join(f" R{number}" for number in line.read)
     text = f"{pc:04x} {mask:08x} {len(line.written)}{registers[0]} {line.opcode} {len(line.read)}{registers[1]}"
     if line.kind != "memory":
@@ -135,6 +150,7 @@ def _line(pc: int, line: Line, mask: int, random: Random, base: int, span: int) 
     addresses = _addresses(line, mask.bit_count(), random, base, span)
     if not addresses:
         return f"{text} {line.bytes} 1 0x0 0 0"
+    addresses = room.take(addresses)
     return f"{text} {line.bytes} 0 {' '.join(f'{address:#x}' for address in addresses)} 0"
 
 

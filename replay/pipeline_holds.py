@@ -1,0 +1,47 @@
+"""What holds a warp of the pipelined SM back besides its registers: a barrier, a fence, an atomic, its rays.
+
+Source: ``reference/accel-sim.md`` B.2.
+"""
+
+from replay import stack
+from replay.bits import compiled, inlined, lowest_bit
+from replay.dispatch import MAX_CTAS
+from replay.pipeline_state import WAITING, Pipeline
+from replay.scheduler import BARRIERS, CTA
+
+
+@inlined
+def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: int) -> None:
+    """The warp may not issue until what it waits for has come."""
+    core.row[row, WAITING] |= 1 << position
+    stack.begin_wait(core, row, here, now, reason)
+
+
+@inlined
+def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
+    """What the warp waited for has come."""
+    row = sm * core.schedulers + (index & (core.schedulers - 1))
+    core.row[row, WAITING] &= ~(1 << (index >> core.shift))
+    stack.end_wait(core, row, sm * core.warps + index, now)
+
+
+@compiled
+def open_barrier(core: Pipeline, sm: int, at: int, now: int) -> None:
+    """Every warp at the barrier of a CTA goes on."""
+    core.stats[sm, BARRIERS] += 1
+    waiting = core.barrier[at, 1]
+    core.barrier[at, 1] = 0
+    while waiting:
+        index = lowest_bit(waiting)
+        waiting &= waiting - 1
+        wake(core, sm, index, now)
+
+
+@inlined
+def arrive(core: Pipeline, sm: int, row: int, position: int, index: int, here: int, now: int) -> None:
+    """A warp reaches a barrier: it waits until every warp of its CTA that still runs has come."""
+    at = sm * MAX_CTAS + core.warp[here, CTA]
+    wait(core, row, position, here, now, stack.BARRIER)
+    core.barrier[at, 1] |= 1 << index
+    if core.barrier[at, 1] == core.barrier[at, 0]:
+        open_barrier(core, sm, at, now)
