@@ -1,21 +1,88 @@
 """Data that arrives in a cache: from the next level, for those who wait in an MSHR entry, or by a copy of the host."""
 
-from replay.bits import compiled, inlined
-from replay.cache_lines import allocate, fill_sector, find, mark_dirty, reserve_sector, victim
+from replay.bits import bucket, compiled, inlined
+from replay.cache_lines import (
+    allocate,
+    find,
+    free_way,
+    link,
+    mark_dirty,
+    note_written,
+    reserve_sector,
+    set_status,
+    victim,
+)
 from replay.cache_mshr import make_ready
 from replay.cache_state import (
+    ALL_DIRTY,
     ATOMIC_SHIFT,
     BYTES,
+    BYTES_ON_FILL,
+    CHAIN,
+    DIRTY,
+    DIRTY_LINES,
+    DIRTY_ON_FILL,
     FILLS,
     FULL,
+    IN_USE,
     INDEX,
+    READABLE,
+    READABLE_ON_FILL,
+    RESERVED,
     ROW,
     SECTOR,
     SECTOR_IN_USE,
     STATUS,
+    TAG,
+    VALID,
     Cache,
     set_of,
 )
+
+
+@compiled
+def bring_back(state: Cache, at: int, row: int) -> None:
+    """Data arrived for a line that was forgotten meanwhile: it is there again, as in the reference.
+
+    Another row may have the same tag by now: of several the lowest is found.
+    """
+    word, bit = free_way(state, row)
+    state.free_ways[row >> state.way_shift, word] &= ~bit
+    head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
+    here = int(state.bucket_head[head])
+    while here >= 0:
+        if state.line[here, TAG] == state.line[row, TAG] and here < row:
+            before = here
+        here = state.line[here, CHAIN]
+    if before < 0:
+        state.line[row, CHAIN] = state.bucket_head[head]
+        state.bucket_head[head] = row
+    else:
+        state.line[row, CHAIN] = state.line[before, CHAIN]
+        state.line[before, CHAIN] = row
+    link(state, row, (row >> state.way_shift) * 2)
+
+
+@inlined
+def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+    """Data arrived for a sector: it is valid, or dirty where it was written meanwhile.
+
+    Only more lines may become dirty by that, as far as the reference counts them.
+    """
+    status = state.line[row, STATUS]
+    if not status & IN_USE:
+        bring_back(state, at, row)
+    if status & (1 << BYTES_ON_FILL):
+        note_written(state, row, offset, byte_mask)
+    if (status >> READABLE_ON_FILL >> offset) & 1:
+        status |= (1 << READABLE) << offset
+        status &= ~((1 << READABLE_ON_FILL) << offset)
+    dirty = (status >> DIRTY_ON_FILL >> offset) & 1
+    status &= ~((1 << VALID | 1 << DIRTY | 1 << RESERVED) << offset)
+    was_dirty = state.line[row, STATUS] & ALL_DIRTY
+    set_status(state, at, row, status | (1 << (DIRTY if dirty else VALID)) << offset)
+    if was_dirty and not state.line[row, STATUS] & ALL_DIRTY:
+        state.unit[at, DIRTY_LINES] += 1  # its fill was another line's, which was written and driven away meanwhile
 
 
 @compiled

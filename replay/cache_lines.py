@@ -1,4 +1,4 @@
-"""The lines of a cache: found by a hash of their tag, kept in order of use, replaced, and filled sector by sector.
+"""The lines of a cache: found by a hash of their tag, kept in order of use, and replaced.
 
 The victim of a set is a way without a valid sector, the highest such; else the line used longest ago (of several used
 in one cycle the lowest way) among those that wait for nothing, dirty ones only when enough lines of the instance are.
@@ -11,7 +11,6 @@ from replay.cache_state import (
     ALL_DIRTY,
     ALL_READABLE,
     ALL_RESERVED,
-    BYTES_ON_FILL,
     CHAIN,
     DIRTY,
     DIRTY_LINES,
@@ -263,42 +262,3 @@ def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
         word, bit = free_way(state, row)
         state.free_ways[row >> state.way_shift, word] |= bit
     state.unit[at, DIRTY_LINES] = dirty_lines
-
-
-@compiled
-def bring_back(state: Cache, at: int, row: int) -> None:
-    """Data arrived for a line that was forgotten meanwhile: it is there again, as in the reference.
-
-    Another row may have the same tag by now: of several the lowest is found.
-    """
-    word, bit = free_way(state, row)
-    state.free_ways[row >> state.way_shift, word] &= ~bit
-    head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
-    here = int(state.bucket_head[head])
-    while here >= 0:
-        if state.line[here, TAG] == state.line[row, TAG] and here < row:
-            before = here
-        here = state.line[here, CHAIN]
-    if before < 0:
-        state.line[row, CHAIN] = state.bucket_head[head]
-        state.bucket_head[head] = row
-    else:
-        state.line[row, CHAIN] = state.line[before, CHAIN]
-        state.line[before, CHAIN] = row
-    link(state, row, (row >> state.way_shift) * 2)
-
-
-@inlined
-def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
-    """Data arrived for a sector: it is valid, or dirty where it was written meanwhile."""
-    status = state.line[row, STATUS]
-    if not status & IN_USE:
-        bring_back(state, at, row)
-    if status & (1 << BYTES_ON_FILL):
-        note_written(state, row, offset, byte_mask)
-    if (status >> READABLE_ON_FILL >> offset) & 1:
-        status |= (1 << READABLE) << offset
-        status &= ~((1 << READABLE_ON_FILL) << offset)
-    dirty = (status >> DIRTY_ON_FILL >> offset) & 1
-    status &= ~((1 << VALID | 1 << DIRTY | 1 << RESERVED) << offset)
-    set_status(state, at, row, status | (1 << (DIRTY if dirty else VALID)) << offset)

@@ -251,7 +251,7 @@ class SlowCache:
         if part.readable_on_fill:
             part.readable, part.readable_on_fill = True, False
         part.state = "dirty" if part.dirty_on_fill else "valid"
-        self.dirty_lines += line.any("dirty") - was_dirty
+        self.dirty_lines += line.any("dirty") and not was_dirty
 
     def settle(self, sector: int, index: int, now: int) -> Line | None:
         """Place of a sector that has none reserved."""
