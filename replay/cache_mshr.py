@@ -49,7 +49,7 @@ def may_join(state: Cache, at: int, entry: int) -> bool:
         if state.unit[at, MSHR_FREE] == 0:
             fail(state, at, NO_ENTRY)
         return state.unit[at, MSHR_FREE] > 0
-    full = state.mshr[at * state.entries + entry, WAITING] == state.waiter.shape[1]
+    full = state.mshr[at * state.entries + entry, WAITING] == state.merges
     if full:
         fail(state, at, NO_MERGE)
     return not full
@@ -84,7 +84,7 @@ def put_waiter(state: Cache, here: int, place: int, waiter: int) -> None:
     if place == 0:
         state.mshr[here, WAITER] = waiter
     else:
-        state.waiter[here, (state.mshr[here, FIRST] + place) % state.waiter.shape[1]] = waiter
+        state.waiter[here, (state.mshr[here, FIRST] + place) & (state.waiter.shape[1] - 1)] = waiter
 
 
 @inlined
@@ -92,7 +92,7 @@ def get_waiter(state: Cache, here: int, place: int) -> int:
     """Who waits with ``place`` others before it."""
     if place == 0:
         return state.mshr[here, WAITER]
-    return state.waiter[here, (state.mshr[here, FIRST] + place) % state.waiter.shape[1]]
+    return state.waiter[here, (state.mshr[here, FIRST] + place) & (state.waiter.shape[1] - 1)]
 
 
 @inlined

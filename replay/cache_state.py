@@ -103,7 +103,7 @@ class Cache(NamedTuple):
     mshr: np.ndarray  # int64[instances * entries, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
-    waiter: np.ndarray  # int64[instances * entries, merges]: ring of those that wait behind the oldest
+    waiter: np.ndarray  # int64[instances * entries, power of two]: ring of those that wait behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: np.ndarray  # int64[instances * ring, 4]: kind, sector, mask, payload
     unit: np.ndarray  # int64[instances, 10]
@@ -115,6 +115,7 @@ class Cache(NamedTuple):
     buckets: int
     multiplicative: int  # 1: hash of any number of sets; else linear where hash_mask is empty
     entries: int
+    merges: int
     mshr_buckets: int
     ring: int
     write_policy: int
@@ -141,7 +142,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         aligned_rows(instances * entries, 8),
         np.full(instances * mshr_buckets, -1, np.int32),
         np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
-        np.zeros((instances * entries, policy.mshr_merges), np.int64),
+        np.zeros((instances * entries, ring_size(policy.mshr_merges)), np.int64),
         np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
         np.zeros((instances, 10), np.int64),
@@ -153,6 +154,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         buckets,
         int(policy.set_hash == "multiplicative"),
         entries,
+        policy.mshr_merges,
         mshr_buckets,
         ring,
         WRITE_POLICIES.index(policy.write_policy),

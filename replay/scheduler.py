@@ -69,6 +69,7 @@ class Warps(NamedTuple):
     members: np.ndarray  # int64[sms * schedulers]
     wheel: np.ndarray  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
     occupied: np.ndarray  # int64[sms]: wheel places in use
+    scheduler_of: np.ndarray  # int64[warps]: warp mod schedulers
     stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
     slot: np.ndarray  # the arrays of replay.stack
     wait: np.ndarray
@@ -94,6 +95,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         np.zeros(rows, np.int64),
         np.zeros((sms, WHEEL), np.int64),
         np.zeros(sms, np.int64),
+        np.arange(warps) % spec.count,
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64),
         *stack.make_arrays(rows, sms * warps),
         warps,
@@ -103,10 +105,16 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
     )
 
 
+@inlined
+def row_of(state: Warps, sm: int, warp: int) -> int:
+    """Row of a warp's scheduler. A look-up: division takes longer than all else that is done with it."""
+    return sm * state.schedulers + state.scheduler_of[warp]
+
+
 @compiled
 def join(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
-    row = sm * state.schedulers + warp % state.schedulers
+    row = row_of(state, sm, warp)
     rank = state.members[row]
     state.members[row] = rank + 1
     state.member[row, rank] = warp
@@ -119,7 +127,7 @@ def join(state: Warps, sm: int, now: int, warp: int) -> None:
 @compiled
 def leave(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
-    row = sm * state.schedulers + warp % state.schedulers
+    row = row_of(state, sm, warp)
     rank = state.warp[sm * state.warps + warp, RANK]
     below = (1 << rank) - 1
     state.ready[row] = (state.ready[row] & below) | ((state.ready[row] >> 1) & ~below)
@@ -160,7 +168,7 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
 @inlined
 def set_ready(state: Warps, sm: int, warp: int) -> None:
     """The warp may issue."""
-    row = sm * state.schedulers + warp % state.schedulers
+    row = row_of(state, sm, warp)
     state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
 
 
@@ -183,14 +191,14 @@ def release(state: Warps, sm: int, now: int, warp: int, slot: int) -> bool:
     if state.warp[here, PARKED] == 0 or state.warp[here, PENDING] & state.warp[here, WAIT]:
         return False
     state.warp[here, PARKED] = 0
-    stack.end_wait(state, sm * state.schedulers + warp % state.schedulers, here, now)
+    stack.end_wait(state, row_of(state, sm, warp), here, now)
     return True
 
 
 @inlined
 def park(state: Warps, sm: int, now: int, warp: int) -> None:
     """The warp's stall has passed, but it waits for slots."""
-    here, row = sm * state.warps + warp, sm * state.schedulers + warp % state.schedulers
+    here, row = sm * state.warps + warp, row_of(state, sm, warp)
     state.warp[here, PARKED] = 1
     state.active[row] &= ~(1 << state.warp[here, RANK])
     held = state.warp[here, PENDING] & state.warp[here, WAIT] & HELD_BIT

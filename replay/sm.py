@@ -228,7 +228,7 @@ def issue(
     elif kind != PLAIN:
         issue_memory(core, lsus, work, sm, now, index, kind, (code >> SLOT_SHIFT) & 15)
     warp[here, ISSUED] += 1
-    scheduler = sm * core.schedulers + index % core.schedulers
+    scheduler = warps.row_of(core, sm, index)
     bit = 1 << warp[here, warps.RANK]
     unit = code & 15
     core.free_at[scheduler, unit] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import crossbar, dispatch, l1, lsu, model, partition, rounds, rt_unit
+from replay import crossbar, dispatch, indexing, l1, lsu, model, partition, rounds, rt_unit
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, inlined
@@ -30,6 +30,7 @@ from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.work import Program, Work
 
+indexing.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 
 
