@@ -7,6 +7,7 @@ from replay import cache_mshr, lsu, lsu_front, model, rt_unit
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.cache import NOBODY
 from replay.cache_state import SECTOR, WAITING
 from replay.dispatch import Dispatch
 from replay.l1 import L1
@@ -77,6 +78,8 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
     sector, kept, leader = cache.mshr[row, SECTOR], 0, -1
     for place in range(cache.mshr[row, WAITING]):
         waiter = cache_mshr.get_waiter(cache, row, place)
+        if waiter == NOBODY:
+            continue
         if waiter & 1:
             rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
             leader = waiter >> 1 if leader < 0 else leader
