@@ -30,7 +30,7 @@ def mutations(subject: str, seed: int, count: int) -> Row:
 
 
 def cuts(subject: str, seed: int, count: int) -> Row:
-    """Truncation of each file of a subject at ``count`` places, or at every byte of a file up to 4 KiB."""
+    """Truncation of each file of a subject at ``count`` places (``truncations``)."""
     plan = [
         (number, length)
         for number, size in enumerate(_sizes(subject))
@@ -116,6 +116,6 @@ def outcome(subject: Subject, file: Path, data: bytes, wanted: str) -> tuple[str
 SUITES = (
     Suite("mutation", "Mutation of every kind of file: bits, bytes, blocks, zeros, numbers, lines, words.",
           RULE, tuple(SUBJECTS), mutations),
-    Suite("truncation", "Truncation at every byte of files up to 4 KiB, at as many places as asked for of larger ones.",
-          RULE, tuple(SUBJECTS), cuts),
+    Suite("truncation", "Truncation of each file, at every byte up to 4 KiB of length where 500 places or more are asked "
+          "for, else at as many places as asked for.", RULE, tuple(SUBJECTS), cuts),
 )  # fmt: skip

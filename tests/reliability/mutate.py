@@ -147,7 +147,7 @@ def mutated(data: bytes, is_text: bool, chance: random.Random) -> bytes:
 
 
 def truncations(length: int, places: int, chance: random.Random) -> list[int]:
-    """Lengths to cut to: every one of a file up to 4 KiB, ``places`` different ones of a longer file."""
-    if length <= 4096 and places >= length:
+    """Lengths to cut to: ``places`` different ones, and every one of a file up to 4 KiB where 500 are asked for."""
+    if length <= 4096 and places >= min(length, 500):
         return list(range(length))
     return sorted(chance.sample(range(length), min(places, length)))
