@@ -116,6 +116,6 @@ def outcome(subject: Subject, file: Path, data: bytes, wanted: str) -> tuple[str
 SUITES = (
     Suite("mutation", "Mutation of every kind of file: bits, bytes, blocks, zeros, numbers, lines, words.",
           RULE, tuple(SUBJECTS), mutations),
-    Suite("truncation", "Truncation of each file, at every byte up to 4 KiB of length where 500 places or more are asked "
-          "for, else at as many places as asked for.", RULE, tuple(SUBJECTS), cuts),
+    Suite("truncation", "Truncation of each file, at every byte up to 4 KiB of length where 500 places or more are "
+          "asked for, else at as many places as asked for.", RULE, tuple(SUBJECTS), cuts),
 )  # fmt: skip

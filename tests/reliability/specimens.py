@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import trimesh  # noqa: F401 - loaded once here, not in each process that is forked
 
 from formats import validate
 from formats.accelsim import import_accelsim
