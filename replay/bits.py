@@ -28,6 +28,11 @@ entry_point = jit(
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
 
 
+def inlined_copy(function: Any) -> Any:
+    """A compiled function once more, becoming part of those that call it by this name."""
+    return inlined(getattr(function, "py_func", function))  # it is the plain one where nothing is compiled
+
+
 @intrinsic
 def lowest_bit(typing_context: Any, mask: Any) -> Any:
     """Number of the lowest set bit of an int64 (64 for 0)."""

@@ -9,7 +9,7 @@ the crossbar. Cycles in which nothing can happen are skipped. Sources: ``referen
 
 from replay import cache, cache_fill, clocks, dram
 from replay.addresses import bank_of, set_key, slice_of
-from replay.bits import FAR, compiled, count_bits, entry_point, inlined
+from replay.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
 from replay.cache_mshr import has_ready, next_ready
 from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEUE_TAIL, SECTOR_BYTES, WRITE_BACK
 from replay.dram_state import ATOM_BYTES, Dram
@@ -35,7 +35,7 @@ from replay.l2_state import (
 from replay.port import ATOMIC, WRITE
 
 # Called from one place and for every request: inlined here, which the L1 with its several callers does without.
-read, write, fill = inlined(cache.read.py_func), inlined(cache.write.py_func), inlined(cache_fill.fill.py_func)
+read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined_copy(cache_fill.fill)
 
 
 @compiled

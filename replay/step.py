@@ -9,6 +9,7 @@ the order of the SMs, or on how many threads share them.
 from functools import partial
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from replay import crossbar, dispatch, indexing, l1, lsu, model, partition, rounds, rt_unit
@@ -73,6 +74,17 @@ def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) 
         if status != RUNNING:
             return status
     return RUNNING
+
+
+def compile_for(engine: Engine) -> None:
+    """Compile what ``run`` calls, or load it, for a reference to an engine."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return
+    for entry, others in (
+        (begin, (0, 0)), (advance_sms, (0, 0, True, 0)), (hand_over, ()), (advance_partitions, (0, 0, 0)),
+        (close_quantum, (0, 0)),
+    ):  # fmt: skip
+        entry.compile(tuple(numba.typeof(value) for value in (engine, *others)))
 
 
 @entry_point
