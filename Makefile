@@ -30,7 +30,7 @@ PAPER := docs/paper/$(if $(QUICK),quick,whole)
 .PHONY: help setup trace replay zatel report paper test check docs bench fuzz reference clean
 
 help: ## list the verbs
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 18
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 20
 	@echo "  choose with   SCENE=$(SCENE) WORKLOAD=$(WORKLOAD) SIZE=$(SIZE) SAMPLES=$(SAMPLES) GPU=$(GPU) FRACTION=$(FRACTION)"
 
 setup: $(SETUP) ## create the environment in .venv

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.stats import t as student
 
 STRETCHES = 24
-# Root mean square of (estimate / truth - 1) that is left when the sampling error is taken away, at a tenth of the
-# pixels: bench/bench_estimate.py over the training scenes on both GPUs.
+# What a machine of another size is wrong by, however many pixels it runs, as a share of the value: set by hand from
+# estimates of cornell, bunny and park at a tenth of the pixels on both GPUs (docs/estimate.md).
 MODEL_ERROR = {
     "gpu_cycles": 0.03, "gpu_ipc": 0.03, "l1d_miss_rate": 0.02, "l2_miss_rate": 0.05, "rt_efficiency": 0.02,
     "dram_efficiency": 0.12, "bandwidth_utilisation": 0.10,
