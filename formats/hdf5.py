@@ -74,6 +74,7 @@ def _write_table(dataset: Dataset, file: h5py.File, table: Table, progress: Any)
             offsets = _dataset(group, offset_name(column), np.dtype(np.uint64), rows + 1)
             _describe(offsets, "count", f"Where each row of {column.name} starts; the last entry is its length.")
             offsets.resize((1,))
+            offsets[0] = 0  # stored, though it is what would be read in its place
     for batch in dataset.batches(table.name):
         for column in table.columns:
             _append(group, column, batch)

@@ -258,7 +258,7 @@ def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
         set_status(state, at, row, status)
     else:
         forget(state, at, row)
-        state.line[row, STATUS] = 0
+        state.line[row, STATUS] = status  # what it shall be on a fill stays: data under way brings it back
         word, bit = free_way(state, row)
         state.free_ways[row >> state.way_shift, word] |= bit
     state.unit[at, DIRTY_LINES] = dirty_lines

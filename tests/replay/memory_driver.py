@@ -51,7 +51,7 @@ def run_sm(
             log[answered, 0], log[answered, 1], log[answered, 2] = sm, ports.response[at, 1], ports.response[at, 0]
             answered += 1
         row = head[sm]
-        due = row < head[-1] and requests[row, 0] == sm and requests[row, 1] <= now
+        due = row < requests.shape[0] and requests[row, 0] == sm and requests[row, 1] <= now
         if due and ports.port[sm, IN_FLIGHT] < window and port.may_send(ports, sm, now):
             port.send(ports, sm, now, requests[row, 2], requests[row, 3], requests[row, 4], row)
             head[sm] += 1

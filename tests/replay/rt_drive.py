@@ -43,9 +43,9 @@ def run_unit(
     found  int64[operations, 2 + 32]: cycle accepted, cycle completed, cycle each lane finished.
     """
     now = following = sent = received = 0
-    stop = warps[-1, 1] + MARGIN  # a unit that asks for what the dump does not have would try for ever
+    stop = warps[warps.shape[0] - 1, 1] + MARGIN  # a unit that asks for what the dump does not have would try for ever
     if access.shape[0]:
-        stop = max(stop, access[-1, CYCLE] + MARGIN)
+        stop = max(stop, access[access.shape[0] - 1, CYCLE] + MARGIN)
     while now < stop:
         while following < warps.shape[0] and warps[following, 1] <= now:
             scratch.operation_of[warps[following, 2]] = warps[following, 0]

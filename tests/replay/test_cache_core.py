@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from replay import cache, cache_fill, cache_lines, cache_mshr, cache_state
@@ -142,6 +142,7 @@ def test_every_answer_request_and_counter_is_the_slow_twins(name: str) -> None:
     assert {counter for counter in cache_state.COUNTERS if not counted.get(counter)} == NEVER.get(name, set())
 
 
+@example(32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468)  # dirty on a fill after it was dropped
 @settings(max_examples=120, deadline=None)
 @given(
     st.sampled_from((32, 64, 128)), st.integers(1, 70), st.sampled_from(cache_state.WRITE_POLICIES),
