@@ -34,6 +34,7 @@ from replay.cache_state import (
     SECTOR_IN_USE,
     STATUS,
     TAG,
+    USED,
     VALID,
     Cache,
     set_of,
@@ -47,6 +48,7 @@ def bring_back(state: Cache, at: int, row: int) -> None:
     Another row may have the same tag by now: of several the lowest is found.
     """
     word, bit = free_way(state, row)
+    state.unit[at, USED] = 1
     state.free_ways[row >> state.way_shift, word] &= ~bit
     head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
     here = int(state.bucket_head[head])

@@ -142,6 +142,7 @@ def test_every_answer_request_and_counter_is_the_slow_twins(name: str) -> None:
     assert {counter for counter in cache_state.COUNTERS if not counted.get(counter)} == NEVER.get(name, set())
 
 
+@example(32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401)  # forgotten, brought back, forgotten again
 @example(32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468)  # dirty on a fill after it was dropped
 @settings(max_examples=120, deadline=None)
 @given(
