@@ -46,7 +46,7 @@ report: ## both GPUs, and the prediction beside the full simulation on each
 paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; PAPER_SCENES=)
 	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) --out $(PAPER) --store build/paper
 
-traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(SETUP)
+traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)
 
 $(SETUP): pyproject.toml constraints.txt

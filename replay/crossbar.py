@@ -1,4 +1,4 @@
-"""Crossbar between SM ports and L2 slices: one network of requests, one of responses, whole packets, iSLIP.
+"""Crossbar between SM ports and L2 slices: one network of requests, one of responses, whole packets, in turn.
 
 Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
 order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet

@@ -1,4 +1,4 @@
-"""Two networks of input and output buffers; iSLIP matches them, one packet per port and cycle (reference C)."""
+"""Two networks of input and output buffers; each output takes from its inputs in turn (reference C)."""
 
 from collections import deque
 
