@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from formats.command import EXIT_USER_ERROR, run
+from formats.command import EXIT_USER_ERROR, add_limits, run
 from formats.errors import UserError
 from formats.help_texts import (
     CHECK_EXAMPLE,
@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     add_comparing_verbs(verbs)
     add_writing_verbs(verbs)
     add_verb(verbs, "docs", docs_verb, "print the page about the formats", DOCS_EXAMPLE)
+    add_limits(*verbs.choices.values())
     return top
 
 
@@ -227,9 +228,9 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 def import_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
     if arguments.path.is_dir():
-        from formats.frames import from_frames, read_folder
+        from formats.frames import import_folder
 
-        from_frames(arguments.out, **read_folder(arguments.path))
+        import_folder(arguments.path, arguments.out)
     elif arguments.path.suffix == ".csv":
         from formats.nsight import import_nsight
 

@@ -112,14 +112,16 @@ def _header(path: Path, fields: dict[str, str]) -> Header:
 
     def triple(key: str) -> tuple[int, int, int]:
         match = re.fullmatch(r"\((\d{1,10}),(\d{1,10}),(\d{1,10})\)", fields.get(key, "").replace(" ", ""))
-        if match is None or 0 in (sizes := tuple(map(int, match.groups()))):
-            raise FormatError(f"{path}: '-{key} =' must be (x,y,z), each at least 1, found {fields.get(key)!r}")
+        sizes = tuple(map(int, match.groups())) if match else (0,)
+        if min(sizes) < 1 or max(sizes) >= 1 << 32:
+            found = fields.get(key)
+            raise FormatError(f"{path}: '-{key} =' must be (x,y,z), each at least 1 and below 2**32, found {found!r}")
         return cast(tuple[int, int, int], sizes)
 
     header = Header(
         name=fields.get("kernel name", path.name), grid=triple("grid dim"), block=triple("block dim"),
         shared_bytes=whole("shmem", 0, 1 << 32), registers=whole("nregs", 0, 1 << 16),
-        binary=whole("binary version", most=1000), stream=whole("cuda stream id", 0),
+        binary=whole("binary version", most=1000), stream=whole("cuda stream id", 0, 1 << 32),
         shared_base=whole("shmem base_addr", 0), local_base=whole("local mem base_addr", 0),
         version=whole("accelsim tracer version", 0, 1000), has_line=whole("enable lineinfo", 0) != 0,
     )  # fmt: skip

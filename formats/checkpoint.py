@@ -118,7 +118,7 @@ def load_checkpoint(partial: Path) -> Checkpoint | None:
         with np.load(companion(partial, CHECKPOINT), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         facts = json.loads(arrays.pop(FACTS).tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError, zipfile.BadZipFile):
         return None
     return Checkpoint(facts, {name: as_objects(array) for name, array in arrays.items()})
 

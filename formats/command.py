@@ -1,11 +1,32 @@
 """How every ``python -m PACKAGE`` ends: one clear line and exit code 2 for whatever the user can mend."""
 
+import argparse
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from formats.errors import UserError
+from formats.limits import set_limit
 
 EXIT_USER_ERROR = 2
+
+
+class _SetLimit(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        try:
+            set_limit(values)
+        except UserError as error:
+            parser.error(str(error))
+
+
+def add_limits(*parsers: argparse.ArgumentParser) -> None:
+    """Give parsers the option that raises a limit of ``formats.limits``, here and in child processes."""
+    for parser in parsers:
+        parser.add_argument(
+            "--limit", action=_SetLimit, metavar="NAME=N", default=argparse.SUPPRESS,
+            help="raise (or lower) what a file may ask for, such as group-bytes=1000000000: the message that refuses a "
+            "file names it, docs/formats.md lists all; repeatable",
+        )  # fmt: skip
 
 
 def run(name: str, main: Callable[[], int | None]) -> None:

@@ -100,7 +100,8 @@ LIMITS_HEAD = """\
 ## Limits
 
 What a file may ask for, checked before the memory is taken and counted from pages and chunks, never from the sizes a
-file declares. The environment variable that a message names replaces the limit.
+file declares. `--limit NAME=N`, which the message names and every verb takes, replaces the
+limit; so does the environment variable `RAYPLAY_MAX_NAME` (capitals, `_` for `-`), also for programs in Python.
 """
 EXECUTION_NOTE = """\
 Recorded memory instructions are those of class load, store, atomic or texture in global, shared, local, generic or
@@ -136,8 +137,8 @@ def page() -> str:
 
 
 def _limits() -> str:
-    rows = "".join(f"| `{limit.variable}` | {limit.default:,} {limit.unit} | {limit.what} |\n" for limit in LIMITS)
-    return f"{LIMITS_HEAD}\n| variable | default | what it limits |\n|---|---|---|\n{rows}"
+    rows = "".join(f"| `{limit.name}` | {limit.default:,} {limit.unit} | {limit.what} |\n" for limit in LIMITS)
+    return f"{LIMITS_HEAD}\n| name | default | what it limits |\n|---|---|---|\n{rows}"
 
 
 def _format_section(layout: Format, title: str, sentence: str) -> Iterator[str]:

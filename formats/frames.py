@@ -6,6 +6,7 @@ Three tables say what warps did: ``instructions`` (the program), ``visits`` (bas
 
 import difflib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,17 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
     return open_trace(final)
 
 
+def import_folder(folder: Path, out: Path) -> Trace:
+    """``from_frames`` of the tables that lie in a folder; every ``FormatError`` names the folder."""
+    try:
+        return from_frames(out, **read_folder(folder))
+    except FormatError as error:
+        raise error if str(folder) in str(error) else FormatError(str(error), file=folder) from None
+
+
 def read_folder(folder: Path) -> dict[str, Any]:
     """The tables that lie in a folder as ``TABLE.csv`` or ``TABLE.parquet``, for ``from_frames``."""
-    import pyarrow as pa
-    import pyarrow.csv as csv
-    import pyarrow.parquet as pq
+    from formats.loose_parquet import read_arrow, read_csv
 
     tables: dict[str, Any] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -69,10 +76,7 @@ def read_folder(folder: Path) -> dict[str, Any]:
             continue
         if path.stem in tables:
             raise FormatError(f"{path}: table {path.stem} must be in one file, but there are two")
-        try:
-            tables[path.stem] = pq.read_table(path) if path.suffix == ".parquet" else csv.read_csv(path)
-        except (pa.ArrowException, OSError) as error:
-            raise FormatError(f"{path}: cannot be read: {error}") from None
+        tables[path.stem] = read_arrow(path) if path.suffix == ".parquet" else read_csv(path)
     if not tables:
         raise FormatError(f"{folder}: must be a folder with files TABLE.csv or TABLE.parquet, such as visits.csv")
     return tables
@@ -102,7 +106,7 @@ def _as_mapping(frame: Any) -> dict[str, Any]:
     if isinstance(frame, Mapping):
         return dict(frame)
     if hasattr(frame, "column_names"):  # Arrow
-        return {name: frame.column(name).to_pylist() for name in frame.column_names}
+        return {name: [v for c in frame.column(name).chunks for v in _values(c)] for name in frame.column_names}
     if hasattr(frame, "columns"):  # pandas, polars
         return {name: frame[name].to_numpy() for name in frame.columns}
     raise FormatError(
@@ -110,14 +114,33 @@ def _as_mapping(frame: Any) -> dict[str, Any]:
     )
 
 
+def _values(array: Any) -> list[Any]:
+    """The values of an Arrow array; equal texts of a dictionary are one object: a file cannot make one into many."""
+    if hasattr(array, "dictionary"):
+        known = [*array.dictionary.to_pylist(), None]
+        return [known[index] for index in array.indices.fill_null(len(known) - 1).to_pylist()]
+    if hasattr(array, "value_lengths"):
+        values = _values(array.flatten())
+        ends = np.cumsum([0, *array.value_lengths().fill_null(0).to_pylist()]).tolist()
+        return [values[first:end] for first, end in pairwise(ends)]
+    return array.to_pylist()
+
+
 def _read_column(table: Table, column: Column, values: Any) -> Columns:
     place = f"table {table.name}, column {column.name}"
     if not column.ragged:
         return {column.name: _numbers(place, column, values)}
-    lists = [str(row).replace(",", " ").split() if isinstance(row, str) else np.atleast_1d(row) for row in values]
+    lists = [_items(row) for row in values]
     flat = [item for row in lists for item in row]
     offsets = np.cumsum([0, *(len(row) for row in lists)]).astype(np.uint64)
     return {column.name: _numbers(place, column, flat), offset_name(column): offsets}
+
+
+def _items(row: Any) -> Any:
+    """The items of one list; text is split at blanks and commas."""
+    if isinstance(row, str):
+        return row.replace(",", " ").split()
+    return row if isinstance(row, list) else np.atleast_1d(row)
 
 
 def _numbers(place: str, column: Column, values: Any) -> np.ndarray:
@@ -126,7 +149,8 @@ def _numbers(place: str, column: Column, values: Any) -> np.ndarray:
         texts = np.empty(len(values), object)
         texts[:] = [str(value) for value in values]
         return texts
-    array = np.asarray(values)
+    has_text = isinstance(values, list) and any(isinstance(value, str) for value in values)
+    array = np.array(values, object) if has_text else np.asarray(values)  # numpy's own texts are all as long as one
     if array.dtype.kind not in "OUST":
         return array if len(array) else array.astype(column.dtype)
     try:

@@ -23,6 +23,20 @@ HEADER_BYTES = 1 << 16
 OFFSET_BYTES = 8
 POINTER_BYTES = 8
 
+Widths = dict[str, tuple[int, int]]
+"""Name of a column -> bytes in memory of each value, and besides of each row."""
+
+
+def widths(columns: list[Column]) -> Widths:
+    """What the columns of a schema take."""
+    return {
+        column.name: (
+            POINTER_BYTES if column.dtype == STRING else np.dtype(column.dtype).itemsize,
+            OFFSET_BYTES if column.ragged else 0,
+        )
+        for column in columns
+    }
+
 
 def check_footer(path: Path, file: BinaryIO) -> None:
     """The end of the file is a footer of a permitted length (``FormatError``), or no Parquet (``ValueError``)."""
@@ -37,22 +51,19 @@ def check_footer(path: Path, file: BinaryIO) -> None:
     FOOTER_BYTES.check(length, "its footer", file=path)
 
 
-def check_group(file: BinaryIO, metadata: pq.FileMetaData, number: int, columns: list[Column], place: dict) -> None:
-    """Rows x width of the columns of a row group stay below the limit.
+def check_group(file: BinaryIO, metadata: pq.FileMetaData, number: int, wanted: Widths, place: dict) -> None:
+    """Rows x width of the ``wanted`` columns of a row group stay below the limit.
 
     place  keyword arguments of ``FormatError``. Raises it beyond the limit, and ``ValueError`` for damaged headers.
     """
     COLUMNS.check(metadata.num_columns, "columns", **place)
     group = metadata.row_group(number)
-    wanted = {column.name: column for column in columns}
     total = 0
     for index in range(group.num_columns):
         chunk = group.column(index)
-        column = wanted.get(chunk.path_in_schema.partition(".")[0])
-        if column is not None:
-            width = POINTER_BYTES if column.dtype == STRING else np.dtype(column.dtype).itemsize
-            unpacked = max(_unpacked_bytes(file, chunk), chunk.num_values * width)
-            total += unpacked + (group.num_rows * OFFSET_BYTES if column.ragged else 0)
+        width = wanted.get(chunk.path_in_schema.partition(".")[0])
+        if width is not None:
+            total += max(_unpacked_bytes(file, chunk), chunk.num_values * width[0]) + group.num_rows * width[1]
             GROUP_BYTES.check(total, "rows x width of the columns read", **place)
 
 

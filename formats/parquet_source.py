@@ -12,7 +12,7 @@ from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
 from formats.limits import COLUMNS, FILE_ROWS
 from formats.manifest import FileEntry, Manifest, read_manifest
-from formats.parquet_pages import check_footer, check_group
+from formats.parquet_pages import check_footer, check_group, widths
 from formats.store import open_binary, reached, readable
 
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
@@ -95,7 +95,7 @@ class ParquetSource:
         arrays: Columns = {}
         try:
             with open_binary(self.path / entry.file) as raw:
-                check_group(raw, file.metadata, number, columns, place)
+                check_group(raw, file.metadata, number, widths(columns), place)
             data = file.read_row_group(number, columns=[column.name for column in columns], use_threads=False)
         except _DAMAGE as error:
             culprit = _culprit(file, number, columns)

@@ -18,6 +18,7 @@ class ResumableTraceWriter(TraceWriter):
     same      JSON values that must be equal for a run to be gone on with, beside the provenance: version of the code.
     resume    True: go on with what a killed run of the same provenance left of ``path``, if anything.
 
+    ``also`` are JSON facts that every checkpoint has besides those of who makes it: where the run is as a whole.
     ``notes.resumed`` is what the caller gave to the last ``checkpoint``, to go on from there; None: begin at the
     beginning. After it the caller puts the rows that follow, and the trace has the bytes of a run that was never
     interrupted.
@@ -35,6 +36,7 @@ class ResumableTraceWriter(TraceWriter):
         super().__init__(path, provenance, image_size, workers)
         equal = [list(self.layout.version), self.provenance, self.image_size, same]
         self.notes = Checkpoints(self.path, equal, resume, SECONDS_BETWEEN_CHECKPOINTS)
+        self.also: dict[str, Any] = {}
         self._shards_then = 0
 
     def _make_folder(self) -> Path:
@@ -79,7 +81,7 @@ class ResumableTraceWriter(TraceWriter):
         shards = {name: each.state() for name, each in self._shards.items()}
         waiting = {f"{name}.{c}": a for name, buffer in self._buffers.items() for c, a in buffer.waiting().items()}
         writer = {"shards": shards, "launches": self._launches}
-        self.notes.save({**facts, "writer": writer}, waiting | arrays)
+        self.notes.save({**self.also, **facts, "writer": writer}, waiting | arrays)
         self._shards_then = self._complete_shards()
 
     def _complete_shards(self) -> int:

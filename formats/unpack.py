@@ -77,11 +77,11 @@ class _Unpacked(io.RawIOBase):
     def _check(self) -> None:
         UNPACKED_BYTES.check(self._unpacked, "what it unpacks to", file=self._path)
         if self._unpacked > RATIO_COUNTS_FROM and self._unpacked > self._ratio * self._packed:
-            RATIO.check(self._unpacked // self._packed + 1, "what it unpacks to", file=self._path)
+            RATIO.check(-(-self._unpacked // self._packed), "what it unpacks to", file=self._path)
 
 
 def _message(error: lzma.LZMAError) -> str:
     if "memory" in str(error).lower():
-        name = DICTIONARY_BYTES.variable
-        return f"unpacking must need at most {DICTIONARY_BYTES.value()} bytes of memory; {name} raises the limit"
+        raised = DICTIONARY_BYTES.raised_by("N")
+        return f"unpacking must need at most {DICTIONARY_BYTES.value()} bytes of memory; {raised}"
     return f"must be whole: {' '.join(str(error).split())}"

@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from formats.command import run
+from formats.command import add_limits, run
 from formats.errors import UserError
+from formats.limits import LIST_BYTES
 from ptx.analyse import add_analyse
 from ptx.ir import Function, Module
 
@@ -87,6 +88,7 @@ def _options() -> argparse.Namespace:
         if verb == "inject":
             made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
     add_analyse(verbs)
+    add_limits(*verbs.choices.values())
     return parser.parse_args()
 
 
@@ -146,6 +148,7 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
 def _inject(options: argparse.Namespace) -> int:
     from ptx.inject import inject_text
 
+    LIST_BYTES.check(options.file.stat().st_size, "its length", file=options.file)
     text = inject_text(options.file.read_bytes().decode(errors="replace"), str(options.file), options.entry)
     if options.out is None:
         sys.stdout.write(text)

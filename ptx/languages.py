@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from formats.errors import UserError
+from formats.limits import LIST_BYTES
 from ptx import cfg, opcodes, sass_describe, sass_flow
 from ptx.ir import Function, Instruction, Module
 
@@ -23,6 +24,7 @@ def parse_file(path: str | Path) -> Module:
 
     Raises UserError for a syntax error and for a binary, OSError for a file that cannot be read.
     """
+    LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
     data = Path(path).read_bytes()
     if data[:4] == b"\x7fELF":
         raise UserError(f"{path}: expected text, found a binary: list it with 'nvdisasm -c -hex' or 'cuobjdump -sass'")

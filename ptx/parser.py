@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from formats.limits import LIST_BYTES
 from ptx.body import Body, Head
 from ptx.build import Arguments, Children, Element, Sum
 from ptx.declarations import attributes_of
@@ -47,6 +48,7 @@ def parse(text: str, name: str) -> Module:
 
 def parse_file(path: str | Path) -> Module:
     """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
+    LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
     return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
 
 

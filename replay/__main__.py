@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formats.command import run
+from formats.command import add_limits, run
 from formats.errors import UserError
 from formats.store import location
 from replay.work import MODELS
@@ -78,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
         "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
     )
     made.add_argument("--docs", action="store_true", help="print docs/replay.md, and leave")
+    add_limits(made)
     return made
 
 

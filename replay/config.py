@@ -102,7 +102,7 @@ def parse_literal(literal: str) -> Any:
     """A TOML value, or the word itself."""
     try:
         return tomllib.loads(f"value = {literal}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return literal
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from formats.errors import FormatError, UserError
+from formats.loose_parquet import read_table
 from formats.reader import Trace
 from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from replay.scheduler import STORES_SLOT
@@ -109,14 +110,6 @@ def read_characterisation(trace: Trace, path: Path | str | None) -> dict[str, An
     """The characterisation of the trace's instructions: its own table, or a Parquet file of the same columns."""
     if path is None:
         return trace.read("characterisation") if "characterisation" in trace.tables else None
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not Path(path).is_file():
         raise UserError(f"{path}: no such characterisation file")
-    try:
-        table = pq.read_table(path, page_checksum_verification=True)
-        columns = {column.name: table.column(column.name).to_numpy() for column in CHARACTERISATION.columns}
-    except (pa.ArrowException, KeyError, OSError) as error:
-        raise UserError(f"{path}: must be a Parquet file of the table characterisation: {error}") from None
-    return columns
+    return read_table(Path(path), CHARACTERISATION)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from formats.command import run
+from formats.command import add_limits, run
 from formats.errors import UserError
 from formats.store import location
 
@@ -65,9 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     launch.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
+    launch.add_argument("--resume", action="store_true", help="go on where a run of the same files was interrupted")
     _add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
+    add_limits(*verbs.choices.values())
     return parser
 
 
@@ -152,7 +154,7 @@ def _launch(options: argparse.Namespace) -> int:
     from tracer.launch import run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    print(run_launch_file(options.launch, out, backend=options.backend).text())
+    print(run_launch_file(options.launch, out, backend=options.backend, resume=options.resume).text())
     return 0
 
 

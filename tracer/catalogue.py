@@ -1,10 +1,10 @@
 """Which scenes there are: the procedural ones and the packs of the data folder, with their sizes."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 from formats.errors import FormatError
+from formats.text_file import parse_json, read_text
 from tracer.scenes.resolve import PROCEDURAL, data_folder, load
 
 
@@ -33,7 +33,7 @@ def _generated_entry(name: str) -> Entry:
 
 def _pack_entry(path: Path) -> Entry:
     try:
-        raw = json.loads(path.read_text())
+        raw = parse_json(read_text(path), path)
         stats = raw["stats"]
         counts = (int(stats["triangles_unique"]), int(stats["triangles_instanced"]), int(stats["spheres"]))
         return Entry(path.stem, *counts, str(raw["stands_for"]).partition(" (")[0].partition(":")[0])

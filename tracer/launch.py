@@ -1,20 +1,22 @@
 """From a launch file to a trace: the verb ``launch``."""
 
 import hashlib
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import ptx
 from formats.errors import UserError
-from formats.writer import TraceWriter
+from formats.resume import ResumableTraceWriter
 from ptx.ir import Function, Module
+from tracer.checkpoint import code
 from tracer.driver import ComputeLaunch
 from tracer.launch_buffers import Array, check_expectations, confined, place_buffers
 from tracer.launch_build import check_choice
@@ -55,8 +57,12 @@ class Summary:
         return f"{self.printed}{'' if self.printed.endswith(chr(10)) or not self.printed else chr(10)}{table}"
 
 
-def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: bool = True) -> Summary:
+def run_launch_file(
+    path: Path, out: Path, backend: str = "machine", progress: bool = True, resume: bool = False
+) -> Summary:
     """Run the launches of the launch file ``path`` in order and write their trace to ``out``.
+
+    resume  go on where a killed run of the same files, backend and code was; the trace has the same bytes.
 
     The trace appears under its name only when every launch ended and every expectation held. Raises ``UserError`` for
     whatever is wrong with the file, its program or its buffers, and for the first value that is not as expected.
@@ -67,8 +73,13 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     out.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     numbering = Numbering()
-    with TraceWriter(out, _provenance(plan, path)) as writer:
-        for _, launch in prepared.schedule():
+    with ResumableTraceWriter(out, _provenance(plan, path), same=[code(), backend], resume=resume) as writer:
+        begin = _go_on(prepared, writer, numbering, summary) if resume else FIRST
+        for place, _, launch in prepared.places(begin):
+            writer.also = {
+                "place": place, "numbering": asdict(numbering), "memory": prepared.memory.mark(),
+                "thread_instructions": summary.thread_instructions,
+            }  # fmt: skip
             counts = run_compute_launch(launch, writer, backend, progress, numbering)
             summary.thread_instructions += counts.thread_instructions
         check_expectations(plan, path, summary.buffers)
@@ -77,6 +88,31 @@ def run_launch_file(path: Path, out: Path, backend: str = "machine", progress: b
     summary.kernels, summary.warps = numbering.kernels, numbering.warps
     summary.bytes_on_disk = sum(file.stat().st_size for file in out.iterdir())
     return summary
+
+
+class Place(NamedTuple):
+    """Which launch is next: launches with the same repeat are a group, ``turn`` counts the group's launches."""
+
+    group: int
+    rounds: int
+    turn: int
+
+
+FIRST = Place(0, 0, 0)
+
+
+def _go_on(prepared: "Prepared", writer: ResumableTraceWriter, numbering: Numbering, summary: Summary) -> Place:
+    """The launch in which a killed run was, everything before it being as it was when that launch began."""
+    was = writer.notes.resumed
+    where = f"in launch {was.facts['kernel_id']}, after {was.facts['counts']['visits']:,} visits" if was else ""
+    print(writer.notes.standing(where), file=sys.stderr)
+    if was is None:
+        return FIRST
+    prepared.memory.go_back(was.facts["memory"])
+    for name, value in was.facts["numbering"].items():
+        setattr(numbering, name, value)
+    summary.thread_instructions = was.facts["thread_instructions"]
+    return Place(*was.facts["place"])
 
 
 @dataclass(frozen=True)
@@ -91,18 +127,22 @@ class Prepared:
     handles: dict[str, int] = field(default_factory=dict)
 
     def schedule(self) -> Iterator[tuple[int, ComputeLaunch]]:
-        """Launches in the order they run, each with its number in the file.
+        """Launches in the order they run, each with its number in the file; see ``places``."""
+        return ((number, launch) for _, number, launch in self.places(FIRST))
+
+    def places(self, begin: Place) -> Iterator[tuple[Place, int, ComputeLaunch]]:
+        """Launches in the order they run, from ``begin`` on: place, number in the file, and launch.
 
         A repeat looks at its flag when its last launch has been executed.
         """
-        for name, group in groupby(enumerate(self.plan.launch), lambda each: each[1].repeat):
-            launches = list(group)
+        groups = [(name, list(group)) for name, group in groupby(enumerate(self.plan.launch), lambda x: x[1].repeat)]
+        for at, (name, launches) in enumerate(groups[begin.group :], begin.group):
             repeat = self.plan.repeat[name] if name is not None else None
-            rounds = 0
+            rounds, first = (begin.rounds, begin.turn) if at == begin.group else (0, 0)
             while True:
-                for number, launch in launches:
-                    yield number, self.bind(launch, rounds)
-                rounds += 1
+                for turn, (number, launch) in enumerate(launches[first:], first):
+                    yield Place(at, rounds, turn), number, self.bind(launch, rounds)
+                rounds, first = rounds + 1, 0
                 if repeat is None or rounds == repeat.times:
                     break
                 if repeat.while_nonzero is not None and not self.buffers[repeat.while_nonzero].any():

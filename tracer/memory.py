@@ -53,6 +53,22 @@ class DeviceMemory:
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
 
+    def mark(self) -> dict[str, Any]:
+        """What lies where, for ``go_back``: JSON facts."""
+        places = {
+            name: [[*key, address] for key, address in of.items()]
+            for name, of in (("variables", self.variables), ("functions", self.functions))
+        }
+        return {"used_bytes": self.used_bytes, "allocations": list(self.allocations), **places}
+
+    def go_back(self, mark: dict[str, Any]) -> None:
+        """Let everything lie where it lay at ``mark``; what the memory holds is not changed."""
+        self.used_bytes = mark["used_bytes"]
+        self.allocations[:] = [(address, size) for address, size in mark["allocations"]]
+        for name, of in (("variables", self.variables), ("functions", self.functions)):
+            of.clear()
+            of.update({(module, key): address for module, key, address in mark[name]})
+
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What memory holds, for ``restore``: JSON facts, and views of the blocks that hold anything."""
         facts = {"used_bytes": self.used_bytes, "allocations": self.allocations, "printed": self.printed}

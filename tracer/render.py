@@ -1,7 +1,6 @@
 """From what was asked for to a trace and a picture: the verb ``render``."""
 
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 import ptx
 from formats.pixels import read_pixels
 from formats.resume import ResumableTraceWriter
+from formats.text_file import parse_json, read_text
 from tracer.camera_option import change_camera, check_camera
 from tracer.checkpoint import code
 from tracer.picture import read_image, write_png
@@ -166,6 +166,6 @@ def _scene_files(scene: str) -> list[Path]:
     path = Path(scene) if Path(scene).is_file() else pack
     if path.suffix != ".json":
         return [path]
-    raw = json.loads(path.read_text())
+    raw = parse_json(read_text(path), path)
     textures = {material.get("alpha_texture") for material in raw.get("materials", {}).values()}
     return [path, *(path.parent / name for name in (raw.get("mesh"), *sorted(textures - {None})) if name)]

@@ -4,7 +4,7 @@ import argparse
 import warnings
 from pathlib import Path
 
-from formats.command import run
+from formats.command import add_limits, run
 from formats.errors import UserError
 from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
@@ -94,6 +94,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
     )
     _add_paper(verbs)
+    add_limits(*verbs.choices.values())
     return top
 
 

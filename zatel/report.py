@@ -1,12 +1,12 @@
 """A prediction in words and in one picture: what was predicted beside what the full simulation says."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from formats import text_file
 from formats.atomic import atomic_file
 from formats.errors import UserError
 from zatel.combine import RULES
@@ -25,12 +25,9 @@ FULL_COLOUR = "#f28e2b"
 def read_prediction(folder: Path) -> dict[str, Any]:
     """``prediction.json`` of a prediction folder; ``UserError`` when it is missing or not a prediction."""
     path = folder / "prediction.json"
-    try:
-        prediction = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such prediction; make one with python -m zatel predict") from None
-    except ValueError as error:
-        raise UserError(f"{path}: must be JSON: {error}") from None
+    if not path.is_file():
+        raise UserError(f"{path}: no such prediction; make one with python -m zatel predict")
+    prediction = text_file.parse_json(text_file.read_text(path), path)
     if not isinstance(prediction, dict) or not RULES.keys() <= prediction.get("metrics", {}).keys():
         raise UserError(f"{path}: must hold the metrics {', '.join(RULES)}")
     return prediction

@@ -14,7 +14,9 @@ from typing import Any
 
 from formats.atomic import atomic_file
 from formats.errors import UserError
+from formats.limits import LIST_BYTES
 from formats.reader import Trace
+from formats.text_file import parse_json, read_text
 
 CODE = ("formats", "replay")  # the packages whose text decides what a replay says
 
@@ -32,8 +34,8 @@ class Store:
         """The value of ``key``, or ``None`` when there is none, or its file is damaged."""
         text = canonical(key)
         try:
-            entry = json.loads(self._path(text).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            entry = parse_json(read_text(self._path(text), limit=LIST_BYTES), self._path(text))
+        except UserError:
             return None
         is_whole = isinstance(entry, dict) and "value" in entry and canonical(entry.get("key", {})) == text
         return entry["value"] if is_whole else None

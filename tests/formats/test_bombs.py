@@ -185,3 +185,49 @@ def test_texts(tmp_path: Path) -> None:
     refused(tmp_path / "digits.toml", toml, "read_toml(path)", "must be TOML")
     load = "from replay.gpu_description import load"
     refused(tmp_path / "gpgpusim.config", load, "load(str(path))", "RAYPLAY_MAX_TEXT_BYTES raises the limit")
+
+
+FOLDER = "from formats.frames import import_folder"
+READ_FOLDER = "import_folder(path, path.parent / 'a.trace')"
+
+
+def test_own_tables_of_equal_rows(tmp_path: Path) -> None:
+    """A folder of somebody's tables has no manifest; its files are as limited."""
+    (tmp_path / "mine").mkdir()
+    pq.write_table(equal_rows(MANY), tmp_path / "mine" / "visits.parquet", row_group_size=1 << 30, compression="zstd")
+    refused(tmp_path / "mine", FOLDER, READ_FOLDER, "RAYPLAY_MAX_GROUP_BYTES raises the limit")
+    pq.write_table(equal_rows(MANY), tmp_path / "mine" / "visits.parquet", row_group_size=1 << 25, compression="zstd")
+    environment = "import os; os.environ['RAYPLAY_MAX_TABLE_BYTES'] = '1000000'\n"
+    pq.write_table(equal_rows(1 << 21), tmp_path / "mine" / "visits.parquet", row_group_size=1 << 17)
+    refused(tmp_path / "mine", environment + FOLDER, READ_FOLDER, "RAYPLAY_MAX_TABLE_BYTES raises the limit")
+
+
+def test_own_tables_with_one_long_text_many_times(tmp_path: Path) -> None:
+    """A text of 1 MB in each of 20,000 rows is one object, and then no number."""
+    (tmp_path / "mine").mkdir()
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), pa.array(["x" * (1 << 20)]))
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(20_001, dtype=np.int32)), texts)
+    pq.write_table(pa.table({"text": texts}), tmp_path / "mine" / "instructions.parquet")
+    refused(tmp_path / "mine", FOLDER, READ_FOLDER, "table visits")
+    (tmp_path / "mine" / "instructions.parquet").unlink()
+    pq.write_table(pa.table({"address": lists}), tmp_path / "mine" / "accesses.parquet")
+    refused(tmp_path / "mine", FOLDER, READ_FOLDER, "must be uint64")
+
+
+def test_own_tables_of_very_many_columns(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text(",".join(map(str, range(200_000))) + "\n")
+    refused(tmp_path, FOLDER, READ_FOLDER, "RAYPLAY_MAX_COLUMNS raises the limit")
+
+
+def test_characterisation_of_equal_rows(tmp_path: Path) -> None:
+    pq.write_table(equal_rows(MANY), tmp_path / "mine.parquet", row_group_size=1 << 30, compression="zstd")
+    imports = "from replay.program import read_characterisation"
+    refused(tmp_path / "mine.parquet", imports, "read_characterisation(None, path)", "RAYPLAY_MAX_GROUP_BYTES raises")
+
+
+def test_numbers_of_numpy_that_are_not_there(tmp_path: Path) -> None:
+    """A header of 128 bytes says 8 TB."""
+    np.save(tmp_path / "a.npy", np.zeros(1000, np.uint8))
+    data = (tmp_path / "a.npy").read_bytes().replace(b"(1000,), }", b"(8%s,), }" % (b"0" * 12))
+    (tmp_path / "a.npy").write_bytes(data[: 128 + 1000])
+    refused(tmp_path / "a.npy", "from tracer.launch_buffers import read_npy", "read_npy(path)", "must be a .npy file")

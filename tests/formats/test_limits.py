@@ -9,14 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.__main__ import main
 from formats.accelsim_files import read_list
+from formats.command import run
+from formats.convert import convert
 from formats.errors import FormatError, UserError
 from formats.limits import LIMITS, Limit
 from formats.manifest import MANIFEST
 from formats.pixels import read_pixels
 from formats.reader import open_trace
 from formats.text_file import read_toml
-from formats.unpack import open_packed
+from formats.unpack import RATIO_COUNTS_FROM, open_packed
+from tests.tracer.test_scene_limits import BOUNDS as SCENES
 
 Case = Callable[[Path, Path], Callable[[], object]]
 
@@ -54,6 +58,16 @@ def unpacked(sample: Path, folder: Path) -> Callable[[], object]:
     return read
 
 
+def hdf5(sample: Path, folder: Path) -> Callable[[], object]:
+    convert(open_trace(sample), folder / "a.trace.h5")
+    return lambda: open_trace(folder / "a.trace.h5").read("instructions")
+
+
+def ratio(sample: Path, folder: Path) -> Callable[[], object]:
+    path = packed(folder, b"x" * (RATIO_COUNTS_FROM + 1))
+    return lambda: open_packed(path).read()
+
+
 CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_FILE_ROWS": [one_table],
     "RAYPLAY_MAX_COLUMNS": [one_table],
@@ -61,8 +75,10 @@ CASES: dict[str, list[Case]] = {
     "RAYPLAY_MAX_GROUP_BYTES": [one_table],
     "RAYPLAY_MAX_TABLE_BYTES": [whole_table],
     "RAYPLAY_MAX_LIST_BYTES": [manifest],
+    "RAYPLAY_MAX_STRING_BYTES": [hdf5],
     "RAYPLAY_MAX_TEXT_BYTES": [toml],
     "RAYPLAY_MAX_UNPACKED_BYTES": [unpacked],
+    "RAYPLAY_MAX_RATIO": [ratio],
 }
 BOUNDS = [(variable, case) for variable, cases in CASES.items() for case in cases]
 
@@ -90,8 +106,85 @@ def test_a_limit_is_exact_and_can_be_raised(sample: Path, tmp_path: Path, monkey
         monkeypatch.setenv(variable, str(limit))
         read()
     monkeypatch.setenv(variable, str(size - 1))
-    with pytest.raises(FormatError, match=f"must be at most {size - 1} .*, not {size}; {variable} raises the limit"):
+    with pytest.raises(
+        FormatError, match=f"must be at most {size - 1} .*, not {size}; --limit .*={size} or {variable} raises"
+    ):
         read()
+
+
+def test_memory_of_unpacking_is_exact_and_can_be_raised(tmp_path: Path, monkeypatch) -> None:
+    """The library says that a dictionary is too large, not how large it is: that is found by trying."""
+    path = packed(tmp_path, b"-kernel name = x\n" * 1000)
+    variable, low, high = "RAYPLAY_MAX_DICTIONARY_BYTES", 0, 1 << 30
+
+    def is_enough(limit: int) -> bool:
+        monkeypatch.setenv(variable, str(limit))
+        wanted = f"at most {limit} bytes of memory; --limit dictionary-bytes=N or {variable} raises the limit"
+        try:
+            return len(open_packed(path).read()) == 17_000
+        except FormatError as error:
+            return wanted not in error.reason and pytest.fail(error.reason)
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    assert high > 1 << 20
+    assert [is_enough(limit) for limit in (high - 1, high, high + 1)] == [False, True, True]
+
+
+def test_every_limit_is_tried_at_its_edge() -> None:
+    tried = {*CASES, "RAYPLAY_MAX_DICTIONARY_BYTES", *(variable for variable, _, _ in SCENES)}
+    assert tried == {limit.variable for limit in LIMITS}
+
+
+def run_to_the_end(monkeypatch, *arguments: str) -> int:
+    """Exit code of ``python -m formats``."""
+    monkeypatch.setattr("sys.argv", ["formats", *arguments])
+    with pytest.raises(SystemExit) as left:
+        run("formats", main)
+    return left.value.code
+
+
+@pytest.mark.parametrize("container", ["folder", "HDF5"])
+def test_the_flag_that_a_message_names_raises_the_limit(sample, tmp_path, monkeypatch, capsys, container) -> None:
+    """Also in the child process that reads HDF5."""
+    path = sample
+    if container == "HDF5":
+        path = tmp_path / "a.trace.h5"
+        convert(open_trace(sample), path)
+    for limit in LIMITS:
+        monkeypatch.setenv(limit.variable, str(limit.default))  # so that it is as before when the test is over
+    monkeypatch.setenv("RAYPLAY_MAX_GROUP_BYTES", "100")
+    monkeypatch.setenv("RAYPLAY_MAX_FILE_ROWS", "30")
+    given: list[str] = []
+    for _ in range(99):
+        code = run_to_the_end(monkeypatch, "verify", str(path), *given)
+        text = capsys.readouterr()
+        if code == 0:
+            break
+        named = re.findall(r"; (--limit) ([a-z]+-[a-z]+=[0-9]+) or RAYPLAY", text.out + text.err)
+        given += [word for pair in named for word in pair]
+    assert code == 0
+    assert {text.partition("=")[0] for text in given[1::2]} == {"file-rows", "group-bytes"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("rows=5", "must be NAME=N with one of the names file-rows, columns, .*, not 'rows=5'"),
+        ("file-rows", "--limit file-rows: must be a whole number of rows, not ''"),
+        ("file-rows=-1", "--limit file-rows: must be a whole number of rows, not '-1'"),
+    ],
+)
+def test_a_limit_that_is_none(sample: Path, monkeypatch, capsys, given: str, message: str) -> None:
+    assert run_to_the_end(monkeypatch, "show", str(sample), "--limit", given) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("package", ["formats", "ptx", "replay", "tracer", "zatel"])
+def test_every_verb_has_the_flag(package: str) -> None:
+    text = (Path(__file__).parents[2] / package / "__main__.py").read_text()
+    assert "add_limits(made)" in text or "add_limits(*verbs.choices.values())" in text
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.variable)

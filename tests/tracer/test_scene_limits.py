@@ -39,14 +39,14 @@ def with_texture(folder: Path) -> Path:
     return write_pack(folder, materials={"grey": material})
 
 
-@pytest.mark.parametrize(
-    ("variable", "make", "size"),
-    [
-        ("RAYPLAY_MAX_MESH_ELEMENTS", write_pack, 3 + 4 * 3 + 4 * 2 + 6),
-        ("RAYPLAY_MAX_MESH_BYTES", write_pack, len(quad_glb())),
-        ("RAYPLAY_MAX_TEXTURE_PIXELS", with_texture, 7 * 3),
-    ],
-)
+BOUNDS = [
+    ("RAYPLAY_MAX_MESH_ELEMENTS", write_pack, 3 + 4 * 3 + 4 * 2 + 6),
+    ("RAYPLAY_MAX_MESH_BYTES", write_pack, len(quad_glb())),
+    ("RAYPLAY_MAX_TEXTURE_PIXELS", with_texture, 7 * 3),
+]
+
+
+@pytest.mark.parametrize(("variable", "make", "size"), BOUNDS)
 def test_a_limit_is_exact_and_can_be_raised(
     tmp_path: Path, monkeypatch, variable: str, make: Callable[[Path], Path], size: int
 ) -> None:
@@ -55,7 +55,7 @@ def test_a_limit_is_exact_and_can_be_raised(
         monkeypatch.setenv(variable, str(limit))
         assert load(path).unique_triangles == 2
     monkeypatch.setenv(variable, str(size - 1))
-    with pytest.raises(FormatError, match=f"at most {size - 1} .*, not {size}; {variable} raises the limit"):
+    with pytest.raises(FormatError, match=f"at most {size - 1} .*, not {size}; .* {variable} raises the limit"):
         load(path)
     if variable != "RAYPLAY_MAX_TEXTURE_PIXELS":  # the same file without a pack is as limited
         with pytest.raises(FormatError, match=f"{variable} raises the limit"):

@@ -1,0 +1,81 @@
+"""A Parquet or CSV file that belongs to no trace: without a manifest, read whole, as guardedly as those of a trace."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from formats.arrow import Columns, from_arrow
+from formats.column import Table
+from formats.errors import FormatError
+from formats.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
+from formats.parquet_pages import OFFSET_BYTES, Widths, check_footer, check_group
+from formats.store import open_binary, readable
+
+_DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, MemoryError)
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """All columns of a Parquet file, texts as dictionaries; ``FormatError`` for damage and for more than the limits."""
+    try:
+        with open_binary(path) as raw:
+            check_footer(path, raw)
+            metadata = pq.read_metadata(raw)
+            COLUMNS.check(metadata.num_columns, "its columns", file=path)
+            FILE_ROWS.check(metadata.num_rows, "its rows", file=path)
+            leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+            widths = {
+                leaf.path.partition(".")[0]: (max(OFFSET_BYTES, leaf.length or 0), OFFSET_BYTES) for leaf in leaves
+            }
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            file = pq.ParquetFile(
+                readable(path),
+                metadata=metadata,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                read_dictionary=texts,
+            )
+            return pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
+    except _DAMAGE as error:
+        raise FormatError(f"must be Parquet: {' '.join(str(error).split())[:300]}", file=path) from None
+
+
+def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> list[pa.Table]:
+    """The row groups, each inspected before it is read."""
+    parts: list[pa.Table] = []
+    for number in range(file.num_row_groups):
+        check_group(raw, file.metadata, number, widths, {"file": path, "row_group": number})
+        parts.append(file.read_row_group(number, use_threads=False))
+        TABLE_BYTES.check(sum(part.nbytes for part in parts), "rows x width", file=path)
+    return parts
+
+
+def read_table(path: Path, table: Table) -> Columns:
+    """A Parquet file with the columns of ``table``, of its types; ``FormatError`` names the column that is not."""
+    data = read_arrow(path)
+    wanted = [column.name for column in table.columns]
+    if sorted(data.column_names) != sorted(wanted):
+        reason = f"columns must be {', '.join(wanted)}, not {', '.join(map(str, data.column_names))}"
+        raise FormatError(reason, file=path, table=table.name)
+    columns: Columns = {}
+    for column in table.columns:
+        try:
+            columns |= from_arrow(column, data.column(column.name))
+        except _DAMAGE as error:
+            raise FormatError(str(error), file=path, table=table.name, column=column.name) from None
+    return columns
+
+
+def read_csv(path: Path) -> pa.Table:
+    """A CSV file with a line of names; ``FormatError`` when it is none, or larger than the limits."""
+    try:
+        TABLE_BYTES.check(path.stat().st_size, "its length", file=path)
+        with open_binary(path) as raw:
+            head = raw.readline(LIST_BYTES.value())
+            COLUMNS.check(head.count(b",") + 1, "its columns", file=path)
+            raw.seek(0)
+            return csv.read_csv(raw)
+    except _DAMAGE as error:
+        raise FormatError(f"must be CSV: {' '.join(str(error).split())[:300]}", file=path) from None
