@@ -10,6 +10,7 @@ from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
 from zatel.estimate_command import add_parser as add_estimate
 from zatel.estimate_command import estimate_verb
+from zatel.study.points import STUDIES
 from zatel.whatif_command import add_parser as add_whatif
 
 DESCRIPTION = """\
@@ -40,8 +41,10 @@ example:
   python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
   make paper QUICK=1
 
-Scenes are called as their traces. The folder then holds README.md (the paper's findings and what is found here),
-tables.md, the figures as PNG, and every prediction and time as Parquet.
+whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after the
+other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder then
+holds README.md (the paper's findings and what is found here), tables.md, the figures as PNG, and every prediction and
+time as Parquet.
 """
 
 
@@ -106,6 +109,9 @@ def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--store", type=Path, required=True, metavar="FOLDER", help="where replays are kept: go on there"
     )
     paper.add_argument("--quick", action="store_true", help="fewer fractions, factors and seeds")
+    paper.add_argument(
+        "--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=f"some of {', '.join(STUDIES)}"
+    )
     paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
     paper.add_argument("--estimate", action="store_true", help="say what is to be done and how long it takes, and stop")
 

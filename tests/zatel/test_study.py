@@ -18,7 +18,7 @@ from zatel.store import Store
 from zatel.study import command, summaries
 from zatel.study.execute import Row
 from zatel.study.findings import uniform_best
-from zatel.study.points import BLOCKS, QUICK, WHOLE, Extent, Point, points_of
+from zatel.study.points import BLOCKS, QUICK, STUDIES, WHOLE, Extent, Point, points_of
 
 SMALL = Extent((0.1, 0.4), (2,), ("one",), ("one",), (0.2,), 1)
 
@@ -67,7 +67,7 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> argparse.Namespace:
     folder = tmp_path_factory.mktemp("study")
     traces = [make_trace(folder / f"{name}.trace", seed, (64, 12), 0) for name, seed in (("one", 2), ("two", 5))]
     return argparse.Namespace(
-        traces=traces, out=folder / "found", store=folder / "store", quick=True, workers=2, estimate=False
+        traces=traces, out=folder / "found", store=folder / "store", quick=True, only=STUDIES, workers=2, estimate=False
     )
 
 
@@ -126,14 +126,22 @@ def test_an_estimate_does_nothing(arguments: argparse.Namespace, tmp_path: Path)
     assert seconds > 0
 
 
-def test_a_scene_that_is_only_predicted_as_a_whole_has_all_figures_when_it_is_alone(
-    arguments: argparse.Namespace,
+def test_a_part_of_the_study_has_its_own_figures_and_findings(
+    study: Path, arguments: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extent = dataclasses.replace(SMALL, only_whole=("one",))
-    both = command.open_studies(arguments.traces, extent)
-    assert [{point.study for point in study.points} == {"whole"} for study in both] == [True, False]
-    [alone] = command.open_studies(arguments.traces[:1], extent)
-    assert {point.study for point in alone.points} == {"whole", "fractions", "regression", "downscaling", "tuning"}
+    """One scene is predicted as a whole only; no replay is repeated, the rows are those of the complete study."""
+    monkeypatch.setattr(command, "QUICK", dataclasses.replace(SMALL, only_whole=("one",)))
+    monkeypatch.setattr(zatel.runs, "simulate_all", None)
+    part = argparse.Namespace(**{**vars(arguments), "out": study.with_name("part"), "only": ("fractions",)})
+    command.paper_verb(part)
+    figures = [f"figure-{number}.png" for number in (13, 14, 15, 16)]
+    assert sorted(path.name for path in part.out.glob("*.png")) == figures
+    page = (part.out / "README.md").read_text()
+    assert "Errors fall exponentially" in page
+    assert "Uniform is the best" not in page
+    found = Dataset(open_source(part.out, STUDY), STUDY).read("predictions")
+    assert {*found["study"]} == {"fractions"}
+    assert {*found["scene"]} == {"two"}
 
 
 def test_two_scenes_of_one_name_are_refused(arguments: argparse.Namespace) -> None:

@@ -4,8 +4,7 @@ import argparse
 import importlib.metadata
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from zatel.study.execute import Row, SceneStudy
 from zatel.study.figures import draw_all
 from zatel.study.findings import findings
 from zatel.study.pages import comparison_page, tables_page
-from zatel.study.points import QUICK, WHOLE, Extent, points_of
+from zatel.study.points import QUICK, STUDIES, WHOLE, Extent, points_of
 from zatel.study.scenes import draw_scenes
 
 SCENES = "scenes.png"
@@ -36,7 +35,7 @@ def paper_verb(arguments: argparse.Namespace) -> int:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     extent = QUICK if arguments.quick else WHOLE
     store, workers = Store(arguments.store), arguments.workers or os.cpu_count() or 1
-    studies = open_studies(arguments.traces, extent)
+    studies = open_studies(arguments.traces, extent, arguments.only)
     print(estimate_text(studies, store, workers), flush=True)
     if arguments.estimate:
         return 0
@@ -45,13 +44,13 @@ def paper_verb(arguments: argparse.Namespace) -> int:
         print(f"{number} of {len(studies)}: {study.scene}", file=sys.stderr, flush=True)
         rows += study.rows(store, workers)
     sizes = sorted({"x".join(str(side) for side in image_size(study.trace)) for study in studies})
-    request = {"command": command_text(arguments), "size": " and ".join(sizes)}
+    request = {"command": command_text(arguments), "size": " and ".join(sizes), "studies": list(arguments.only)}
     write_study(arguments.out, studies, rows, extent, request)
     print(f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes")
     return 0
 
 
-def open_studies(traces: Sequence[Path], extent: Extent) -> list[SceneStudy]:
+def open_studies(traces: Sequence[Path], extent: Extent, studies: Collection[str] = STUDIES) -> list[SceneStudy]:
     """What is studied of each trace; scenes are named by their files. ``UserError`` for two of one name."""
     scenes = [path.name.removesuffix(".h5").removesuffix(".trace") for path in traces]
     if len(set(scenes)) < len(scenes):
@@ -59,9 +58,8 @@ def open_studies(traces: Sequence[Path], extent: Extent) -> list[SceneStudy]:
     opened = [open_trace(path) for path in traces]
     for trace in opened:
         image_size(trace)
-    if set(scenes) <= set(extent.only_whole):  # nothing else is there to draw the other figures from
-        extent = replace(extent, only_whole=())
-    return [SceneStudy(scene, trace, points_of(scene, extent)) for scene, trace in zip(scenes, opened, strict=True)]
+    pairs = zip(scenes, opened, strict=True)
+    return [SceneStudy(scene, trace, points_of(scene, extent, studies)) for scene, trace in pairs]
 
 
 def estimate_text(studies: Sequence[SceneStudy], store: Store, workers: int) -> str:
@@ -76,7 +74,9 @@ def estimate_text(studies: Sequence[SceneStudy], store: Store, workers: int) -> 
 def command_text(arguments: argparse.Namespace) -> str:
     """The command, with names of files alone: where they lie does not matter."""
     traces = " ".join(path.name for path in arguments.traces)
-    return f"python -m zatel paper {traces}{' --quick' if arguments.quick else ''} --out {arguments.out.name}"
+    quick = " --quick" if arguments.quick else ""
+    only = "" if tuple(arguments.only) == STUDIES else f" --only {' '.join(arguments.only)}"
+    return f"python -m zatel paper {traces}{quick}{only} --out {arguments.out.name}"
 
 
 def write_study(
@@ -93,8 +93,10 @@ def write_study(
     with FolderWriter(out, STUDY, request) as writer:
         writer.put("predictions", prediction_columns(rows))
         writer.put("times", time_columns(rows))
-        draw_scenes(studies, writer.folder / SCENES)
-        figures = [SCENES, *draw_all(rows, extent.subset, writer.folder)]
+        figures = draw_all(rows, extent.subset, writer.folder)
+        if "whole" in request["studies"]:
+            draw_scenes(studies, writer.folder / SCENES)
+            figures.insert(0, SCENES)
         found = findings(rows)
         (writer.folder / "README.md").write_text(comparison_page(found, rows, figures, request), encoding="utf-8")
         (writer.folder / "tables.md").write_text(tables_page(rows, extent.subset), encoding="utf-8")

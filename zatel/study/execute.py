@@ -46,7 +46,7 @@ class SceneStudy:
 
     def __init__(self, scene: str, trace: Trace, points: Sequence[Point]) -> None:
         self.scene, self.trace, self.points = scene, trace, points
-        gpus = {name: load_gpu(name) for name in GPUS}
+        gpus = {name: load_gpu(name) for name in GPUS if any(point.gpu == name for point in points)}
         self.work = pixel_work(trace)
         self.full = {name: Run(gpu) for name, gpu in gpus.items()}
         self.plans = _plans(trace, self.work, gpus, points)

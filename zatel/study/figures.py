@@ -18,15 +18,17 @@ Rows = Sequence[Row]
 
 
 def draw_all(rows: Rows, subset: Sequence[str], folder: Path) -> list[str]:
-    """Draw every figure for which there are rows; the names of the files, in order."""
+    """Draw every figure for which there are rows, Fig. 17 of the subset; the names of the files, in order."""
     drawn = []
-    for name, draw in FIGURES.items():
-        if draw(rows, subset, folder / f"{name}.png"):
+    for name, (draw, *needed) in FIGURES.items():
+        shown = [row for row in rows if row.scene in subset] if name == "figure-17" else rows
+        if all(of(shown, study) for study in needed):
+            draw(shown, folder / f"{name}.png")
             drawn.append(f"{name}.png")
     return drawn
 
 
-def figure_10(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_10(rows: Rows, path: Path) -> None:
     """Errors of the metrics on PARK, with equation (1) and with a tenth of the pixels."""
     scene = summaries.hardest(rows)
     figure, axes = canvas(2)
@@ -46,10 +48,9 @@ def figure_10(rows: Rows, subset: Sequence[str], path: Path) -> bool:
     mark(axes[0], 1 - 0.2, 100 * published.WHOLE_CYCLES_ERROR[MOBILE], "paper")
     mark(axes[1], 7 - 0.2, 100 * published.TENTH_ERROR[MOBILE], "paper")
     save(figure, path)
-    return True
 
 
-def figure_11(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_11(rows: Rows, path: Path) -> None:
     """RTX 2060 over Mobile on PARK: simulated and predicted."""
     scene = summaries.hardest(rows)
     found = summaries.relative([row for row in of(rows, "whole") if row.point.options.fraction is None], scene, *GPUS)
@@ -69,10 +70,9 @@ def figure_11(rows: Rows, subset: Sequence[str], path: Path) -> bool:
     axis.legend(fontsize=8, frameon=False)
     axis.set_title(f"Fig. 11  {scene}: RTX 2060 relative to Mobile")
     save(figure, path)
-    return True
 
 
-def figure_13(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_13(rows: Rows, path: Path) -> None:
     """Error of the cycles by scene and percentage, on both GPUs."""
     figure, axes = canvas(2)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
@@ -82,22 +82,21 @@ def figure_13(rows: Rows, subset: Sequence[str], path: Path) -> bool:
         for scene, value in published.TENTH_CYCLES_ERROR[gpu].items():
             mark(axis, 10, 100 * value, f"paper: {scene}")
     save(figure, path)
-    return True
 
 
-def figure_14(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_14(rows: Rows, path: Path) -> None:
     """Processor time of the replays by scene and percentage."""
-    return _by_percentage(rows, path, lambda row: row.seconds[0], "processor time [s]", "Fig. 14")
+    _by_percentage(rows, path, lambda row: row.seconds[0], "processor time [s]", "Fig. 14")
 
 
-def figure_15(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_15(rows: Rows, path: Path) -> None:
     """Speed-up by scene and percentage, equation (4), and the law fitted to these points."""
-    return _by_percentage(rows, path, summaries.speedup, "speed-up", "Fig. 15", has_law=True)
+    _by_percentage(rows, path, summaries.speedup, "speed-up", "Fig. 15", has_law=True)
 
 
 def _by_percentage(
     rows: Rows, path: Path, value: Callable[[Row], float], label: str, title: str, has_law: bool = False
-) -> bool:
+) -> None:
     figure, axes = canvas(2)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
         mine = of(rows, "fractions", gpu)
@@ -110,10 +109,9 @@ def _by_percentage(
             axis.plot(x, law_speedup(x, fitted), "k--", label=f"fit: {fitted[0]:.0f} p^{fitted[1]:.2f}")
             axis.legend(fontsize=8, frameon=False)
     save(figure, path)
-    return True
 
 
-def figure_16(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_16(rows: Rows, path: Path) -> None:
     """Mean, least and most error of each metric over all scenes, by percentage."""
     figure, axes = canvas(2, width=8)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
@@ -125,23 +123,20 @@ def figure_16(rows: Rows, subset: Sequence[str], path: Path) -> bool:
         bars(axis, list(SHORT.values()), series)
         axis.set_title(f"Fig. 16  {gpu}, {len(summaries.names(mine))} scenes")
     save(figure, path)
-    return True
 
 
-def figure_17(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_17(rows: Rows, path: Path) -> None:
     """Error of each metric by downscaling factor, fine and coarse, over the subset of scenes."""
-    return _downscaling([row for row in rows if row.scene in subset], path, "Fig. 17")
+    _downscaling(rows, path, "Fig. 17")
 
 
-def figure_18(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_18(rows: Rows, path: Path) -> None:
     """The same over all scenes."""
-    return _downscaling(rows, path, "Fig. 18")
+    _downscaling(rows, path, "Fig. 18")
 
 
-def _downscaling(rows: Rows, path: Path, title: str) -> bool:
+def _downscaling(rows: Rows, path: Path, title: str) -> None:
     mine = of(rows, "downscaling")
-    if not mine:
-        return False
     figure, axes = canvas(2, width=8)
     for axis, division in zip(axes, ("fine", "coarse"), strict=True):
         part = [row for row in mine if row.point.options.division == division]
@@ -155,10 +150,9 @@ def _downscaling(rows: Rows, path: Path, title: str) -> bool:
     for axis in axes:
         axis.set_ylim(0, top)
     save(figure, path)
-    return True
 
 
-def figure_19(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_19(rows: Rows, path: Path) -> None:
     """Speed-up by downscaling factor, with a core for each group."""
     mine = of(rows, "downscaling")
     figure, [axis] = canvas()
@@ -175,10 +169,9 @@ def figure_19(rows: Rows, subset: Sequence[str], path: Path) -> bool:
     axis.legend(fontsize=8, frameon=False)
     axis.set_title("Fig. 19  speed-up by downscaling, rtx2060")
     save(figure, path)
-    return True
 
 
-def figure_20(rows: Rows, subset: Sequence[str], path: Path) -> bool:
+def figure_20(rows: Rows, path: Path) -> None:
     """Error of the regression for each scene and metric; lines reach to the error of tracing 40 % directly."""
     figure, axes = canvas(2, width=8)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
@@ -193,11 +186,18 @@ def figure_20(rows: Rows, subset: Sequence[str], path: Path) -> bool:
         bars(axis, list(SHORT.values()), series)
         axis.set_title(f"Fig. 20  regression, lines to 40 % directly, {gpu}")
     save(figure, path)
-    return True
 
 
-FIGURES = {
-    "figure-10": figure_10, "figure-11": figure_11, "figure-13": figure_13, "figure-14": figure_14,
-    "figure-15": figure_15, "figure-16": figure_16, "figure-17": figure_17, "figure-18": figure_18,
-    "figure-19": figure_19, "figure-20": figure_20,
-}  # fmt: skip
+# Each with the studies whose rows it shows.
+FIGURES: dict[str, tuple[Callable[[Rows, Path], None], *tuple[str, ...]]] = {
+    "figure-10": (figure_10, "whole"),
+    "figure-11": (figure_11, "whole"),
+    "figure-13": (figure_13, "fractions"),
+    "figure-14": (figure_14, "fractions"),
+    "figure-15": (figure_15, "fractions"),
+    "figure-16": (figure_16, "fractions"),
+    "figure-17": (figure_17, "downscaling"),
+    "figure-18": (figure_18, "downscaling"),
+    "figure-19": (figure_19, "downscaling"),
+    "figure-20": (figure_20, "regression", "fractions"),
+}

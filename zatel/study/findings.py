@@ -1,7 +1,7 @@
 """What the paper found, put to the rows: each finding with the figures that decide whether it holds here."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -30,12 +30,8 @@ class Finding(NamedTuple):
 
 
 def findings(rows: Rows) -> list[Finding]:
-    """All findings, in the paper's order."""
-    return [
-        accuracy(rows), mobile_easier(rows), relative_trends(rows), uniform_best(rows), exptmp_for_rt(rows),
-        errors_fall(rows), warm_easier(rows), bias(rows), one_law(rows), fine_beats_coarse(rows),
-        downscaling_no_faster(rows), regression_no_gain(rows),
-    ]  # fmt: skip
+    """All findings for which there are rows, in the paper's order."""
+    return [judge(rows) for judge, *needed in FINDINGS if all(of(rows, study) for study in needed)]
 
 
 def percent(value: float) -> str:
@@ -228,3 +224,20 @@ def _is_most(counts: Counter[str], name: str) -> bool | None:
 
 def _counts(counts: Counter[str]) -> str:
     return ", ".join(f"{name} in {counts[name]}" for name in DISTRIBUTIONS) + f" of {counts.total()} cells"
+
+
+# Each with the studies that decide it.
+FINDINGS: tuple[tuple[Callable[[Rows], Finding], *tuple[str, ...]], ...] = (
+    (accuracy, "whole"),
+    (mobile_easier, "whole"),
+    (relative_trends, "whole"),
+    (uniform_best, "tuning"),
+    (exptmp_for_rt, "tuning"),
+    (errors_fall, "fractions"),
+    (warm_easier, "fractions"),
+    (bias, "fractions"),
+    (one_law, "fractions"),
+    (fine_beats_coarse, "downscaling"),
+    (downscaling_no_faster, "downscaling", "fractions"),
+    (regression_no_gain, "regression", "fractions"),
+)

@@ -1,6 +1,7 @@
 """The study in words: the tables of the figures, Table III, and the paper's findings beside what is found here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str]
         "# Zatel's evaluation, on this simulator",
         "",
         f"Scenes {', '.join(summaries.names(rows))}; path tracing of {request['size']} pixels. {len(rows)} predictions",
-        f"of seven metrics each, with seed 1; Table III with seeds 1 to {request['tuning_seeds']}. Errors are",
-        "|predicted - full replay| / full replay of the same trace.",
+        f"of seven metrics each ({', '.join(request['studies'])}), with seed 1; Table III with seeds 1 to",
+        f"{request['tuning_seeds']}. Errors are |predicted - full replay| / full replay of the same trace.",
         "",
         f"`{request['command']}`",
         "",
@@ -47,7 +48,14 @@ def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str]
 
 def tables_page(rows: Rows, subset: Sequence[str]) -> str:
     """The numbers of the figures as Markdown tables."""
-    parts = [*_whole(rows), *_fractions(rows), *_downscaling(rows, subset), *_regression(rows), *_tuning(rows)]
+    pages: dict[str, Callable[[Rows], list[str]]] = {
+        "whole": _whole,
+        "fractions": _fractions,
+        "downscaling": partial(_downscaling, subset=subset),
+        "regression": _regression,
+        "tuning": _tuning,
+    }
+    parts = [line for study, page in pages.items() if of(rows, study) for line in page(rows)]
     return "\n".join(
         [
             "# The numbers behind the figures",

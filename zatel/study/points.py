@@ -1,6 +1,6 @@
 """What is studied: for each scene a list of predictions, each a study's name, a GPU and the options of the method."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -8,6 +8,7 @@ from zatel.options import DISTRIBUTIONS, DIVISIONS, Options
 
 MOBILE, RTX = "mobile", "rtx2060"
 GPUS = (MOBILE, RTX)
+STUDIES = ("whole", "fractions", "regression", "downscaling", "tuning")
 BLOCKS = ((32, 1), (32, 2), (32, 16), (32, 32))  # paper IV-C
 
 
@@ -61,12 +62,13 @@ QUICK = Extent(
 )
 
 
-def points_of(scene: str, extent: Extent) -> list[Point]:
-    """The predictions of one scene, in the order of the paper's figures."""
-    if scene in extent.only_whole:
-        return list(_whole())
-    points = [*_whole(), *_fractions(extent), *_regression(), *_downscaling(extent)]
-    return points + (list(_tuning(extent)) if scene in extent.tuned else [])
+def points_of(scene: str, extent: Extent, studies: Collection[str] = STUDIES) -> list[Point]:
+    """The predictions of one scene for the studies that are asked for, in the order of the paper's figures."""
+    points = list(_whole())
+    if scene not in extent.only_whole:
+        points += [*_fractions(extent), *_regression(), *_downscaling(extent)]
+        points += _tuning(extent) if scene in extent.tuned else []
+    return [point for point in points if point.study in studies]
 
 
 def _whole() -> Iterator[Point]:
