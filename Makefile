@@ -43,8 +43,8 @@ report: ## both GPUs, and the prediction beside the full simulation on each
 	@$(MAKE) --no-print-directory replay zatel GPU=mobile
 	@$(MAKE) --no-print-directory replay zatel GPU=rtx2060
 
-paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; PAPER_SCENES=)
-	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) --out $(PAPER) --store build/paper
+paper: $(PAPER_TRACES:=/manifest.json) ## Zatel's evaluation: figures, tables, findings (QUICK=1: 128x128; STUDIES= PAPER_SCENES=: a part)
+	$(BIN)/python -m zatel paper $(PAPER_TRACES) $(if $(QUICK),--quick) $(if $(STUDIES),--only $(STUDIES)) --out $(PAPER) --store build/paper
 
 traces/paper-$(PAPER_SIZE)/%.trace/manifest.json: | $(CODE)
 	$(BIN)/python -m tracer render $* --workload path-tracing --size $(PAPER_SIZE) --samples 2 --out $(@D)

@@ -40,6 +40,7 @@ PAPER_EXAMPLE = """\
 example:
   python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
   make paper QUICK=1
+  make paper STUDIES=whole PAPER_SCENES='park bunny'
 
 whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after the
 other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder then
