@@ -65,5 +65,9 @@ def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
 
 @inlined
 def bucket(key: int, buckets: int) -> int:
-    """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly."""
-    return ((key * HASH_FACTOR) >> 40) & (buckets - 1)
+    """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly.
+
+    Sixteen keys in a row have buckets side by side, whose 4 bytes each are in one line of the host's caches.
+    """
+    spread = ((key >> 4) * HASH_FACTOR) >> 40
+    return (spread & -16 | (spread + key) & 15) & (buckets - 1)

@@ -23,6 +23,7 @@ from replay.cache_state import (
     DIRTY_LINES,
     DIRTY_ON_FILL,
     FILLS,
+    FOUND_LINE,
     FULL,
     IN_USE,
     INDEX,
@@ -49,6 +50,7 @@ def bring_back(state: Cache, at: int, row: int) -> None:
     """
     word, bit = free_way(state, row)
     state.unit[at, USED] = 1
+    state.unit[at, FOUND_LINE] = -1
     state.free_ways[row >> state.way_shift, word] &= ~bit
     head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
     here = int(state.bucket_head[head])

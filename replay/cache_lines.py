@@ -16,6 +16,8 @@ from replay.cache_state import (
     DIRTY_LINES,
     DIRTY_ON_FILL,
     EVICTIONS,
+    FOUND_LINE,
+    FOUND_ROW,
     FULL,
     IN_USE,
     NEWER,
@@ -36,6 +38,7 @@ from replay.cache_state import (
     WRITTEN,
     Cache,
 )
+from replay.rows import prefetch
 
 
 @compiled
@@ -45,6 +48,7 @@ def invalidate(state: Cache, at: int) -> None:
         return
     state.unit[at, USED] = 0
     state.unit[at, DIRTY_LINES] = 0
+    state.unit[at, FOUND_LINE] = -1
     state.bucket_head[at * state.buckets : (at + 1) * state.buckets] = -1
     first, last = at * state.sets, (at + 1) * state.sets
     state.order[2 * first : 2 * last] = -1
@@ -57,11 +61,28 @@ def invalidate(state: Cache, at: int) -> None:
 
 @inlined
 def find(state: Cache, at: int, line: int) -> int:
-    """Row that holds the line number, or -1."""
+    """Row that holds the line number, or -1. Mostly several sectors of a line are looked for, one after the other."""
+    unit = state.unit
+    if unit[at, FOUND_LINE] != line:
+        unit[at, FOUND_LINE] = line
+        unit[at, FOUND_ROW] = look_for(state, at, line)
+    return unit[at, FOUND_ROW]
+
+
+@inlined
+def look_for(state: Cache, at: int, line: int) -> int:
+    """Row that holds the line number, or -1, from the hash table."""
     row = int(state.bucket_head[at * state.buckets + bucket(line, state.buckets)])
     while row >= 0 and state.line[row, TAG] != line:
         row = state.line[row, CHAIN]
     return row
+
+
+@inlined
+def look_ahead(cache: Cache, at: int, sector: int) -> None:
+    """Where an instance looks for a sector: among its lines, and among those that are missing."""
+    prefetch(cache.bucket_head, at * cache.buckets + bucket(sector >> cache.sector_shift, cache.buckets))
+    prefetch(cache.mshr_head, at * cache.mshr_buckets + bucket(sector, cache.mshr_buckets))
 
 
 @inlined
@@ -145,7 +166,7 @@ def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> 
 
 
 @compiled
-def oldest(state: Cache, group: int) -> int:
+def oldest(state: Cache, at: int, group: int) -> int:
     """The row of a list used longest ago among those that wait for nothing, the lowest of several; or -1."""
     line = state.line
     row = state.order[group, OLDEST]
@@ -154,6 +175,9 @@ def oldest(state: Cache, group: int) -> int:
     if row < 0:
         return -1
     best, following = row, line[row, NEWER]
+    if following >= 0:  # it is the next to be replaced after this
+        prefetch(line, line[following, NEWER])
+        prefetch(state.bucket_head, at * state.buckets + bucket(line[following, TAG], state.buckets))
     while following >= 0 and line[following, USED_AT] == line[row, USED_AT]:
         if following < best and not line[following, STATUS] & ALL_RESERVED:
             best = following
@@ -168,9 +192,9 @@ def victim(state: Cache, at: int, group: int) -> int:
         if state.free_ways[group, word]:
             way = state.ways - 1 - 64 * word - lowest_bit(state.free_ways[group, word])
             return (group << state.way_shift) + way
-    row = oldest(state, 2 * group)
+    row = oldest(state, at, 2 * group)
     if 100 * state.unit[at, DIRTY_LINES] >= state.dirty_percent * state.sets * state.ways:
-        dirty = oldest(state, 2 * group + 1)
+        dirty = oldest(state, at, 2 * group + 1)
         clean_at = state.line[row, USED_AT] if row >= 0 else FAR
         if dirty >= 0 and (state.line[dirty, USED_AT], dirty) < (clean_at, row):
             row = dirty
@@ -180,6 +204,7 @@ def victim(state: Cache, at: int, group: int) -> int:
 @inlined
 def forget(state: Cache, at: int, row: int) -> None:
     """Take a row out of its hash bucket and its list."""
+    state.unit[at, FOUND_LINE] = -1
     unlink(state, row, list_of(state, row))
     head = at * state.buckets + bucket(state.line[row, TAG], state.buckets)
     here, before = int(state.bucket_head[head]), -1
@@ -216,6 +241,7 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
         word, bit = free_way(state, row)
         state.free_ways[group, word] &= ~bit
     head = at * state.buckets + bucket(line, state.buckets)
+    state.unit[at, FOUND_LINE] = -1
     state.unit[at, USED] = 1
     state.line[row, TAG] = line
     state.line[row, USED_AT] = now

@@ -32,8 +32,9 @@ SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
 ATOMIC_SHIFT = 32
 # columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
 # free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
-# write waits for its fetch
-MSHR_FREE, READY_HEAD, READY_TAIL, QUEUE_HEAD, QUEUE_TAIL, DATA_FREE_AT, DIRTY_LINES, USED, REASON, PARKED = range(10)
+# write waits for its fetch, line looked for last (-1: find it anew), its row
+(MSHR_FREE, READY_HEAD, READY_TAIL, QUEUE_HEAD, QUEUE_TAIL, DATA_FREE_AT, DIRTY_LINES, USED, REASON, PARKED,
+ FOUND_LINE, FOUND_ROW) = range(12)  # fmt: skip
 NO_LINE, NO_QUEUE, NO_ENTRY, NO_MERGE = range(4)  # reasons
 READ_SECTOR, WRITE_THROUGH, WRITE_BACK = range(3)  # kinds of request in the miss queue
 HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = range(5)  # answers; the counters of reads, then of writes, in this order
@@ -106,7 +107,7 @@ class Cache(NamedTuple):
     waiter: np.ndarray  # int64[instances * entries, power of two]: ring of those that wait behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: np.ndarray  # int64[instances * ring, 4]: kind, sector, mask, payload
-    unit: np.ndarray  # int64[instances, 10]
+    unit: np.ndarray  # int64[instances, 12]
     stats: np.ndarray  # int64[instances, 14]
     sets: int
     ways: int  # in use; at most 1 << way_shift
@@ -145,7 +146,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         np.zeros((instances * entries, ring_size(policy.mshr_merges)), np.int64),
         np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
-        np.zeros((instances, 10), np.int64),
+        np.zeros((instances, 12), np.int64),
         np.zeros((instances, len(COUNTERS)), np.int64),
         sets,
         policy.ways,
@@ -176,6 +177,7 @@ def clear(state: Cache) -> None:
     state.order[:] = -1
     state.line[:, STATUS] = 0
     state.unit[:, [DIRTY_LINES, USED]] = 0
+    state.unit[:, FOUND_LINE] = -1
     for word in range(state.free_ways.shape[1]):
         ways = min(max(state.ways - 64 * word, 0), 64)
         state.free_ways[:, word] = -1 if ways == 64 else (1 << ways) - 1

@@ -180,9 +180,9 @@ def end_transfer(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def is_full(state: Dram, channel: int, is_write: int) -> bool:
-    """Whether the scheduler takes no more requests."""
-    if is_write and state.gap[WRITE_QUEUE]:
+def is_full(state: Dram, channel: int, at: int) -> bool:
+    """Whether the scheduler does not take request ``at`` now."""
+    if state.gap[WRITE_QUEUE] and state.request[channel * state.capacity + at, IS_WRITE]:
         return state.channel[channel, QUEUED_WRITES] >= state.gap[WRITE_QUEUE]
     return state.channel[channel, QUEUED] >= state.gap[QUEUE]
 
@@ -202,13 +202,14 @@ def entry_tick(state: Dram, channel: int, part: int) -> int:
 def enter(state: Dram, channel: int, tick: int) -> None:
     """One slice, the next after the last one, sends a request into the latency queue."""
     ch, base = state.channel, channel * state.capacity
-    for turn in range(state.slices):
-        number = (ch[channel, LAST_SLICE] + 1 + turn) % state.slices
+    number = ch[channel, LAST_SLICE]
+    for _ in range(state.slices):
+        number = number + 1 if number + 1 < state.slices else 0
         part = channel * state.slices + number
         if entry_tick(state, channel, part) > tick:
             continue
         at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
-        if is_full(state, channel, state.request[base + at, IS_WRITE]):
+        if is_full(state, channel, at):
             return
         state.slice[part, TO_HEAD] += 1
         if state.slice[part, CREDIT] == 0:
@@ -232,7 +233,7 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
         return
     head = channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
     at = state.latency[head, 1]
-    if state.latency[head, 0] > tick or is_full(state, channel, state.request[channel * state.capacity + at, IS_WRITE]):
+    if state.latency[head, 0] > tick or is_full(state, channel, at):
         return
     ch[channel, LATENCY_HEAD] += 1
     state.stats[channel, REQUESTS] += 1
@@ -254,12 +255,12 @@ def next_tick(state: Dram, channel: int, tick: int) -> int:
     if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
         head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
         at = state.latency[head, 1]
-        if not is_full(state, channel, state.request[base + at, IS_WRITE]):
+        if not is_full(state, channel, at):
             soonest = min(soonest, state.latency[head, 0])
     for part in range(channel * state.slices, (channel + 1) * state.slices):
         first = entry_tick(state, channel, part)
         if first < soonest:
             at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
-            if not is_full(state, channel, state.request[base + at, IS_WRITE]):
+            if not is_full(state, channel, at):
                 soonest = first
     return max(soonest, tick + 1)

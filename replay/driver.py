@@ -1,5 +1,6 @@
 """Replay a trace: launch after launch, loading warps as they are needed and noting the counters of every interval."""
 
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from replay import (
     lsu_state,
     port,
     rounds,
+    rows,
     rt_unit_state,
     step,
 )  # fmt: skip
@@ -142,6 +144,7 @@ class Replay:
         self.clock = rounds.make_clock()
         self.team = Team(self.threads)
         self.engine_cpu_seconds = 0.0
+        self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         self.finished: list[Launch] = []
         self._make_units()
         self.copies = Copies(self.trace, self.gpu.memory.copies)
@@ -170,6 +173,9 @@ class Replay:
                 gpu.l2.latency_cycles + gpu.clock_slack, core, l2_khz,
             ),
         )  # fmt: skip
+        self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
+            (self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
+        )
 
     def compile(self) -> None:
         """Have the engine compiled, or loaded from its cache: the host's times do not count it."""
@@ -243,14 +249,19 @@ class Replay:
         return step.run(self._engine(), stop, self.quantum, self.window.loaded_warps, self.team)
 
     def _engine(self) -> step.Engine:
-        """The units and what is loaded of the trace, as compiled code takes them."""
-        engine: step.Engine = refer(
-            step.Engine(
-                self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
-                self.window.records(), self.lane_cycles, self.memory, self.clock,
-            )
+        """The units and what is loaded of the trace, as compiled code takes them; made again once one is replaced."""
+        parts = (
+            self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory, self.window.arrays,
         )  # fmt: skip
-        return engine
+        if self._engine_of is None or any(map(operator.is_not, parts, self._engine_of[0])):
+            engine: step.Engine = refer(
+                step.Engine(
+                    self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
+                    self.window.records(), self.lane_cycles, self.memory, self.clock,
+                )
+            )  # fmt: skip
+            self._engine_of = (parts, engine)
+        return self._engine_of[1]
 
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""

@@ -65,12 +65,13 @@ def pop_until(state: L2, part: int, until: int) -> None:
 
 
 @compiled
-def take_in(state: L2, part: int, until: int) -> None:
-    """``pop_until`` at a barrier; finds the next event of the slice."""
+def take_in(state: L2, part: int, until: int) -> int:
+    """``pop_until`` at a barrier; finds the next event of the slice. Returns the requests that wait for the tags."""
     own = state.slice
     pop_until(state, part, until)
     if own[part, HEAD] == own[part, QUEUED]:
         own[part, NEXT] = min(own[part, NEXT], next_queued(state, part) + 1)
+    return own[part, POPPED] - own[part, HEAD]
 
 
 @inlined

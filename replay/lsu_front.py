@@ -5,6 +5,7 @@ It ends its stay with its last access: loads are then over when all their data i
 
 from replay import l1 as cache
 from replay.bits import inlined
+from replay.cache_lines import look_ahead
 from replay.l1 import L1
 from replay.lsu_state import (
     ADDEND,
@@ -99,6 +100,7 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
             state.unit[sm, STALLED] = 1
             break
         place = bank * state.depth + (state.bank[bank, TAIL] & (state.depth - 1))
+        look_ahead(l1.cache, sm, sector)
         state.access[place, READY] = now + state.l1_latency
         state.access[place, SECTOR] = sector
         state.access[place, BYTES] = work.byte_mask[cursor]

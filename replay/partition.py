@@ -4,11 +4,13 @@ Partitions share nothing, so they may run on several threads. In one instant the
 slices share nothing but the channel's queues, so the order among them is free.
 """
 
-from replay import clocks, dram, l2
+from replay import clocks, dram, foresight, l2
 from replay.bits import FAR, compiled, inlined
 from replay.crossbar import Crossbar
 from replay.dram_state import NEXT_TICK, Dram
 from replay.l2_state import L2, NEXT, WAITS
+
+MANY = 16  # requests of a quantum for which it pays to look ahead
 
 
 @inlined
@@ -25,9 +27,11 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
         run(cache, memory, controller, FAR)
         return
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
-    until = horizon(state, cache, routed)
+    until, waiting = horizon(state, cache, routed), 0
     for part in range(first, last):
-        l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
+        waiting += l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
+    if waiting >= MANY:
+        foresight.of_partition(cache, memory, controller)
     run(cache, memory, controller, until)
     for part in range(first, last):
         l2.settle(cache, part, until)

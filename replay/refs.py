@@ -44,7 +44,10 @@ class Ref:
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        self._numba_type_ = RefType(numba.typeof(state))
+        known = signature(state)
+        if known not in KINDS:
+            KINDS[known] = RefType(numba.typeof(state))
+        self._numba_type_ = KINDS[known]
         form, words = words_of(state)
         self.words = np.frombuffer(struct.pack(form, *words), np.uint8)
         self.address = self.words.ctypes.data
@@ -56,6 +59,17 @@ class Ref:
 def refer(state: Any) -> Any:
     """A reference to a state, for compiled code; the state itself where nothing is compiled."""
     return state if numba.core.config.DISABLE_JIT else Ref(state)  # type: ignore[attr-defined]
+
+
+KINDS: dict[Any, RefType] = {}  # numba takes a millisecond to tell the type of an engine
+
+
+def signature(value: Any) -> Any:
+    """What the type of a state follows from."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    return (type(value), *map(signature, value)) if isinstance(value, tuple) else type(value)
 
 
 def words_of(value: Any) -> tuple[str, list[int]]:

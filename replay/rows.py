@@ -3,6 +3,7 @@
 A GPU's state is larger than a core's caches, so that much of a replay's time is waiting for memory.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from replay.bits import intrinsic
+from replay.bits import inlined, intrinsic
 
 CACHE_LINE_WORDS = 8  # of 8 bytes
+LARGE_BYTES = 1 << 22  # from here on numpy asks for large pages, and most of what lies there may never be used
 
 
 def aligned_rows(rows: int, columns: int) -> np.ndarray:
@@ -27,15 +29,47 @@ def ring_size(entries: int) -> int:
     return 1 << (entries - 1).bit_length()
 
 
+def together(states: Any) -> Any:
+    """A tuple of states, tuples of arrays themselves, with their arrays side by side in one block of memory.
+
+    Each begins at a line of the host's caches, and the host needs few pages, whose places it remembers, for all of
+    them. Arrays of ``LARGE_BYTES`` or more stay where they are.
+    """
+    places = np.cumsum([0, *(-(-array.nbytes // 64) for array in small_arrays(states))])
+    block = aligned_rows(int(places[-1]) + LARGE_BYTES // 64, CACHE_LINE_WORDS)
+    rooms = iter(places[:-1].tolist())
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, tuple):
+            items = [moved(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if not isinstance(value, np.ndarray) or value.nbytes >= LARGE_BYTES:
+            return value
+        bytes_here = block[next(rooms) :].reshape(-1).view(np.uint8)[: value.nbytes]
+        here = bytes_here.view(value.dtype).reshape(value.shape)
+        here[...] = value
+        return here
+
+    return moved(states)
+
+
+def small_arrays(value: Any) -> Iterator[np.ndarray]:
+    """The arrays of a tuple of states that ``together`` moves, in order."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from small_arrays(item)
+    elif isinstance(value, np.ndarray) and value.nbytes < LARGE_BYTES:
+        yield value
+
+
 @intrinsic
-def prefetch(typing_context: Any, array: Any, row: Any) -> Any:
-    """Have the begin of a row of an array brought into the host's caches: it will be used soon."""
+def prefetch_bytes(typing_context: Any, array: Any, offset: Any) -> Any:
+    """Have the line that holds a byte of an array brought into the host's caches; a place outside does no harm."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         held = context.make_array(signature.args[0])(context, builder, arguments[0])
         number, byte = ir.IntType(64), ir.IntType(8).as_pointer()
-        offset = builder.mul(arguments[1], builder.extract_value(held.strides, 0))
-        address = builder.inttoptr(builder.add(builder.ptrtoint(held.data, number), offset), byte)
+        address = builder.inttoptr(builder.add(builder.ptrtoint(held.data, number), arguments[1]), byte)
         small = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, small, small, small])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -43,3 +77,16 @@ def prefetch(typing_context: Any, array: Any, row: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@inlined
+def prefetch(array: np.ndarray, row: int) -> None:
+    """Have the begin of a row of an array brought into the host's caches: it will be used soon."""
+    prefetch_bytes(array, row * array.strides[0])
+
+
+@inlined
+def prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
+    """Have the rows ``first`` to ``last`` (exclusive) brought there, all at once."""
+    for offset in range(first * array.strides[0], last * array.strides[0], 8 * CACHE_LINE_WORDS):
+        prefetch_bytes(array, offset)
