@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,14 @@ def render(out: Path, *more: str) -> None:
         main([*RENDER, *more, "--out", str(out)])
 
 
+def launch(out: Path, *more: str) -> None:
+    """Run the launches of a breadth-first search with a checkpoint after every eight CTAs."""
+    from tracer.__main__ import main
+
+    with patch("tracer.run.CTAS_PER_STEP", 8), patch("formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
+        main(["launch", str(ROOT / "tracer" / "kernels" / "breadth_first_search.toml"), *more, "--out", str(out)])
+
+
 def replay(out: Path, *more: str) -> None:
     """Replay the sample trace with a checkpoint at every return of the engine."""
     from replay.__main__ import main
@@ -57,7 +66,8 @@ def write(out: Path, *more: str) -> None:
 
 
 JOBS: dict[str, tuple[str, Job]] = {
-    "tracer render": ("a.trace", render), "replay": ("a.result", replay), "trace writer": ("a.trace", write),
+    "trace writer": ("a.trace", write), "tracer launch": ("a.trace", launch), "tracer render": ("a.trace", render),
+    "replay": ("a.result", replay),
 }  # fmt: skip
 
 
@@ -186,26 +196,52 @@ from replay.__main__ import main
 sys.argv = ["replay", "traces/sample.trace", "--gpu", "mobile", "--threads", sys.argv[1], "--out", sys.argv[2]]
 main()
 """
-AGAIN = {"tracer render": (TRACE_AGAIN, "a.trace"), "replay": (REPLAY_AGAIN, "a.result")}
+LAUNCH_AGAIN = TRACE_AGAIN.replace(
+    '"render", "cornell", "--size", "64x32", "--samples", "1"', '"launch", "tracer/kernels/breadth_first_search.toml"'
+)
+IMPORT_AGAIN = (
+    TRACE_AGAIN.partition("from tracer")[0]
+    + """
+from pathlib import Path
+from formats.accelsim import import_accelsim
+from tests.formats.test_accelsim import write
+folder = Path(sys.argv[2]).parent / "list"
+folder.mkdir(exist_ok=True)
+import_accelsim(write(folder), Path(sys.argv[2]))
+"""
+)
+AGAIN = {
+    "import": (IMPORT_AGAIN, "a.trace"), "tracer launch": (LAUNCH_AGAIN, "a.trace"),
+    "tracer render": (TRACE_AGAIN, "a.trace"), "replay": (REPLAY_AGAIN, "a.result"),
+}  # fmt: skip
 
 
 def determinism(subject: str, seed: int, count: int) -> Row:
-    """Any number of workers, any hash seed, with machine code from the cache and without: the same bytes."""
+    """Any number of workers, any hash seed, with machine code from the cache and without: the same bytes.
+
+    Half of ``count`` each with and without, at most all combinations; at least one with the cache and one without.
+    """
     script, name = AGAIN[subject]
-    cases = [(workers, str(hash_seed), "") for workers in WORKERS for hash_seed in HASH_SEEDS][:count]
-    row = Row(subject, len(cases) + 1)
+    chance = random.Random(f"{seed} {subject}")
+    cases = [
+        case
+        for is_cold in (False, True)
+        for case in chance.sample([(n, str(h), is_cold) for n in WORKERS for h in HASH_SEEDS], min(15, -(-count // 2)))
+    ]
+    row = Row(subject, len(cases))
     found: Counter[tuple[tuple[str, bytes], ...]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for workers, hash_seed, cache in [*cases, (2, "0", f"{folder}/cold")]:
+        for number, (workers, hash_seed, is_cold) in enumerate(cases):
             out = Path(folder) / name
-            given = {"PYTHONHASHSEED": hash_seed} | ({"RAYPLAY_CACHE": cache} if cache else {})
+            given = {"PYTHONHASHSEED": hash_seed} | ({"RAYPLAY_CACHE": f"{folder}/cold{number}"} if is_cold else {})
             command = [sys.executable, "-c", script, str(workers), str(out)]
             subprocess.run(command, cwd=ROOT, env=os.environ | given, check=True, capture_output=True)
+            shutil.rmtree(f"{folder}/cold{number}", ignore_errors=True)
             found[tuple(sorted(contents(out).items()))] += 1
     row.outcomes = {"same bytes": max(found.values())}
     if len(found) > 1:
         row.failures.append(f"{len(found)} different results")
-    row.note = "1, 2 and 4 workers x 5 hash seeds, and once with an empty code cache"
+    row.note = "of 1, 2 and 4 workers x 5 hash seeds x cold and warm code cache"
     return row
 
 

@@ -4,7 +4,7 @@ import json
 import lzma
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,10 +14,13 @@ import trimesh  # noqa: F401 - loaded once here, not in each process that is for
 from formats import validate
 from formats.accelsim import import_accelsim
 from formats.accelsim_files import read_list
+from formats.arrow import Columns, array_names
+from formats.column import Column, Table
 from formats.nsight import read_launches
 from formats.pixels import read_pixels
-from formats.reader import open_trace
+from formats.reader import Source, Trace, open_trace
 from formats.result import ResultWriter
+from formats.trace import TRACE
 from formats.unpack import open_packed
 from formats.vulkan_sim import import_vulkan_sim
 from ptx.parser import parse_file
@@ -60,14 +63,34 @@ def write_result(path: Path) -> Path:
     return path
 
 
+class Held:
+    """A source whose tables are read once and kept: what asks it again and again is not the reader under test."""
+
+    def __init__(self, source: Source) -> None:
+        self.path, self.manifest, self._source = source.path, source.manifest, source
+        self._kept: dict[str, list[Columns]] = {}
+
+    def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
+        """As the source gives them."""
+        if table.name not in self._kept:
+            self._kept[table.name] = list(self._source.groups(table, list(table.columns)))
+        names = array_names(columns)
+        return iter([{name: group[name] for name in names} for group in self._kept[table.name]])
+
+
+def keeps_all_laws(path: Path) -> str:
+    """A trace that keeps every law."""
+    problems = validate(Trace(Held(open_trace(path).source), TRACE))
+    assert not problems, str(problems[0])
+    return "valid"
+
+
 def read_kernel(file: Path) -> str:
     """Import a kernel list; the trace keeps every law. Fewer PCs are allowed than usual: an array of all costs time."""
     out = file.parent / "out.trace"
     with patch("formats.accelsim.MOST_PCS", FEW_PCS):
         import_accelsim(file.parent / "kernelslist.g", out)
-    problems = validate(open_trace(out))
-    assert not problems, str(problems[0])
-    return "valid"
+    return keeps_all_laws(out)
 
 
 def read_packed(file: Path) -> str:
@@ -89,9 +112,7 @@ def read_dump(file: Path) -> str:
     """Import a dump of Vulkan-Sim; the trace keeps every law."""
     out = file.parent / "out.trace"
     import_vulkan_sim(file, out)
-    problems = validate(open_trace(out))
-    assert not problems, str(problems[0])
-    return "valid"
+    return keeps_all_laws(out)
 
 
 def read_ptx(file: Path) -> str:
