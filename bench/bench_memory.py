@@ -1,10 +1,11 @@
 """Peak memory of a replay: it does not grow with the trace, with the number of kernels, or with how long a warp lives.
 
-    python bench/bench_memory.py [--gigabytes 0.5] [--traces FOLDER]
+    python bench/bench_memory.py [--gigabytes 0.5] [--traces FOLDER] [--only long]
 
 `long`: an image launch whose warps load incompressible addresses from shared memory; the first outlives all others, so
 that a window which waited for it would hold the whole trace. Its files take ``--gigabytes``: writing, checking,
-verifying, filtering (every second pixel) and replaying 5 of them are to stay below 600 MB each.
+verifying, filtering (every second pixel), selecting and replaying 5 of them are to stay below 600 MB each. Every step
+is a process of its own that may not have more than 1 GiB of private memory (``RLIMIT_DATA``), and fails if it asks.
 `kernels`: 10 and 1,000 launches of the same kernel (the target is at most 10 % more). Each replay is a process of its
 own; its peak resident memory holds Python, its libraries and the machine code.
 """
@@ -44,6 +45,7 @@ print(json.dumps({"GiB": peak, "seconds": time.process_time() - begun, "cycles":
 
 PEAK = """
 import os, resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 done = subprocess.run([sys.executable, *sys.argv[1:]], stdout=subprocess.DEVNULL)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_maxrss * 1024 / 1e6, used.ru_utime + used.ru_stime)
@@ -136,22 +138,25 @@ def peak_of(*command: str) -> tuple[float, float]:
 
 def bench_long(folder: Path, gigabytes: float) -> None:
     """Peak memory of every step on the long trace."""
-    long, half = folder / "bench_long.trace", folder / "bench_half.trace"
+    long, half, pixels = folder / "bench_long.trace", folder / "bench_half.trace", str(folder / "bench.pixels")
     make = "from pathlib import Path; from bench.bench_memory import make_long"
-    steps = {"write": peak_of("-c", f"{make}; make_long(Path({str(long)!r}), {gigabytes})")}
-    size = sum(file.stat().st_size for file in long.rglob("*.parquet")) / 1e9
-    height = open_trace(long).manifest.image_size[1]  # type: ignore[index]
-    write_pixels(folder / "bench.pixels", np.indices((height, LANES)).sum(axis=0) % 2 == 0)
-    steps["check"] = peak_of("-m", "formats", "check", str(long))
-    steps["verify"] = peak_of("-m", "formats", "verify", str(long))
-    pixels = str(folder / "bench.pixels")
-    steps["filter"] = peak_of("-m", "zatel", "filter", str(long), "--pixels", pixels, "--out", str(half))
-    steps["select"] = peak_of("-m", "formats", "select", str(long), "--warps", f"1-{height // 2}", "--out", str(half))
-    measure(long)  # machine code is compiled, or loaded, once
-    found = measure(long)
-    steps["replay"] = found["GiB"] * 2**30 / 1e6, found["seconds"]
-    for name, (peak, seconds) in steps.items():
+    make_long(long, 0.001)
+    measure(long)  # machine code is compiled, or loaded, once, without a limit
+    steps = {
+        "write": ("-c", f"{make}; make_long(Path({str(long)!r}), {gigabytes})"),
+        "check": ("-m", "formats", "check", str(long)),
+        "verify": ("-m", "formats", "verify", str(long)),
+        "filter": ("-m", "zatel", "filter", str(long), "--pixels", pixels, "--out", str(half)),
+        "select": ("-m", "formats", "select", str(long), "--warps", "1-100", "--out", str(half)),
+        "replay": ("-c", REPLAY, str(long)),
+    }
+    for name, command in steps.items():
+        peak, seconds = peak_of(*command)
+        size = sum(file.stat().st_size for file in long.rglob("*.parquet")) / 1e9
         print(f"long, {size:.2f} GB, {name}: peak {peak:.0f} MB, {seconds:.0f} s CPU (target 600 MB)", flush=True)
+        if name == "write":
+            height = open_trace(long).manifest.image_size[1]  # type: ignore[index]
+            write_pixels(Path(pixels), np.indices((height, LANES)).sum(axis=0) % 2 == 0)
 
 
 def main() -> None:
@@ -159,10 +164,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=0.5, help="size of the long trace on disk (default: 0.5)")
     parser.add_argument("--traces", type=Path, help="where traces are written (default: a temporary folder)")
+    parser.add_argument("--only", choices=("long", "kernels"), help="one of the two (default: both)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.traces or Path(temporary)
-        bench_long(folder, arguments.gigabytes)
+        if arguments.only != "kernels":
+            bench_long(folder, arguments.gigabytes)
+        if arguments.only == "long":
+            return
         peaks = []
         for kernels in (10, 1000):
             make_kernels(folder / f"bench_{kernels}.trace", kernels)

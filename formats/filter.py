@@ -10,6 +10,7 @@ ray only the selected lanes stay, and what is left without lanes goes.
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from formats.filter_rows import (
     visit_rows,
 )
 from formats.pixels import NO_PIXEL, image_size, pixel_map
-from formats.reader import Trace, open_trace
+from formats.reader import Trace, WarpStream, open_trace
 from formats.writer import TraceWriter
 
 FILTER_OPCODE = "filter_shader"
@@ -69,11 +70,8 @@ def filter_to_many(trace: Trace, selections: Sequence[np.ndarray], out_paths: Se
             for path, chosen in zip(out_paths, selections, strict=True)
         ]
         _copy_unchanged(trace, writers)
-        for tables in _batches(trace):
-            places = _check_rows(trace, tables)
-            for keep, writer in zip(keeps, writers, strict=True):
-                for name, columns in _filter_batch(tables, places, keep):
-                    writer.put(name, columns)
+        for batch in _batches(trace):
+            _filter_batch(trace, *batch, keeps, writers)
         if "image" in trace.tables:
             _filter_image(trace, selections, writers)
 
@@ -132,45 +130,59 @@ def _filter_image(trace: Trace, selections: Sequence[np.ndarray], writers: Seque
             writer.put("image", {**columns, **colours})
 
 
-def _batches(trace: Trace) -> Iterator[dict[str, Columns]]:
-    """The filtered tables, some warps at a time, with a progress bar over the warps."""
-    tables = tuple(name for name in FILTERED_TABLES if name in trace.tables)
+def _batches(trace: Trace) -> Iterator[tuple[Columns, Iterator[tuple[str, Columns]]]]:
+    """The visits of some warps, and the rows of the other filtered tables that belong to them, piece after piece.
+
+    A warp may have more rows than memory: only its visits are there at once. With a progress bar over the warps.
+    """
+    streams = {name: WarpStream(trace, name) for name in FILTERED_TABLES if name in trace.tables}
     with tqdm(total=trace.rows("warps"), desc="filter", unit="warp", disable=None, leave=False) as bar:
-        for first, last, columns in trace.warp_batches(trace.batch_bounds(tables), tables=tables):
-            yield columns
+        for first, last in pairwise(trace.batch_bounds(tuple(streams))):
+            others = (
+                (name, rows) for name in streams if name != "visits" for rows in streams[name].pieces(first, last)
+            )
+            yield streams["visits"].take(first, last), others
             bar.update(last - first)
+    for stream in streams.values():
+        stream.expect_end(trace.rows("warps"))
 
 
 def _filter_batch(
-    tables: dict[str, Columns], places: dict[str, np.ndarray], keep: Lanes
-) -> Iterator[tuple[str, Columns]]:
-    """The rows of some whole warps that stay, table by table; ``places`` are the visits that rows belong to."""
-    visits = tables["visits"]
-    kept, ordinals = filter_visits(visits, keep.selected, keep.whole)
-    yield "visits", kept
-    for name in ("accesses", "predicates"):
-        if name not in tables:
-            continue
-        place = places[name]
-        lanes = keep.selected[tables[name]["warp_id"]]
-        lanes = np.where(keep.whole[visits["block_id"][place]], EVERY_LANE, lanes)
+    trace: Trace,
+    visits: Columns,
+    others: Iterator[tuple[str, Columns]],
+    keeps: Sequence[Lanes],
+    writers: Sequence[TraceWriter],
+) -> None:
+    """Write the rows of some whole warps that stay, table by table."""
+    ordinals = []
+    for keep, writer in zip(keeps, writers, strict=True):
+        kept, numbers = filter_visits(visits, keep.selected, keep.whole)
+        writer.put("visits", kept)
+        ordinals.append(numbers)
+    for name, rows in others:
+        place = _places(trace, name, rows, visits)
+        for keep, writer, numbers in zip(keeps, writers, ordinals, strict=True):
+            writer.put(name, _filter_rows(name, rows, visits, place, keep, numbers))
+
+
+def _filter_rows(
+    name: str, rows: Columns, visits: Columns, place: np.ndarray, keep: Lanes, ordinals: np.ndarray
+) -> Columns:
+    """The ``rows`` of a table that stay; ``place`` are their rows in ``visits``."""
+    if name == "rays":
+        return filter_rays(rows, keep.selected, ordinals[place])
+    lanes = np.where(keep.whole[visits["block_id"][place]], EVERY_LANE, keep.selected[rows["warp_id"]])
+    if name == "accesses":
+        return filter_accesses(rows, lanes, ordinals[place])
+    return filter_predicates(rows, lanes, visits["active_mask"][place], ordinals[place])
+
+
+def _places(trace: Trace, name: str, rows: Columns, visits: Columns) -> np.ndarray:
+    """The row in ``visits`` of each row of a table; ``FormatError`` when rows of different tables disagree."""
+    try:
         if name == "accesses":
-            yield name, filter_accesses(tables[name], lanes, ordinals[place])
-        else:
-            yield name, filter_predicates(tables[name], lanes, visits["active_mask"][place], ordinals[place])
-    if "rays" in tables:
-        yield "rays", filter_rays(tables["rays"], keep.selected, ordinals[places["rays"]])
-
-
-def _check_rows(trace: Trace, tables: dict[str, Columns]) -> dict[str, np.ndarray]:
-    """The visit of each access, predicate and ray; ``FormatError`` when rows of different tables disagree."""
-    places: dict[str, np.ndarray] = {}
-    for name in ("accesses", "predicates", "rays"):
-        if name in tables:
-            try:
-                places[name] = visit_rows(tables[name], tables["visits"])
-                if name == "accesses":
-                    check_addresses(tables[name])
-            except ValueError as error:
-                raise FormatError(f"{trace.path}: table {name}, {error}") from None
-    return places
+            check_addresses(rows)
+        return visit_rows(rows, visits)
+    except ValueError as error:
+        raise FormatError(f"{trace.path}: table {name}, {error}") from None

@@ -37,7 +37,10 @@ def read_arrow(path: Path) -> pa.Table:
                 page_checksum_verification=True,
                 read_dictionary=texts,
             )
-            return pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
+            data = pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
+            if len(data) != metadata.num_rows:
+                raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")
+            return data
     except _DAMAGE as error:
         raise FormatError(f"must be Parquet: {' '.join(str(error).split())[:300]}", file=path) from None
 

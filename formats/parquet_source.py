@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.arrow import Columns, from_arrow
+from formats.arrow import Columns, from_arrow, row_count
 from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
 from formats.limits import COLUMNS, FILE_ROWS
@@ -36,6 +36,7 @@ class ParquetSource:
             with reached(self.path), self._open(table, entry) as file:
                 for number in range(file.num_row_groups):
                     yield self._group(file, number, table, columns, entry)
+                    pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
 
     def _check_length(self, entry: FileEntry) -> None:
         path = self.path / entry.file
@@ -67,6 +68,8 @@ class ParquetSource:
             reason = f"must have {entry.rows} rows, as the manifest says, not {rows}"
             raise FormatError(reason, file=path, table=table.name)
         FILE_ROWS.check(rows, "its rows", file=path, table=table.name)
+        if (found := sum(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups))) != rows:
+            raise FormatError(f"its row groups must have {rows} rows, not {found}", file=path, table=table.name)
         texts = [column.name for column in table.columns if column.dtype == STRING]
         try:
             return pq.ParquetFile(
@@ -84,9 +87,9 @@ class ParquetSource:
         name = label.get(b"rayplay.format", self.layout.name.encode()).decode(errors="replace")
         version = label.get(b"rayplay.version", b"%d.0" % self.layout.version[0]).decode(errors="replace")
         if name != self.layout.name:
-            raise FormatError(f"must be a file of a {self.layout.name}, not of a {name[:100]}", file=path)
+            raise FormatError(f"must be a file of a {self.layout.name}, not of {name[:100]!r}", file=path)
         if version.partition(".")[0] != str(self.layout.version[0]):
-            raise FormatError(f"version must be {self.layout.version[0]}.x, not {version[:100]}", file=path)
+            raise FormatError(f"version must be {self.layout.version[0]}.x, not {version[:100]!r}", file=path)
 
     def _group(
         self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry
@@ -105,6 +108,8 @@ class ParquetSource:
                 arrays |= from_arrow(column, data.column(column.name))
             except _DAMAGE as error:
                 raise FormatError(_reason(error), **place, column=column.name) from None
+            if (found := row_count([column], arrays)) != (rows := file.metadata.row_group(number).num_rows):
+                raise FormatError(f"must have {rows} values, not {found}", **place, column=column.name)
         return arrays
 
 

@@ -133,7 +133,7 @@ class Trace(Dataset):
         warp, or name a warp beyond the last, are a ``FormatError``.
         """
         chosen = tables if isinstance(tables, Mapping) else dict.fromkeys(tables)
-        streams = {name: _WarpStream(self, name, columns) for name, columns in chosen.items()}
+        streams = {name: WarpStream(self, name, columns) for name, columns in chosen.items()}
         count = self.rows("warps")
         ranges = range(0, count, warps_per_batch) if isinstance(warps_per_batch, int) else warps_per_batch[:-1]
         for first, last in pairwise([*ranges, count]):
@@ -142,8 +142,8 @@ class Trace(Dataset):
             stream.expect_end(count)
 
 
-class _WarpStream:
-    """The rows of one table in the order of warps, taken up to a given warp at a time."""
+class WarpStream:
+    """The rows of one table in the order of warps, taken up to a given warp at a time; see ``Trace.warp_batches``."""
 
     def __init__(self, trace: Trace, name: str, columns: Sequence[str] | None = None) -> None:
         self.place = f"{trace.path}: table {name}"
@@ -154,18 +154,19 @@ class _WarpStream:
 
     def take(self, first: int, last: int) -> Columns:
         """The rows of the warps ``first`` to ``last`` (exclusive)."""
-        parts = []
+        return concatenate(self.columns, list(self.pieces(first, last)))
+
+    def pieces(self, first: int, last: int) -> Iterator[Columns]:
+        """The same rows, piece after piece, none larger than a row group."""
         while True:
             warps = self.rest["warp_id"]
             end = int(np.searchsorted(warps, last, side="left"))
             if end > self.start:
-                parts.append(take_rows(self.columns, self.rest, self.start, end))
-                self.start = end
+                self._check(warps[self.start :], first)
+                begun, self.start = self.start, end
+                yield take_rows(self.columns, self.rest, begun, end)
             if end < len(warps) or not self._advance():
                 break
-        rows = concatenate(self.columns, parts)
-        self._check(rows["warp_id"], first)
-        return rows
 
     def _advance(self) -> bool:
         group: Any = next(self.groups, None)

@@ -37,9 +37,17 @@ def parse_toml(text: str, file: object) -> dict[str, Any]:
 def parse_json(text: str, file: object) -> Any:
     """A JSON value; ``FormatError`` with the line when it is none."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"must be JSON: {_short(error)}", file=file) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"an object must have each name once, but has {max(names, key=names.count)!r} again")
+    return made
 
 
 def _short(error: BaseException) -> str:

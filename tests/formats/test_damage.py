@@ -13,6 +13,7 @@ from formats.arrow import arrow_schema, parquet_path
 from formats.column import STRING
 from formats.errors import FormatError, VersionTooNew, VersionTooOld
 from formats.manifest import MANIFEST, digest_of
+from formats.parquet_footer import footer, take_apart
 from formats.reader import open_trace
 from formats.trace import TABLES
 
@@ -246,3 +247,34 @@ def test_parquet_of_another_writer_is_read(copy: Path) -> None:
     for name, columns in read_everything(copy).items():
         for column, values in columns.items():
             np.testing.assert_array_equal(values, wanted[name][column])
+
+
+def test_a_footer_without_its_row_groups_is_found(copy: Path) -> None:
+    """The number of rows is there, the row groups are not: found by ``make fuzz`` (result, seed 1, case 10099)."""
+    file = copy / "warps-00000.parquet"
+    whole = take_apart(memoryview(file.read_bytes()))
+    data = b"PAR1" + bytes(whole.data) + footer(whole.head, whole.tail, [], whole.rows)
+    file.write_bytes(data)
+    document = json.loads((copy / MANIFEST).read_text())
+    document["tables"]["warps"][0] |= {"bytes": len(data)}
+    write_manifest(copy, document)
+    with pytest.raises(FormatError, match=f"warps: its row groups must have {whole.rows} rows, not 0"):
+        read_everything(copy)
+
+
+def test_a_version_with_a_line_break_is_one_line(copy: Path) -> None:
+    """Found by ``make fuzz`` (result, seed 1, case 7374)."""
+    file = copy / "warps-00000.parquet"
+    data = file.read_bytes()
+    assert data.count(b"rayplay.version\x18\x031.0") == 1
+    file.write_bytes(data.replace(b"rayplay.version\x18\x031.0", b"rayplay.version\x18\x030\n1"))
+    with pytest.raises(FormatError, match=r"version must be 1\.x, not '0\\n1'$"):
+        read_everything(copy)
+
+
+def test_a_name_twice_in_a_manifest_is_found(copy: Path) -> None:
+    """The last one would count: found by ``make fuzz`` (manifest, seed 1, case 7004)."""
+    text = (copy / MANIFEST).read_text()
+    (copy / MANIFEST).write_text(text.replace('"name": ', '"name": "other", "name": ', 1))
+    with pytest.raises(FormatError, match="must have each name once, but has 'name' again"):
+        open_trace(copy)

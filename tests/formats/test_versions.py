@@ -106,9 +106,9 @@ def test_another_major_version_is_refused_with_advice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "version", "message"),
     [
-        ("rayplay result", "1.0", "must be a file of a rayplay trace, not of a rayplay result"),
-        ("rayplay trace", "2.0", "version must be 1.x, not 2.0"),
-        ("rayplay trace", "one", "version must be 1.x, not one"),
+        ("rayplay result", "1.0", "must be a file of a rayplay trace, not of 'rayplay result'"),
+        ("rayplay trace", "2.0", "version must be 1.x, not '2.0'"),
+        ("rayplay trace", "one", "version must be 1.x, not 'one'"),
     ],
 )
 def test_a_file_of_another_format_or_version_is_refused(tmp_path: Path, name: str, version: str, message: str) -> None:
