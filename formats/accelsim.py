@@ -92,7 +92,10 @@ def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:
 def _write_piece(
     writer: TraceWriter, piece: Piece, placed: Placed, counts: Counts, reader: KernelReader, skips: np.ndarray
 ) -> None:
-    """Warps, visits, predicates and accesses of some CTAs; ``skips`` marks PCs where a predicate was at work."""
+    """Warps, visits, predicates and accesses of some CTAs.
+
+    ``skips`` marks PCs where a predicate was at work, or a lane made no access.
+    """
     launched = _launched_masks(piece, reader)
     writer.put("warps", _warp_rows(piece, launched, counts))
     count = len(piece.pc)
@@ -112,7 +115,8 @@ def _write_piece(
     fewer = piece.mask != mask[visit]
     skips[piece.pc[fewer] // STEP_BYTES] = True
     writer.put("predicates", {name: values[fewer] for name, values in key.items()})
-    _write_accesses(writer, piece, key, placed)
+    made = _write_accesses(writer, piece, key, placed)
+    skips[piece.pc[placed.is_memory[piece.pc // STEP_BYTES] & (made != mask[visit])] // STEP_BYTES] = True
     counts.warps += len(piece.cta)
 
 
@@ -127,10 +131,15 @@ def _warp_rows(piece: Piece, launched: np.ndarray, counts: Counts) -> dict[str, 
 def _launched_masks(piece: Piece, reader: KernelReader) -> np.ndarray:
     """uint32[warps]; raises ``FormatError`` for a warp or lane outside the CTA."""
     threads = reader.header.threads
+    most = -(-threads // WARP_LANES)
+    if (beyond := piece.warp_in_cta >= most).any():
+        found = int(piece.warp_in_cta[beyond][0])
+        raise FormatError(f"{reader.path}: 'warp =' must be below {most}, found {found}")
+    again = (np.diff(piece.cta) == 0) & (np.diff(piece.warp_in_cta) == 0)
+    if again.any():
+        warp, cta = (int(values[1:][again][0]) for values in (piece.warp_in_cta, piece.cta))
+        raise FormatError(f"{reader.path}: 'warp = {warp}' must stand once in a CTA, but is twice in CTA {cta}")
     lanes = np.clip(threads - WARP_LANES * piece.warp_in_cta, 0, WARP_LANES)
-    if (lanes == 0).any():
-        found = int(piece.warp_in_cta[lanes == 0][0])
-        raise FormatError(f"{reader.path}: 'warp =' must be below {-(-threads // WARP_LANES)}, found {found}")
     launched = ((np.uint64(1) << lanes.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
     outside = piece.mask & ~launched[piece.warp]
     if outside.any():
@@ -140,8 +149,8 @@ def _launched_masks(piece: Piece, reader: KernelReader) -> np.ndarray:
     return launched
 
 
-def _write_accesses(writer: TraceWriter, piece: Piece, key: dict[str, np.ndarray], placed: Placed) -> None:
-    """Rows of ``accesses``; outside shared memory address 0 means that a lane made none."""
+def _write_accesses(writer: TraceWriter, piece: Piece, key: dict[str, np.ndarray], placed: Placed) -> np.ndarray:
+    """Rows of ``accesses``; outside shared memory address 0 means that a lane made none. The lanes that made one."""
     row = np.repeat(np.arange(len(piece.pc)), piece.lanes)
     index = piece.pc[row] // STEP_BYTES
     made = placed.is_memory[index] & ((piece.address != 0) | placed.is_shared[index])
@@ -153,6 +162,7 @@ def _write_accesses(writer: TraceWriter, piece: Piece, key: dict[str, np.ndarray
     columns = {name: values[kept] for name, values in key.items()}
     columns.update({"lane_mask": mask[kept], "address": piece.address[made], "address_offset": offsets})
     writer.put("accesses", columns)
+    return mask
 
 
 def lanes_of(mask: np.ndarray, lanes: np.ndarray) -> np.ndarray:

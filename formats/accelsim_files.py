@@ -61,7 +61,7 @@ def read_list(path: Path) -> list[Copy | Path]:
     for number, line in enumerate(read_text(path, "kernel list", LIST_BYTES).splitlines(), 1):
         place = f"{path}:{number}"
         if line.startswith("MemcpyHtoD"):
-            match = re.fullmatch(r"MemcpyHtoD,(0x[0-9a-fA-F]{1,16}),(\d{1,18})\s*", line)
+            match = re.fullmatch(r"MemcpyHtoD,(0x[0-9a-fA-F]{1,16}),([0-9]{1,18})\s*", line)
             if match is None:
                 raise FormatError(f"{place}: must be MemcpyHtoD,0xADDRESS,BYTES, found {line[:200]!r}")
             commands.append(Copy(int(match[1], 16), int(match[2])))
@@ -102,16 +102,23 @@ def read_header(path: Path, file: BinaryIO) -> tuple[Header, int]:
 
 
 def _header(path: Path, fields: dict[str, str]) -> Header:
+    def number(text: str) -> int:
+        return int(text, 16 if text[:2] in ("0x", "0X") else 10)
+
     def whole(key: str, default: int | None = None, most: int = 1 << 64) -> int:
         text = fields.get(key)
         if text is None and default is not None:
             return default
-        if text is None or not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|\d{1,19}", text) or int(text, 0) >= most:
+        if (
+            text is None
+            or not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", text)
+            or (value := number(text)) >= most
+        ):
             raise FormatError(f"{path}: '-{key} =' must be a whole number below {most}, found {text!r}")
-        return int(text, 0)
+        return value
 
     def triple(key: str) -> tuple[int, int, int]:
-        match = re.fullmatch(r"\((\d{1,10}),(\d{1,10}),(\d{1,10})\)", fields.get(key, "").replace(" ", ""))
+        match = re.fullmatch(r"\(([0-9]{1,10}),([0-9]{1,10}),([0-9]{1,10})\)", fields.get(key, "").replace(" ", ""))
         sizes = tuple(map(int, match.groups())) if match else (0,)
         if min(sizes) < 1 or max(sizes) >= 1 << 32:
             found = fields.get(key)

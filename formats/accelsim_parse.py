@@ -41,7 +41,10 @@ MESSAGES = {
 STATE = CTA_X, CTA_Y, CTA_Z, WARP, LEFT, WARP_ROW, AT, LINE, NAMES = range(9)
 """Of the state: the CTA and warp that lines belong to, instructions left in the warp, warps so far, the byte and line
 to go on at, and opcodes so far."""
-HASH, LETTER_C, LETTER_I, LETTER_T, LETTER_W = 35, 99, 105, 116, 119
+EQUALS, HASH, LETTER_C, LETTER_I, LETTER_T, LETTER_W = 61, 35, 99, 105, 116, 119
+THREAD_BLOCK, WARP_WORD, INSTS = (
+    np.frombuffer(word, np.uint8).copy() for word in (b"thread block", b"warp", b"insts")
+)  # fmt: skip
 
 
 class Names(NamedTuple):
@@ -121,11 +124,14 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
     letter = text[at]
     if letter in (HASH, LETTER_C):  # the bounds of CTAs say nothing more, clusters change no cycle
         return (TOO_FEW_LINES if state[LEFT] > 0 else OK), at
-    here = at
-    while text[here] != 61 and text[here] != NEWLINE:
-        here += 1
-    if text[here] != 61:
-        return BAD_KEYWORD, at
+    word = THREAD_BLOCK if letter == LETTER_T else WARP_WORD if letter == LETTER_W else INSTS
+    for byte in word:  # a newline ends the comparison: no word has one
+        if text[at] != byte:
+            return BAD_KEYWORD, at
+        at += 1
+    here = skip_blanks(text, at)
+    if text[here] != EQUALS:
+        return BAD_KEYWORD, here
     here += 1
     first = CTA_X if letter == LETTER_T else WARP if letter == LETTER_W else LEFT
     if state[LEFT] > 0:
@@ -174,7 +180,7 @@ def _instruction(
     if status != OK:
         return status, at, addresses
     width, end = read_decimal(text, at)
-    if end < 0:
+    if end < 0 or width < 0 or width > 255:
         return BAD_NUMBER, at, addresses
     rows.width[row] = width
     if width == 0:

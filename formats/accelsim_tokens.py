@@ -46,7 +46,7 @@ def next_line(text: np.ndarray, at: int) -> int:
 
 @njit(cache=True)
 def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
-    """A number in hexadecimal, with or without 0x; its low 64 bits."""
+    """A number of at most 64 bits in hexadecimal, with or without 0x."""
     at = skip_blanks(text, at)
     if text[at] == 48 and (text[at + 1] | 32) == 120:
         at += 2
@@ -59,6 +59,8 @@ def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
             digit = (byte | 32) - 87
         else:
             break
+        if value >> 60 != 0:
+            return value, -1
         value = value << 4 | digit
         at += 1
     return value, at if at > start and _ends(text, at) else -1
@@ -66,7 +68,7 @@ def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
-    """A whole number, maybe negative."""
+    """A whole number below 2**63, maybe negative."""
     at = skip_blanks(text, at)
     negative = text[at] == MINUS
     if negative:
@@ -75,7 +77,8 @@ def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
     while 48 <= text[at] <= 57:
         value = value * 10 + (text[at] - 48)
         at += 1
-    return (-value if negative else value), at if start < at < start + 20 and _ends(text, at) else -1
+    is_whole = start < at < start + 20 and value >= 0 and _ends(text, at)  # beyond 2**63 it has become negative
+    return (-value if negative else value), at if is_whole else -1
 
 
 @njit(cache=True)

@@ -195,6 +195,51 @@ def test_what_does_not_fit_is_named(tmp_path: Path, old: str) -> None:
     assert not (tmp_path / "a.trace").exists()
 
 
+STEPS = BODY.split("warp = 0\n")[1].split("#END_TB")[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("warp = 0\n", "iwarp = 0\nwarp = 0\n", r"traceg:16:2: the line must be 'thread block ='"),
+        ("insts = 8", "inst = 8", r"traceg:17:5: the line must be"),
+        ("warp = 0\n", f"warp = 0\n{STEPS}warp = 0\n", r"'warp = 0' must stand once in a CTA, but is twice in CTA 0"),
+        ("warp = 0", "warp = 576460752303423488", r"'warp =' must be below 1, found 576460752303423488"),
+        ("0x10000000 4", "0x10000000000000000 4", r"traceg:18:\d+: a number must stand here"),
+        ("R2 4 1", "R2 256 1", r"traceg:18:30: a number must stand here"),
+        ("64 -32 4096", "64 -9300000000000000000 4096", r"a number must stand here"),
+        ("(1,1,1)", "(1,4294967296,1)", r"'-grid dim =' must be \(x,y,z\), each at least 1 and below 2\*\*32"),
+        ("id = 3", "id = 4294967296", r"'-cuda stream id =' must be a whole number below 4294967296"),
+    ],
+)
+def test_what_fuzzing_found_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """Each was taken for something else, or broke a law of the trace."""
+    listing = write(tmp_path)
+    text = (tmp_path / "kernel-1.traceg").read_text()
+    (tmp_path / "kernel-1.traceg").write_text(text.replace(old, new, 1))
+    with pytest.raises(FormatError, match=message) as caught:
+        import_accelsim(listing, tmp_path / "a.trace")
+    assert str(caught.value).startswith(str(tmp_path / "kernel-1.traceg"))
+    assert not (tmp_path / "a.trace").exists()
+
+
+def test_a_number_may_begin_with_zeros(tmp_path: Path) -> None:
+    listing = write(tmp_path)
+    text = (tmp_path / "kernel-1.traceg").read_text()
+    (tmp_path / "kernel-1.traceg").write_text(text.replace("-shmem = 128", "-shmem = 0128"))
+    import_accelsim(listing, tmp_path / "a.trace")
+    assert open_trace(tmp_path / "a.trace").read("kernels")["shared_bytes"].tolist() == [128]
+
+
+@pytest.mark.parametrize("line", ["R2 0 0", "R2 4 1 0x0 0 0", "R2 4 0 0x0 " + "0x10 " * 31])
+def test_lanes_without_an_access(tmp_path: Path, line: str) -> None:
+    """Address 0 is no access, nor is a width of 0: the instruction is one under a predicate that nobody named."""
+    import_accelsim(write(tmp_path, BODY.replace("R2 4 1 0x10000000 4 0", line)), tmp_path / "a.trace")
+    trace = open_trace(tmp_path / "a.trace")
+    assert validate(trace) == []
+    assert trace.read("instructions")["text"][0] == "@P? LDG.E R4, R2"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
