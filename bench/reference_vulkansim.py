@@ -24,11 +24,15 @@ RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
 RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
 # What the released Mobile configuration has otherwise than ours (``reference/vulkan-sim.md`` 1.4 and 1.10).
-RULES = ["rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim"]
+RULES = [
+    "rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim", "lsu.local_interleaved=false", "lsu.local_block_bytes=256",
+]  # fmt: skip
 RELEASED = {
-    "mobile": [*RULES, "sm.warps=16", "sm.ctas=16", "l1.bytes=32768", "l1.ways=256", "l2.bytes=524288"],
+    "mobile": [
+        *RULES, "sm.warps=16", "sm.ctas=16", "l1.bytes=32768", "l1.ways=256", "l2.bytes=524288", "l2.set_hash=ipoly",
+    ],
     "rtx2060": RULES,
-}
+}  # fmt: skip
 LATENCIES = {
     "header": 8, "internal": 16, "instance": 16, "descriptor": 8, "triangle": 16, "triangle_hit": 16, "procedural": 16,
 }  # fmt: skip

@@ -75,7 +75,8 @@ def _tail(rows: Columns, row: int, opcode: str, recorded: bool, is_sass: bool) -
     read = _registers(rows, row, "source_registers", is_sass)[:SOURCES]
     width = min(16, 1 << max(int(rows["access_bytes"][row]) - 1, 0).bit_length()) if recorded else 0
     words = ["", str(len(written)), *written, opcode, str(len(read)), *read, str(width)]
-    return " ".join(words if recorded else [*words, "0"])
+    immediate = sass_classes.spared_groups(opcode, str(rows["text"][row])) if opcode.startswith("DEPBAR") else 0
+    return " ".join(words if recorded else [*words, str(immediate)])
 
 
 def _registers(rows: Columns, row: int, name: str, is_sass: bool) -> list[str]:

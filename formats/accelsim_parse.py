@@ -1,6 +1,7 @@
 """The lines of an Accel-Sim trace as arrays (``reference/accel-sim.md`` A.3 to A.5): one pass over the bytes.
 
-What follows the addresses of a line (immediates of version 5, register values of version 6) is not read.
+What follows the addresses of a line (immediates of version 5, register values of version 6) is not read, only the
+immediate of an instruction without addresses: DEPBAR's says how many groups of copies it does not wait for.
 """
 
 from typing import NamedTuple
@@ -63,7 +64,7 @@ class Rows(NamedTuple):
     mask: np.ndarray  # uint32[n]
     opcode: np.ndarray  # int32[n]
     register: np.ndarray  # int16[n, destinations and sources], NO_REGISTER where there is none
-    width: np.ndarray  # uint8[n], bytes of an access, 0 for none
+    width: np.ndarray  # uint8[n], bytes of an access; without one, the low 7 bits of the immediate, 0 for none
     first_address: np.ndarray  # int64[n + 1]
     address: np.ndarray  # uint64[m], one per lane of the mask
     warps: np.ndarray  # int64[n, 4]: CTA x, y, z and warp in the CTA
@@ -184,6 +185,8 @@ def _instruction(
         return BAD_NUMBER, at, addresses
     rows.width[row] = width
     if width == 0:
+        immediate, after = read_decimal(text, end)
+        rows.width[row] = immediate & 127 if after >= 0 else 0
         return OK, end, addresses
     return _addresses(text, end, mask, rows.address, addresses)
 

@@ -103,7 +103,11 @@ def instruction_rows(flow: Flow, placed: Placed, opcodes: Opcodes, kernel_id: in
         **_ragged("source_registers", read),
         "line": np.zeros(len(order), np.uint32),
         "text": np.array(
-            [_text(skips[index], *row) for index, *row in zip(order, names, written, read, strict=True)], object
+            [
+                _text(skips[index], *row)
+                for index, *row in zip(order, names, written, read, flow.width[order].tolist(), strict=True)
+            ],
+            object,
         ),
     }  # fmt: skip
 
@@ -120,10 +124,12 @@ def _ragged(name: str, lists: tuple[list[int], ...]) -> dict[str, np.ndarray]:
     return {name: np.array(values, np.uint32), f"{name}_offset": offsets.astype(np.uint64)}
 
 
-def _text(skips: bool, opcode: str, written: list[int], read: list[int]) -> str:
+def _text(skips: bool, opcode: str, written: list[int], read: list[int], immediate: int) -> str:
     """The instruction as far as the trace tells; ``@P?`` where a predicate that it does not name was at work."""
-    operands = ", ".join(register_name(register) for register in (*written, *read))
-    return f"{'@P? ' if skips else ''}{opcode} {operands}".strip()
+    operands = [register_name(register) for register in (*written, *read)]
+    if opcode.startswith("DEPBAR"):
+        operands.append(f"{immediate:#x}")
+    return f"{'@P? ' if skips else ''}{opcode} {', '.join(operands)}".strip()
 
 
 def register_name(number: int) -> str:

@@ -5,6 +5,8 @@ and units are those of Accel-Sim's tables (reference/accel-sim.md B.1), named as
 instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
 """
 
+import re
+
 from formats.errors import FormatError
 
 ARCHITECTURES = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
@@ -131,6 +133,15 @@ def unit(opcode: str) -> str:
         return _UNIT_OF_OPCODE[base]
     kind = CLASSES[base]
     return "uniform" if base[0] == "U" and kind in _UNIFORM_CLASSES else _UNIT_OF_CLASS[kind]
+
+
+def spared_groups(opcode: str, text: str) -> int:
+    """How many of the latest groups of asynchronous copies a wait (DEPBAR, ``cp.async.wait_group``) does not wait for.
+
+    The last number of its text; 0 without one.
+    """
+    numbers = re.findall(r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|[0-9]+)(?!\w)", text.partition(opcode)[2])
+    return int(numbers[-1], 0) if numbers else 0
 
 
 _BYTES = {

@@ -47,6 +47,7 @@ from replay.cache_state import (
     SECTOR_MISS,
     STATUS,
     THROUGH,
+    USED,
     VALID,
     WRITE_BACK,
     WRITE_THROUGH,
@@ -96,6 +97,7 @@ def may_read(state: Cache, row: int, sector: int) -> bool:
 @inlined
 def read_hit(state: Cache, at: int, now: int, row: int) -> None:
     """A sector of the row is read."""
+    state.unit[at, USED] = 1
     touch(state, row, now)
     use_port(state, at, now, state.sector_cycles)
     state.stats[at, HIT] += 1
@@ -151,6 +153,7 @@ def fetch(
     else:
         state.stats[at, MERGES] += 1
     join(state, at, entry, waiter, atomic)
+    state.unit[at, USED] = 1
     if not state.on_fill:
         take(state, at, now, place, sector, kind)
 
@@ -211,6 +214,7 @@ def write_hit(
     if policy == EVICT:
         drop_sector(state, at, row, offset)
     else:
+        state.unit[at, USED] = 1
         touch(state, row, now)
         mark_dirty(state, at, row, offset, byte_mask)
     use_port(state, at, now, state.sector_cycles)
@@ -249,6 +253,7 @@ def write_miss(
     else:
         if state.write_policy == THROUGH and state.write_allocate == LAZY_FETCH_ON_READ:
             push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
+        state.unit[at, USED] = 1
         take(state, at, now, place, sector, kind)
         write_reserved(state, at, place, offset, byte_mask, kind)
     use_port_for_write_back(state, at, now, before)

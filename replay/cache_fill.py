@@ -35,7 +35,6 @@ from replay.cache_state import (
     SECTOR_IN_USE,
     STATUS,
     TAG,
-    USED,
     VALID,
     Cache,
     set_of,
@@ -49,7 +48,6 @@ def bring_back(state: Cache, at: int, row: int) -> None:
     Another row may have the same tag by now: of several the lowest is found.
     """
     word, bit = free_way(state, row)
-    state.unit[at, USED] = 1
     state.unit[at, FOUND_LINE] = -1
     state.free_ways[row >> state.way_shift, word] &= ~bit
     head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1

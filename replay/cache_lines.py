@@ -43,7 +43,10 @@ from replay.rows import prefetch
 
 @compiled
 def invalidate(state: Cache, at: int) -> None:
-    """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back."""
+    """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back.
+
+    As in the reference, nothing is forgotten where no access has used the tags since the last time.
+    """
     if state.unit[at, USED] == 0:
         return
     state.unit[at, USED] = 0
@@ -242,7 +245,6 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
         state.free_ways[group, word] &= ~bit
     head = at * state.buckets + bucket(line, state.buckets)
     state.unit[at, FOUND_LINE] = -1
-    state.unit[at, USED] = 1
     state.line[row, TAG] = line
     state.line[row, USED_AT] = now
     state.line[row, STATUS] = ALL_READABLE | (1 << RESERVED) << offset

@@ -17,6 +17,7 @@ BANKS = 32
 SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at most, and the load of each bank
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
 LOCAL_BITS = (1 << 40) - 1
+BLOCKS_START = 1 << 48  # above every traced address and what the RT unit stores
 SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
 # Where Accel-Sim puts local memory: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
 # SMs of 4,096 threads, in unsigned 64-bit addresses, so at their end.
@@ -34,6 +35,7 @@ class Static(NamedTuple):
     thread_bytes: np.ndarray  # int64[instructions]: local memory of a thread; 0: addresses are offsets in it
     local_sectors: np.ndarray  # int64[instructions]: sectors of one word of all threads that the GPU holds; 0: as it is
     cta_warps: np.ndarray  # int64[instructions]: warps of a CTA
+    block_bytes: int  # that a thread's local memory of PTX is rounded up to where it is not interleaved; 0: as traced
     wide_conflicts: bool  # every word of a wide shared access counts, not only its first
 
 
@@ -74,7 +76,10 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
             total = add_local(rows, static, accesses, row, number, start)
         else:
             for lane in range(begin, end):
-                total = add_lane(accesses, start, total, rows.address[lane], size, static.atomic[number])
+                address = rows.address[lane]
+                if space == LOCAL and static.block_bytes:
+                    address = in_block(static, number, address)
+                total = add_lane(accesses, start, total, address, size, static.atomic[number])
         reverse(accesses, start, total)
         accesses.first[row + 1] = total
     return total
@@ -91,6 +96,17 @@ def space_of(static: Static, number: int, address: int) -> int:
         elif static.local_window[number, 0] <= address < static.local_window[number, 1]:
             space = LOCAL
     return space
+
+
+@compiled
+def in_block(static: Static, number: int, address: int) -> int:
+    """Where a local address lies when each thread has blocks of its own for its local memory."""
+    size = static.thread_bytes[number]
+    if size == 0:
+        return address
+    offset = address - static.local_window[number, 0]
+    blocks = (size + static.block_bytes - 1) // static.block_bytes
+    return int(BLOCKS_START + offset // size * blocks * static.block_bytes + offset % size)
 
 
 @compiled
@@ -183,12 +199,12 @@ def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.
 
 def static_of(
     instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
-    wide_conflicts: bool,
+    wide_conflicts: bool, block_bytes: int = 0,
 ) -> Static:  # fmt: skip
     """What the coalescer needs of a trace's columns.
 
     cta_warps  int64[kernels]: warps of a CTA.
-    held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 leaves local memory as it is.
+    held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
     """
     kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
     shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))
@@ -210,6 +226,7 @@ def static_of(
         thread_bytes[kernel],
         (held_ctas * cta_warps * 4)[kernel],
         cta_warps[kernel],
+        block_bytes,
         wide_conflicts,
     )
 

@@ -135,8 +135,9 @@ class Replay:
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         warps = np.array([launch.need.warps for launch in launches], np.int64)
         held = np.array([launch.places for launch in launches], np.int64) * self.gpu.sm.count
+        lsu = self.gpu.lsu
         static = static_of(
-            instructions, kernels, warps, held * self.gpu.lsu.local_interleaved, self.gpu.lsu.wide_conflicts
+            instructions, kernels, warps, held * lsu.local_interleaved, lsu.wide_conflicts, lsu.local_block_bytes
         )
         table = TABLES.index(self.gpu.rt.intersection_table)
         self.window = Window(self.trace, self.program, static, per_lane, table)

@@ -37,6 +37,9 @@ class Spec:
     shared_latency_cycles: int = value("cycles", "From the bank access of shared memory to its write-back", 1)
     wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
+    local_block_bytes: int = value(
+        "bytes", "Blocks of its own that a thread of PTX has for local memory that is not interleaved; 0: as traced", 0
+    )
     perfect_memory: bool = value(
         "switch",
         "Whether every access takes issue_cycles + l1.latency_cycles, none of them conflicts, and none is sent",

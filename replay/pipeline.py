@@ -14,6 +14,7 @@ from replay.dispatch import PLACE as PLACE_OF_CTA
 from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.pipeline_collector import WARP_MASK, collect
+from replay.pipeline_copies import end_copy
 from replay.pipeline_fetch import begin, check_over, fetch
 from replay.pipeline_holds import wake
 from replay.pipeline_issue import issue
@@ -28,17 +29,20 @@ from replay.pipeline_state import (
     NEXT_CYCLE,
     OPERATION,
     PLACE,
+    SERIAL_SHIFT,
     SLOT_BASE,
     STORES,
     Pipeline,
 )  # fmt: skip
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
 from replay.rt_unit_state import RtUnit
-from replay.scheduler import HELD_SLOT, STORES_SLOT
+from replay.scheduler import HELD_SLOT, STORES_SLOT, TWO_LEVEL
 from replay.work import (
     EMPTY_SHARED,
+    GROUPS_SHIFT,
     KIND_SHIFT,
     LOAD,
+    MOST_GROUPS,
     NO_ACCESS,
     SHARED_SHIFT,
     STORE,
@@ -88,7 +92,8 @@ def after_memory(
 ) -> int:  # fmt: skip
     """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR.
 
-    Where nothing moves, nothing will before a unit is free, a result comes, or the LD/ST unit has room.
+    Where nothing moves, nothing will before a unit is free, a result comes, or the LD/ST unit has room; only the pool
+    of the policy two-level turns in every cycle.
     """
     unit, memory = core.unit, MEMORY_RANK * core.schedulers
     sends = unit[sm, EXECUTES] >> memory != 0 and lsu.has_room(lsus, sm)
@@ -100,7 +105,8 @@ def after_memory(
     moved = issue(core, caches, rays, program, work, lane_cycles, sm, now) or moved
     moved = fetch(core, ctas, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
-    unit[sm, NEXT_CYCLE] = now + 1 if moved or unit[sm, EXECUTES] & ((1 << memory) - 1) else FAR
+    rotates = core.policy == TWO_LEVEL and unit[sm, CTAS] > 0
+    unit[sm, NEXT_CYCLE] = now + 1 if moved or rotates or unit[sm, EXECUTES] & ((1 << memory) - 1) else FAR
     return unit[sm, NEXT_CYCLE]
 
 
@@ -125,13 +131,22 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
         core.warp[sm * core.warps + index, STORES] += stored
     if access == NO_ACCESS and kind != STORE and (core.code[instruction] >> SHARED_SHIFT) & 1:
         kind, access = LOAD, EMPTY_SHARED
-    lsu.enqueue(lsus, work, sm, now, index, kind, instruction + SLOT_BASE, access)
+    slot = instruction + SLOT_BASE
+    if access >= 0 and (core.code[instruction] >> GROUPS_SHIFT) & MOST_GROUPS:
+        slot += operation >> SERIAL_SHIFT << SERIAL_SHIFT
+    lsu.enqueue(lsus, work, sm, now, index, kind, slot, access)
 
 
 @inlined
 def next_event(core: Pipeline, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a result is written or a stage may move an instruction on."""
     return min(core.unit[sm, NEXT_CYCLE], next_result(core, sm, now))
+
+
+@inlined
+def instruction_of(slot: int) -> int:
+    """The instruction that a completion token stands for."""
+    return (slot & ((1 << SERIAL_SHIFT) - 1)) - SLOT_BASE
 
 
 @compiled
@@ -145,7 +160,9 @@ def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot:
     elif slot == HELD_SLOT:
         wake(core, sm, index, now)
     else:
-        complete(core, sm, index, slot - SLOT_BASE)
+        complete(core, sm, index, instruction_of(slot))
+        if slot >> SERIAL_SHIFT:
+            end_copy(core, sm, index, here, now, slot >> SERIAL_SHIFT)
 
 
 @inlined
@@ -158,7 +175,7 @@ def atomic_taken(core: Pipeline, sm: int, now: int, index: int, slot: int) -> No
 @inlined
 def can_write_back(core: Pipeline, sm: int, now: int, index: int, slot: int) -> bool:
     """Whether the LD/ST unit may write an instruction's registers in this cycle; takes their banks if so."""
-    return write_banks(core, sm, now, index, slot - SLOT_BASE)
+    return write_banks(core, sm, now, index, instruction_of(slot))
 
 
 def live_warps(core: Pipeline) -> np.ndarray:

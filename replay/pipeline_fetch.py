@@ -82,6 +82,8 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     warp = core.warp
     shown = warp[here, CLASS]  # of the slot's last warp: its bit of ``wants`` is to be cleared
     warp[here, :COLUMNS] = 0
+    if core.copies.shape[0]:
+        core.copies[here] = 0
     warp[here, CLASS] = shown
     for column, source in (
         (VISIT, VISIT_FIRST), (VISIT_END, VISIT_LAST), (FIRST_VISIT, VISIT_FIRST), (ACCESS, ACCESS_FIRST),

@@ -3,10 +3,11 @@
 Source: ``reference/accel-sim.md`` B.2.
 """
 
-from replay import stack
+from replay import l1, stack
 from replay.bits import compiled, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
-from replay.pipeline_state import WAITING, Pipeline
+from replay.l1 import L1
+from replay.pipeline_state import FENCES, WAITING, WRITES, Pipeline
 from replay.scheduler import BARRIERS, CTA
 
 
@@ -45,3 +46,18 @@ def arrive(core: Pipeline, sm: int, row: int, position: int, index: int, here: i
     core.barrier[at, 1] |= 1 << index
     if core.barrier[at, 1] == core.barrier[at, 0]:
         open_barrier(core, sm, at, now)
+
+
+@inlined
+def open_fence(core: Pipeline, caches: L1, sm: int, index: int, now: int) -> None:
+    """A warp at a fence goes on: the L1 is emptied."""
+    core.unit[sm, FENCES] &= ~(1 << index)
+    wake(core, sm, index, now)
+    l1.invalidate_sm(caches, sm)
+
+
+@inlined
+def pass_fence(core: Pipeline, caches: L1, sm: int, index: int, now: int) -> None:
+    """The scheduler looks at a warp: if it is at a fence and all its registers are written, it goes on."""
+    if (core.unit[sm, FENCES] >> index) & 1 and core.warp[sm * core.warps + index, WRITES] == 0:
+        open_fence(core, caches, sm, index, now)

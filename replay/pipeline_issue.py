@@ -7,12 +7,14 @@ free. Policies: ``choose``. Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay import l1, rt_unit, stack
+from replay import rt_unit, stack
 from replay.bits import compiled, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
+from replay.pipeline_copies import await_groups, begin_copy, end_group
 from replay.pipeline_fetch import show, start_visit
-from replay.pipeline_holds import arrive, open_barrier, wait, wake
+from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
+from replay.pipeline_pool import choose_active
 from replay.pipeline_scoreboard import reserve
 from replay.pipeline_state import (
     ACTIVE_BEFORE,
@@ -20,6 +22,7 @@ from replay.pipeline_state import (
     AGE,
     BUFFERED,
     COLLIDES,
+    CTAS,
     ENDED,
     FENCES,
     FETCH,
@@ -57,6 +60,7 @@ from replay.scheduler import (
     TRACE,
     TRACE_END,
     TRACE_MASK,
+    TWO_LEVEL,
     UNIT_ISSUES,
     UNIT_THREADS,
     VISIT,
@@ -66,10 +70,14 @@ from replay.scheduler import (
 from replay.sm import account_lanes
 from replay.work import (
     ATOMIC,
+    AWAIT,
     BARRIER,
+    COMMIT,
     DESTINATIONS_SHIFT,
     FENCE,
+    GROUPS_SHIFT,
     KIND_SHIFT,
+    MOST_GROUPS,
     NO_ACCESS,
     PLAIN,
     REDUCTION,
@@ -84,7 +92,7 @@ def issue(
     now: int,
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
-    unit, row_state = core.unit, core.row
+    unit = core.unit
     first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
     issued = 0
     for turn in range(core.schedulers):
@@ -92,23 +100,29 @@ def issue(
         if scheduler >= core.schedulers:
             scheduler -= core.schedulers
         row = sm * core.schedulers + scheduler
-        if unit[sm, FENCES]:
-            open_fences(core, caches, sm, row, scheduler, now)
-        able = row_state[row, VALID] & ~row_state[row, WAITING] & ~row_state[row, COLLIDES]
-        if able == 0:
-            continue
-        free = able & ~hindered(core, sm, row, scheduler)
-        if free:
-            position = choose(core, sm, row, scheduler, free)
+        position = find(core, caches, sm, row, scheduler, now)
+        if position >= 0:
             index = position * core.schedulers + scheduler
-            issue_instruction(
-                core, rays, program, work, lane_cycles, sm, now, row, scheduler, position, index
-            )  # fmt: skip
+            issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, position, index)
             issued += 1
     if issued:
         core.stats[sm, WARP_INSTRUCTIONS] += issued
         core.stats[sm, ISSUE_CYCLES] += 1
     return issued > 0
+
+
+@inlined
+def find(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> int:
+    """Position of the warp that a scheduler issues from, or -1."""
+    if core.policy == TWO_LEVEL and core.unit[sm, CTAS]:
+        return choose_active(core, caches, sm, row, scheduler, now, hindered(core, sm, row, scheduler))
+    if core.unit[sm, FENCES]:
+        open_fences(core, caches, sm, row, scheduler, now)
+    able = core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
+    if able == 0:
+        return -1
+    free = able & ~hindered(core, sm, row, scheduler)
+    return choose(core, sm, row, scheduler, free) if free else -1
 
 
 @inlined
@@ -199,7 +213,7 @@ def special(
     core: Pipeline, work: Work, sm: int, row: int, position: int, here: int, index: int, now: int, kind: int
 ) -> int:
     """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
-    warp = core.warp
+    warp, groups = core.warp, (core.warp[here, CODE] >> GROUPS_SHIFT) & MOST_GROUPS
     if kind == BARRIER:
         arrive(core, sm, row, position, index, here, now)
         return NO_ACCESS
@@ -207,12 +221,20 @@ def special(
         wait(core, row, position, here, now, stack.MEMORY)
         core.unit[sm, FENCES] |= 1 << index
         return NO_ACCESS
+    if kind == COMMIT:
+        end_group(core, sm, here)
+        return NO_ACCESS
+    if kind == AWAIT:
+        await_groups(core, row, position, here, now, groups)
+        return NO_ACCESS
     access, visit = warp[here, ACCESS], warp[here, VISIT] - warp[here, FIRST_VISIT]
     if access == warp[here, ACCESS_END] or work.access_key[access] != (visit << 32 | warp[here, INSTRUCTION]):
         return NO_ACCESS
     warp[here, ACCESS] = access + 1
     if kind in (ATOMIC, REDUCTION):
         wait(core, row, position, here, now, stack.MEMORY)
+    elif groups:
+        begin_copy(core, here)
     return access
 
 
@@ -239,9 +261,7 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
     while written:
         index = lowest_bit(written) * core.schedulers + scheduler
         written &= written - 1
-        core.unit[sm, FENCES] &= ~(1 << index)
-        wake(core, sm, index, now)
-        l1.invalidate_sm(caches, sm)
+        open_fence(core, caches, sm, index, now)
 
 
 @inlined

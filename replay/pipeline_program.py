@@ -11,16 +11,21 @@ import numpy as np
 
 from formats import sass_classes
 from formats.errors import FormatError
+from formats.sass_classes import spared_groups
 from replay.pipeline_state import CLASSES, INSTRUCTION_BITS, INT, MEMORY, SP, TEXTURE, Spec, Tables
 from replay.program import block_bounds, kinds
 from replay.work import (
+    AWAIT,
+    COMMIT,
     DESTINATIONS_SHIFT,
     FENCE,
+    GROUPS_SHIFT,
     INITIATION_SHIFT,
     KIND_SHIFT,
     LATENCY_SHIFT,
     LOAD,
     LOAD_BYPASS,
+    MOST_GROUPS,
     PLAIN,
     SHARED_SHIFT,
     Program,
@@ -32,6 +37,8 @@ UNIT_OF_CLASS = {
 }  # fmt: skip
 HALF_RATE = ("HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2_32I", "HSET2", "HSETP2")  # of those of class fp16
 QUICK = ("exit", "barrier")
+# Opcodes of asynchronous copies (as they begin), of the end of a group of them, and of the wait for groups.
+COPIES, COMMITS, AWAITS = ("LDGSTS", "cp.async.c"), ("LDGDEPBAR", "cp.async.commit"), ("DEPBAR", "cp.async.wait")
 
 
 def load_pipeline_program(
@@ -55,9 +62,11 @@ def load_pipeline_program(
     destinations = np.array([len(found) for found in written], np.int64)
     if destinations.max(initial=0) > MOST_DESTINATIONS:
         raise FormatError(f"{place}: an instruction must write at most {MOST_DESTINATIONS} registers")
+    kind, groups = copy_groups(instructions, kind)
     code = (
         unit | kind << KIND_SHIFT | latency << LATENCY_SHIFT | destinations << DESTINATIONS_SHIFT
         | initiation << INITIATION_SHIFT | (instructions["memory_space"].astype(str) == "shared") << SHARED_SHIFT
+        | groups << GROUPS_SHIFT
     )  # fmt: skip
     every = [[*out, *into] for out, into in zip(written, read, strict=True)]
     starts = np.cumsum([0, *(len(found) for found in every)])
@@ -68,6 +77,7 @@ def load_pipeline_program(
         np.array([bits(found) for found in bit], np.int64),
         np.array([bits(found[:count]) for found, count in zip(bit, destinations, strict=True)], np.int64),
         np.array([reads_per_bank(found, banks) for found in read], np.int64), words,
+        bool(groups.any() or np.isin(kind, (COMMIT, AWAIT)).any()),
     )  # fmt: skip
     return Program(code, first, length), tables
 
@@ -80,6 +90,23 @@ def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray) -> np.ndar
     kind[fences & waits] = FENCE
     kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = PLAIN
     return kind
+
+
+def copy_groups(instructions: dict[str, Any], kind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The kinds with those of groups of asynchronous copies, and the field GROUPS of each instruction.
+
+    Of a copy that is 1, of a wait the number of the latest groups that it does not wait for.
+    """
+    opcode, kind, groups = instructions["opcode"].astype(str), kind.copy(), np.zeros(len(kind), np.int64)
+    copies, commits, awaits = (
+        np.logical_or.reduce([np.char.startswith(opcode, name) for name in names])
+        for names in (COPIES, COMMITS, AWAITS)
+    )
+    groups[copies & np.isin(kind, (LOAD, LOAD_BYPASS))] = 1
+    kind[commits], kind[awaits] = COMMIT, AWAIT
+    for row in np.flatnonzero(awaits):
+        groups[row] = min(spared_groups(opcode[row], str(instructions["text"][row])), MOST_GROUPS)
+    return kind, groups
 
 
 def units(instructions: dict[str, Any], kind: np.ndarray, from_sass: np.ndarray) -> np.ndarray:

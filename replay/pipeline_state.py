@@ -46,9 +46,17 @@ VALID, WAITING, COLLIDES, LAST, WRITTEN_AT, WRITTEN, LIVE, ON_MEMORY = range(8)
 LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
 # columns of collector: instruction, access, reads left per bank, OC_EX latch, order in which they entered
 OPERATION, PLACE, LEFT, LATCH, ORDER = range(5)
+# columns of copies: first group with copies under way, group that is being filled, groups up to which the warp waits
+# (0: it does not); then of GROUPS groups copies under way, and of as many the serial number that ended them
+FIRST_GROUP, LAST_GROUP, AWAITED, UNDER_WAY = range(4)
+GROUPS = 64
+ENDED_BY = UNDER_WAY + GROUPS
 INSTRUCTION_BITS, WARP_BITS = 26, 6  # an instruction in flight is serial number << 32 | warp << 26 | instruction
+SERIAL_SHIFT = INSTRUCTION_BITS + WARP_BITS
 BARRIERS = 16
-SLOT_BASE = 16  # completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``
+# completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``; of an asynchronous copy
+# also its serial number << SERIAL_SHIFT
+SLOT_BASE = 16
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,7 @@ class Tables(NamedTuple):
     outputs: np.ndarray
     reads: np.ndarray
     words: int
+    copies: bool  # whether there are groups of asynchronous copies
 
 
 class Pipeline(NamedTuple):
@@ -126,6 +135,8 @@ class Pipeline(NamedTuple):
     results: np.ndarray  # int64[sms, ring]: how many
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
     barrier: np.ndarray  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
+    copies: np.ndarray  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
+    pool: np.ndarray  # int64[sms * schedulers, 2 * positions]: two-level: active warps, the others; as much scratch
     stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
     slot: np.ndarray  # the arrays of replay.stack
     wait: np.ndarray
@@ -141,7 +152,7 @@ class Pipeline(NamedTuple):
     shift: int  # its logarithm
     classes: int  # bits of the first scheduler's latches, one of each class
     policy: int
-    active_warps: int
+    active_warps: int  # of a scheduler, no more than it has
     fetches: int
     collectors: int  # of a scheduler
     ports: int
@@ -160,6 +171,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     unit = aligned_rows(sms, 16)
     unit[:, FETCHED] = -1
     unit[:, NEXT_CYCLE] = FAR
+    positions = -(-warps // policy.count)
     row = aligned_rows(rows, 8)
     row[:, [LAST, WRITTEN_AT]] = -1
     return Pipeline(
@@ -170,10 +182,12 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((rows * collectors, 5), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
         np.zeros((sms * ring, spec.result_buses), np.int64), np.zeros((sms, ring), np.int64),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
+        np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
+        np.tile(np.arange(2 * positions), (rows, 1)),
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
         policy.count, policy.count.bit_length() - 1, sum(1 << kind * policy.count for kind in range(len(CLASSES))),
-        POLICIES.index(policy.policy), policy.active_warps,
+        POLICIES.index(policy.policy), min(policy.active_warps, positions),
         spec.fetches, collectors,
         spec.collector_ports,
         spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,

@@ -8,6 +8,7 @@ import numpy as np
 from replay import lsu_state, pipeline, whereabouts
 from replay.dispatch import MAX_CTAS
 from replay.pipeline_state import (
+    AWAITED,
     BUFFERED,
     CLASS,
     CLASSES,
@@ -86,6 +87,8 @@ def of_held(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
         return scene.at_barrier(sm, index, held, live, int(core.barrier[at, 0]).bit_count())
     if int(core.unit[sm, FENCES]) >> index & 1:
         return f"the fence: {int(warp[WRITES])} registers are still to be written, {of_flight(scene, sm, index)}"
+    if len(core.copies) and core.copies[sm * core.warps + index, AWAITED]:
+        return f"its asynchronous copies: {of_flight(scene, sm, index)}"
     if any(flying(scene, sm, index)):
         return f"its atomic: {of_flight(scene, sm, index)}"
     return whereabouts.of_rays(scene, sm, index)
@@ -125,7 +128,7 @@ def flying(scene: "Scene", sm: int, index: int) -> Iterator[tuple[int, str]]:
     for at in whereabouts.operations(scene, sm, index):
         slot = int(scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
         if slot >= SLOT_BASE:
-            yield slot - SLOT_BASE, whereabouts.of_operation(scene, sm, at)
+            yield pipeline.instruction_of(slot), whereabouts.of_operation(scene, sm, at)
     for name, operations in (
         ("in the latch before the operand collector", in_latches(core.issued, sm, int(core.unit[sm, ISSUED_TO]))),
         ("in an operand collector", in_collectors(scene, sm)),

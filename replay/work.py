@@ -15,13 +15,16 @@ KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20
 NO_SLOT = 15
 IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
-# LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result
-PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, TEXTURE = range(9)
+# LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
+# AWAIT waits for groups
+PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, COMMIT, AWAIT = range(10)
 # columns of span
 (VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
  PREDICATE_LAST) = range(8)  # fmt: skip
-# with KIND and INITIATION: the fields of code for the pipelined SM; the last is a bit: the access is to shared memory
-LATENCY_SHIFT, DESTINATIONS_SHIFT, SHARED_SHIFT = 8, 20, 28
+# with KIND and INITIATION: the fields of code for the pipelined SM; SHARED is a bit: the access is to shared memory;
+# GROUPS has 7: groups that AWAIT leaves alone, 1 for a load that is an asynchronous copy
+LATENCY_SHIFT, DESTINATIONS_SHIFT, SHARED_SHIFT, GROUPS_SHIFT = 8, 20, 28, 29
+MOST_GROUPS = 127
 NO_ACCESS, EMPTY_SHARED = -1, -2  # instead of an access: no lane has one, and the same of a load from shared memory
 
 

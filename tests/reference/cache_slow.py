@@ -67,6 +67,7 @@ class SlowCache:
         self.count: Counter[str] = Counter()
         self.data_free_at = 0
         self.parked = False
+        self.used = False  # by an access since all lines were forgotten
 
     def set_of(self, index: int) -> list[Line]:
         sets, name = len(self.lines), self.policy.set_hash
@@ -75,6 +76,9 @@ class SlowCache:
         return self.lines[(index ^ index // sets if name == "xor" else index) % sets]
 
     def invalidate(self) -> None:
+        if not self.used:
+            return
+        self.used = False
         for line in [line for ways in self.lines for line in ways]:
             for sector in line.sectors:
                 sector.state = "invalid"
@@ -154,7 +158,7 @@ class SlowCache:
     def read(self, sector: int, index: int, mask: int, atomic: bool, waiter: int, now: int, queued: int) -> str:
         kind, line = self.probe(sector, index, False)
         if kind == "hit":
-            line.used_at = now
+            line.used_at, self.used = now, True
             if atomic:
                 self.make_dirty(line, sector, mask)
             self.use_port(now, 32)
@@ -173,7 +177,7 @@ class SlowCache:
     def fetch(
         self, kind: str, line: Line, sector: int, index: int, mask: int, atomic: bool, waiter: int, now: int
     ) -> None:
-        on_miss = self.policy.allocate == "on_miss"
+        on_miss, self.used = self.policy.allocate == "on_miss", True
         if sector in self.missing:
             self.count["merges"] += 1
         else:
@@ -208,7 +212,7 @@ class SlowCache:
         if evicts:
             line.sectors[sector % self.per_line].state = "invalid"
         else:
-            line.used_at = now
+            line.used_at, self.used = now, True
             self.make_dirty(line, sector, mask)
         self.use_port(now, 32)
         return "hit"
@@ -230,6 +234,7 @@ class SlowCache:
             if self.parked:
                 line.sectors[sector % self.per_line].dirty_on_fill = line.bytes_on_fill = True
         else:
+            self.used = True
             self.take(kind, line, sector, now)
             part = line.sectors[sector % self.per_line]
             if name == "lazy_fetch_on_read":

@@ -61,12 +61,15 @@ ROWS, CTAS_HELD, CTA_WARPS = 300, 6, 3
 GLOBAL, SHARED, GENERIC, LOCAL = range(4)
 
 
-def static_rules(space: int, atomic: bool, wide: bool) -> Static:
+def static_rules(space: int, atomic: bool, wide: bool, block_bytes: int = 0, thread_bytes: int = 0) -> Static:
     """Instructions of every size in one space; generic addresses are shared memory."""
     every = np.ones(len(SIZES), np.int64)
     window = np.stack([every * 4096, every << 30], axis=1)
     sectors = every * CTAS_HELD * CTA_WARPS * 4
-    return Static(SIZES, every == atomic, every * space, window, window, every * 0, sectors, every * CTA_WARPS, wide)
+    return Static(
+        SIZES, every == atomic, every * space, window, window, every * thread_bytes, sectors * (block_bytes == 0),
+        every * CTA_WARPS, block_bytes, wide,
+    )  # fmt: skip
 
 
 def coalesced(static: Static, seed: int) -> Iterator[tuple[dict[int, int], int, int, list[tuple[int, int]]]]:
@@ -115,3 +118,9 @@ def test_local_accesses_are_the_twins(slow: ModuleType) -> None:
     for lanes, size, conflict, accesses in coalesced(static_rules(LOCAL, False, False), 4):
         assert conflict == IS_LOCAL + CTA_WARPS
         assert accesses == sorted(slow.local_sectors(lanes, size, threads).items(), reverse=True)
+
+
+def test_local_blocks_of_a_thread_are_its_own_and_start_where_they_can(slow: ModuleType) -> None:
+    for lanes, size, conflict, accesses in coalesced(static_rules(LOCAL, False, False, 256, 48), 5):
+        moved = [(1 << 48) + (address - 4096) // 48 * 256 + (address - 4096) % 48 for address in lanes.values()]
+        assert (conflict, accesses) == (0, sorted(slow.sectors(moved, size).items(), reverse=True))

@@ -50,7 +50,7 @@ def random_values(random: Random) -> dict[str, Any]:
     pick = random.choice
     values: dict[str, Any] = {
         "sm.count": pick((1, 2, 3)), "sm.warps": pick((4, 8, 16)), "sm.ctas": pick((1, 2, 4)),
-        "scheduler.policy": pick(("lrr", "gto", "oldest")),
+        "scheduler.policy": pick(("lrr", "gto", "oldest", "two-level")), "scheduler.active_warps": pick((1, 2, 3)),
         "pipeline.fetches": pick((1, 2, 4)), "pipeline.collectors": pick((4, 8, 16)),
         "pipeline.collector_ports": pick((1, 8)), "pipeline.register_banks": pick((4, 8, 16)),
         "pipeline.register_steps": pick((1, 2)), "pipeline.result_buses": pick((2, 8)),
@@ -103,6 +103,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     timing = {key: dram[key] for key in vars(DramConfig()) if key in dram}
     return GpuConfig(
         sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
+        active_warps=values["scheduler.active_warps"],
         collectors=pipeline["collectors"], collector_ports=pipeline["collector_ports"],
         register_banks=pipeline["register_banks"], collector_steps=pipeline["register_steps"],
         fetch_width=pipeline["fetches"], result_buses=pipeline["result_buses"],

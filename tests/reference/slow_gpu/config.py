@@ -62,6 +62,7 @@ class GpuConfig:
     shared_bytes: int = 65536
     schedulers: int = 4
     policy: str = "lrr"
+    active_warps: int = 6  # of a scheduler, with the policy two-level
     collectors: int = 8
     collector_ports: int = 8
     register_banks: int = 8

@@ -70,6 +70,7 @@ class LdSt:
                 return
 
     def _written(self, op: Op) -> None:
+        self._copied(op)
         is_complete = False
         for register in op.instruction.written:
             key = (op.warp, register)
@@ -82,6 +83,13 @@ class LdSt:
             is_complete = True
         if is_complete:
             self.sm.complete(op)
+
+    def _copied(self, op: Op) -> None:
+        """A part of a copy is done."""
+        if op.instruction.is_copy:
+            op.under_way -= 1
+            if not op.under_way:
+                self.sm.warps[op.warp].copy_done(op)
 
     def _result_of(self, client: str) -> Op | None:
         """The next result of a client, taken from it."""
@@ -134,6 +142,7 @@ class LdSt:
 
     def _hit(self, op: Op) -> None:
         """A hit does not pass through write-back."""
+        self._copied(op)
         for register in op.instruction.written:
             key = (op.warp, register)
             self.pending[key] -= 1

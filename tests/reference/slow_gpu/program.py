@@ -44,6 +44,9 @@ class Instruction:
     is_exit: bool
     is_barrier: bool
     is_fence: bool
+    is_copy: bool  # from global to shared memory, in a group
+    is_commit: bool  # the end of a group of copies
+    spared: int  # of a wait for copies: the latest groups that it does not wait for; else -1
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ class Kernel:
     ctas: list[list[list[Executed]]]
 
 
-def decode(opcode: str, space: str, size: int, written: tuple[int, ...], read: tuple[int, ...], latencies: dict):
+def decode(
+    opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...], latencies: dict
+):
     """The instruction of a dotted opcode, with the latency and initiation interval of its unit."""
     base = opcode.partition(".")[0]
     unit = UNITS.get(base, "INT")
@@ -84,6 +89,8 @@ def decode(opcode: str, space: str, size: int, written: tuple[int, ...], read: t
         is_atomic=base in ATOMICS,
         bypasses=base in ("ATOM", "ATOMG", "RED") or (base in BYPASSING and {"STRONG", "GPU"} <= {*modifiers}),
         is_exit=base == "EXIT", is_barrier=base == "BAR", is_fence=base == "MEMBAR",
+        is_copy=base == "LDGSTS", is_commit=base == "LDGDEPBAR",
+        spared=int(text.split()[-1], 16) if base == "DEPBAR" else -1,
     )  # fmt: skip
 
 
@@ -177,8 +184,8 @@ def _instructions(trace: Trace, latencies: dict) -> dict[int, Instruction]:
         for name in ("destination_registers", "source_registers"):
             begin, end = table[f"{name}_offset"][row : row + 2]
             registers.append(tuple(table[name][int(begin) : int(end)].tolist()))
-        opcode, space = str(table["opcode"][row]), str(table["memory_space"][row])
-        found[number] = decode(opcode, space, int(table["access_bytes"][row]), *registers, latencies)
+        opcode, space, text = (str(table[name][row]) for name in ("opcode", "memory_space", "text"))
+        found[number] = decode(opcode, space, int(table["access_bytes"][row]), text, *registers, latencies)
     return found
 
 

@@ -22,6 +22,7 @@ MEMORY = (
     "STL",
     "ATOMG.E.ADD",
     "RED.E.ADD",
+    "LDGSTS.E",
 )
 HEAD = """-kernel name = k{number}
 -kernel id = {number}
@@ -38,13 +39,14 @@ HEAD = """-kernel name = k{number}
 
 @dataclass(frozen=True)
 class Line:
-    """A static instruction; ``kind`` is arithmetic, memory, barrier, fence or exit."""
+    """A static instruction; ``kind`` is arithmetic, memory, barrier, fence, group or exit."""
 
     kind: str
     opcode: str
     written: tuple[int, ...]
     read: tuple[int, ...]
     bytes: int = 0
+    immediate: int = 0
 
 
 class Room:
@@ -100,6 +102,7 @@ def _program(random: Random, with_memory: bool) -> list[Line]:
     """Straight code with an exit at its end; registers are few, so that instructions depend on each other."""
     registers = random.choice((3, 6, 24))
     memory = random.choice((0.0, 0.3, 0.3, 0.8)) * with_memory
+    copies = memory > 0 and random.random() < 0.3
     code = []
     for _ in range(random.randint(1, 24)):
         written = (random.randrange(registers),) if random.random() < 0.8 else ()
@@ -108,6 +111,9 @@ def _program(random: Random, with_memory: bool) -> list[Line]:
         if random.random() < 0.05:
             is_fence = with_memory and random.random() < 0.5
             code.append(Line(*(("fence", "MEMBAR.SC.GPU") if is_fence else ("barrier", "BAR.SYNC")), (), ()))
+        elif copies and random.random() < 0.2:
+            opcode = random.choice(("LDGDEPBAR", "LDGDEPBAR", "DEPBAR.LE"))
+            code.append(Line("group", opcode, (), (), 0, random.randrange(3) if opcode == "DEPBAR.LE" else 0))
         elif random.random() < memory:
             code.append(_access(random, written, read))
         else:
@@ -118,7 +124,7 @@ def _program(random: Random, with_memory: bool) -> list[Line]:
 def _access(random: Random, written: tuple[int, ...], read: tuple[int, ...]) -> Line:
     opcode = random.choice(MEMORY)
     width = "" if opcode.startswith(("ATOM", "RED")) else random.choice(("", "", *WIDTHS))
-    written = () if opcode.startswith(("ST", "RED")) else written or (255,)
+    written = () if opcode.startswith(("ST", "RED", "LDGSTS")) else written or (255,)
     opcode = opcode.replace(".STRONG", f"{width}.STRONG") if "STRONG" in opcode else opcode + width
     return Line("memory", opcode, written, read or (0,), WIDTHS[width])
 
@@ -146,7 +152,7 @@ def _line(pc: int, line: Line, mask: int, random: Random, base: int, span: int, 
     registers = "".join(f" R{number}" for number in line.written), "".join(f" R{number}" for number in line.read)
     text = f"{pc:04x} {mask:08x} {len(line.written)}{registers[0]} {line.opcode} {len(line.read)}{registers[1]}"
     if line.kind != "memory":
-        return f"{text} 0 0"
+        return f"{text} 0 {line.immediate}"
     addresses = _addresses(line, mask.bit_count(), random, base, span)
     if not addresses:
         return f"{text} {line.bytes} 1 0x0 0 0"

@@ -15,15 +15,20 @@ class Scheduler:
         self.number, self.sm = number, sm
         self.warps = [warp for warp in sm.warps if warp.slot % sm.config.schedulers == number]
         self.last: int | None = None if sm.config.policy == "lrr" else 0
+        self.pool = list(self.warps)  # two-level: the active warps, then those that pend
 
     def cycle(self) -> None:
         """At most one instruction of one warp."""
         for warp in self._order():
             if not warp.exited and not self.sm.waits(warp) and not warp.buffer_empty and self._try(warp):
                 self.last = self.warps.index(warp)
+                if self.sm.config.policy == "two-level":
+                    self._turn(warp)
                 return
 
     def _order(self) -> list[Warp]:
+        if self.sm.config.policy == "two-level":
+            return self._admit()
         if self.sm.config.policy == "lrr":
             first = 0 if self.last is None else self.last + 1
             return self.warps[first:] + self.warps[:first]
@@ -32,6 +37,25 @@ class Scheduler:
             greedy = self.warps[self.last or 0]
             return [greedy, *(warp for warp in by_age if warp is not greedy)]
         return by_age
+
+    def _admit(self) -> list[Warp]:
+        """The active warps that wait go to the end of the pool; returns those that are active now."""
+        active = self.pool[: self.sm.config.active_warps]
+        sent = [warp for warp in active if self._pends(warp)]
+        kept = [warp for warp in active if warp not in sent]
+        self.pool = kept + self.pool[len(active) :] + sent
+        return self.pool[: self.sm.config.active_warps]
+
+    def _pends(self, warp: Warp) -> bool:
+        if warp.exited or self.sm.waits(warp):
+            return True
+        return self.sm.scoreboard.waits_for_memory(warp.buffer[warp.next])
+
+    def _turn(self, warp: Warp) -> None:
+        """The warp that issued is the last of the active ones, after those that came before it."""
+        active = self.pool[: self.sm.config.active_warps]
+        place = active.index(warp) + 1
+        self.pool[: len(active)] = active[place:] + active[:place]
 
     def _try(self, warp: Warp) -> bool:
         """Issue if no register collides and the pipeline register of the unit is empty."""

@@ -87,7 +87,7 @@ class Sm:
                 return True
             warp.fence = False
             self.ldst.l1.tags.invalidate()
-        return warp.atomics > 0
+        return warp.atomics > 0 or bool(warp.awaited)
 
     def issue(self, op: Op, warp: Warp) -> None:
         """What happens at once when an instruction is issued."""
@@ -104,7 +104,20 @@ class Sm:
             self.barrier.arrive(warp.cta, warp.slot)
         if instruction.is_fence:
             warp.fence = True
+        self._group(op, warp)
         self.scoreboard.reserve(op)
+
+    def _group(self, op: Op, warp: Warp) -> None:
+        """Copies join a group, the group ends, or the warp waits for what is under way of all but the latest groups."""
+        instruction = op.instruction
+        if instruction.is_copy and op.accesses:
+            op.under_way = len(op.accesses)
+            warp.groups[-1].add(op)
+        elif instruction.is_commit:
+            warp.groups.append(set())
+        elif instruction.spared >= 0:
+            ended = warp.groups[:-1]
+            warp.awaited = set().union(*ended[: max(0, len(ended) - instruction.spared)])
 
     def _flush(self, warp: Warp) -> None:
         warp.under_way -= sum(op is not None for op in warp.buffer)
@@ -136,7 +149,8 @@ class Sm:
             warp = self.warps[(self.last_fetched + 1 + step) % count]
             if warp.exited:
                 continue
-            if warp.done and not warp.stores and not warp.under_way and not self.scoreboard.reserved[warp.slot]:
+            waits = warp.stores or warp.under_way or self.scoreboard.reserved[warp.slot] or any(warp.groups)
+            if warp.done and not waits:
                 self._reclaim(warp)
             if not warp.done and warp.buffer_empty:
                 self.fetched, self.last_fetched = warp, warp.slot

@@ -17,6 +17,7 @@ class Op:
         self.number = -1  # order of issue, over all SMs
         self.countdown = self.instruction.initiation
         self.accesses: list = []
+        self.under_way = 0  # of a copy: accesses that are not done
 
     @property
     def lanes(self) -> int:
@@ -38,6 +39,8 @@ class Warp:
         self.stores = 0  # sent, not yet acknowledged
         self.atomics = 0  # lanes of atomics not yet answered
         self.fence = False
+        self.groups: list[set[Op]] = [set()]  # copies under way; those of the last group may still get more
+        self.awaited: set[Op] = set()
         self.cta = -1
         self.age = -1
         self.finished_at = -1
@@ -46,8 +49,14 @@ class Warp:
         """A new warp of the trace takes the slot."""
         self.code, self.next_pc, self.live_lanes, self.cta, self.age = code, 0, lanes, cta, age
         self.exited, self.fence, self.atomics, self.next = False, False, 0, 0
+        self.groups = [set()]
         assert not self.under_way
         assert not self.stores
+
+    def copy_done(self, op: Op) -> None:
+        """The last data of a copy was written."""
+        for copies in (*self.groups, self.awaited):
+            copies.discard(op)
 
     @property
     def done(self) -> bool:
@@ -81,6 +90,7 @@ class Scoreboard:
 
     def __init__(self, warps: int) -> None:
         self.reserved: list[set[int]] = [set() for _ in range(warps)]
+        self.by_memory: list[set[int]] = [set() for _ in range(warps)]
 
     def collides(self, op: Op) -> bool:
         """Read after write, or write after write."""
@@ -89,9 +99,18 @@ class Scoreboard:
 
     def reserve(self, op: Op) -> None:
         self.reserved[op.warp].update(op.instruction.written)
+        if op.instruction.unit == "MEM":
+            self.by_memory[op.warp].update(op.instruction.written)
+
+    def waits_for_memory(self, op: Op | None) -> bool:
+        """A register of the instruction is still to be written by a memory instruction."""
+        if op is None:
+            return False
+        return not self.by_memory[op.warp].isdisjoint(op.instruction.written + op.instruction.read)
 
     def release(self, warp: int, registers: tuple[int, ...]) -> None:
         self.reserved[warp].difference_update(registers)
+        self.by_memory[warp].difference_update(registers)
 
 
 class Barrier:
