@@ -90,6 +90,8 @@ LSU = {
     "sectors": Counter(EVENTS, "Sectors sent to the L1's tags"),
     "shared_cycles": Counter(CYCLES, "Cycles that shared-memory accesses took their banks"),
     "bank_conflict_cycles": Counter(CYCLES, "Those beyond the first of each access"),
+    "texture_hits": Counter(EVENTS, "Lines that texture instructions looked up and found asked for before"),
+    "texture_misses": Counter(EVENTS, "Lines that they had to ask for"),
     "blocked_cycles": Counter(CYCLES, "Cycles in which the oldest access of a bank found no room in the L1"),
 }
 RT_UNIT = {

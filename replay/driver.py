@@ -154,13 +154,15 @@ class Replay:
     def _make_core(self, tables: dict[str, dict[str, Any]]) -> tuple[Program, Core]:
         gpu, place = self.gpu, str(self.trace.path)
         name = models.choose(self.model, self.characterisation)
-        return models.make(name, gpu.scheduler, gpu.pipeline, gpu.sm, tables, self.characterisation, place)
+        return models.make(
+            name, gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, tables, self.characterisation, place
+        )  # fmt: skip
 
     def _make_units(self) -> None:
         gpu, sms = self.gpu, self.gpu.sm.count
         core, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
         self.lsu = lsu_state.make_state(
-            gpu.lsu, gpu.l1, sms, models.has_latches(self.warps), gpu.interconnect.packets_in_flight
+            gpu.lsu, gpu.l1, gpu.texture, sms, models.has_latches(self.warps), gpu.interconnect.packets_in_flight
         )
         self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
         self.rt = rt_unit_state.make_state(gpu.rt, sms)

@@ -102,6 +102,15 @@ def l1_cache(text: str) -> Values:
     return {"l1.bytes": size} | {f"l1.{name}": value for name, value in policy.items()}
 
 
+def texture_cache(text: str) -> Values:
+    """The cache string of the texture cache: ``N:4:128:256,L:R:m:N:L,T:512:8,128:2``."""
+    match = re.fullmatch(r"[NS]:(\d+):(\d+):(\d+),L:R:m:N:L,[FT]:(\d+):(\d+),(\d+):(\d+)", text.replace(" ", ""))
+    if match is None:
+        raise OptionError("must be a texture cache such as N:4:128:256,L:R:m:N:L,T:512:8,128:2")
+    names = ("sets", "line_bytes", "ways", "fragments", "requests", "lines", "results")
+    return {f"texture.{name}": int(number) for name, number in zip(names, match.groups(), strict=True)}
+
+
 TIMING = {
     "nbk": "banks", "CCD": "ccd", "RRD": "rrd", "RCD": "rcd", "RAS": "ras", "RP": "rp", "RC": "rc", "CL": "cl",
     "WL": "wl", "CDLR": "cdlr", "WR": "wr", "nbkgrp": "bank_groups", "CCDL": "ccd_long", "RTPL": "rtpl",
@@ -150,6 +159,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_reg_file_port_throughput": whole("pipeline.register_steps"),
     "gpgpu_smem_latency": whole("lsu.shared_latency_cycles"),
     "gpgpu_cache:dl1": l1_cache,
+    "gpgpu_tex_cache:l1": texture_cache,
     "gpgpu_l1_latency": whole("l1.latency_cycles"),
     "gpgpu_l1_banks": whole("l1.banks"),
     "gpgpu_l1_banks_hashing_function": chosen("l1.bank_hash", {"0": "linear", "1": "xor"}),

@@ -19,6 +19,7 @@ from replay import (
     port,
     rt_unit_spec,
     scheduler,
+    texture,
 )  # fmt: skip
 from replay.addresses import PARTITION_HASHES, Addresses, make_addresses
 from replay.config import LawError, law, value
@@ -48,6 +49,7 @@ class Gpu:
     pipeline: pipeline_state.Spec
     lsu: lsu_state.Spec
     l1: l1.Spec
+    texture: texture.Spec
     rt: rt_unit_spec.Spec
     interconnect: port.Spec
     memory: MemoryControllers

@@ -3,14 +3,15 @@
 Peak rate: one instruction per cycle; ``l1.banks`` sectors per cycle while they lie in different banks, one access per
 cycle past the L1; a shared-memory instruction takes as many cycles as its worst bank has different words; one response
 taken and one write-back per cycle. In each cycle, in this order: the write-back chosen before releases its register,
-the next is chosen in turn (shared memory, past the L1, L1), a response is taken, the oldest access of each bank meets
-the tags (hits release theirs at once), and the instruction at the front goes on. A store is over when its last access
+the next is chosen in turn (shared memory, textures, past the L1, L1), a response is taken, the texture cache does its
+cycle, the oldest access of each bank meets the tags (hits release theirs at once), and the instruction at the front
+goes on. A store is over when its last access
 has entered its bank. Source: ``reference/accel-sim.md`` B.2.
 """
 
 import numpy as np
 
-from replay import cache_mshr
+from replay import cache_mshr, texture
 from replay import l1 as cache
 from replay.bits import FAR, inlined, lowest_bit
 from replay.cache_state import FAIL, HIT, NO_QUEUE, REASON
@@ -53,6 +54,8 @@ from replay.lsu_state import (
     SLOT,
     STALL_CYCLES,
     STALLED,
+    TEXTURE_TAGS,
+    TEXTURES,
     TURN,
     WAITS_TO_SEND,
     WARP,
@@ -148,7 +151,8 @@ def next_response(state: Lsu, sm: int, now: int) -> int:
         return -1
     place = sm * state.inbox_size + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
     tag = state.inbox[place, 1]
-    if state.inbox[place, 0] > now or (tag & 3 == BYPASS_TAG and unit[sm, PAST_L1] >= 0):
+    is_past = tag & 3 == BYPASS_TAG and tag < TEXTURE_TAGS
+    if state.inbox[place, 0] > now or (is_past and unit[sm, PAST_L1] >= 0):
         return -1
     unit[sm, INBOX_HEAD] += 1
     return tag
@@ -162,6 +166,7 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
     able = (unit[sm, PAST_L1] >= 0) << PAST | cache_mshr.has_ready(l1.cache, sm) << OF_L1
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL] and state.pipe[place, 0] <= now:
         able |= 1 << SHARED
+    able |= texture.has_result(state.texture, sm) << TEXTURES
     if able == 0:
         return -1
     later = (able >> unit[sm, TURN]) << unit[sm, TURN]
@@ -169,6 +174,8 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
     if client == SHARED:
         unit[sm, PIPE_HEAD] += 1
         at = state.pipe[place, 1]
+    elif client == TEXTURES:
+        at = texture.next_result(state.texture, sm)
     elif client == PAST:
         at = unit[sm, PAST_L1]
         unit[sm, PAST_L1] = -1
@@ -243,6 +250,8 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself."""
     unit = state.unit
     if unit[sm, WRITE_BACK] >= 0 or unit[sm, PAST_L1] >= 0 or cache_mshr.has_ready(l1.cache, sm):
+        return now + 1
+    if texture.is_busy(state.texture, sm):
         return now + 1
     soonest = FAR
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:

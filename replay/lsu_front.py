@@ -4,6 +4,7 @@ It ends its stay with its last access: loads are then over when all their data i
 """
 
 from replay import l1 as cache
+from replay import texture
 from replay.bits import inlined
 from replay.cache_lines import look_ahead
 from replay.l1 import L1
@@ -19,6 +20,7 @@ from replay.lsu_state import (
     FRONT_AT,
     HEAD,
     KIND,
+    MISSING,
     OCCUPIED,
     OPERATION,
     OPERATIONS,
@@ -35,7 +37,7 @@ from replay.lsu_state import (
 )
 from replay.port import ATOMIC as ATOMIC_REQUEST
 from replay.port import READ, Port, may_send, send
-from replay.work import LOAD, LOAD_BYPASS, STORE, Work
+from replay.work import LOAD, LOAD_BYPASS, STORE, TEXTURE, Work
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
 
@@ -51,6 +53,8 @@ def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int) -> int:
         return access_shared(state, sm, now, row, at)
     if operation[row, KIND] == LOAD or operation[row, KIND] == STORE:
         enter_banks(state, l1, work, sm, now, row, at)
+    elif operation[row, KIND] == TEXTURE:
+        look_up_texture(state, work, sm, now, row, at)
     elif operation[row, CURSOR] < operation[row, END]:
         pass_l1(state, port, work, sm, now, row, at)
     if operation[row, CURSOR] < operation[row, END]:
@@ -126,3 +130,19 @@ def pass_l1(state: Lsu, port: Port, work: Work, sm: int, now: int, row: int, at:
          at * 4 + BYPASS_TAG)  # fmt: skip
     state.stats[sm, SECTORS] += 1
     state.operation[row, CURSOR] = cursor + 1
+
+
+@inlined
+def look_up_texture(state: Lsu, work: Work, sm: int, now: int, row: int, at: int) -> None:
+    """One line of a texture instruction is looked up: its sectors are one access."""
+    state.unit[sm, FRONT_AT] = now + 1
+    cursor, end = state.operation[row, CURSOR], state.operation[row, END]
+    if cursor == end:
+        return
+    line = texture.line_of(state.texture, work.sector[cursor])
+    if texture.look_up(state.texture, sm, now, at, line):
+        following = cursor + 1
+        while following < end and texture.line_of(state.texture, work.sector[following]) == line:
+            following += 1
+        state.operation[row, MISSING] -= following - cursor - 1
+        state.operation[row, CURSOR] = following

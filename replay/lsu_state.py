@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replay import l1 as cache
+from replay import texture as texture_unit
 from replay.bits import FAR
 from replay.config import law, value
 
@@ -23,8 +24,11 @@ WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range
  PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND, DUE_HEAD, DUE_TAIL, OCCUPIED) = range(19)  # fmt: skip
 HEAD, TAIL, ENTERED_AT = range(3)  # columns of bank: ring, cycle of the last access that entered
 READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
-SHARED, PAST, OF_L1 = 0, 3, 4  # clients of the write-back: shared memory, (textures, constants,) past the L1, the L1
+# clients of the write-back: shared memory, textures, (constants,) past the L1, the L1
+SHARED, TEXTURES, PAST, OF_L1 = 0, 1, 3, 4
+TEXTURE_TAGS = OPERATIONS * 4 + BYPASS_TAG  # from this tag on responses are the texture cache's
 INSTRUCTIONS, SECTORS, SHARED_CYCLES, BANK_CONFLICT_CYCLES, STALL_CYCLES = range(5)
+TEXTURE_COUNTERS = ("texture_hits", "texture_misses")
 COUNTERS = ("instructions", "sectors", "shared_cycles", "bank_conflict_cycles", "blocked_cycles")
 
 
@@ -62,6 +66,7 @@ class Lsu(NamedTuple):
     inbox: np.ndarray  # int64[sms * inbox_size, 2]: cycle, tag
     due: np.ndarray  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
     stats: np.ndarray  # int64[sms, 5]
+    texture: texture_unit.Texture
     due_size: int
     perfect: bool
     depth: int
@@ -75,7 +80,9 @@ class Lsu(NamedTuple):
     sms: int
 
 
-def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_flight: int) -> Lsu:
+def make_state(
+    spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int
+) -> Lsu:
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
     inbox_size = 1 << (packets_in_flight - 1).bit_length()
     depth = 1 << (l1.latency_cycles - 1).bit_length()
@@ -99,6 +106,7 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_
         np.zeros((sms * inbox_size, 2), np.int64),
         np.zeros((sms * due_size, 4), np.int64),
         np.zeros((sms, len(COUNTERS)), np.int64),
+        texture_unit.make_state(texture, sms),
         due_size,
         spec.perfect_memory,
         depth,
@@ -115,4 +123,5 @@ def make_state(spec: Spec, l1: cache.Spec, sms: int, register: bool, packets_in_
 
 def stats(state: Lsu) -> dict[str, np.ndarray]:
     """Every counter per SM."""
-    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    textures = {name: state.texture.stats[:, index] for index, name in enumerate(TEXTURE_COUNTERS)}
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)} | textures

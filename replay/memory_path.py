@@ -3,7 +3,7 @@
 Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
 """
 
-from replay import cache_mshr, lsu, lsu_front, model, rt_unit
+from replay import cache_mshr, lsu, lsu_front, model, rt_unit, texture
 from replay import l1 as l1_cache
 from replay import scheduler as warps
 from replay.bits import FAR, compiled, inlined, lowest_bit
@@ -33,6 +33,7 @@ from replay.lsu_state import (
     SLOT,
     STALL_CYCLES,
     TAIL,
+    TEXTURE_TAGS,
     WAITS_TO_SEND,
     WARP,
     WRITE_BACK,
@@ -117,6 +118,7 @@ def run_lsu(
     lsu.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, records, sm, now)
+    texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
     check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
@@ -163,12 +165,14 @@ def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: 
 def take_response(
     core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int
 ) -> None:
-    """One response: a fill of the L1, an acknowledgement of a store, or data from past the L1."""
+    """One response: a fill of the L1, an acknowledgement, a sector of the texture cache, or data from past the L1."""
     tag = lsu.next_response(lsus, sm, now)
     if tag < 0:
         return
     if tag & 3 == ACK_TAG:
         model.release(core, ctas, sm, now, tag >> 2, warps.STORES_SLOT)
+    elif tag & 3 == BYPASS_TAG and tag >= TEXTURE_TAGS:
+        texture.receive(lsus.texture, sm, (tag - TEXTURE_TAGS) >> 2)
     elif tag & 3 == BYPASS_TAG:
         lsus.unit[sm, PAST_L1] = tag >> 2
     else:

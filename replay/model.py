@@ -11,7 +11,7 @@ import numpy as np
 from numba.extending import overload
 
 from formats.errors import UserError
-from replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm
+from replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm, texture
 from replay.bits import part
 from replay.pipeline_program import load_pipeline_program
 from replay.pipeline_state import PLACE, PREDICATE, PREDICATE_END, Pipeline
@@ -28,7 +28,7 @@ from replay.scheduler import (
     Warps,
 )  # fmt: skip
 from replay.window_arrays import Moved
-from replay.work import MODELS, Program
+from replay.work import LOAD, MODELS, TEXTURE, Program
 
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
@@ -79,7 +79,7 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
 
 
 def make(
-    name: str, warps: scheduler.Spec, pipe: pipeline_state.Spec, held: dispatch.Spec,
+    name: str, warps: scheduler.Spec, pipe: pipeline_state.Spec, textures: texture.Spec, held: dispatch.Spec,
     tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str,
 ) -> tuple[Program, Core]:  # fmt: skip
     """The SMs of a model, and the program in its terms. tables: ``instructions``, ``blocks`` and ``kernels``."""
@@ -87,9 +87,10 @@ def make(
         for count, what in ((warps.count, "scheduler.count"), (pipe.register_banks, "pipeline.register_banks")):
             if count & (count - 1) or (what == "scheduler.count" and count > 4):
                 raise UserError(f"model pipeline: {what} must be a power of two (1, 2 or 4 schedulers), not {count}")
-        program, known = load_pipeline_program(tables, pipe, pipe.register_banks // warps.count, place)
+        program, known = load_pipeline_program(tables, pipe, textures, pipe.register_banks // warps.count, place)
         return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
-    return load_program(tables, characterisation, place), scheduler.make_state(warps, held.count, held.warps)
+    kind = TEXTURE if textures.path == "cache" else LOAD
+    return load_program(tables, characterisation, place, kind), scheduler.make_state(warps, held.count, held.warps)
 
 
 def has_latches(core: Core) -> bool:

@@ -63,6 +63,7 @@ from replay.scheduler import (
 from replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
+    NO_ACCESS,
     PREDICATE_FIRST,
     PREDICATE_LAST,
     TRACE_FIRST,
@@ -114,6 +115,32 @@ def start_visit(core: Pipeline, program: Program, work: Work, here: int) -> None
     warp[here, BLOCK_END] = first + program.length[block]
     warp[here, MASK] = work.mask[visit]
     warp[here, THREADS] = count_bits(np.int64(work.mask[visit]))
+
+
+@inlined
+def threads(core: Pipeline, work: Work, here: int) -> int:
+    """Threads that execute the warp's next instruction: its active lanes less those that its predicate left out."""
+    warp = core.warp
+    at = warp[here, PREDICATE]
+    if at < warp[here, PREDICATE_END]:
+        visit = warp[here, VISIT] - warp[here, FIRST_VISIT]
+        if work.predicate_key[at] == (visit << 32 | warp[here, INSTRUCTION]):
+            warp[here, PREDICATE] = at + 1
+            return int(work.predicate_lanes[at])
+    return int(warp[here, THREADS])
+
+
+@inlined
+def next_access(core: Pipeline, work: Work, here: int) -> int:
+    """The access of a warp's next instruction, or NO_ACCESS: no lane makes one."""
+    warp = core.warp
+    access, key = warp[here, ACCESS], (warp[here, VISIT] - warp[here, FIRST_VISIT]) << 32 | warp[here, INSTRUCTION]
+    while access < warp[here, ACCESS_END] and work.access_key[access] < key:
+        access += 1  # of a texture instruction that has a latency alone
+    if access == warp[here, ACCESS_END] or work.access_key[access] != key:
+        return NO_ACCESS
+    warp[here, ACCESS] = access + 1
+    return int(access)
 
 
 @inlined

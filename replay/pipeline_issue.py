@@ -1,8 +1,8 @@
-"""Issue of the pipelined SM: each scheduler sends one warp's next instruction into a latch, or finds out why it cannot.
+"""Issue of the pipelined SM: each scheduler sends one warp's next instruction into a latch.
 
 Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
-not wait (barrier, fence, atomic, rays), the scoreboard lets the instruction pass, and the ID_OC latch of its class is
-free. Policies: ``choose``. Source: ``reference/accel-sim.md`` B.2.
+not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
+Policies: ``choose``; ``pipeline_pool``. Source: ``reference/accel-sim.md`` B.2.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from replay.bits import compiled, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
 from replay.pipeline_copies import await_groups, begin_copy, end_group
-from replay.pipeline_fetch import show, start_visit
+from replay.pipeline_fetch import next_access, show, start_visit, threads
 from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
 from replay.pipeline_pool import choose_active
 from replay.pipeline_scoreboard import reserve
@@ -33,8 +33,6 @@ from replay.pipeline_state import (
     ON_MEMORY,
     OPERATION,
     PLACE,
-    PREDICATE,
-    PREDICATE_END,
     SERIAL,
     UNIT_OF_CLASS,
     VALID,
@@ -44,8 +42,6 @@ from replay.pipeline_state import (
 )  # fmt: skip
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
-    ACCESS,
-    ACCESS_END,
     BLOCK_END,
     CODE,
     CTA,
@@ -56,7 +52,6 @@ from replay.scheduler import (
     ISSUED,
     LRR,
     MASK,
-    THREADS,
     TRACE,
     TRACE_END,
     TRACE_MASK,
@@ -195,47 +190,29 @@ def issue_instruction(
             unit[sm, FETCH] |= 1 << index
 
 
-@inlined
-def threads(core: Pipeline, work: Work, here: int) -> int:
-    """Threads that execute the warp's next instruction: its active lanes less those that its predicate left out."""
-    warp = core.warp
-    at = warp[here, PREDICATE]
-    if at < warp[here, PREDICATE_END]:
-        visit = warp[here, VISIT] - warp[here, FIRST_VISIT]
-        if work.predicate_key[at] == (visit << 32 | warp[here, INSTRUCTION]):
-            warp[here, PREDICATE] = at + 1
-            return int(work.predicate_lanes[at])
-    return int(warp[here, THREADS])
-
-
 @compiled
 def special(
     core: Pipeline, work: Work, sm: int, row: int, position: int, here: int, index: int, now: int, kind: int
 ) -> int:
     """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
-    warp, groups = core.warp, (core.warp[here, CODE] >> GROUPS_SHIFT) & MOST_GROUPS
+    groups = (core.warp[here, CODE] >> GROUPS_SHIFT) & MOST_GROUPS
     if kind == BARRIER:
         arrive(core, sm, row, position, index, here, now)
-        return NO_ACCESS
-    if kind == FENCE:
+    elif kind == FENCE:
         wait(core, row, position, here, now, stack.MEMORY)
         core.unit[sm, FENCES] |= 1 << index
-        return NO_ACCESS
-    if kind == COMMIT:
+    elif kind == COMMIT:
         end_group(core, sm, here)
-        return NO_ACCESS
-    if kind == AWAIT:
+    elif kind == AWAIT:
         await_groups(core, row, position, here, now, groups)
-        return NO_ACCESS
-    access, visit = warp[here, ACCESS], warp[here, VISIT] - warp[here, FIRST_VISIT]
-    if access == warp[here, ACCESS_END] or work.access_key[access] != (visit << 32 | warp[here, INSTRUCTION]):
-        return NO_ACCESS
-    warp[here, ACCESS] = access + 1
-    if kind in (ATOMIC, REDUCTION):
-        wait(core, row, position, here, now, stack.MEMORY)
-    elif groups:
-        begin_copy(core, here)
-    return access
+    else:
+        access = next_access(core, work, here)
+        if access != NO_ACCESS and kind in (ATOMIC, REDUCTION):
+            wait(core, row, position, here, now, stack.MEMORY)
+        elif access != NO_ACCESS and groups:
+            begin_copy(core, here)
+        return access
+    return NO_ACCESS
 
 
 @compiled

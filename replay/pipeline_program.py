@@ -12,6 +12,7 @@ import numpy as np
 from formats import sass_classes
 from formats.errors import FormatError
 from formats.sass_classes import spared_groups
+from replay import texture as texture_unit
 from replay.pipeline_state import CLASSES, INSTRUCTION_BITS, INT, MEMORY, SP, TEXTURE, Spec, Tables
 from replay.program import block_bounds, kinds
 from replay.work import (
@@ -30,6 +31,7 @@ from replay.work import (
     SHARED_SHIFT,
     Program,
 )  # fmt: skip
+from replay.work import TEXTURE as TEXTURE_ACCESS
 
 MOST_DESTINATIONS = 255
 UNIT_OF_CLASS = {
@@ -42,7 +44,7 @@ COPIES, COMMITS, AWAITS = ("LDGSTS", "cp.async.c"), ("LDGDEPBAR", "cp.async.comm
 
 
 def load_pipeline_program(
-    columns: dict[str, dict[str, Any]], spec: Spec, banks: int, place: str
+    columns: dict[str, dict[str, Any]], spec: Spec, texture: texture_unit.Spec, banks: int, place: str
 ) -> tuple[Program, Tables]:
     """Join instructions and blocks; ``FormatError`` when they do not describe the same program.
 
@@ -55,7 +57,7 @@ def load_pipeline_program(
     if count >= 1 << INSTRUCTION_BITS:
         raise FormatError(f"{place}: table instructions must have fewer than {1 << INSTRUCTION_BITS} rows, not {count}")
     from_sass = columns["kernels"]["source"].astype(str)[instructions["kernel_id"]] == "sass"
-    kind = memory_kinds(instructions, from_sass)
+    kind = memory_kinds(instructions, from_sass, texture)
     unit = units(instructions, kind, from_sass)
     latency, initiation = timing(instructions, unit, spec)
     written, read = registers(instructions, kind, from_sass, spec.wide_loads == "all")
@@ -82,13 +84,14 @@ def load_pipeline_program(
     return Program(code, first, length), tables
 
 
-def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray) -> np.ndarray:
+def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: texture_unit.Spec) -> np.ndarray:
     """What the engine does with each instruction: ``program.kinds``, and fences."""
-    kind, fences = kinds(instructions)
+    kind, fences = kinds(instructions, TEXTURE_ACCESS if texture.path == "cache" else LOAD)
     opcode = instructions["opcode"].astype(str)
     waits = ~from_sass | np.char.startswith(opcode, "MEMBAR") | np.char.startswith(opcode, "FENCE")
     kind[fences & waits] = FENCE
-    kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = PLAIN
+    if not texture.sass_accesses:
+        kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = PLAIN
     return kind
 
 

@@ -10,7 +10,7 @@ from formats.loose_parquet import read_table
 from formats.reader import Trace
 from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from replay.scheduler import STORES_SLOT
-from replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, Program, pack
+from replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, TEXTURE, Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).
@@ -23,11 +23,14 @@ DEFAULTS = {
 OTHER = ("int", 1, 1)
 
 
-def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str) -> Program:
+def load_program(
+    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = LOAD
+) -> Program:
     """Join instructions, blocks and characterisation; ``FormatError`` when they do not describe the same program.
 
     tables            columns of ``instructions`` and ``blocks``.
     characterisation  columns of ``characterisation``; None or empty: the defaults of each operation class.
+    textures          kind of texture accesses: LOAD, as others through the L1, or TEXTURE.
     """
     instructions, blocks = tables["instructions"], tables["blocks"]
     count = len(instructions["instruction_id"])
@@ -39,9 +42,8 @@ def load_program(tables: dict[str, dict[str, Any]], characterisation: dict[str, 
             f" not {len(characterisation['unit'])}"
         )
     first, length = block_bounds(instructions, blocks, place)
-    kind, fences = kinds(instructions)
-    # textures share the L1 of loads: their accesses go where those of loads go
-    unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS)), UNITS.index("lsu"), characterisation["unit"])
+    kind, fences = kinds(instructions, textures)
+    unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS, TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
     wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
     code = pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
@@ -62,12 +64,12 @@ def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: st
     return blocks["first_instruction"].astype(np.int64), blocks["instruction_count"].astype(np.int64)
 
 
-def kinds(instructions: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """What the engine does with each instruction, and which are memory fences."""
+def kinds(instructions: dict[str, Any], textures: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the engine does with each instruction, and which are memory fences. textures: as in ``load_program``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
     kind = np.full(len(classes), PLAIN, np.int64)
-    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", LOAD)):
+    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", textures)):
         kind[(classes == name) & recorded] = code
     kind[(kind == LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = LOAD_BYPASS
     kind[(kind == ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = REDUCTION

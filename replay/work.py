@@ -16,8 +16,8 @@ NO_SLOT = 15
 IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
-# AWAIT waits for groups
-PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, COMMIT, AWAIT = range(10)
+# AWAIT waits for groups; TEXTURE goes to the texture cache
+PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, COMMIT, AWAIT, TEXTURE = range(11)
 # columns of span
 (VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
  PREDICATE_LAST) = range(8)  # fmt: skip

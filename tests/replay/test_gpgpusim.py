@@ -68,6 +68,7 @@ def test_the_references_configuration_gives_the_shipped_description(folder: Path
     ("line", "path", "value"),
     [
         ("-gpgpu_scheduler two_level_active:5:0:1", "scheduler.active_warps", 5),
+        ("-gpgpu_tex_cache:l1 N:4:128:64,L:R:m:N:L,T:512:8,128:2", "texture.ways", 64),
         ("-gpgpu_scheduler old", "scheduler.policy", "oldest"),
         ("-gpgpu_clock_domains 1132:1000.5:900:3500.5", "memory.interconnect_clock_khz", 1000500),
         ("-gpgpu_cache:dl1 S:1:128:512,L:L:s:N:L,A:256:8,16:0,32", "l1.allocate", "streaming"),

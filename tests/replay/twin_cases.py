@@ -13,7 +13,7 @@ from replay.driver import Replay
 from replay.gpu_description import load
 from replay.metrics import collect
 from tests.reference.slow_gpu import random_traces
-from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig
+from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel
 from tests.reference.slow_gpu.program import load as load_program
@@ -58,6 +58,9 @@ def random_values(random: Random) -> dict[str, Any]:
         "l1.ways": pick((1, 2, 8)), "l1.mshr_entries": pick((2, 8, 64)), "l1.mshr_merges": pick((2, 32)),
         "l1.miss_queue": pick((3, 16)), "l1.latency_cycles": pick((2, 9, 32)), "l1.banks": pick((1, 2, 4)),
         "l1.dirty_percent": pick((0, 25)),
+        "texture.sass_accesses": pick((True, False)), "texture.sets": pick((1, 2)), "texture.ways": pick((1, 2, 8)),
+        "texture.line_bytes": pick((32, 128, 128)), "texture.fragments": pick((1, 3, 64)),
+        "texture.requests": pick((1, 8)), "texture.lines": pick((1, 4, 128)), "texture.results": pick((1, 2)),
         "interconnect.in_packets": 512, "interconnect.out_packets": 512,
         "memory.count": pick((1, 2, 3)), "l2.slices_per_controller": pick((1, 2)), "l2.ways": pick((2, 4, 16)),
         "l2.mshr_entries": pick((2, 192)), "l2.mshr_merges": pick((2, 4)), "l2.miss_queue": pick((3, 32)),
@@ -86,7 +89,9 @@ def assignments(values: dict[str, Any]) -> list[str]:
         "l1.shared_options": [0, 4096, 16384], "l2.bytes": slices * 16 * values["l2.ways"] * 128,
     }  # fmt: skip
     written = {**values, **more}
-    return [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in written.items()]
+    return [
+        f"{key}={value}".lower() if isinstance(value, bool) else f"{key}={value!r}" for key, value in written.items()
+    ]
 
 
 def twin_config(values: dict[str, Any]) -> GpuConfig:
@@ -95,7 +100,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     def part(name: str) -> dict[str, Any]:
         return {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
 
-    sm, pipeline, l1, l2, dram, icnt = (part(n) for n in ("sm", "pipeline", "l1", "l2", "dram", "interconnect"))
+    names = ("sm", "pipeline", "l1", "l2", "dram", "interconnect", "texture")
+    sm, pipeline, l1, l2, dram, icnt, texture = (part(name) for name in names)
     latencies = {
         name: (pipeline[f"{unit}_latency_cycles"], pipeline[f"{unit}_initiation_cycles"])
         for name, unit in UNITS.items()
@@ -113,6 +119,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         ),
         l1_latency=l1["latency_cycles"], l1_banks=l1["banks"], unified_bytes=20480, shared_options=(0, 4096, 16384),
         shared_latency=values["lsu.shared_latency_cycles"],
+        texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
         l2=CacheConfig(16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
@@ -128,7 +135,7 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
 def run_twin(case: Case) -> Found:
     """Cycles and counters by kernel, as the engine names them."""
     gpu, found = Gpu(case.twin), []
-    for command in load_program(case.trace, case.twin.latencies):
+    for command in load_program(case.trace, case.twin.latencies, case.twin.texture.used):
         if isinstance(command, Kernel):
             result = gpu.run(command)
             found.append({"cycles": result.cycles} | {name: result.counts.get(name, 0) for name in COUNTED})

@@ -45,6 +45,20 @@ class DramConfig:
     return_queue: int = 192
 
 
+@dataclass(frozen=True)
+class TextureConfig:
+    """The texture cache, and whether texture instructions use it."""
+
+    used: bool = False
+    sets: int = 4
+    ways: int = 256
+    line_bytes: int = 128
+    fragments: int = 512
+    requests: int = 8
+    lines: int = 128
+    results: int = 2
+
+
 LATENCIES_2060 = {
     "SP": (2, 2), "INT": (2, 2), "SFU": (21, 8), "DP": (64, 64), "S1": (4, 4), "S2": (200, 4), "S3": (16, 16),
     "S4": (4, 1), "ONE": (1, 1),
@@ -76,6 +90,7 @@ class GpuConfig:
     unified_bytes: int = 96 * 1024  # L1 and shared memory together; 0: the L1 keeps its ways
     shared_options: tuple[int, ...] = (32 * 1024, 64 * 1024)
     shared_latency: int = 30
+    texture: TextureConfig = TextureConfig()
     response_fifo: int = 2
     cluster_fifo: int = 32
     channels: int = 12

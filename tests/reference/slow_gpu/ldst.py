@@ -7,6 +7,7 @@ from .cache import FAIL, HIT, Cache
 from .coalesce import Access
 from .collector import Registers
 from .request import Request
+from .texture import Line, TextureCache
 from .warp import Op
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class LdSt:
         self.dispatch: Op | None = None
         self.stages: list[Op | None] = [None] * config.shared_latency
         self.l1 = Cache(config.l1, lambda address: address)
+        self.texture = TextureCache(config.texture)
         self.queues: list[list[Request | None]] = [[None] * config.l1_latency for _ in range(config.l1_banks)]
         self.responses: deque[Request] = deque()
         self.pending: Counter[tuple[int, int]] = Counter()  # accesses under way by (warp, register)
@@ -39,6 +41,7 @@ class LdSt:
                 self.stages[stage], self.stages[stage + 1] = self.stages[stage + 1], None
         self._take_response()
         self.l1.cycle(lambda: self.sm.gpu.requests.may_push(self.sm.number), self._send)
+        self.texture.cycle(self.sm.gpu.requests.may_push(self.sm.number), self._ask)
         for queue in self.queues:
             self._advance(queue)
         if self.dispatch is not None and self._access(self.dispatch):
@@ -100,6 +103,8 @@ class LdSt:
                 warps[op.warp].atomics -= op.lanes
             warps[op.warp].under_way -= 1
             return op
+        if client == "texture" and self.texture.results:
+            return self.texture.results.popleft()
         if client == "bypass" and self.bypassed is not None:
             request, self.bypassed = self.bypassed, None
             if request.is_atomic:
@@ -114,7 +119,9 @@ class LdSt:
         if not self.responses:
             return
         request = self.responses[0]
-        if request.is_write:
+        if request.line is not None:
+            request.line.missing -= 1
+        elif request.is_write:
             self.sm.warps[request.op.warp].stores -= 1
         elif not request.op.instruction.bypasses:
             self.l1.fill(request)
@@ -123,6 +130,13 @@ class LdSt:
         else:
             return
         self.responses.popleft()
+
+    def _ask(self, address: int, line: Line) -> None:
+        """For a sector of a line of the texture cache."""
+        place = self.sm.gpu.mapping.place(address)
+        request = Request(address, (1 << 32) - 1 << address % 128, False, self.sm.number, line.op, place)
+        request.line = line
+        self._send(request)
 
     def _send(self, request: Request) -> None:
         self.sm.gpu.requests.push(self.sm.number, request.place.slice, request)
@@ -160,6 +174,10 @@ class LdSt:
             return not op.mask or op.countdown == 0
         if not op.accesses:
             return True
+        if instruction.space == "texture":
+            if self.texture.access(op, op.accesses[-1]):
+                op.accesses.pop()
+            return not op.accesses
         if instruction.bypasses:
             if self.sm.gpu.requests.may_push(self.sm.number):
                 self._send(self._request(op, op.accesses.pop()))

@@ -71,11 +71,14 @@ class Kernel:
 
 
 def decode(
-    opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...], latencies: dict
-):
+    opcode: str, space: str, size: int, text: str, written: tuple[int, ...], read: tuple[int, ...], latencies: dict,
+    textures: bool,
+):  # fmt: skip
     """The instruction of a dotted opcode, with the latency and initiation interval of its unit."""
     base = opcode.partition(".")[0]
     unit = UNITS.get(base, "INT")
+    is_texture = textures and unit == "S2" and space == "texture"
+    unit = "MEM" if is_texture else unit
     modifiers = opcode.split(".")
     memory = unit == "MEM" and base != "MEMBAR"
     latency, initiation = latencies["ONE" if unit == "MEM" or base in ("EXIT", "BAR") else unit]
@@ -85,7 +88,7 @@ def decode(
         space = "global"
     return Instruction(
         opcode, unit, latency, initiation, written, read, space if memory else "", size,
-        is_load=base in LOADS, is_store=memory and base not in LOADS,
+        is_load=base in LOADS or is_texture, is_store=memory and base not in LOADS and not is_texture,
         is_atomic=base in ATOMICS,
         bypasses=base in ("ATOM", "ATOMG", "RED") or (base in BYPASSING and {"STRONG", "GPU"} <= {*modifiers}),
         is_exit=base == "EXIT", is_barrier=base == "BAR", is_fence=base == "MEMBAR",
@@ -94,8 +97,11 @@ def decode(
     )  # fmt: skip
 
 
-def load(path: Path, latencies: dict) -> Iterator["Kernel | tuple[int, int]"]:
-    """The commands of a trace in order: kernels, and copies to the GPU as (address, bytes)."""
+def load(path: Path, latencies: dict, textures: bool = False) -> Iterator["Kernel | tuple[int, int]"]:
+    """The commands of a trace in order: kernels, and copies to the GPU as (address, bytes).
+
+    textures  whether texture instructions access memory.
+    """
     trace = open_trace(path)
     kernels, copies = trace.read("kernels"), trace.read("copies")
     copy = 0
@@ -104,14 +110,14 @@ def load(path: Path, latencies: dict) -> Iterator["Kernel | tuple[int, int]"]:
             yield int(copies["address"][copy]), int(copies["bytes"][copy])
             copy += 1
         if kernel < len(kernels["kernel_id"]):
-            yield _kernel(trace, kernels, kernel, latencies)
+            yield _kernel(trace, kernels, kernel, latencies, textures)
 
 
-def _kernel(trace: Trace, kernels: dict, kernel: int, latencies: dict) -> Kernel:
+def _kernel(trace: Trace, kernels: dict, kernel: int, latencies: dict, textures: bool) -> Kernel:
     x, y, z = (int(kernels[f"block_{axis}"][kernel]) for axis in "xyz")
     shared_base, local_base = int(kernels["shared_base"][kernel]), int(kernels["local_base"][kernel])
     ctas: dict[int, list] = {}
-    for cta, place, executed in _warps(trace, kernel, latencies):
+    for cta, place, executed in _warps(trace, kernel, latencies, textures):
         warps = ctas.setdefault(cta, [])
         warps += [[] for _ in range(place + 1 - len(warps))]
         warps[place] = [resolved(one, shared_base, local_base) for one in executed]
@@ -135,9 +141,9 @@ def resolved(executed: Executed, shared_base: int, local_base: int) -> Executed:
     return replace(executed, instruction=replace(executed.instruction, space=space))
 
 
-def _warps(trace: Trace, kernel: int, latencies: dict) -> Iterator[tuple[int, int, list[Executed]]]:
+def _warps(trace: Trace, kernel: int, latencies: dict, textures: bool) -> Iterator[tuple[int, int, list[Executed]]]:
     """(cta, warp in the CTA, what it executed) of each warp of a kernel."""
-    instructions, blocks = _instructions(trace, latencies), _blocks(trace)
+    instructions, blocks = _instructions(trace, latencies, textures), _blocks(trace)
     warps = trace.read("warps")
     for first, last, tables in trace.warp_batches(4096, ("visits", "accesses", "predicates")):
         rows: dict[int, list[tuple[int, int]]] = {}
@@ -176,7 +182,7 @@ def _addresses(table: dict) -> dict[tuple[int, int, int], dict[int, int]]:
     return found
 
 
-def _instructions(trace: Trace, latencies: dict) -> dict[int, Instruction]:
+def _instructions(trace: Trace, latencies: dict, textures: bool) -> dict[int, Instruction]:
     table = trace.read("instructions")
     found = {}
     for row, number in enumerate(table["instruction_id"].tolist()):
@@ -185,7 +191,7 @@ def _instructions(trace: Trace, latencies: dict) -> dict[int, Instruction]:
             begin, end = table[f"{name}_offset"][row : row + 2]
             registers.append(tuple(table[name][int(begin) : int(end)].tolist()))
         opcode, space, text = (str(table[name][row]) for name in ("opcode", "memory_space", "text"))
-        found[number] = decode(opcode, space, int(table["access_bytes"][row]), text, *registers, latencies)
+        found[number] = decode(opcode, space, int(table["access_bytes"][row]), text, *registers, latencies, textures)
     return found
 
 

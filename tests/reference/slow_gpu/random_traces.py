@@ -23,6 +23,7 @@ MEMORY = (
     "ATOMG.E.ADD",
     "RED.E.ADD",
     "LDGSTS.E",
+    "TEX",
 )
 HEAD = """-kernel name = k{number}
 -kernel id = {number}
@@ -123,7 +124,7 @@ def _program(random: Random, with_memory: bool) -> list[Line]:
 
 def _access(random: Random, written: tuple[int, ...], read: tuple[int, ...]) -> Line:
     opcode = random.choice(MEMORY)
-    width = "" if opcode.startswith(("ATOM", "RED")) else random.choice(("", "", *WIDTHS))
+    width = "" if opcode.startswith(("ATOM", "RED", "TEX")) else random.choice(("", "", *WIDTHS))
     written = () if opcode.startswith(("ST", "RED", "LDGSTS")) else written or (255,)
     opcode = opcode.replace(".STRONG", f"{width}.STRONG") if "STRONG" in opcode else opcode + width
     return Line("memory", opcode, written, read or (0,), WIDTHS[width])

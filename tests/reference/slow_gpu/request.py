@@ -1,6 +1,7 @@
 """A memory request on its way between an SM, a slice of the L2 and DRAM."""
 
 from .address import Place
+from .texture import Line
 from .warp import Op
 
 
@@ -15,6 +16,7 @@ class Request:
         self.moved = 0  # bytes that have left the DRAM's bus
         self.is_answer = False
         self.ready = 0
+        self.line: Line | None = None  # of the texture cache
 
     @property
     def sector(self) -> int:

@@ -130,6 +130,10 @@ class Sm:
             return
         if instruction.space == "shared":
             op.countdown = coalesce.bank_cycles(op)
+        elif instruction.space == "texture":
+            line = self.config.texture.line_bytes
+            ends = ((address, address + instruction.bytes - 1) for address in op.addresses.values())
+            op.accesses = sorted({byte // line for pair in ends for byte in pair})
         elif instruction.space == "local":
             threads = -(-self.kernel.threads // 32) * 32
             where = (threads, self.residents, self.number, self.config.sms, self.config.local_start)
