@@ -54,6 +54,7 @@ from replay.lsu_state import (
     SLOT,
     STALL_CYCLES,
     STALLED,
+    TEXTURE_ACCESSES,
     TEXTURE_TAGS,
     TEXTURES,
     TURN,
@@ -166,7 +167,8 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
     able = (unit[sm, PAST_L1] >= 0) << PAST | cache_mshr.has_ready(l1.cache, sm) << OF_L1
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL] and state.pipe[place, 0] <= now:
         able |= 1 << SHARED
-    able |= texture.has_result(state.texture, sm) << TEXTURES
+    if unit[sm, TEXTURE_ACCESSES]:
+        able |= texture.has_result(state.texture, sm) << TEXTURES
     if able == 0:
         return -1
     later = (able >> unit[sm, TURN]) << unit[sm, TURN]
@@ -176,6 +178,7 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
         at = state.pipe[place, 1]
     elif client == TEXTURES:
         at = texture.next_result(state.texture, sm)
+        unit[sm, TEXTURE_ACCESSES] -= 1
     elif client == PAST:
         at = unit[sm, PAST_L1]
         unit[sm, PAST_L1] = -1
@@ -251,7 +254,7 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     unit = state.unit
     if unit[sm, WRITE_BACK] >= 0 or unit[sm, PAST_L1] >= 0 or cache_mshr.has_ready(l1.cache, sm):
         return now + 1
-    if texture.is_busy(state.texture, sm):
+    if unit[sm, TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm):
         return now + 1
     soonest = FAR
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:

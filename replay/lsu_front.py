@@ -33,6 +33,7 @@ from replay.lsu_state import (
     SHARED_CYCLES,
     STALLED,
     TAIL,
+    TEXTURE_ACCESSES,
     Lsu,
 )
 from replay.port import ATOMIC as ATOMIC_REQUEST
@@ -144,5 +145,6 @@ def look_up_texture(state: Lsu, work: Work, sm: int, now: int, row: int, at: int
         following = cursor + 1
         while following < end and texture.line_of(state.texture, work.sector[following]) == line:
             following += 1
+        state.unit[sm, TEXTURE_ACCESSES] += 1
         state.operation[row, MISSING] -= following - cursor - 1
         state.operation[row, CURSOR] = following

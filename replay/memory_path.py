@@ -33,6 +33,7 @@ from replay.lsu_state import (
     SLOT,
     STALL_CYCLES,
     TAIL,
+    TEXTURE_ACCESSES,
     TEXTURE_TAGS,
     WAITS_TO_SEND,
     WARP,
@@ -118,7 +119,8 @@ def run_lsu(
     lsu.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, records, sm, now)
-    texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
+    if lsus.unit[sm, TEXTURE_ACCESSES]:
+        texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
     check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)

@@ -22,6 +22,7 @@ from replay.pipeline_state import (
     ISSUED_TO,
     LATCHES,
     OPERATION,
+    SERIAL_SHIFT,
     SLOT_BASE,
     STORES,
     WAITING,
@@ -128,7 +129,7 @@ def flying(scene: "Scene", sm: int, index: int) -> Iterator[tuple[int, str]]:
     for at in whereabouts.operations(scene, sm, index):
         slot = int(scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
         if slot >= SLOT_BASE:
-            yield pipeline.instruction_of(slot), whereabouts.of_operation(scene, sm, at)
+            yield (slot & ((1 << SERIAL_SHIFT) - 1)) - SLOT_BASE, whereabouts.of_operation(scene, sm, at)
     for name, operations in (
         ("in the latch before the operand collector", in_latches(core.issued, sm, int(core.unit[sm, ISSUED_TO]))),
         ("in an operand collector", in_collectors(scene, sm)),
