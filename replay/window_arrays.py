@@ -77,17 +77,26 @@ class Moved:
 def join(arrays: Arrays, moved: Moved, batch: Arrays) -> Arrays:
     """What is kept of the window, followed by a batch, with all rows renumbered. Takes the old arrays apart."""
     kept_rows = {name: int(kept.sum()) for name, kept in moved.kept.items()}
-    rows_of = {leader: np.repeat(moved.keep, np.diff(begin)) for leader, begin in moved.begin.items()}
     joined: Arrays = {}
     for leader, group in GROUPS.items():
+        stretches = kept_stretches(moved, leader)
         for name, kind in group.items():
-            old, new = arrays.pop(name)[rows_of[leader]], batch[name]
+            old, new = arrays.pop(name), batch[name]
             if target := POINTERS.get(name):
-                old = old - np.repeat(moved.shift[target][moved.keep], moved.kept[leader][moved.keep])
                 new = new + kept_rows[target]
-            joined[name] = np.concatenate([old, new]).astype(kind, copy=False)
+            joined[name] = np.concatenate([*(old[rows] for rows in stretches), new], dtype=kind, casting="unsafe")
+            if target:
+                moves = np.repeat(moved.shift[target][moved.keep], moved.kept[leader][moved.keep])
+                joined[name][: len(moves)] -= moves
     joined["span"] = join_spans(arrays.pop("span"), moved, batch["span"], kept_rows)
     return joined
+
+
+def kept_stretches(moved: Moved, leader: str) -> list[slice]:
+    """The rows of a group that are kept: one stretch for warps side by side, which is copied as it lies."""
+    edges = np.flatnonzero(np.diff(moved.keep.astype(np.int8), prepend=0, append=0))
+    bounds_of = moved.begin[leader][edges].tolist()
+    return [slice(first, end) for first, end in zip(bounds_of[::2], bounds_of[1::2], strict=True)]
 
 
 def join_spans(old: np.ndarray, moved: Moved, new: np.ndarray, kept_rows: dict[str, int]) -> np.ndarray:
