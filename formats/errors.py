@@ -1,17 +1,18 @@
 """The errors that a user may meet, each one line long and complete."""
 
 LONGEST = 1000
+_ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
 
 
 class UserError(Exception):
     """Something the user can mend: says the file, the place, what must hold and what was found.
 
     ``formats.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000 characters (what
-    was found may be any text of a damaged file) the middle is left out.
+    was found may be any text of a damaged file) the middle is left out; what would break the line is escaped.
     """
 
     def __init__(self, message: object) -> None:
-        text = str(message)
+        text = str(message).translate(_ESCAPES)
         cut = len(text) > LONGEST
         super().__init__(f"{text[: LONGEST * 3 // 4]} ... {text[-LONGEST // 5 :]}" if cut else text)
 

@@ -278,3 +278,13 @@ def test_a_name_twice_in_a_manifest_is_found(copy: Path) -> None:
     (copy / MANIFEST).write_text(text.replace('"name": ', '"name": "other", "name": ', 1))
     with pytest.raises(FormatError, match="must have each name once, but has 'name' again"):
         open_trace(copy)
+
+
+def test_an_error_is_one_line_whatever_a_file_says(copy: Path) -> None:
+    """Found by ``make fuzz`` (trace Parquet, seed 1, case 14525)."""
+    file = copy / "accesses-00000.parquet"
+    file.write_bytes(file.read_bytes().replace(b"lane_mask", b"\nane_mask"))
+    with pytest.raises(
+        FormatError, match=r"columns must be .* not warp_id, visit, instruction_id, \\nane_mask, address$"
+    ):
+        read_everything(copy)
