@@ -14,6 +14,7 @@ from formats.accelsim_tokens import (
     NAME_SLOTS,
     NEWLINE,
     NO_REGISTER,
+    SPACE,
     next_line,
     number_of_name,
     read_decimal,
@@ -24,6 +25,7 @@ from formats.accelsim_tokens import (
 )
 
 MOST_SOURCES, MOST_DESTINATIONS = 8, 2
+MEMO_SLOTS, MEMO_BYTES = 1 << 12, 96
 OK, FULL = 0, 1
 BAD_NUMBER, BAD_KEYWORD, BAD_REGISTER, TOO_MANY, BAD_MODE, NOT_IN_WARP, TOO_FEW_LINES, TOO_MANY_NAMES, BAD_MASK = range(
     2, 11
@@ -56,6 +58,20 @@ class Names(NamedTuple):
     slot: np.ndarray
 
 
+class Memo(NamedTuple):
+    """What stood between mask and addresses the last time a PC was read, which is nearly always the same again.
+
+    A slot holds the text of one PC and what it means; a length of 0: nothing yet.
+    """
+
+    pc: np.ndarray  # int64[slots]
+    length: np.ndarray  # int64[slots]
+    text: np.ndarray  # uint8[slots, MEMO_BYTES]
+    opcode: np.ndarray  # int32[slots]
+    register: np.ndarray  # int16[slots, destinations and sources]
+    width: np.ndarray  # uint8[slots]
+
+
 class Rows(NamedTuple):
     """Room for instructions, their addresses and warps."""
 
@@ -75,6 +91,15 @@ def make_names() -> Names:
     return Names(np.zeros(NAME_BYTES, np.uint8), np.zeros(NAME_SLOTS + 1, np.int64), np.zeros(NAME_SLOTS, np.int32))
 
 
+def make_memo() -> Memo:
+    """Nothing yet."""
+    n = MEMO_SLOTS
+    return Memo(
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, MEMO_BYTES), np.uint8), np.zeros(n, np.int32),
+        np.zeros((n, MOST_DESTINATIONS + MOST_SOURCES), np.int16), np.zeros(n, np.uint8),
+    )  # fmt: skip
+
+
 def make_rows(instructions: int) -> Rows:
     """Room for so many, with eight addresses each on average and 32 at least."""
     n = instructions
@@ -87,7 +112,7 @@ def make_rows(instructions: int) -> Rows:
 
 @njit(cache=True)
 def parse_lines(
-    text: np.ndarray, state: np.ndarray, names: Names, rows: Rows, skipped: int, has_line: bool
+    text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, skipped: int, has_line: bool
 ) -> tuple[int, int, int]:
     """Read whole lines of ``text`` from ``state[AT]`` on; returns a status, and how many instructions and warps.
 
@@ -107,7 +132,9 @@ def parse_lines(
             status = NOT_IN_WARP
         elif letter != NEWLINE:
             rows.warp[count], rows.first_address[count] = state[WARP_ROW] - 1, addresses
-            status, here, addresses = _instruction(text, at, names, state, rows, count, addresses, skipped, has_line)
+            for _ in range(skipped + has_line):
+                at = skip_token(text, skip_blanks(text, at))
+            status, here, addresses = _instruction(text, at, names, memo, state, rows, count, addresses)
             count += 1
             state[LEFT] -= 1
         if status != OK:
@@ -150,45 +177,67 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
 
 @njit(cache=True)
 def _instruction(
-    text: np.ndarray,
-    at: int,
-    names: Names,
-    state: np.ndarray,
-    rows: Rows,
-    row: int,
-    addresses: int,
-    skipped: int,
-    has_line: bool,
-) -> tuple[int, int, int]:
-    """One instruction; returns a status, a place in its line and how many addresses there are now."""
-    for _ in range(skipped + has_line):
-        at = skip_token(text, skip_blanks(text, at))
-    rows.pc[row], end = read_hex(text, at)
+    text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int, addresses: int
+) -> tuple[int, int, int]:  # fmt: skip
+    """One instruction from its PC on; returns a status, a place in its line and how many addresses there are now."""
+    pc, end = read_hex(text, at)
     if end < 0:
         return BAD_NUMBER, at, addresses
     mask, at = read_hex(text, end)
     if at < 0 or mask >> 32 != 0:
         return BAD_MASK, end, addresses
-    rows.mask[row] = mask
-    rows.register[row] = NO_REGISTER
-    status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
-    if status != OK:
-        return status, at, addresses
-    rows.opcode[row], at = _opcode(text, skip_blanks(text, at), names, state)
-    if rows.opcode[row] < 0:
-        return TOO_MANY_NAMES, at, addresses
-    status, at = _registers(text, at, rows.register[row], MOST_DESTINATIONS, MOST_SOURCES)
-    if status != OK:
-        return status, at, addresses
-    width, end = read_decimal(text, at)
-    if end < 0 or width < 0 or width > 255:
-        return BAD_NUMBER, at, addresses
-    rows.width[row] = width
-    if width == 0:
+    rows.pc[row], rows.mask[row] = pc, mask
+    slot = (pc >> 3) & (MEMO_SLOTS - 1)
+    if memo.pc[slot] == pc and _is_same(text, at, memo.text[slot], memo.length[slot]):
+        rows.opcode[row], rows.width[row] = memo.opcode[slot], memo.width[slot]
+        rows.register[row] = memo.register[slot]
+        end = at + memo.length[slot]
+    else:
+        status, end = _operation(text, at, names, state, rows, row)
+        if status != OK:
+            return status, end, addresses
+        memo.length[slot] = 0
+        if end - at <= MEMO_BYTES:
+            memo.pc[slot], memo.length[slot] = pc, end - at
+            memo.text[slot, : end - at] = text[at:end]
+            memo.opcode[slot], memo.width[slot] = rows.opcode[row], rows.width[row]
+            memo.register[slot] = rows.register[row]
+    if rows.width[row] == 0:
         immediate, after = read_decimal(text, end)
         rows.width[row] = immediate & 127 if after >= 0 else 0
         return OK, end, addresses
     return _addresses(text, end, mask, rows.address, addresses)
+
+
+@njit(cache=True)
+def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
+    """Whether the ``length`` bytes of ``held``, more than 0, stand at ``at``, whole to the end of a token."""
+    for place in range(length):
+        if text[at + place] != held[place]:
+            return False
+    return length > 0 and text[at + length] <= SPACE
+
+
+@njit(cache=True)
+def _operation(
+    text: np.ndarray, at: int, names: Names, state: np.ndarray, rows: Rows, row: int
+) -> tuple[int, int]:  # fmt: skip
+    """Opcode, registers and width of an instruction; returns a status and a place in its line."""
+    rows.register[row] = NO_REGISTER
+    status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
+    if status != OK:
+        return status, at
+    rows.opcode[row], at = _opcode(text, skip_blanks(text, at), names, state)
+    if rows.opcode[row] < 0:
+        return TOO_MANY_NAMES, at
+    status, at = _registers(text, at, rows.register[row], MOST_DESTINATIONS, MOST_SOURCES)
+    if status != OK:
+        return status, at
+    width, end = read_decimal(text, at)
+    if end < 0 or width < 0 or width > 255:
+        return BAD_NUMBER, at
+    rows.width[row] = width
+    return OK, end
 
 
 @njit(cache=True)

@@ -45,6 +45,7 @@ class KernelReader:
     path: Path
     header: Header = field(init=False)
     names: parse.Names = field(default_factory=parse.make_names)
+    memo: parse.Memo = field(default_factory=parse.make_memo)
     name_count: int = 0
 
     def chunks(self) -> Iterator[tuple[parse.Rows, int, int]]:
@@ -60,7 +61,7 @@ class KernelReader:
                 status = parse.FULL
                 while status == parse.FULL:
                     status, count, warps = parse.parse_lines(
-                        data, state, self.names, rows, self.header.skipped_tokens, self.header.has_line
+                        data, state, self.names, self.memo, rows, self.header.skipped_tokens, self.header.has_line
                     )
                     self.name_count = int(state[parse.NAMES])
                     if status not in (parse.OK, parse.FULL):

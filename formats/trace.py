@@ -138,7 +138,7 @@ RAYS = Table(
         Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch, infinity while there is none.", encoding="BYTE_STREAM_SPLIT"),
         Column("instance", "int32", "id", "Instance of that hit, -1 while there is none."),
         Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 while there is none.", encoding="PLAIN", level=3),
-        Column("node", "uint32", "id", "BVH records fetched, in order: node_id in the low 31 bits, bit 31 set where a triangle was hit.", ragged=True, points_to="nodes", encoding="PLAIN", level=9),
+        Column("node", "uint32", "id", "BVH records fetched, in order: node_id in the low 31 bits, bit 31 set where a triangle was hit.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),
     ),
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from replay.work import Program, Work
 
 ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most
+ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
 WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
 COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
@@ -116,19 +117,30 @@ class Window:
                 f"{self.trace.path}: table accesses, column instruction_id: must be below"
                 f" {len(self.static.access_bytes)}, not {int(instruction.max())}"
             )
-        rows = Rows(
-            instruction.astype(np.int64), accesses["lane_mask"], accesses["address_offset"].astype(np.int64),
-            accesses["address"].astype(np.int64),
-        )  # fmt: skip
-        count, room = len(instruction), most_sectors(len(rows.address), instruction, self.static.access_bytes)
+        offset, address = accesses["address_offset"].astype(np.int64), accesses["address"].view(np.int64)
+        parts, sectors = [], 0
+        for begin in range(0, len(instruction), ROWS_AT_ONCE):
+            end = min(begin + ROWS_AT_ONCE, len(instruction))
+            found = self._coalesce_some(
+                Rows(instruction[begin:end].astype(np.int64), accesses["lane_mask"][begin:end],
+                     offset[begin : end + 1], address)
+            )  # fmt: skip
+            parts.append(found | {"access_first": found["access_first"] + sectors})
+            sectors += len(found["sector"])
+        key = (accesses["visit"].astype(np.int64) << 32) | instruction
+        return {"access_key": key} | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _coalesce_some(self, rows: Rows) -> Arrays:
+        """Sectors of some accesses: the room that surely suffices for all of them is many times what they take."""
+        lanes, count = int(rows.lane_first[-1] - rows.lane_first[0]), len(rows.instruction)
+        room = most_sectors(lanes, rows.instruction, self.static.access_bytes)
         found = Accesses(
             np.empty(count + 1, np.int64), np.empty(count, np.uint8), np.empty(room, np.int64),
             np.empty(room, np.uint32),
         )  # fmt: skip
         total = coalesce(rows, self.static, found, np.empty(SCRATCH_WORDS, np.int64))
-        key = (accesses["visit"].astype(np.int64) << 32) | instruction
         return {
-            "access_key": key, "access_first": found.first[:-1], "conflict": found.conflict,
+            "access_first": found.first[:-1], "conflict": found.conflict,
             "sector": found.sector[:total].copy(), "byte_mask": found.byte_mask[:total].copy(),
         }  # fmt: skip
 
