@@ -15,7 +15,8 @@ HEAD = """\
 
 `make reliability` runs the suites below and writes this page; `COUNT=` and `SEED=` choose. CI runs a short form of
 each (`tests/test_reliability.py`), `make fuzz` 20,000 mutations of every kind of file. A failing case is repeated by
-its seed, subject and number.
+its seed, subject and number. Suites may run in parts (`python -m tests.reliability --only SUITE --subject NAME`): the
+outcomes stay in `build/reliability`, and each row below is of the last run of its subject.
 """
 
 
