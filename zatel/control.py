@@ -1,9 +1,11 @@
 """What all pixels do to the L2, known without replaying them: the control of the sampled replay.
 
-The functional trace of the whole image is cheap. Its BVH records, walked in the order in which a GPU with so many
-resident warps would reach them, pass an LRU cache of the size of the L2: so many sectors miss. The sampled warps, fewer
-of them resident, need a smaller L2 to miss as often; ``match`` finds it. That replaces the paper's rule that an L2
-shrinks with the memory partitions: the upper levels of the BVH, which every warp reads, do not shrink with the image.
+The functional trace of the whole image is cheap. Its BVH records and memory accesses, walked in the order in which a
+GPU with so many resident warps would reach them, pass functional caches of the GPU's size (``control_caches``): so many
+sectors miss and are written back, within some per cent of what the replay counts. The sampled warps, fewer of them
+resident, need a smaller L2 to miss as often; ``estimate_machine.match`` finds it. That replaces the paper's rule that
+an L2 shrinks with the memory partitions: the upper levels of the BVH, which every warp reads, do not shrink with the
+image. What no size of the L2 makes equal, local memory say, ``estimate`` corrects by the ratio of both runs.
 """
 
 from typing import NamedTuple
@@ -12,23 +14,14 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
-from zatel.control_kernels import (
-    HIT_LINES,
-    NODE_BITS,
-    WAYS,
-    Accesses,
-    Nodes,
-    Rays,
-    Requested,
-    begin_steps,
-    cache_misses,
-    walk,
-)
+from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
+from zatel.control_caches import BEFORE, WAYS, make_sets, run
+from zatel.control_kernels import HIT_LINES, NODE_BITS, Nodes, Rays, Requested, begin_steps, spread_all, walk
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
-COLUMNS = {"accesses": ("warp_id", "visit", "address"), "rays": ("warp_id", "visit", "node")}
+RAYS = ("warp_id", "visit", "node")
 SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
 
 
@@ -37,7 +30,9 @@ class Stream(NamedTuple):
 
     steps    int64[warps], records on the longest way of each warp's rays: how long it takes, in steps.
     requests  int64[warps], requests of each warp among the following, which stand warp after warp.
-    step     int32[requests], step of its warp. line  int64[requests]. sectors  uint8[requests], a bit each.
+    step     int32[requests], step of its warp. line  int64[requests]; local memory's as in ``control_accesses``.
+    sectors  uint16[requests]: a bit for each of the line's sectors; of stores also ``WRITE``, and a bit for each sector
+             that is written in full.
     shift    log2 of the lines that one line in the stream stands for (set sampling).
     first    int32[nodes], the first warp that fetches each node, -1 for none.
     """
@@ -62,11 +57,12 @@ def read_stream(trace: Trace) -> Stream:
     steps, count = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
     pieces = []
     base = 0
-    present = {name: columns for name, columns in COLUMNS.items() if name in trace.tables}
+    wanted = {"accesses": COLUMNS, "rays": RAYS}
+    present, static = {name: wanted[name] for name in wanted if name in trace.tables}, read_static(trace)
     for _, _, tables in trace.warp_batches(WARPS_PER_BATCH, present):
-        rays, accesses = _rays(tables["rays"]), _accesses(tables.get("accesses"))
-        room = 2 * len(rays.node) + len(accesses.sector)
-        out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint8), count)
+        rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static)
+        room = 2 * len(rays.node) + len(accesses.line)
+        out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint16), count)
         rows = walk(rays, accesses, nodes, shift, steps, out)
         own = out.line[:rows] >= HIT_LINES
         out.line[:rows][own] += base
@@ -79,14 +75,6 @@ def read_stream(trace: Trace) -> Stream:
 def _rays(columns: dict[str, np.ndarray]) -> Rays:
     warp, visit, offset = (columns[name].astype(np.int64) for name in ("warp_id", "visit", "node_offset"))
     return Rays(warp, visit, offset, columns["node"])
-
-
-def _accesses(columns: dict[str, np.ndarray] | None) -> Accesses:
-    if columns is None:
-        none = np.zeros(0, np.int64)
-        return Accesses(none, none, np.zeros(1, np.int64), none)
-    warp, visit, offset = (columns[name].astype(np.int64) for name in ("warp_id", "visit", "address_offset"))
-    return Accesses(warp, visit, offset, columns["address"].astype(np.int64) // SECTOR_BYTES)
 
 
 def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -105,30 +93,76 @@ def _shift(trace: Trace) -> int:
 
 
 class Requests(NamedTuple):
-    """A stream in the order in which so many resident warps make it."""
+    """A stream in the order in which so many resident warps make it; ``sm``, int16, the SM of each."""
 
     line: np.ndarray
     sectors: np.ndarray
     shift: int
-    warp: np.ndarray
+    sm: np.ndarray
 
 
-def in_order(stream: Stream, warps: np.ndarray, slots: int) -> Requests:
-    """The requests of the ``warps``, bool[warps], when ``slots`` of them are resident at a time."""
-    begins = np.zeros(len(warps), np.int64)
-    begins[warps] = begin_steps(stream.steps[warps], slots)
-    owner = np.repeat(np.arange(len(warps)), stream.requests)
+class Traffic(NamedTuple):
+    """What a GPU's L2 does, in sectors: reads and writes of the SMs, those that miss, and what it writes back."""
+
+    reads: float
+    read_misses: float
+    writes: float
+    write_misses: float
+    write_backs: float
+
+    @property
+    def miss_rate(self) -> float:
+        """Misses of all accesses; 0 without any."""
+        return (self.read_misses + self.write_misses) / max(self.reads + self.writes, 1.0)
+
+    @property
+    def dram_sectors(self) -> float:
+        """Sectors that DRAM reads and writes."""
+        return self.read_misses + self.write_backs
+
+
+def in_order(stream: Stream, warps: np.ndarray, sms: int, places: int, interleaved: bool = True) -> Requests:
+    """The requests of the ``warps``, bool[warps], on ``sms`` SMs that hold ``places`` of them each.
+
+    interleaved  whether a word of local memory belongs to the place of a warp, where the next one finds it again, as
+                 ``lsu.local_interleaved`` says; else it is the warp's own.
+    """
+    begins, place = np.zeros(len(warps), np.int64), np.zeros(len(warps), np.int64)
+    begins[warps], place[warps] = begin_steps(stream.steps[warps], sms * places)
+    owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
     chosen = np.flatnonzero(warps[owner])
-    time = begins[owner[chosen]] + stream.step[chosen]
-    chosen = chosen[np.argsort(time, kind="stable")]
-    return Requests(stream.line[chosen], stream.sectors[chosen], stream.shift, owner[chosen])
+    chosen = chosen[np.argsort(begins[owner[chosen]] + stream.step[chosen], kind="stable")]
+    line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
+    local = (line >= LOCAL_LINES) & (line < HIT_LINES)
+    holders, holder = (sms * places, place[owner[local]]) if interleaved else (len(warps), owner[local])
+    line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder
+    if stream.shift:
+        keep = ~local
+        keep[local] = followed(line[local], stream.shift)
+        line, sectors, owner = line[keep], sectors[keep], owner[keep]
+    return Requests(line, sectors, stream.shift, (place[owner] % sms).astype(np.int16))
 
 
-def misses(requests: Requests, l2_bytes: float, counted: np.ndarray | None = None) -> int:
-    """Sectors that miss an L2 of ``l2_bytes``, of the sampled sets."""
-    sets = max(1, round(l2_bytes / (LINE_BYTES * WAYS) / (1 << requests.shift)))
-    every = requests.line < HIT_LINES if counted is None else counted
-    return int(cache_misses(requests.line, requests.sectors, sets, requests.shift, every))
+def followed(line: np.ndarray, shift: int) -> np.ndarray:
+    """bool[lines]: those that are followed where one of 2^``shift`` sets is."""
+    return spread_all(line) & ((1 << shift) - 1) == 0
+
+
+def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
+    """The requests, when the L2 holds ``line`` with ``sectors`` before, the last of them most recently."""
+    before = followed(line, requests.shift)
+    return requests._replace(
+        line=np.concatenate([line[before], requests.line]),
+        sectors=np.concatenate([sectors[before].astype(np.uint16), requests.sectors]),
+        sm=np.concatenate([np.full(before.sum(), BEFORE, np.int16), requests.sm]),
+    )
+
+
+def traffic(requests: Requests, sms: int, l1_bytes: float, l2_bytes: float) -> Traffic:
+    """What the requests do to the functional caches of ``sms`` SMs with an L1 of ``l1_bytes`` each."""
+    l1, l2 = (max(1, round(size / (LINE_BYTES * WAYS) / (1 << requests.shift))) for size in (l1_bytes, l2_bytes))
+    count = run(requests.line, requests.sectors, requests.sm, make_sets(sms * l1), make_sets(l2), sms, requests.shift)
+    return Traffic(*(float(number) for number in count << requests.shift))
 
 
 def held_before(trace: Trace, stream: Stream, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The loops of the functional L2: which lines the warps ask for, step by step, and what a cache makes of them."""
+"""The loops behind the control: which lines the warps ask for, step by step, and when each warp has its turn."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,12 +7,13 @@ import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
+from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
 use_numba_cache(Path(__file__).parent)
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 NODE_BITS = np.uint32(0x7FFFFFFF)
-WAYS = 16
+WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbouring lines fall into distant sets
 
 
@@ -25,15 +26,6 @@ class Rays(NamedTuple):
     node: np.ndarray
 
 
-class Accesses(NamedTuple):
-    """Columns of ``accesses`` as int64: sector of each lane's address."""
-
-    warp: np.ndarray
-    visit: np.ndarray
-    offset: np.ndarray
-    sector: np.ndarray
-
-
 class Nodes(NamedTuple):
     """Of each BVH record: its line, the sectors of it that it takes (a bit each), the first warp to fetch it or -1."""
 
@@ -43,7 +35,7 @@ class Nodes(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """Rows of requests: step of its warp, line, sectors; and how many rows each warp has."""
+    """Rows of requests: step of its warp, line, sectors (as in ``Stream``); and how many rows each warp has."""
 
     step: np.ndarray
     line: np.ndarray
@@ -74,8 +66,8 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.nda
 
     An access is a step, and so is a record of a trace call: its lanes go record by record, side by side. A hit also
     stores to a line of its own, which nobody else uses. Only lines whose hash ends in ``shift`` zero bits are written
-    (set sampling), but every step is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each
-    warp.
+    (set sampling), and those of local memory, which get their number later; but every step is counted in ``steps``,
+    int64[warps], and ``out.owned`` grows by the rows of each warp.
     """
     rows, begin, access, only = 0, 0, 0, (1 << shift) - 1
     while begin < rays.warp.size or access < accesses.warp.size:
@@ -86,10 +78,9 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.nda
             or (accesses.warp[access] == rays.warp[begin] and accesses.visit[access] <= rays.visit[begin])
         ):
             of, start = accesses.warp[access], rows
-            for lane in range(accesses.offset[access], accesses.offset[access + 1]):
-                sector = accesses.sector[lane]
-                if not spread(sector >> 2) & only:
-                    rows = ask(sector >> 2, 1 << (sector & 3), steps[of], start, rows, out)
+            for at in range(accesses.offset[access], accesses.offset[access + 1]):
+                if accesses.line[at] >= LOCAL_LINES or not spread(accesses.line[at]) & only:
+                    rows = ask(accesses.line[at], accesses.sectors[at], steps[of], start, rows, out)
             out.owned[of] += rows - start
             steps[of] += 1
             access += 1
@@ -127,53 +118,35 @@ def trace_call(
             if record > NODE_BITS:
                 own = HIT_LINES + rays.offset[0] + place
                 if not spread(own) & only:
-                    rows = ask(own, 1, steps[of] + step, rows, rows, out)
+                    rows = ask(own, WHOLE_STORE, steps[of] + step, rows, rows, out)
     steps[of] += longest
     return rows
 
 
 @njit(cache=True)
-def begin_steps(steps: np.ndarray, slots: int) -> np.ndarray:
-    """int64[warps]: the step at which each warp starts, when each of ``slots`` takes the next warp as it gets free."""
-    free, begins = np.zeros(slots, np.int64), np.zeros(steps.size, np.int64)  # free: a binary heap
+def begin_steps(steps: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray]:
+    """int64[warps] each: the step at which a warp starts, and its place; a free place takes the next warp.
+
+    The places are a binary heap, ordered by the step at which they get free and their number.
+    """
+    free, place_of = np.zeros(slots, np.int64), np.arange(slots)
+    begins, places = np.zeros(steps.size, np.int64), np.zeros(steps.size, np.int64)
     for warp in range(steps.size):
-        begins[warp] = free[0]
-        value, place = free[0] + steps[warp] + 1, 0
+        begins[warp], places[warp] = free[0], place_of[0]
+        value, number, at = free[0] + steps[warp] + 1, place_of[0], 0
         while True:
-            child = 2 * place + 1
+            child = 2 * at + 1
             if child >= slots:
                 break
-            if child + 1 < slots and free[child + 1] < free[child]:
-                child += 1
-            if free[child] >= value:
+            other = child + 1
+            if other < slots and (free[other], place_of[other]) < (free[child], place_of[child]):
+                child = other
+            if (free[child], place_of[child]) >= (value, number):
                 break
-            free[place] = free[child]
-            place = child
-        free[place] = value
-    return begins
-
-
-@njit(cache=True)
-def cache_misses(line: np.ndarray, sectors: np.ndarray, sets: int, shift: int, counted: np.ndarray) -> int:
-    """Sectors that miss an LRU cache of ``sets`` x 16 lines, among the requests that are ``counted``."""
-    tag, valid = np.full((sets, WAYS), -1, np.int64), np.zeros((sets, WAYS), np.uint8)
-    missed = 0
-    for row in range(line.size):
-        index = (spread(line[row]) >> shift) % sets
-        way = 0
-        while way < WAYS - 1 and tag[index, way] != line[row]:
-            way += 1
-        held = valid[index, way] if tag[index, way] == line[row] else np.uint8(0)
-        absent = sectors[row] & ~held
-        if counted[row]:
-            while absent:
-                missed += absent & np.uint8(1)
-                absent >>= np.uint8(1)
-        while way > 0:  # most recent first
-            tag[index, way], valid[index, way] = tag[index, way - 1], valid[index, way - 1]
-            way -= 1
-        tag[index, 0], valid[index, 0] = line[row], held | sectors[row]
-    return missed
+            free[at], place_of[at] = free[child], place_of[child]
+            at = child
+        free[at], place_of[at] = value, number
+    return begins, places
 
 
 @njit(cache=True)

@@ -19,9 +19,9 @@ from formats.errors import UserError
 from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.combine import RULES
-from zatel.control import Stream, held_before, read_stream
+from zatel.control import Stream, Traffic, held_before, read_stream
 from zatel.control_schedule import fit_saturation, makespan
-from zatel.estimate_machine import Machine, build, machine_for, match
+from zatel.estimate_machine import Machine, Matched, build, machine_for, match
 from zatel.estimate_replay import Replayed, replay_all
 from zatel.estimate_trace import write_sample
 from zatel.intervals import MODEL_ERROR, Interval, interval, ratios, relative_error_of_ratio, stretches
@@ -29,6 +29,8 @@ from zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
 INTERVALS = 200
+SECTOR_BYTES = 32
+FEW = 0.002  # of all accesses to the L2
 
 
 class Work(NamedTuple):
@@ -106,11 +108,14 @@ def estimate_many(
     chosen = sample(work, fraction, seed).chosen[work.cta]
     held = held_before(trace, work.stream, chosen)
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
-    shares: dict[object, float] = {}
+    known: dict[object, Matched] = {}
+    matched = []
     for gpu, parts in zip(gpus, machines, strict=True):
-        if (*parts, gpu.l2.bytes) not in shares:
-            shares[*parts, gpu.l2.bytes] = match(gpu, *parts, work.stream, chosen, *held)
-    scaled = [build(gpu, parts[1], shares[*parts, gpu.l2.bytes]) for gpu, parts in zip(gpus, machines, strict=True)]
+        key = (*parts, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved)
+        if key not in known:
+            known[key] = match(gpu, *parts, work.stream, chosen, *held)
+        matched.append(known[key])
+    scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
         path = Path(name) / "sample.trace"
@@ -119,11 +124,10 @@ def estimate_many(
         replays = replay_all(jobs, workers)
     taken = float(work.thread_instructions[chosen].sum() / work.thread_instructions.sum())
     found = []
-    for gpu, parts, description, replayed in zip(gpus, machines, scaled, replays, strict=True):
-        metrics = extrapolate(gpu, *parts, work, chosen, replayed)
+    for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
+        metrics = extrapolate(gpu, *parts, work, chosen, own, replayed)
         bounds = confidence(metrics, replayed, float(chosen.mean()))
-        share = shares[*parts, gpu.l2.bytes]
-        found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, share, replayed))
+        found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, own.share, replayed))
     return found
 
 
@@ -139,7 +143,7 @@ def sample(work: Work, fraction: float, seed: int) -> Sample:
 
 
 def extrapolate(
-    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, replayed: Replayed
+    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, matched: Matched, replayed: Replayed
 ) -> dict[str, float | None]:
     """The metrics of all warps on the whole GPU, from those of the chosen ones on a part of it."""
     found = {name: replayed.summary[name] for name in RULES}
@@ -150,15 +154,41 @@ def extrapolate(
     longer = makespan(steps, whole.sms, whole.places, saturation)[0]
     longer /= makespan(steps[chosen], part.sms, part.places, saturation)[0]
     cycles = launch + (sampled - launch) * longer
-    more = steps.sum() / steps[chosen].sum() * part.controllers / whole.controllers
+    counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
+    expected_traffic = correct(matched, counted, float(steps.sum() / steps[chosen].sum()))
+    more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
     return found | {
+        "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": float(work.thread_instructions.sum()) / cycles,
         "bandwidth_utilisation": expected,
         "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected),
     }
+
+
+def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
+    """What a replay counted (``Replayed.totals``), in sectors."""
+    reads, writes = (totals[f"l2_{kind}_hits"] + totals[f"l2_{kind}_misses"] for kind in ("read", "write"))
+    written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
+    return Traffic(reads, totals["l2_read_misses"], writes, totals["l2_write_misses"], written)
+
+
+def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
+    """The whole GPU's traffic: that of the functional caches, times what the replay of the sample counts for each
+    sector of theirs.
+
+    scale  work of all warps for that of the sample. Where the functional caches count so few that their ratio says
+           nothing, the replay's number is scaled and what the functional caches expect more is added.
+    """
+    few = FEW * (matched.part.reads + matched.part.writes)
+    found = []
+    for whole, part, number in zip(matched.whole, matched.part, counted, strict=True):
+        found.append(
+            whole * number / part if part > few and number > few else max(scale * (number - part) + whole, 0.0)
+        )
+    return Traffic(*found)
 
 
 def rescale_efficiency(efficiency: float, used: float, expected: float) -> float:

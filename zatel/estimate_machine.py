@@ -15,8 +15,7 @@ from formats.reader import Trace
 from replay.config import LawError
 from replay.gpu_description import Gpu
 from replay.launch import places_of
-from zatel.control import Requests, Stream, in_order, misses
-from zatel.control_kernels import HIT_LINES, spread_all
+from zatel.control import Stream, Traffic, after, in_order, traffic
 
 BISECTIONS = 7
 
@@ -57,37 +56,39 @@ def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
         raise UserError(f"GPU {gpu.name} with {machine.sms} SMs: {error}") from None
 
 
+class Matched(NamedTuple):
+    """The share of the L2 for a sample, and what all warps on the whole GPU and the sample on its part do to it."""
+
+    share: float
+    whole: Traffic
+    part: Traffic
+
+
 def match(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, line: np.ndarray, sectors: np.ndarray
-) -> float:
-    """The share of the L2 with which the ``chosen`` warps miss as often as all: from its share of SMs to 1.
+) -> Matched:
+    """The share of the L2 with which reads of the ``chosen`` warps miss as often as those of all.
 
-    line, sectors  what the L2 holds before; see ``estimate_trace``.
+    It lies between the share of SMs and 1. line, sectors  what the L2 holds before; see ``estimate_trace``.
     """
-    everybody = np.ones(len(chosen), bool)
-    target = misses(in_order(stream, everybody, whole.sms * whole.places), gpu.l2.bytes)
-    requests, counted = _after(in_order(stream, chosen, part.sms * part.places), line, sectors)
+    everybody, local = np.ones(len(chosen), bool), gpu.lsu.local_interleaved
+    goal = traffic(in_order(stream, everybody, whole.sms, whole.places, local), whole.sms, gpu.l1.bytes, gpu.l2.bytes)
+    requests = after(in_order(stream, chosen, part.sms, part.places, local), line, sectors)
     weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
 
-    def missing(share: float) -> float:
-        return misses(requests, gpu.l2.bytes * share, counted) * weight
+    def sampled(share: float) -> Traffic:
+        return traffic(requests, part.sms, gpu.l1.bytes, build(gpu, part, share).l2.bytes)
 
     low, high = part.sms / whole.sms, 1.0
-    goal = max(float(target), 1.01 * missing(high))
-    if missing(low) <= goal:
-        return low
+    found = sampled(low)
+    if found.read_misses * weight <= goal.read_misses:
+        return Matched(low, goal, found)
+    found = sampled(high)
     for _ in range(BISECTIONS):
         middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if missing(middle) > goal else (low, middle)
-    return high
-
-
-def _after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> tuple[Requests, np.ndarray]:
-    """The requests, with those before them that filled the cache and do not count, and which count."""
-    only = (1 << requests.shift) - 1
-    before = spread_all(line) & only == 0
-    counted = np.concatenate([np.zeros(before.sum(), bool), requests.line < HIT_LINES])
-    joined = requests._replace(
-        line=np.concatenate([line[before], requests.line]), sectors=np.concatenate([sectors[before], requests.sectors])
-    )
-    return joined, counted
+        tried = sampled(middle)
+        if tried.read_misses * weight > goal.read_misses:
+            low = middle
+        else:
+            high, found = middle, tried
+    return Matched(high, goal, found)

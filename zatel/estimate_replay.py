@@ -22,6 +22,11 @@ COUNTED = {
     "rt_warps": (("rt_unit", "warps"),),
     "data_ticks": (("dram", "data_ticks"),),
     "active_ticks": (("dram", "active_ticks"),),
+    "l2_read_hits": tuple(("l2", f"read_{kind}hits") for kind in ("", "pending_")),
+    "l2_read_misses": tuple(("l2", f"read_{kind}_misses") for kind in ("line", "sector")),
+    "l2_write_hits": tuple(("l2", f"write_{kind}hits") for kind in ("", "pending_")),
+    "l2_write_misses": tuple(("l2", f"write_{kind}_misses") for kind in ("line", "sector")),
+    "dram_writes": (("dram", "writes"),),
 }  # fmt: skip
 
 
@@ -30,11 +35,13 @@ class Replayed(NamedTuple):
 
     summary      metric -> value, as in ``summary.json``.
     intervals    name of ``COUNTED`` -> float64[intervals]: what each interval counted after the launch.
+    totals       name of ``COUNTED`` -> what the whole replay counted.
     cpu_seconds  processor time of the replay.
     """
 
     summary: dict[str, float | None]
     intervals: dict[str, np.ndarray]
+    totals: dict[str, float]
     cpu_seconds: float
 
 
@@ -56,5 +63,10 @@ def replay_one(path: Path, gpu: Any, interval: int) -> Replayed:
         for name, counters in COUNTED.items()
     }
     intervals["cycles"] = np.array([added.end - added.start for added in kept], float)
+    whole = [result.ledger.by_name(added) for added in result.ledger.kernels]
+    totals = {
+        name: float(sum(found[unit][counter].sum() for found in whole for unit, counter in counters))
+        for name, counters in COUNTED.items()
+    }
     summary = {name: metric["value"] for name, metric in result.summary.items()}
-    return Replayed(summary, intervals, result.host["replay_cpu_seconds"])
+    return Replayed(summary, intervals, totals, result.host["replay_cpu_seconds"])

@@ -1,6 +1,5 @@
 """What warps ask of the L2, its misses, and how long warps take, against slow twins and by hand."""
 
-from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,9 @@ from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import Trace, open_trace
 from replay.gpu_description import load
-from zatel.control import held_before, in_order, misses, node_lines, read_stream
-from zatel.control_kernels import HIT_LINES, begin_steps, spread
+from zatel.control import Requests, Traffic, after, held_before, in_order, node_lines, read_stream, traffic
+from zatel.control_accesses import LOCAL_LINES
+from zatel.control_kernels import HIT_LINES, begin_steps, spread_all
 from zatel.control_schedule import fit_saturation, makespan
 from zatel.estimate_machine import build, machine_for, match
 
@@ -22,27 +22,45 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:
-    """Per warp, its steps in order: (step, line -> sectors); the lines of hits are left out."""
+    """Per warp, its steps in order: (step, line -> sectors, stores marked); the lines of hits are left out."""
     line, sectors = node_lines(trace)
-    rays, accesses = trace.read("rays"), trace.read("accesses")
+    rays, accesses, static, kernel = (trace.read(name) for name in ("rays", "accesses", "instructions", "kernels"))
     found: list[list[tuple[int, dict[int, int]]]] = []
     for warp in range(trace.rows("warps")):
         events: list[tuple[int, int, list[dict[int, int]]]] = []
         for row in np.flatnonzero(accesses["warp_id"] == warp):
-            asked: dict[int, int] = {}
-            for address in accesses["address"][accesses["address_offset"][row] : accesses["address_offset"][row + 1]]:
-                asked[int(address) // 128] = asked.get(int(address) // 128, 0) | 1 << int(address) // 32 % 4
+            of = accesses["instruction_id"][row]
+            lanes = [lane for lane in range(32) if accesses["lane_mask"][row] >> lane & 1]
+            addresses = accesses["address"][accesses["address_offset"][row] : accesses["address_offset"][row + 1]]
+            words: dict[int, set[int]] = {}
+            begin, own = int(kernel["local_base"][0]), int(kernel["local_bytes"][0])
+            space = str(static["memory_space"][of])
+            for lane, address in zip(lanes, addresses.tolist(), strict=True):
+                inside = address - begin if own else address
+                local = space == "local" or (space == "generic" and 0 <= inside < own * 32 * trace.rows("warps"))
+                for byte in range(int(static["access_bytes"][of]) * (space not in ("shared", "const"))):
+                    if local:
+                        word = LOCAL_LINES + (inside % own if own else inside) // 4 + byte // 4
+                        words.setdefault(word, set()).add(lane)
+                    else:
+                        words.setdefault((address + byte) // 128, set()).add((address + byte) % 128 // 4)
+            asked = {}
+            for number, touched in words.items():
+                asked[number] = sum(1 << sector for sector in {word // 8 for word in touched})
+                if static["operation_class"][of] == "store":
+                    whole = [sector for sector in range(4) if touched >= set(range(8 * sector, 8 * sector + 8))]
+                    asked[number] += 16 + sum(256 << sector for sector in whole)
             events.append((int(accesses["visit"][row]), 0, [asked]))
         mine = np.flatnonzero(rays["warp_id"] == warp)
         for visit in np.unique(rays["visit"][mine]):
-            lanes = [
+            nodes = [
                 (rays["node"][rays["node_offset"][row] : rays["node_offset"][row + 1]] & 0x7FFFFFFF).tolist()
                 for row in mine[rays["visit"][mine] == visit]
             ]
             steps = []
-            for step in range(max(map(len, lanes))):
+            for step in range(max(map(len, nodes))):
                 asked = {}
-                for node in (lane[step] for lane in lanes if step < len(lane)):
+                for node in (lane[step] for lane in nodes if step < len(lane)):
                     asked[int(line[node])] = asked.get(int(line[node]), 0) | int(sectors[node])
                 steps.append(asked)
             events.append((int(visit), 1, steps))
@@ -70,29 +88,114 @@ def test_every_hit_stores_to_a_line_of_its_own(trace: Trace) -> None:
     assert len(np.unique(own)) == len(own)
 
 
-def slow_misses(line: np.ndarray, sectors: np.ndarray, sets: int) -> int:
-    """The LRU cache with a dict of 16 lines for each set."""
-    cache: list[OrderedDict[int, int]] = [OrderedDict() for _ in range(sets)]
-    missed = 0
-    for number, asked in zip(line.tolist(), sectors.tolist(), strict=True):
-        held = cache[int(spread(number)) % sets]
-        valid = held.pop(number, 0)
-        missed += (asked & ~valid).bit_count() if number < HIT_LINES else 0
-        held[number] = valid | asked
-        if len(held) > 16:
-            held.popitem(last=False)
-    return missed
+class SlowSets:
+    """Sets of 16 lines, the last the most recent: line -> [sectors that can be read, sectors written to]."""
+
+    def __init__(self, sets: int) -> None:
+        self.sets: list[dict[int, list[int]]] = [{} for _ in range(sets)]
+
+    def use(self, index: int, line: int) -> tuple[list[int], tuple[int, int]]:
+        """The line's sectors, now the most recent of its set, and which line went for it with dirty sectors, or 0 0."""
+        held, gone = self.sets[index], (0, 0)
+        state = held.pop(line, None)
+        if state is None and len(held) == 16:
+            oldest = next(iter(held))
+            gone = oldest, held.pop(oldest)[1]
+        held[line] = state or [0, 0]
+        return held[line], gone
 
 
-@pytest.mark.parametrize("sets", [1, 3, 40])
-def test_misses_equal_a_slow_cache(trace: Trace, sets: int) -> None:
+def slow_spread(line: int) -> int:
+    return line * 0x9E3779B97F4A7C15 % (1 << 64) >> 33
+
+
+def slow_traffic(requests: Requests, sms: int, l1_sets: int, l2_sets: int) -> list[int]:
+    """The functional caches with dicts."""
+    l1, l2 = SlowSets(sms * l1_sets), SlowSets(l2_sets)
+    count = [0] * 5
+
+    def ask(line: int, asked: int, write: bool, full: int, counted: int) -> None:
+        state, (_, dirty) = l2.use(slow_spread(line) % l2_sets, line)
+        missed = asked & ~(state[0] | state[1]) if write else asked & ~state[0]
+        for at, number in ((2 if write else 0, asked), (3 if write else 1, missed), (4, dirty)):
+            count[at] += number.bit_count() * counted
+        state[0] |= full if write else asked
+        state[1] |= asked if write else 0
+
+    for line, kind, sm in zip(requests.line.tolist(), requests.sectors.tolist(), requests.sm.tolist(), strict=True):
+        asked, full = kind & 15, kind >> 8
+        if sm < 0:
+            ask(line, asked, False, 0, 0)
+            continue
+        index = sm * l1_sets + slow_spread(line) * 7919 % 65521 % l1_sets
+        if not kind & 16:
+            state, (gone, dirty) = l1.use(index, line)
+            if dirty:
+                ask(gone, dirty, True, dirty, 1)
+            if asked & ~state[0]:
+                ask(line, asked & ~state[0], False, 0, 1)
+            state[0] |= asked
+            continue
+        kept = 0
+        if line in l1.sets[index]:
+            if LOCAL_LINES <= line < HIT_LINES:
+                state = l1.use(index, line)[0]
+                kept = asked & state[0]
+                state[1] |= kept
+            else:
+                l1.sets[index][line][0] &= ~asked
+        if asked & ~kept:
+            ask(line, asked & ~kept, True, full & ~kept, 1)
+    return count
+
+
+@pytest.mark.parametrize(("l1_sets", "l2_sets"), [(1, 1), (2, 3), (4, 40)])
+def test_traffic_equals_slow_caches(trace: Trace, l1_sets: int, l2_sets: int) -> None:
     stream = read_stream(trace)
-    requests = in_order(stream, np.ones(len(stream.steps), bool), 7)
-    assert misses(requests, sets * 16 * 128) == slow_misses(requests.line, requests.sectors, sets)
+    requests = in_order(stream, np.arange(len(stream.steps)) % 3 > 0, 3, 4)
+    line, sectors = np.unique(stream.line[stream.line < LOCAL_LINES])[:70], np.full(70, 15, np.uint8)
+    requests = after(requests, line, sectors[: len(line)])
+    found = traffic(requests, 3, l1_sets * 2048, l2_sets * 2048)
+    assert [int(number) for number in found] == slow_traffic(requests, 3, l1_sets, l2_sets)
+    assert min(found) > 0
+    assert found.miss_rate == (found.read_misses + found.write_misses) / (found.reads + found.writes)
+
+
+def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
+    line, sm = np.full(3, 5, np.int64), np.zeros(3, np.int16)
+    partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
+    for first, missed in ((partly, 1), (whole, 0)):
+        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm)
+        assert traffic(requests, 1, 2048, 2048) == Traffic(1, missed, 1, 1, 0)
+
+
+def test_one_of_two_sets_stands_for_both(trace: Trace) -> None:
+    """Following a half of the lines finds about the same traffic."""
+    stream = read_stream(trace)
+    every = in_order(stream, np.ones(len(stream.steps), bool), 2, 8)
+    half = every.line[spread_all(every.line) & 1 == 0]
+    rows = np.isin(every.line, half)
+    thin = Requests(every.line[rows], every.sectors[rows], 1, every.sm[rows])
+    for found, expected in zip(traffic(thin, 2, 8192, 65536), traffic(every, 2, 8192, 65536), strict=True):
+        assert found == pytest.approx(expected, rel=0.25)
 
 
 def test_warps_are_interleaved_as_places_get_free() -> None:
-    assert begin_steps(np.array([4, 1, 1, 1]), 2).tolist() == [0, 0, 2, 4]
+    begins, places = begin_steps(np.array([4, 1, 1, 1]), 2)
+    assert begins.tolist() == [0, 0, 2, 4]
+    assert places.tolist() == [0, 1, 1, 1]
+
+
+def test_local_memory_belongs_to_the_place_or_the_warp(trace: Trace) -> None:
+    stream = read_stream(trace)
+    every = np.ones(len(stream.steps), bool)
+    counts = [
+        len(np.unique(lines[(lines >= LOCAL_LINES) & (lines < HIT_LINES)]))
+        for lines in (in_order(stream, every, 2, 4, interleaved).line for interleaved in (True, False))
+    ]
+    words = len(np.unique(stream.line[(stream.line >= LOCAL_LINES) & (stream.line < HIT_LINES)]))
+    assert 0 < counts[0] <= 8 * words
+    assert counts[0] < counts[1] <= len(every) * words
 
 
 def test_what_others_fetch_first_is_held(trace: Trace) -> None:
@@ -135,9 +238,9 @@ def test_all_warps_need_the_whole_l2_at_most_and_few_less(trace: Trace) -> None:
     assert (whole.sms, whole.controllers) == (8, 4)
     part = machine_for(gpu, trace, 0.25)
     few = np.arange(len(stream.steps)) % 4 == 0
-    share = match(gpu, whole, part, stream, few, *nothing)
-    assert 2 / 8 <= share <= 1.0
-    built = build(gpu, part, share)
+    found = match(gpu, whole, part, stream, few, *nothing)
+    assert 2 / 8 <= found.share <= 1.0
+    built = build(gpu, part, found.share)
     assert (built.sm.count, built.memory.count) == (2, 1)
     assert built.l2.bytes % (16 * 128) == 0
 

@@ -1,0 +1,137 @@
+"""The functional caches: what L1s and L2 make of requests in order, without time.
+
+Sets of 16 lines, the least recently used one goes, places chosen by a hash (that comes near both to the L1, one set of
+all lines, and to the L2, whose hash spreads lines as evenly). As in ``replay``, a write to global memory drops what it
+hits in the L1 and goes on; one to local memory stays where it hits; the L2 takes every write, writes back what it
+drives away, and fetches a sector that was not written in full when it is read. Requests that are made while the same
+sector is under way, and lines that cannot be driven away, are left out.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from formats.code_cache import use_numba_cache
+from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from zatel.control_kernels import HIT_LINES, spread
+
+use_numba_cache(Path(__file__).parent)
+
+WAYS = 16
+BEFORE = -1  # instead of an SM: the line is in the L2 before the first cycle, and nothing is counted
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS = range(5)  # of the L2, in sectors
+SECTORS = 15
+COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int64)
+
+
+class Sets(NamedTuple):
+    """Lines of all sets, most recent first: int64[sets, WAYS] tag, sectors that can be read, sectors written to."""
+
+    tag: np.ndarray
+    readable: np.ndarray
+    dirty: np.ndarray
+
+
+def make_sets(count: int) -> Sets:
+    """Empty sets."""
+    return Sets(
+        np.full((count, WAYS), -1, np.int64), np.zeros((count, WAYS), np.int64), np.zeros((count, WAYS), np.int64)
+    )
+
+
+@njit(cache=True)
+def find(sets: Sets, index: int, line: int) -> int:
+    """The way of a line in its set; ``WAYS`` when it is not there."""
+    way = 0
+    while way < WAYS and sets.tag[index, way] != line:
+        way += 1
+    return way
+
+
+@njit(cache=True)
+def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
+    """The line becomes the most recent of its set, in the place of ``way``."""
+    while way > 0:
+        before = way - 1
+        sets.tag[index, way] = sets.tag[index, before]
+        sets.readable[index, way] = sets.readable[index, before]
+        sets.dirty[index, way] = sets.dirty[index, before]
+        way = before
+    sets.tag[index, 0], sets.readable[index, 0], sets.dirty[index, 0] = line, readable, dirty
+
+
+@njit(cache=True)
+def ask_l2(l2: Sets, shift: int, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
+    """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
+    index = (spread(line) >> shift) % l2.tag.shape[0]
+    way = find(l2, index, line)
+    readable, dirty = 0, 0
+    if way < WAYS:
+        readable, dirty = l2.readable[index, way], l2.dirty[index, way]
+    else:
+        way = WAYS - 1
+        count[WRITE_BACKS] += COUNT_BITS[l2.dirty[index, way]]
+    if writes:
+        count[WRITES] += COUNT_BITS[asked]
+        count[WRITE_MISSES] += COUNT_BITS[asked & ~(readable | dirty)]
+        readable, dirty = readable | full, dirty | asked
+    else:
+        count[READS] += COUNT_BITS[asked]
+        count[READ_MISSES] += COUNT_BITS[asked & ~readable]
+        readable |= asked
+    use(l2, index, way, line, readable, dirty)
+
+
+@njit(cache=True)
+def read_l1(l1: Sets, l2: Sets, index: int, shift: int, line: int, asked: int, count: np.ndarray) -> None:
+    """Read sectors of a line through the set ``index`` of an L1."""
+    way = find(l1, index, line)
+    readable, dirty = 0, 0
+    if way < WAYS:
+        readable, dirty = l1.readable[index, way], l1.dirty[index, way]
+    else:
+        way = WAYS - 1
+        left = l1.dirty[index, way]
+        if left:
+            ask_l2(l2, shift, l1.tag[index, way], left, True, left, count)
+    missing = asked & ~readable
+    if missing:
+        ask_l2(l2, shift, line, missing, False, 0, count)
+    use(l1, index, way, line, readable | missing, dirty)
+
+
+@njit(cache=True)
+def write_l1(l1: Sets, l2: Sets, index: int, shift: int, line: int, asked: int, full: int, count: np.ndarray) -> None:
+    """Write sectors of a line through the set ``index`` of an L1, which takes no line for that."""
+    way = find(l1, index, line)
+    kept = 0
+    if way < WAYS:
+        if LOCAL_LINES <= line < HIT_LINES:
+            kept = asked & l1.readable[index, way]
+            use(l1, index, way, line, l1.readable[index, way], l1.dirty[index, way] | kept)
+        else:
+            l1.readable[index, way] &= ~asked
+    if asked & ~kept:
+        ask_l2(l2, shift, line, asked & ~kept, True, full & ~kept, count)
+
+
+@njit(cache=True)
+def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Sets, sms: int, shift: int) -> np.ndarray:
+    """int64[5]: what the L2 counts while the requests pass the L1s of their SMs, one after the other."""
+    count, ignored = np.zeros(5, np.int64), np.zeros(5, np.int64)
+    sets = l1.tag.shape[0] // sms
+    for row in range(line.size):
+        kind = int(sectors[row])
+        asked, full = kind & SECTORS, kind >> FULL_SHIFT
+        if sm[row] == BEFORE:
+            ask_l2(l2, shift, line[row], asked, False, 0, ignored)
+            continue
+        # other bits than those of the L2's set and of set sampling
+        index = sm[row] * sets + (spread(line[row]) >> shift) * 7919 % 65521 % sets
+        if kind & WRITE:
+            write_l1(l1, l2, index, shift, line[row], asked, full, count)
+        else:
+            read_l1(l1, l2, index, shift, line[row], asked, count)
+    return count
