@@ -10,8 +10,11 @@ from formats.store import location
 from zatel.choices import add_options, departures_help, read_options
 from zatel.estimate_command import add_parser as add_estimate
 from zatel.estimate_command import estimate_verb
+from zatel.scale_command import add_parser as add_scale
+from zatel.scale_command import scale_verb
 from zatel.study.points import STUDIES
 from zatel.whatif_command import add_parser as add_whatif
+from zatel.whatif_command import whatif_verb
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -56,6 +59,8 @@ def main() -> int:
     verbs = {
         "predict": predict_verb,
         "estimate": estimate_verb,
+        "whatif": whatif_verb,
+        "scale": scale_verb,
         "filter": filter_verb,
         "report": report_verb,
         "paper": paper_verb,
@@ -69,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = top.add_subparsers(
-        dest="verb", required=True, metavar="predict | estimate | whatif | filter | report | paper"
+        dest="verb", required=True, metavar="predict | estimate | whatif | scale | filter | report | paper"
     )
     predict = _add_verb(
         verbs,
@@ -86,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     add_options(predict)
     add_estimate(verbs)
     add_whatif(verbs)
+    add_scale(verbs)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
     filtering.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(

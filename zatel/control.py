@@ -14,15 +14,17 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
+from replay.gpu_description import Gpu
 from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
-from zatel.control_caches import BEFORE, WAYS, make_sets, run
-from zatel.control_kernels import HIT_LINES, NODE_BITS, Nodes, Rays, Requested, begin_steps, spread_all, walk
+from zatel.control_caches import BEFORE, WAYS, make_dram, make_sets, run
+from zatel.control_kernels import HIT_LINES, NODE_BITS, Nodes, Rays, Requested, begin_steps, walk, which_are_followed
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 RAYS = ("warp_id", "visit", "node")
 SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
+MOST_SHIFT = 6  # of the 512 lines of an L1 of 64 KB eight are left
 
 
 class Stream(NamedTuple):
@@ -63,9 +65,7 @@ def read_stream(trace: Trace) -> Stream:
         rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static)
         room = 2 * len(rays.node) + len(accesses.line)
         out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint16), count)
-        rows = walk(rays, accesses, nodes, shift, steps, out)
-        own = out.line[:rows] >= HIT_LINES
-        out.line[:rows][own] += base
+        rows = walk(rays, accesses, nodes, base, shift, steps, out)
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
     step, lines, asked = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
@@ -89,7 +89,7 @@ def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 def _shift(trace: Trace) -> int:
     """So many bits of set sampling that the stream fits into memory."""
     records = 64 * trace.rows("rays")
-    return max(0, int(np.ceil(np.log2(max(records, 1) / SAMPLED_RECORDS))))
+    return min(MOST_SHIFT, max(0, int(np.ceil(np.log2(max(records, 1) / SAMPLED_RECORDS)))))
 
 
 class Requests(NamedTuple):
@@ -102,13 +102,17 @@ class Requests(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """What a GPU's L2 does, in sectors: reads and writes of the SMs, those that miss, and what it writes back."""
+    """What a GPU's L2 does, in sectors: reads and writes of the SMs, those that miss, and what it writes back.
+
+    rows_opened  rows of the DRAM that are opened for that.
+    """
 
     reads: float
     read_misses: float
     writes: float
     write_misses: float
     write_backs: float
+    rows_opened: float
 
     @property
     def miss_rate(self) -> float:
@@ -119,6 +123,11 @@ class Traffic(NamedTuple):
     def dram_sectors(self) -> float:
         """Sectors that DRAM reads and writes."""
         return self.read_misses + self.write_backs
+
+    @property
+    def rows_per_sector(self) -> float:
+        """Rows opened for a sector that DRAM reads or writes; 0 without any."""
+        return self.rows_opened / max(self.dram_sectors, 1.0)
 
 
 def in_order(stream: Stream, warps: np.ndarray, sms: int, places: int, interleaved: bool = True) -> Requests:
@@ -144,8 +153,8 @@ def in_order(stream: Stream, warps: np.ndarray, sms: int, places: int, interleav
 
 
 def followed(line: np.ndarray, shift: int) -> np.ndarray:
-    """bool[lines]: those that are followed where one of 2^``shift`` sets is."""
-    return spread_all(line) & ((1 << shift) - 1) == 0
+    """bool[lines]: those that are followed where one of 2^``shift`` is, in a cache so much smaller."""
+    return np.asarray(which_are_followed(line, (1 << shift) - 1))
 
 
 def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
@@ -158,10 +167,25 @@ def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests
     )
 
 
-def traffic(requests: Requests, sms: int, l1_bytes: float, l2_bytes: float) -> Traffic:
-    """What the requests do to the functional caches of ``sms`` SMs with an L1 of ``l1_bytes`` each."""
-    l1, l2 = (max(1, round(size / (LINE_BYTES * WAYS) / (1 << requests.shift))) for size in (l1_bytes, l2_bytes))
-    count = run(requests.line, requests.sectors, requests.sm, make_sets(sms * l1), make_sets(l2), sms, requests.shift)
+def thinned(requests: Requests, most: int) -> Requests:
+    """The requests of a half of the sets, or a quarter and so on, so that they ask about ``most`` times at most.
+
+    Not of fewer than one of 2^``MOST_SHIFT`` sets: an L1 has to keep some.
+    """
+    more = max(0, int(np.ceil(np.log2(max(len(requests.line), 1) / most))))
+    more = min(more, max(0, MOST_SHIFT - requests.shift))
+    if not more:
+        return requests
+    rows = followed(requests.line, requests.shift + more)
+    return Requests(requests.line[rows], requests.sectors[rows], requests.shift + more, requests.sm[rows])
+
+
+def traffic(requests: Requests, gpu: Gpu) -> Traffic:
+    """What the requests do to the functional caches of ``gpu``, with its SMs and the capacity of its L1s and its L2."""
+    l1, l2 = (size / (LINE_BYTES << requests.shift) for size in (gpu.l1.bytes, gpu.l2.bytes))
+    sets = [max(1, round(lines / WAYS)) for lines in (l1, l2)]
+    caches = make_sets(gpu.sm.count * sets[0], l1), make_sets(sets[1], l2), make_dram(gpu.addresses)
+    count = run(requests.line, requests.sectors, requests.sm, *caches, gpu.sm.count)
     return Traffic(*(float(number) for number in count << requests.shift))
 
 

@@ -3,8 +3,9 @@
 Sets of 16 lines, the least recently used one goes, places chosen by a hash (that comes near both to the L1, one set of
 all lines, and to the L2, whose hash spreads lines as evenly). As in ``replay``, a write to global memory drops what it
 hits in the L1 and goes on; one to local memory stays where it hits; the L2 takes every write, writes back what it
-drives away, and fetches a sector that was not written in full when it is read. Requests that are made while the same
-sector is under way, and lines that cannot be driven away, are left out.
+drives away, and fetches a sector that was not written in full when it is read. Each bank of the DRAM keeps the row of
+its last sector open. Left out are requests that are made while the same sector is under way, lines that cannot be
+driven away, and that a DRAM channel prefers open rows.
 """
 
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
+from replay.addresses import Addresses
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from zatel.control_kernels import HIT_LINES, spread
 
@@ -21,31 +23,70 @@ use_numba_cache(Path(__file__).parent)
 
 WAYS = 16
 BEFORE = -1  # instead of an SM: the line is in the L2 before the first cycle, and nothing is counted
-READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS = range(5)  # of the L2, in sectors
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED = range(6)  # of the L2, in sectors; of the DRAM
+COUNTERS = 6
 SECTORS = 15
 COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int64)
 
 
 class Sets(NamedTuple):
-    """Lines of all sets, most recent first: int64[sets, WAYS] tag, sectors that can be read, sectors written to."""
+    """Lines of all sets, most recent first: int64[sets, ways] tag, sectors that can be read, sectors written to."""
 
     tag: np.ndarray
     readable: np.ndarray
     dirty: np.ndarray
 
 
-def make_sets(count: int) -> Sets:
-    """Empty sets."""
-    return Sets(
-        np.full((count, WAYS), -1, np.int64), np.zeros((count, WAYS), np.int64), np.zeros((count, WAYS), np.int64)
-    )
+def make_sets(sets: int, lines: float) -> Sets:
+    """Empty sets for so many lines each: ``WAYS`` but where not even one set would be filled."""
+    ways = min(WAYS, max(1, round(lines)))
+    return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
+
+
+class Dram(NamedTuple):
+    """Where sectors lie, as in ``replay.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
+
+    channels: int
+    block_shift: int
+    bank_bits: np.ndarray
+    row_bits: np.ndarray
+    row: np.ndarray  # int64[channels, banks]
+
+
+def make_dram(addresses: Addresses) -> Dram:
+    """All rows closed."""
+    row = np.full((addresses.channels, addresses.banks), -1, np.int64)
+    return Dram(addresses.channels, addresses.block_shift, addresses.bank, addresses.row, row)
+
+
+@njit(cache=True)
+def field(bits: np.ndarray, address: int) -> int:
+    """The sum of some bits of an address: rows of shift right, mask, shift left."""
+    found = 0
+    for index in range(bits.shape[0]):
+        found |= ((address >> bits[index, 0]) & bits[index, 1]) << bits[index, 2]
+    return found
+
+
+@njit(cache=True)
+def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
+    """Read or write sectors of a line. Channels take blocks in turn; the bank is permuted by the row."""
+    for offset in range(4):
+        if (sectors >> offset) & 1:
+            address = (line * 4 + offset) << 5
+            block = address >> dram.block_shift
+            inside = block // dram.channels << dram.block_shift | address & ((1 << dram.block_shift) - 1)
+            row = field(dram.row_bits, inside)
+            channel, bank = block % dram.channels, (field(dram.bank_bits, inside) ^ row) % dram.row.shape[1]
+            count[ROWS_OPENED] += dram.row[channel, bank] != row
+            dram.row[channel, bank] = row
 
 
 @njit(cache=True)
 def find(sets: Sets, index: int, line: int) -> int:
-    """The way of a line in its set; ``WAYS`` when it is not there."""
+    """The way of a line in its set; the number of ways when it is not there."""
     way = 0
-    while way < WAYS and sets.tag[index, way] != line:
+    while way < sets.tag.shape[1] and sets.tag[index, way] != line:
         way += 1
     return way
 
@@ -63,16 +104,18 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
 
 
 @njit(cache=True)
-def ask_l2(l2: Sets, shift: int, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
+def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
     """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
-    index = (spread(line) >> shift) % l2.tag.shape[0]
+    index = spread(line) % l2.tag.shape[0]
     way = find(l2, index, line)
     readable, dirty = 0, 0
-    if way < WAYS:
+    if way < l2.tag.shape[1]:
         readable, dirty = l2.readable[index, way], l2.dirty[index, way]
     else:
-        way = WAYS - 1
-        count[WRITE_BACKS] += COUNT_BITS[l2.dirty[index, way]]
+        way -= 1
+        left = l2.dirty[index, way]
+        count[WRITE_BACKS] += COUNT_BITS[left]
+        ask_dram(dram, l2.tag[index, way], left, count)
     if writes:
         count[WRITES] += COUNT_BITS[asked]
         count[WRITE_MISSES] += COUNT_BITS[asked & ~(readable | dirty)]
@@ -80,58 +123,59 @@ def ask_l2(l2: Sets, shift: int, line: int, asked: int, writes: bool, full: int,
     else:
         count[READS] += COUNT_BITS[asked]
         count[READ_MISSES] += COUNT_BITS[asked & ~readable]
+        ask_dram(dram, line, asked & ~readable, count)
         readable |= asked
     use(l2, index, way, line, readable, dirty)
 
 
 @njit(cache=True)
-def read_l1(l1: Sets, l2: Sets, index: int, shift: int, line: int, asked: int, count: np.ndarray) -> None:
+def read_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray) -> None:
     """Read sectors of a line through the set ``index`` of an L1."""
     way = find(l1, index, line)
     readable, dirty = 0, 0
-    if way < WAYS:
+    if way < l1.tag.shape[1]:
         readable, dirty = l1.readable[index, way], l1.dirty[index, way]
     else:
-        way = WAYS - 1
+        way -= 1
         left = l1.dirty[index, way]
         if left:
-            ask_l2(l2, shift, l1.tag[index, way], left, True, left, count)
+            ask_l2(l2, dram, l1.tag[index, way], left, True, left, count)
     missing = asked & ~readable
     if missing:
-        ask_l2(l2, shift, line, missing, False, 0, count)
+        ask_l2(l2, dram, line, missing, False, 0, count)
     use(l1, index, way, line, readable | missing, dirty)
 
 
 @njit(cache=True)
-def write_l1(l1: Sets, l2: Sets, index: int, shift: int, line: int, asked: int, full: int, count: np.ndarray) -> None:
+def write_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray) -> None:
     """Write sectors of a line through the set ``index`` of an L1, which takes no line for that."""
     way = find(l1, index, line)
     kept = 0
-    if way < WAYS:
+    if way < l1.tag.shape[1]:
         if LOCAL_LINES <= line < HIT_LINES:
             kept = asked & l1.readable[index, way]
             use(l1, index, way, line, l1.readable[index, way], l1.dirty[index, way] | kept)
         else:
             l1.readable[index, way] &= ~asked
     if asked & ~kept:
-        ask_l2(l2, shift, line, asked & ~kept, True, full & ~kept, count)
+        ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count)
 
 
 @njit(cache=True)
-def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Sets, sms: int, shift: int) -> np.ndarray:
-    """int64[5]: what the L2 counts while the requests pass the L1s of their SMs, one after the other."""
-    count, ignored = np.zeros(5, np.int64), np.zeros(5, np.int64)
+def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int) -> np.ndarray:
+    """int64[COUNTERS]: what is counted while the requests pass the L1s of their SMs, one after the other."""
+    count, ignored = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64)
     sets = l1.tag.shape[0] // sms
     for row in range(line.size):
         kind = int(sectors[row])
         asked, full = kind & SECTORS, kind >> FULL_SHIFT
         if sm[row] == BEFORE:
-            ask_l2(l2, shift, line[row], asked, False, 0, ignored)
+            ask_l2(l2, dram, line[row], asked, False, 0, ignored)
             continue
-        # other bits than those of the L2's set and of set sampling
-        index = sm[row] * sets + (spread(line[row]) >> shift) * 7919 % 65521 % sets
+        # another order than that of the L2's sets
+        index = sm[row] * sets + spread(line[row]) * 7919 % 65521 % sets
         if kind & WRITE:
-            write_l1(l1, l2, index, shift, line[row], asked, full, count)
+            write_l1(l1, l2, dram, index, line[row], asked, full, count)
         else:
-            read_l1(l1, l2, index, shift, line[row], asked, count)
+            read_l1(l1, l2, dram, index, line[row], asked, count)
     return count

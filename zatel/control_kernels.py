@@ -14,6 +14,7 @@ use_numba_cache(Path(__file__).parent)
 HIT_LINES = 1 << 40  # hits have lines from here on
 NODE_BITS = np.uint32(0x7FFFFFFF)
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
+NEIGHBOURS_SHIFT = 5  # log2 of 4 KB in lines
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbouring lines fall into distant sets
 
 
@@ -50,6 +51,12 @@ def spread(line: int) -> int:
 
 
 @njit(cache=True)
+def is_followed(line: int, only: int) -> bool:
+    """Whether a line is one of those that are followed: neighbours together, so that they share DRAM rows."""
+    return spread(line >> NEIGHBOURS_SHIFT) & only == 0
+
+
+@njit(cache=True)
 def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
     """Add a request of one step, whose others are the rows from ``start`` on; a line is asked for once a step."""
     for row in range(start, rows):
@@ -61,13 +68,13 @@ def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requeste
 
 
 @njit(cache=True)
-def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.ndarray, out: Requested) -> int:
+def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
     """Walk what some warps do to memory, step by step; returns the rows written to ``out``.
 
     An access is a step, and so is a record of a trace call: its lanes go record by record, side by side. A hit also
-    stores to a line of its own, which nobody else uses. Only lines whose hash ends in ``shift`` zero bits are written
-    (set sampling), and those of local memory, which get their number later; but every step is counted in ``steps``,
-    int64[warps], and ``out.owned`` grows by the rows of each warp.
+    stores to a line of its own, which nobody else uses; ``base`` records came before these. Only one of
+    2^``shift`` lines is written (set sampling), and those of local memory, which get their number later; but every step
+    is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each warp.
     """
     rows, begin, access, only = 0, 0, 0, (1 << shift) - 1
     while begin < rays.warp.size or access < accesses.warp.size:
@@ -79,7 +86,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.nda
         ):
             of, start = accesses.warp[access], rows
             for at in range(accesses.offset[access], accesses.offset[access + 1]):
-                if accesses.line[at] >= LOCAL_LINES or not spread(accesses.line[at]) & only:
+                if accesses.line[at] >= LOCAL_LINES or is_followed(accesses.line[at], only):
                     rows = ask(accesses.line[at], accesses.sectors[at], steps[of], start, rows, out)
             out.owned[of] += rows - start
             steps[of] += 1
@@ -89,7 +96,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.nda
         while end < rays.warp.size and rays.warp[end] == of and rays.visit[end] == rays.visit[begin]:
             end += 1
         before = rows
-        rows = trace_call(rays, begin, end, nodes, only, steps, rows, out)
+        rows = trace_call(rays, begin, end, nodes, base, only, steps, rows, out)
         out.owned[of] += rows - before
         begin = end
     return rows
@@ -97,7 +104,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, shift: int, steps: np.nda
 
 @njit(cache=True)
 def trace_call(
-    rays: Rays, begin: int, end: int, nodes: Nodes, only: int, steps: np.ndarray, rows: int, out: Requested
+    rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
 ) -> int:
     """The rays ``begin`` to ``end`` of one trace call."""
     of, longest = rays.warp[begin], 0
@@ -113,11 +120,11 @@ def trace_call(
             node = np.int64(record & NODE_BITS)
             if nodes.first[node] < 0:
                 nodes.first[node] = of
-            if not spread(nodes.line[node]) & only:
+            if is_followed(nodes.line[node], only):
                 rows = ask(nodes.line[node], nodes.sectors[node], steps[of] + step, start, rows, out)
             if record > NODE_BITS:
-                own = HIT_LINES + rays.offset[0] + place
-                if not spread(own) & only:
+                own = HIT_LINES + base + place
+                if is_followed(own, only):
                     rows = ask(own, WHOLE_STORE, steps[of] + step, rows, rows, out)
     steps[of] += longest
     return rows
@@ -150,6 +157,6 @@ def begin_steps(steps: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(cache=True)
-def spread_all(line: np.ndarray) -> np.ndarray:
-    """``spread`` of each line: int64[lines]."""
-    return np.array([spread(number) for number in line], np.int64)
+def which_are_followed(line: np.ndarray, only: int) -> np.ndarray:
+    """``is_followed`` of each line: bool[lines]."""
+    return np.array([is_followed(number, only) for number in line], np.bool_)

@@ -21,16 +21,16 @@ from replay.gpu_description import Gpu
 from zatel.combine import RULES
 from zatel.control import Stream, Traffic, held_before, read_stream
 from zatel.control_schedule import fit_saturation, makespan
-from zatel.estimate_machine import Machine, Matched, build, machine_for, match
+from zatel.estimate_machine import Machine, Matched, build, machine_for, match, traffic_of_all
 from zatel.estimate_replay import Replayed, replay_all
 from zatel.estimate_trace import write_sample
-from zatel.intervals import MODEL_ERROR, Interval, interval, ratios, relative_error_of_ratio, stretches
+from zatel.intervals import Interval, interval, model_errors, read_table, sampling_errors
 from zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
 INTERVALS = 200
 SECTOR_BYTES = 32
-FEW = 0.002  # of all accesses to the L2
+MODEL_ERROR = model_errors(read_table())
 
 
 class Work(NamedTuple):
@@ -39,12 +39,14 @@ class Work(NamedTuple):
     stream               what it asks of the memory.
     cta                  int64[warps], its CTA in launch order.
     thread_instructions, warp_instructions  int64[warps].
+    whole                what all warps do to the functional caches of GPUs, filled as it is asked for.
     """
 
     stream: Stream
     cta: np.ndarray
     thread_instructions: np.ndarray
     warp_instructions: np.ndarray
+    whole: dict[object, Traffic]
 
 
 class Estimate(NamedTuple):
@@ -79,7 +81,7 @@ def read_work(trace: Trace) -> Work:
         warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
         active = issued * np.bitwise_count(batch["active_mask"])
         threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
-    return Work(read_stream(trace), cta, threads, warps)
+    return Work(read_stream(trace), cta, threads, warps, {})
 
 
 def estimate(
@@ -96,11 +98,12 @@ def estimate(
 
 def estimate_many(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None,
-    folder: Path | None = None, workers: int = 1,
+    folder: Path | None = None, workers: int = 1, counts: tuple[int, int] | None = None,
 ) -> list[Estimate]:  # fmt: skip
     """``estimate`` for several GPUs, all from the same CTAs, so that what a sample is off by cancels in comparisons.
 
     workers  replays at a time; the outcome does not depend on it.
+    counts   SMs and memory controllers of the machine that replays the sample; by the fraction when ``None``.
     """
     if not 0.0 < fraction <= 1.0:
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
@@ -108,13 +111,9 @@ def estimate_many(
     chosen = sample(work, fraction, seed).chosen[work.cta]
     held = held_before(trace, work.stream, chosen)
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
-    known: dict[object, Matched] = {}
-    matched = []
-    for gpu, parts in zip(gpus, machines, strict=True):
-        key = (*parts, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved)
-        if key not in known:
-            known[key] = match(gpu, *parts, work.stream, chosen, *held)
-        matched.append(known[key])
+    if counts:
+        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    matched = find_machines(gpus, machines, work, chosen, *held)
     scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
     steps = int(work.stream.steps[chosen].sum())
     with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
@@ -126,8 +125,26 @@ def estimate_many(
     found = []
     for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
         metrics = extrapolate(gpu, *parts, work, chosen, own, replayed)
-        bounds = confidence(metrics, replayed, float(chosen.mean()))
+        size = parts[1].sms / parts[0].sms
+        bounds = confidence(metrics, replayed, float(chosen.mean()), min(size, 1.0 / size))
         found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, own.share, replayed))
+    return found
+
+
+def find_machines(
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray,
+    line: np.ndarray, sectors: np.ndarray,
+) -> list[Matched]:  # fmt: skip
+    """``match`` for each GPU; those that differ in nothing that the functional caches know are matched once."""
+    known: dict[object, Matched] = {}
+    found = []
+    for gpu, (whole, part) in zip(gpus, machines, strict=True):
+        key = whole, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved
+        if key not in work.whole:
+            work.whole[key] = traffic_of_all(gpu, whole, work.stream)
+        if (key, part) not in known:
+            known[key, part] = match(gpu, whole, part, work.stream, work.whole[key], chosen, line, sectors)
+        found.append(known[key, part])
     return found
 
 
@@ -159,12 +176,13 @@ def extrapolate(
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
+    longer_active = expected_traffic.rows_per_sector / counted.rows_per_sector if counted.rows_opened else 1.0
     return found | {
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": float(work.thread_instructions.sum()) / cycles,
         "bandwidth_utilisation": expected,
-        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected),
+        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected, longer_active),
     }
 
 
@@ -172,50 +190,61 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
     """What a replay counted (``Replayed.totals``), in sectors."""
     reads, writes = (totals[f"l2_{kind}_hits"] + totals[f"l2_{kind}_misses"] for kind in ("read", "write"))
     written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
-    return Traffic(reads, totals["l2_read_misses"], writes, totals["l2_write_misses"], written)
+    missed = totals["l2_read_misses"], totals["l2_write_misses"]
+    return Traffic(reads, missed[0], writes, missed[1], written, totals["activates"])
 
 
 def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
-    """The whole GPU's traffic: that of the functional caches, times what the replay of the sample counts for each
-    sector of theirs.
+    """The whole GPU's traffic, from the functional caches' and from where the replay of the sample departs from theirs.
 
-    scale  work of all warps for that of the sample. Where the functional caches count so few that their ratio says
-           nothing, the replay's number is scaled and what the functional caches expect more is added.
+    scale  work of all warps for that of the sample.
+
+    Accesses and rows for a sector: theirs of all warps, times the ratio of the replay's to theirs of the sample. Misses
+    and write-backs, of which a sample with more L2 for each warp may have hardly any: theirs of all warps, plus the
+    difference. Either is the replay itself when the sample is everything.
     """
-    few = FEW * (matched.part.reads + matched.part.writes)
-    found = []
-    for whole, part, number in zip(matched.whole, matched.part, counted, strict=True):
-        found.append(
-            whole * number / part if part > few and number > few else max(scale * (number - part) + whole, 0.0)
+    whole, part = matched.whole, matched.part
+    reads, writes = (
+        all_of_them * number / few if few else scale * number
+        for all_of_them, few, number in (
+            (whole.reads, part.reads, counted.reads), (whole.writes, part.writes, counted.writes),
         )
-    return Traffic(*found)
+    )  # fmt: skip
+    missed = [
+        max(getattr(whole, name) + scale * (getattr(counted, name) - getattr(part, name)), 0.0)
+        for name in ("read_misses", "write_misses", "write_backs")
+    ]
+    found = Traffic(reads, missed[0], writes, missed[1], missed[2], 0.0)
+    rows = whole.rows_per_sector / part.rows_per_sector if part.rows_opened else 1.0
+    return found._replace(rows_opened=counted.rows_per_sector * rows * found.dram_sectors)
 
 
-def rescale_efficiency(efficiency: float, used: float, expected: float) -> float:
+def rescale_efficiency(efficiency: float, used: float, expected: float, longer: float = 1.0) -> float:
     """The efficiency of a DRAM channel that is used for the share ``expected`` of its ticks instead of ``used``.
 
-    A sample's channels serve more or fewer SMs than the whole GPU's. Requests that arrive at random, each of which
-    keeps the channel active for a while, leave it idle with the probability exp(-rate x while): so the idle share is
-    raised to the power by which the rate grows.
+    longer  for how long a request keeps the channel active, relative to the channel that is known.
+
+    A sample's channels serve more or fewer SMs than the whole GPU's, and hold other rows. Requests that arrive at
+    random, each of which keeps the channel active for a while, leave it idle with the probability exp(-rate x while):
+    so the idle share is raised to the power by which rate and while grow.
     """
     if used <= 0.0 or efficiency <= 0.0:
         return efficiency
     idle = max(1.0 - used / efficiency, 1e-9)
-    return float(expected / (1.0 - idle ** (expected / used)))
+    return float(expected / (1.0 - idle ** (expected / used * longer)))
 
 
-def confidence(metrics: dict[str, float | None], replayed: Replayed, fraction: float) -> dict[str, Interval | None]:
+def confidence(
+    metrics: dict[str, float | None], replayed: Replayed, fraction: float, size: float
+) -> dict[str, Interval | None]:
     """The 95 % interval of each metric; ``None`` where it has no value.
 
-    Of the sampling error the finite population leaves sqrt(1 - fraction), of the machine's what it lacks to the whole.
+    Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's what it lacks to the
+    whole: 1 - ``size``.
     """
-    rest = 1.0 - fraction
-    counted = {name: stretches(values) for name, values in replayed.intervals.items()}
     found: dict[str, Interval | None] = {}
-    for name, (above, below) in ratios(counted).items():
-        value, (error, degrees) = metrics[name], relative_error_of_ratio(above, below)
+    for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
+        value = metrics[name]
         known = value is not None and np.isfinite(error)
-        found[name] = None
-        if known:
-            found[name] = interval(float(value or 0), error * rest**0.5, degrees, MODEL_ERROR[name] * rest)
+        found[name] = interval(float(value or 0), error, degrees, MODEL_ERROR[name] * (1.0 - size)) if known else None
     return found

@@ -27,6 +27,7 @@ COUNTED = {
     "l2_write_hits": tuple(("l2", f"write_{kind}hits") for kind in ("", "pending_")),
     "l2_write_misses": tuple(("l2", f"write_{kind}_misses") for kind in ("line", "sector")),
     "dram_writes": (("dram", "writes"),),
+    "activates": (("dram", "activates"),),
 }  # fmt: skip
 
 

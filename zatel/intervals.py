@@ -3,22 +3,22 @@
 A stratified sample is replayed in launch order, so that its stretches of time are strata, too. A ratio of counters, say
 misses to accesses, is estimated by the ratio of the sums; its variance by the successive differences of the stretches'
 residuals (as for systematic samples: W. G. Cochran, Sampling Techniques, 8.11), which leaves out what merely differs
-from one part of the image to the next. To that comes what the scaled machine is wrong by however many pixels it runs,
-as measured over scenes (``bench/bench_estimate.py``).
+from one part of the image to the next. To that comes what the scaled machine is wrong by however many pixels it runs:
+what is left of the errors of many estimates of many scenes when their sampling errors are taken away. These errors
+stand in ``model_errors.csv``, which ``bench/bench_coverage.py`` writes.
 """
 
+import csv
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
 
 STRETCHES = 24
-# What a machine of another size is wrong by, however many pixels it runs, as a share of the value: set by hand from
-# estimates of cornell, bunny and park at a tenth of the pixels on both GPUs (docs/estimate.md).
-MODEL_ERROR = {
-    "gpu_cycles": 0.03, "gpu_ipc": 0.03, "l1d_miss_rate": 0.02, "l2_miss_rate": 0.05, "rt_efficiency": 0.02,
-    "dram_efficiency": 0.12, "bandwidth_utilisation": 0.10,
-}  # fmt: skip
+TABLE = Path(__file__).with_name("model_errors.csv")
+COLUMNS = ("scene", "gpu", "fraction", "trials", "metric", "error", "sampling_error")
 
 
 class Interval(NamedTuple):
@@ -26,6 +26,40 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+
+class Spread(NamedTuple):
+    """How far the estimates of a metric were off for one scene and GPU.
+
+    error  root mean square of the relative errors of ``trials`` samples; sampling_error  of their standard errors.
+    """
+
+    scene: str
+    gpu: str
+    fraction: float
+    trials: int
+    metric: str
+    error: float
+    sampling_error: float
+
+
+def read_table(path: Path = TABLE) -> list[Spread]:
+    """The rows of a table of errors."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
+    return [Spread(s, g, float(f), int(n), m, float(e), float(a)) for s, g, f, n, m, e, a in rows]
+
+
+def model_errors(rows: Sequence[Spread]) -> dict[str, float]:
+    """Metric -> what the machine adds, as a standard error: what of the squared errors sampling does not explain.
+
+    Every scene and GPU counts the same. What is smaller than its sampling error adds nothing, but takes nothing from
+    others either.
+    """
+    left: dict[str, list[float]] = {}
+    for row in rows:
+        left.setdefault(row.metric, []).append(max(row.error**2 - row.sampling_error**2, 0.0))
+    return {metric: float(np.sqrt(np.mean(values))) for metric, values in left.items()}
 
 
 def stretches(values: np.ndarray, count: int = STRETCHES) -> np.ndarray:
@@ -64,4 +98,17 @@ def ratios(counted: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nda
     found["rt_efficiency"] = counted["rt_efficiency_sum"], counted["rt_warps"]
     found["dram_efficiency"] = counted["data_ticks"], counted["active_ticks"]
     found["bandwidth_utilisation"] = counted["data_ticks"], counted["cycles"]
+    return found
+
+
+def sampling_errors(counted: dict[str, np.ndarray], fraction: float) -> dict[str, tuple[float, int]]:
+    """Metric -> relative standard error of its estimate and degrees of freedom; NaN where too little was counted.
+
+    counted  as in ``Replayed``. The finite population leaves sqrt(1 - ``fraction``) of the error.
+    """
+    summed = {name: stretches(values) for name, values in counted.items()}
+    found = {}
+    for name, (above, below) in ratios(summed).items():
+        error, degrees = relative_error_of_ratio(above, below)
+        found[name] = error * (1.0 - fraction) ** 0.5, degrees
     return found

@@ -2,7 +2,8 @@
 
 Which warp is served first decides what the next one finds in the caches, so a cycle more or less of a latency moves the
 cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (reference/vulkan-sim.md 2). A change of a design that is smaller
-than that says nothing. Here the same warps are replayed a handful of times with a latency off by a cycle or two.
+than that says nothing. Here the same warps are replayed a handful of times with a latency off by a cycle, or with all
+CTAs starting some cycles later, when the DRAM's clock, which is another one, has another phase.
 """
 
 import dataclasses
@@ -13,22 +14,23 @@ from scipy.stats import t as student
 
 from replay.gpu_description import Gpu
 
-# Cycles more of the latency of L2 and DRAM: none is worth half a per cent of a miss.
-OFFSETS = ((1, 0), (-1, 0), (0, 1), (2, 0), (0, -1))
+# Cycles more of the latency of L2 and DRAM, none worth half a per cent of a miss, and before the first CTA starts.
+OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))
 
 Metrics = Mapping[str, float | None]
 
 
 def perturbed(gpu: Gpu) -> list[Gpu]:
-    """The GPU a handful of times, each with a latency off by a cycle or two."""
+    """The GPU a handful of times, each with a latency or the start of its CTAs off by some cycles."""
     return [
         dataclasses.replace(
             gpu,
-            name=f"{gpu.name}, latency {l2:+d} {dram:+d}",
+            name=f"{gpu.name}, latency {l2:+d} {dram:+d}, start {start:+d}",
+            sm=dataclasses.replace(gpu.sm, kernel_launch_cycles=gpu.sm.kernel_launch_cycles + start),
             l2=dataclasses.replace(gpu.l2, latency_cycles=gpu.l2.latency_cycles + l2),
             dram=dataclasses.replace(gpu.dram, latency_cycles=max(0, gpu.dram.latency_cycles + dram)),
         )
-        for l2, dram in OFFSETS
+        for l2, dram, start in OFFSETS
     ]
 
 

@@ -1,5 +1,7 @@
 """What warps ask of the L2, its misses, and how long warps take, against slow twins and by hand."""
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +10,12 @@ import pytest
 from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import Trace, open_trace
-from replay.gpu_description import load
-from zatel.control import Requests, Traffic, after, held_before, in_order, node_lines, read_stream, traffic
+from replay.gpu_description import Gpu, load
+from zatel.control import Requests, Traffic, after, held_before, in_order, node_lines, read_stream, thinned, traffic
 from zatel.control_accesses import LOCAL_LINES
-from zatel.control_kernels import HIT_LINES, begin_steps, spread_all
+from zatel.control_kernels import HIT_LINES, begin_steps
 from zatel.control_schedule import fit_saturation, makespan
-from zatel.estimate_machine import build, machine_for, match
+from zatel.estimate_machine import LARGEST_L2, build, machine_for, match, traffic_of_all
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +111,28 @@ def slow_spread(line: int) -> int:
     return line * 0x9E3779B97F4A7C15 % (1 << 64) >> 33
 
 
-def slow_traffic(requests: Requests, sms: int, l1_sets: int, l2_sets: int) -> list[int]:
-    """The functional caches with dicts."""
+def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> list[int]:
+    """The functional caches and rows with dicts."""
+    sms, rows, addresses = gpu.sm.count, {}, gpu.addresses
     l1, l2 = SlowSets(sms * l1_sets), SlowSets(l2_sets)
-    count = [0] * 5
+    count = [0] * 6
 
     def ask(line: int, asked: int, write: bool, full: int, counted: int) -> None:
-        state, (_, dirty) = l2.use(slow_spread(line) % l2_sets, line)
+        state, (gone, dirty) = l2.use(slow_spread(line) % l2_sets, line)
         missed = asked & ~(state[0] | state[1]) if write else asked & ~state[0]
         for at, number in ((2 if write else 0, asked), (3 if write else 1, missed), (4, dirty)):
             count[at] += number.bit_count() * counted
+        for lines, needed in ((gone, dirty), (line, 0 if write else missed)):
+            for sector in (4 * lines + offset for offset in range(4) if needed >> offset & 1):
+                block, inside = divmod(sector * 32, 1 << addresses.block_shift)
+                inside += block // addresses.channels << addresses.block_shift
+                bank, row = (
+                    sum((inside >> right & mask) << left for right, mask, left in bits.tolist())
+                    for bits in (addresses.bank, addresses.row)
+                )
+                place = block % addresses.channels, (bank ^ row) % addresses.banks
+                count[5] += (rows.get(place) != row) * counted
+                rows[place] = row
         state[0] |= full if write else asked
         state[1] |= asked if write else 0
 
@@ -155,10 +169,21 @@ def test_traffic_equals_slow_caches(trace: Trace, l1_sets: int, l2_sets: int) ->
     requests = in_order(stream, np.arange(len(stream.steps)) % 3 > 0, 3, 4)
     line, sectors = np.unique(stream.line[stream.line < LOCAL_LINES])[:70], np.full(70, 15, np.uint8)
     requests = after(requests, line, sectors[: len(line)])
-    found = traffic(requests, 3, l1_sets * 2048, l2_sets * 2048)
-    assert [int(number) for number in found] == slow_traffic(requests, 3, l1_sets, l2_sets)
+    gpu = small(load("rtx2060"), 3, l1_sets, l2_sets)
+    found = traffic(requests, gpu)
+    assert [int(number) for number in found] == slow_traffic(requests, gpu, l1_sets, l2_sets)
     assert min(found) > 0
     assert found.miss_rate == (found.read_misses + found.write_misses) / (found.reads + found.writes)
+    assert found.rows_per_sector == found.rows_opened / (found.read_misses + found.write_backs)
+
+
+def small(gpu: Gpu, sms: int, l1_sets: int, l2_sets: int) -> Gpu:
+    """The GPU with so many sets of 16 lines; the L2's size need not fit to its slices."""
+    l1, l2 = replace(gpu.l1, bytes=l1_sets * 2048, ways=16), copy(gpu.l2)
+    object.__setattr__(l2, "bytes", l2_sets * 2048)
+    found = replace(gpu, sm=replace(gpu.sm, count=sms), l1=l1)
+    object.__setattr__(found, "l2", l2)
+    return found
 
 
 def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
@@ -166,17 +191,17 @@ def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
     partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
     for first, missed in ((partly, 1), (whole, 0)):
         requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm)
-        assert traffic(requests, 1, 2048, 2048) == Traffic(1, missed, 1, 1, 0)
+        assert traffic(requests, small(load("mobile"), 1, 1, 1)) == Traffic(1, missed, 1, 1, 0, missed)
 
 
-def test_one_of_two_sets_stands_for_both(trace: Trace) -> None:
-    """Following a half of the lines finds about the same traffic."""
-    stream = read_stream(trace)
+def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
+    stream, gpu = read_stream(trace), small(load("mobile"), 2, 4, 32)
     every = in_order(stream, np.ones(len(stream.steps), bool), 2, 8)
-    half = every.line[spread_all(every.line) & 1 == 0]
-    rows = np.isin(every.line, half)
-    thin = Requests(every.line[rows], every.sectors[rows], 1, every.sm[rows])
-    for found, expected in zip(traffic(thin, 2, 8192, 65536), traffic(every, 2, 8192, 65536), strict=True):
+    assert thinned(every, len(every.line)) is every
+    half = thinned(every, len(every.line) - 1)
+    assert half.shift == 1
+    assert 0 < len(half.line) < len(every.line)
+    for found, expected in zip(traffic(half, gpu), traffic(every, gpu), strict=True):
         assert found == pytest.approx(expected, rel=0.25)
 
 
@@ -231,17 +256,18 @@ def test_the_saturation_is_found_again() -> None:
         assert makespan(work, 2, 16, found)[1] == pytest.approx(resident, rel=0.02)
 
 
-def test_all_warps_need_the_whole_l2_at_most_and_few_less(trace: Trace) -> None:
+def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> None:
     gpu, stream = load("mobile", ["l2.bytes=65536"]), read_stream(trace)
     whole = machine_for(gpu, trace, 1.0)
     nothing = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     assert (whole.sms, whole.controllers) == (8, 4)
     part = machine_for(gpu, trace, 0.25)
     few = np.arange(len(stream.steps)) % 4 == 0
-    found = match(gpu, whole, part, stream, few, *nothing)
-    assert 2 / 8 <= found.share <= 1.0
+    goal = traffic_of_all(gpu, whole, stream)
+    found = match(gpu, whole, part, stream, goal, few, *nothing)
+    assert 2 / 8 <= found.share <= LARGEST_L2
     built = build(gpu, part, found.share)
-    assert (built.sm.count, built.memory.count) == (2, 1)
+    assert (built.sm.count, built.memory.count) == (2, 2)
     assert built.l2.bytes % (16 * 128) == 0
 
 

@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 
-from zatel.estimate import rescale_efficiency
-from zatel.intervals import interval, ratios, relative_error_of_ratio, stretches
+from zatel.combine import RULES
+from zatel.control import Traffic
+from zatel.estimate import correct, rescale_efficiency
+from zatel.estimate_machine import Matched
+from zatel.intervals import (
+    Spread,
+    interval,
+    model_errors,
+    ratios,
+    read_table,
+    relative_error_of_ratio,
+    sampling_errors,
+    stretches,
+)
 from zatel.target import next_fraction
 
 
@@ -63,3 +75,46 @@ def test_the_next_fraction_follows_the_square_of_the_error() -> None:
     assert next_fraction(0.05, 0.0301, 0.03) == pytest.approx(0.075)  # at least half as much again
     assert next_fraction(0.05, 0.3, 0.03) == pytest.approx(0.2)  # at most four times
     assert next_fraction(0.3, 0.06, 0.03) == 1.0  # more than a half: everything
+
+
+def test_what_the_machine_adds_by_hand() -> None:
+    rows = [
+        Spread("a", "x", 0.1, 5, "m", 0.05, 0.03),  # 0.04 squared is left
+        Spread("b", "x", 0.1, 5, "m", 0.02, 0.03),  # nothing is left
+        Spread("a", "x", 0.1, 5, "n", 0.01, 0.00),
+    ]
+    assert model_errors(rows) == pytest.approx({"m": np.sqrt(0.04**2 / 2), "n": 0.01})
+
+
+def test_the_table_of_errors_has_every_metric_and_many_scenes() -> None:
+    rows = read_table()
+    added = model_errors(rows)
+    assert set(added) == set(RULES)
+    assert all(0.0 < error < 0.3 for error in added.values())
+    assert {row.gpu for row in rows} == {"mobile", "rtx2060"}
+    assert len({row.scene for row in rows}) >= 5
+
+
+def test_sampling_errors_shrink_with_the_fraction() -> None:
+    names = ("instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits")
+    names = (*names, "rt_efficiency_sum", "rt_warps", "data_ticks", "active_ticks")
+    counted = {name: np.random.default_rng(3).uniform(1, 2, 48) for name in names}
+    few, many, every = (sampling_errors(counted, fraction) for fraction in (0.0, 0.75, 1.0))
+    for name in RULES:
+        assert many[name][0] == pytest.approx(few[name][0] / 2)
+        assert every[name][0] == 0.0
+
+
+def test_traffic_is_corrected_by_hand() -> None:
+    whole = Traffic(1000.0, 300.0, 500.0, 100.0, 90.0, 195.0)
+    part = Traffic(100.0, 20.0, 50.0, 10.0, 5.0, 20.0)
+    counted = Traffic(110.0, 21.0, 45.0, 8.0, 6.0, 21.6)
+    found = correct(Matched(1.0, whole, part), counted, 10.0)
+    assert found[:5] == pytest.approx((1100.0, 310.0, 450.0, 80.0, 100.0))
+    # rows for a sector: 0.8 counted, 0.5 of all where the sample has 0.8
+    assert found.rows_per_sector == pytest.approx(0.8 * 0.5 / 0.8)
+    assert correct(Matched(1.0, part, part), counted, 1.0) == pytest.approx(counted)
+
+
+def test_rows_that_are_opened_more_often_lower_the_efficiency() -> None:
+    assert rescale_efficiency(0.4, 0.1, 0.1, 2.0) == pytest.approx(0.1 / (7 / 16))

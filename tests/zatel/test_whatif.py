@@ -1,6 +1,7 @@
 """Changes of a design, the noise floor, and their comparison with full replays."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,11 +58,15 @@ def test_the_noise_floor_by_hand() -> None:
     assert floors["b"] == 0.0
 
 
-def test_perturbed_machines_differ_by_latencies_alone() -> None:
+def test_perturbed_machines_differ_by_latencies_and_starts_alone() -> None:
     gpu = load("rtx2060")
     twins = perturbed(gpu)
-    assert len({(twin.l2.latency_cycles, twin.dram.latency_cycles) for twin in twins} - {(160, 100)}) == len(OFFSETS)
-    assert all(twin.sm == gpu.sm and twin.rt == gpu.rt for twin in twins)
+    moved = {(one.l2.latency_cycles, one.dram.latency_cycles, one.sm.kernel_launch_cycles) for one in [gpu, *twins]}
+    assert len(moved) == len(OFFSETS) + 1
+    assert len({start for _, _, start in moved}) > 1
+    for twin in twins:
+        back = replace(twin, name=gpu.name, l2=gpu.l2, dram=gpu.dram, sm=gpu.sm)
+        assert back == gpu
 
 
 def test_relative_change_of_what_is_missing() -> None:

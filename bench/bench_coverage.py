@@ -1,0 +1,134 @@
+"""How far estimates are off over scenes, and how often their 95 % intervals cover the truth.
+
+    python bench/bench_coverage.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
+
+One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
+``zatel/model_errors.csv`` (--table), from which every interval gets what the machine adds, and prints the coverage of
+each metric: with that table, and with one that leaves out the scene which is estimated.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from formats.atomic import atomic_file
+from formats.reader import Trace, open_trace
+from zatel.combine import RULES
+from zatel.downscale import load_gpu
+from zatel.estimate import Work, estimate, read_work
+from zatel.intervals import COLUMNS, TABLE, Spread, interval, model_errors, sampling_errors
+from zatel.runs import Run, simulate_runs
+from zatel.store import Store, engine_identity, trace_identity
+
+CODE = Path(__file__).resolve().parent.parent / "zatel"
+Trial = dict[str, Any]  # scene, gpu, fraction, size, metrics: name -> [estimate, truth, standard error, degrees]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    parser.add_argument("--gpu", nargs="+", default=["mobile", "rtx2060"])
+    parser.add_argument("--fraction", nargs="+", type=float, default=[0.1])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
+    parser.add_argument("--table", type=Path, default=TABLE)
+    arguments = parser.parse_args()
+    trials = []
+    for path in tqdm(arguments.traces, desc="traces"):
+        trace = open_trace(path)
+        work: list[Work] = []
+        for gpu in arguments.gpu:
+            for fraction in arguments.fraction:
+                for seed in range(1, arguments.seeds + 1):
+                    trials.append(trial(trace, gpu, fraction, seed, work, Store(arguments.store)))
+    rows = table(trials)
+    write_table(rows, arguments.table)
+    report(trials, rows)
+
+
+def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Work], store: Store) -> Trial:
+    """One sample of a trace, from the store if it was done; ``work`` holds that of the trace once it is needed."""
+    gpu = load_gpu(gpu_name)
+    key = {"trial": seed, "trace": trace_identity(trace), "gpu": gpu_name, "fraction": fraction}
+    key |= {"engine": engine_identity(), "zatel": code_text()}
+    known = store.get(key)
+    if known is not None:
+        return known
+    full = simulate_runs(trace, [Run(gpu)], store)[0].metrics
+    if not work:
+        work.append(read_work(trace))
+    found = estimate(trace, gpu, fraction, seed, work[0])
+    errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
+    metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
+    share = found.machine.sms / gpu.sm.count
+    value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
+    store.put(key, value)
+    return value
+
+
+def code_text() -> str:
+    """What decides an estimate, but for the table of errors."""
+    files = sorted([*CODE.glob("estimate*.py"), *CODE.glob("control*.py"), CODE / "strata.py", CODE / "intervals.py"])
+    return "".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def table(trials: list[Trial]) -> list[Spread]:
+    """A row per scene, GPU, fraction and metric."""
+    groups: dict[tuple[str, str, float, str], list[tuple[float, float]]] = {}
+    for one in trials:
+        for name, (value, truth, error, _) in one["metrics"].items():
+            if truth:
+                key = one["scene"], one["gpu"], one["fraction"], name
+                groups.setdefault(key, []).append((value / truth - 1.0, error))
+    rows = []
+    for (scene, gpu, fraction, name), found in groups.items():
+        error, sampling = (float(np.sqrt(np.mean(np.square(column)))) for column in zip(*found, strict=True))
+        rows.append(Spread(scene, gpu, fraction, len(found), name, error, sampling))
+    return rows
+
+
+def write_table(rows: list[Spread], path: Path) -> None:
+    """The table as CSV, with four digits."""
+    with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([*row[:5], f"{row.error:.4g}", f"{row.sampling_error:.4g}"] for row in rows)
+
+
+def report(trials: list[Trial], rows: list[Spread]) -> None:
+    """Per metric: mean absolute error, bias, what the machine adds, coverage with the table and without the scene."""
+    every = model_errors(rows)
+    scenes = {one["scene"] for one in trials}
+    others = {scene: model_errors([row for row in rows if row.scene != scene]) for scene in scenes}
+    others = {scene: found or every for scene, found in others.items()}
+    print(
+        f"{len(trials)} trials, {len(scenes)} scenes\n{'metric':<24} error %  bias %  machine %  covered %  left out %"
+    )
+    total = []
+    for name in RULES:
+        known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
+        errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
+        covers = [
+            [within(found, adds[name] * (1.0 - one["size"])) for adds in (every, others[one["scene"]])]
+            for one, found in known
+        ]
+        total += covers
+        shown = 100 * np.mean(covers, axis=0)
+        print(f"{name:<24} {np.abs(errors).mean():7.1f} {errors.mean():+7.1f} {100 * every[name]:10.1f} {shown[0]:10.1f} {shown[1]:11.1f}")  # fmt: skip # noqa: E501
+    shown = 100 * np.mean(total, axis=0)
+    print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
+
+
+def within(found: list[float], adds: float) -> bool:
+    """Whether the interval of an estimate covers the truth."""
+    value, truth, error, degrees = found
+    low, high = interval(value, error, int(degrees), adds)
+    return low <= truth <= high
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""``python -m zatel scale``: a trace, a GPU and sizes of machines in, what each machine predicts of the GPU out."""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from formats.atomic import atomic_file
+from formats.errors import UserError
+from formats.store import location
+
+DESCRIPTION = """\
+How small may the machine be? Predict the whole GPU from machines with 1/K of its SMs and memory controllers, which
+replay 1/K of its CTAs, or from one with as many of them as another GPU has. Differences between them stand beside the
+noise floor: what a cycle of latency, or of the CTAs' start, changes on each.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel scale traces/bunny.trace --gpu rtx2060                     K from 1 to 6
+  python -m zatel scale traces/bunny.trace --gpu rtx2060 --like mobile       RTX 2060 from a Mobile-sized group
+  python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
+  python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
+"""
+SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
+BELOW = "~"  # marks a difference within the noise
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    made = verbs.add_parser(
+        "scale",
+        help="a trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("--gpu", required=True, metavar="GPU", help="GPU to predict: rtx2060, mobile, or a TOML")
+    made.add_argument("--factor", type=int, action="append", metavar="K", help="repeatable (default: 1 to 6, as far as the GPU goes)")  # fmt: skip # noqa: E501
+    made.add_argument("--like", action="append", default=[], metavar="GPU", help="machine with as many SMs and controllers as this GPU; repeatable")  # fmt: skip # noqa: E501
+    made.add_argument("--full", action="store_true", help="also replay the whole trace on the whole GPU, to compare")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
+    made.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+
+
+def scale_verb(arguments: argparse.Namespace) -> int:
+    """Replay, print the table, write the file."""
+    from formats.reader import open_trace
+    from zatel.downscale import load_gpu
+    from zatel.scale import FACTORS, divided, full_replays, scale, sized_as
+
+    if arguments.seed < 0:
+        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    gpu, trace, workers = load_gpu(arguments.gpu), open_trace(arguments.trace), arguments.workers or os.cpu_count() or 1
+    usual = [] if arguments.like else [one for one in FACTORS if one <= min(gpu.sm.count, gpu.memory.count)]
+    models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
+    found = scale(trace, gpu, models, arguments.seed, workers)
+    full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
+    print(table_text(found, full, floor))
+    if arguments.out:
+        with atomic_file(arguments.out) as partial:
+            partial.write_text(json.dumps(as_json(found, full, floor), indent=2, sort_keys=True) + "\n", "utf-8")
+    return 0
+
+
+def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
+    """A line per machine: relative differences to the full replay, or else to the first machine; its noise floor."""
+    from zatel.scale import differences
+
+    against = full or found[0].estimate.metrics
+    name = "the full replay" if full else f"machine {found[0].model.name}"
+    lines = [f"{'difference, % of ' + name:<44}" + "".join(f"{metric:>17}" for metric in SHOWN)]
+    if floor:
+        lines.append(f"{'noise floor of the full replay':<44}" + "".join(f"{100 * floor[one]:>17.1f}" for one in SHOWN))
+    for model, estimate, own in found:
+        parts = f"{model.name}: {model.sms} SMs, {model.controllers} controllers, {100 * model.fraction:.0f} % of CTAs"
+        changes = differences(estimate.metrics, against)
+        lines.append(f"{parts:<44}" + "".join(_cell(changes[one], own[one]) for one in SHOWN))
+        lines.append(f"{'  noise floor':<44}" + "".join(f"{100 * own[one]:>17.1f}" for one in SHOWN))
+    lines.append(f"{BELOW} below the noise floor: says nothing")
+    return "\n".join(lines)
+
+
+def _cell(change: float | None, floor: float) -> str:
+    if change is None:
+        return f"{'-':>17}"
+    return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
+
+
+def as_json(found: Sequence[Any], full: Any, floor: Any) -> dict[str, Any]:
+    """Content of the file: no times, so that equal comparisons are equal files."""
+    models = [
+        {"name": one.model.name, "sms": one.model.sms, "controllers": one.model.controllers}
+        | {"fraction": one.model.fraction, "metrics": one.estimate.metrics, "noise_floor": one.floor}
+        for one in found
+    ]
+    return {"models": models, "full": full, "full_noise_floor": floor}
