@@ -17,14 +17,23 @@ from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
 from zatel.control_caches import BEFORE, WAYS, make_dram, make_sets, run
-from zatel.control_kernels import HIT_LINES, NODE_BITS, Nodes, Rays, Requested, begin_steps, walk, which_are_followed
+from zatel.control_kernels import (
+    HIT_LINES,
+    MOST_SHIFT,
+    NODE_BITS,
+    Nodes,
+    Rays,
+    Requested,
+    begin_steps,
+    walk,
+    which_are_followed,
+)
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 RAYS = ("warp_id", "visit", "node")
 SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
-MOST_SHIFT = 6  # of the 512 lines of an L1 of 64 KB eight are left
 
 
 class Stream(NamedTuple):

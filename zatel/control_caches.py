@@ -17,7 +17,7 @@ from numba import njit
 from formats.code_cache import use_numba_cache
 from replay.addresses import Addresses
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
-from zatel.control_kernels import HIT_LINES, spread
+from zatel.control_kernels import HIT_LINES, MOST_SHIFT, spread
 
 use_numba_cache(Path(__file__).parent)
 
@@ -106,7 +106,7 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
 @njit(cache=True)
 def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
     """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
-    index = spread(line) % l2.tag.shape[0]
+    index = (spread(line) >> MOST_SHIFT) % l2.tag.shape[0]
     way = find(l2, index, line)
     readable, dirty = 0, 0
     if way < l2.tag.shape[1]:
@@ -173,7 +173,7 @@ def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Set
             ask_l2(l2, dram, line[row], asked, False, 0, ignored)
             continue
         # another order than that of the L2's sets
-        index = sm[row] * sets + spread(line[row]) * 7919 % 65521 % sets
+        index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
         if kind & WRITE:
             write_l1(l1, l2, dram, index, line[row], asked, full, count)
         else:

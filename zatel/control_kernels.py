@@ -14,8 +14,8 @@ use_numba_cache(Path(__file__).parent)
 HIT_LINES = 1 << 40  # hits have lines from here on
 NODE_BITS = np.uint32(0x7FFFFFFF)
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
-NEIGHBOURS_SHIFT = 5  # log2 of 4 KB in lines
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbouring lines fall into distant sets
+MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
+GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class Rays(NamedTuple):
@@ -46,14 +46,16 @@ class Requested(NamedTuple):
 
 @njit(cache=True)
 def spread(line: int) -> int:
-    """31 well-mixed bits of a line number."""
-    return int((np.uint64(line) * GOLDEN) >> np.uint64(33))
+    """31 well-mixed bits of a line number (splitmix64's last steps)."""
+    mixed = np.uint64(line) * GOLDEN
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * MIX
+    return int((mixed ^ (mixed >> np.uint64(27))) >> np.uint64(33))
 
 
 @njit(cache=True)
 def is_followed(line: int, only: int) -> bool:
-    """Whether a line is one of those that are followed: neighbours together, so that they share DRAM rows."""
-    return spread(line >> NEIGHBOURS_SHIFT) & only == 0
+    """Whether a line is one of those that are followed; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
+    return spread(line) & only == 0
 
 
 @njit(cache=True)

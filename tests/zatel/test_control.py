@@ -108,7 +108,9 @@ class SlowSets:
 
 
 def slow_spread(line: int) -> int:
-    return line * 0x9E3779B97F4A7C15 % (1 << 64) >> 33
+    mixed = line * 0x9E3779B97F4A7C15 % (1 << 64)
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    return (mixed ^ (mixed >> 27)) >> 33 >> 6  # without those that choose which lines are followed
 
 
 def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> list[int]:

@@ -90,7 +90,7 @@ def test_the_table_of_errors_has_every_metric_and_many_scenes() -> None:
     rows = read_table()
     added = model_errors(rows)
     assert set(added) == set(RULES)
-    assert all(0.0 < error < 0.3 for error in added.values())
+    assert all(0.0 < error < 0.5 for error in added.values())
     assert {row.gpu for row in rows} == {"mobile", "rtx2060"}
     assert len({row.scene for row in rows}) >= 5
 
