@@ -176,7 +176,9 @@ def extrapolate(
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
-    longer_active = expected_traffic.rows_per_sector / counted.rows_per_sector if counted.rows_opened else 1.0
+    longer_active = 1.0
+    if counted.rows_opened and not work.stream.shift:  # lines without their neighbours do not show how rows are shared
+        longer_active = expected_traffic.rows_per_sector / counted.rows_per_sector
     return found | {
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
