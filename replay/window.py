@@ -71,6 +71,7 @@ class Window:
         """
         first, last, tables = next(self.batches)
         batch = self._prepare(first, last, tables)
+        tables.clear()  # as they lie in the file: not held beside the window that takes them in
         moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
         self.arrays = join(self.arrays, moved, batch)
         self.first_warp += first_kept(moved.keep)

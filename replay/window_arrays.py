@@ -75,13 +75,13 @@ class Moved:
 
 
 def join(arrays: Arrays, moved: Moved, batch: Arrays) -> Arrays:
-    """What is kept of the window, followed by a batch, with all rows renumbered. Takes the old arrays apart."""
+    """What is kept of the window, followed by a batch, with all rows renumbered. Takes both apart."""
     kept_rows = {name: int(kept.sum()) for name, kept in moved.kept.items()}
     joined: Arrays = {}
     for leader, group in GROUPS.items():
         stretches = kept_stretches(moved, leader)
         for name, kind in group.items():
-            old, new = arrays.pop(name), batch[name]
+            old, new = arrays.pop(name), batch.pop(name)
             if target := POINTERS.get(name):
                 new = new + kept_rows[target]
             joined[name] = np.concatenate([*(old[rows] for rows in stretches), new], dtype=kind, casting="unsafe")
