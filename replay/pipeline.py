@@ -23,6 +23,7 @@ from replay.pipeline_state import (
     ACTIVE_SINCE,
     CTAS,
     EXECUTES,
+    FENCES,
     INSTRUCTION_BITS,
     LATCHES,
     LIVE,
@@ -101,8 +102,10 @@ def after_memory(
         return unit[sm, NEXT_CYCLE]
     if sends:
         send_access(core, lsus, work, sm, now)
-    moved = collect(core, sm, now)
+    moved, at_fence = collect(core, sm, now), unit[sm, FENCES] != 0
     moved = issue(core, caches, rays, program, work, lane_cycles, sm, now) or moved
+    if at_fence:  # one that opened emptied the L1: accesses that found no line there may find one now
+        lsu.wake(lsus, sm, now + 1)
     moved = fetch(core, ctas, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
     rotates = core.policy == TWO_LEVEL and unit[sm, CTAS] > 0

@@ -16,7 +16,8 @@ def test_the_twin_executes_every_instruction_once(tmp_path: Path) -> None:
     assert open_trace(case.trace).rows("warps") == text.count("warp = ")
 
 
-@pytest.mark.parametrize("seed", range(60))
+# 1480: an access that found no line does so when a fence empties the L1
+@pytest.mark.parametrize("seed", [*range(60), 1480])
 def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None:
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
 
