@@ -13,7 +13,6 @@ from typing import NamedTuple
 from formats.errors import UserError
 from formats.reader import Trace
 from replay.gpu_description import Gpu
-from zatel.combine import RULES
 from zatel.estimate import Estimate, Work, estimate_many, read_work
 from zatel.noise import Metrics, noise_floor, perturbed
 from zatel.simulate import simulate_all
@@ -81,12 +80,3 @@ def full_replays(trace: Trace, gpu: Gpu, workers: int = 1) -> tuple[Metrics, dic
     """The metrics of the whole trace on the whole GPU, and their noise floor."""
     replays = simulate_all([(trace.path, one) for one in [gpu, *perturbed(gpu)]], workers)
     return replays[0].metrics, noise_floor([one.metrics for one in replays])
-
-
-def differences(metrics: Metrics, against: Metrics) -> dict[str, float | None]:
-    """Metric -> its relative difference to ``against``; ``None`` where that has none, or 0."""
-    found: dict[str, float | None] = {}
-    for name in RULES:
-        value, known = metrics[name], against[name]
-        found[name] = value / known - 1.0 if known and value is not None else None
-    return found

@@ -10,6 +10,7 @@ from typing import Any
 from formats.atomic import atomic_file
 from formats.errors import UserError
 from formats.store import location
+from zatel.whatif_command import BELOW, SHOWN, cell
 
 DESCRIPTION = """\
 How small may the machine be? Predict the whole GPU from machines with 1/K of its SMs and memory controllers, which
@@ -23,8 +24,6 @@ examples:
   python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
   python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
 """
-SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
-BELOW = "~"  # marks a difference within the noise
 
 
 def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -70,7 +69,7 @@ def scale_verb(arguments: argparse.Namespace) -> int:
 
 def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
     """A line per machine: relative differences to the full replay, or else to the first machine; its noise floor."""
-    from zatel.scale import differences
+    from zatel.whatif import relative_change
 
     against = full or found[0].estimate.metrics
     name = "the full replay" if full else f"machine {found[0].model.name}"
@@ -79,17 +78,11 @@ def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
         lines.append(f"{'noise floor of the full replay':<44}" + "".join(f"{100 * floor[one]:>17.1f}" for one in SHOWN))
     for model, estimate, own in found:
         parts = f"{model.name}: {model.sms} SMs, {model.controllers} controllers, {100 * model.fraction:.0f} % of CTAs"
-        changes = differences(estimate.metrics, against)
-        lines.append(f"{parts:<44}" + "".join(_cell(changes[one], own[one]) for one in SHOWN))
+        changes = relative_change(estimate.metrics, against)
+        lines.append(f"{parts:<44}" + "".join(cell(changes[one], own[one]) for one in SHOWN))
         lines.append(f"{'  noise floor':<44}" + "".join(f"{100 * own[one]:>17.1f}" for one in SHOWN))
     lines.append(f"{BELOW} below the noise floor: says nothing")
     return "\n".join(lines)
-
-
-def _cell(change: float | None, floor: float) -> str:
-    if change is None:
-        return f"{'-':>17}"
-    return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
 
 
 def as_json(found: Sequence[Any], full: Any, floor: Any) -> dict[str, Any]:

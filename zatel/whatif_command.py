@@ -74,15 +74,16 @@ def table_text(found: Any) -> str:
     lines = [f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN)]
     lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
     for design in found.designs:
-        lines.append(f"{design.name:<28}" + "".join(_cell(design.predicted[name], found.floor[name]) for name in SHOWN))
+        lines.append(f"{design.name:<28}" + "".join(cell(design.predicted[name], found.floor[name]) for name in SHOWN))
         if design.full is not None and found.full_floor is not None:
-            cells = (_cell(design.full[name], found.full_floor[name]) for name in SHOWN)
+            cells = (cell(design.full[name], found.full_floor[name]) for name in SHOWN)
             lines.append(f"{'  full replay':<28}" + "".join(cells))
     lines.append(f"{BELOW} below the noise floor: says nothing")
     return "\n".join(lines)
 
 
-def _cell(change: float | None, floor: float) -> str:
+def cell(change: float | None, floor: float) -> str:
+    """A relative change in per cent, marked where it is within the noise; ``-`` where there is none."""
     if change is None:
         return f"{'-':>17}"
     return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"

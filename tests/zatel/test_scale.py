@@ -10,8 +10,9 @@ from formats.generate import make_trace
 from formats.reader import open_trace
 from replay.gpu_description import load
 from zatel.combine import RULES
-from zatel.scale import differences, divided, full_replays, scale, sized_as
+from zatel.scale import divided, full_replays, scale, sized_as
 from zatel.scale_command import as_json, table_text
+from zatel.whatif import relative_change
 
 
 def test_machines_are_divided_or_sized_as_another_gpu() -> None:
@@ -45,7 +46,7 @@ def test_the_whole_size_is_the_full_replay_and_others_have_doubts(tmp_path: Path
             assert bounds is None or bounds.low < bounds.high
     assert (half.machine.sms, half.warps.sum()) == (1, len(half.warps) // 2)
     assert (three.machine.sms, three.warps.all()) == (3, True)
-    assert set(differences(whole.metrics, full).values()) == {0.0}
+    assert set(relative_change(whole.metrics, full).values()) == {0.0}
     text = table_text(found, full, floor)
     assert text.count("  noise floor") == 3
     assert "as mobile: 3 SMs, 2 controllers, 100 % of CTAs" in text
