@@ -1,8 +1,8 @@
 """Accel-Sim's traces (``kernelslist.g`` and ``.traceg``) as a trace of ours: ``python -m formats import``.
 
-Every instruction that a warp executed keeps its lanes and addresses. A kernel file is read twice: once to find its
-instructions and basic blocks, once to write what its warps did. CTAs are numbered in the order of the file, which is
-the order in which Accel-Sim launches them.
+Every instruction that a warp executed keeps its lanes and addresses. A kernel file is gone through twice: once to find
+its instructions and basic blocks, once to write what its warps did. CTAs are numbered in the order of the file, as
+Accel-Sim launches them.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ import numpy as np
 from tqdm import tqdm
 
 from formats.accelsim_files import Copy, Header, read_list
-from formats.accelsim_flow import STEP_BYTES, Placed, collect, make_flow, visit_rows
-from formats.accelsim_reader import KernelReader, Piece, whole_ctas
+from formats.accelsim_flow import STEP_BYTES, Placed, collect, make_flow, visit_rows, with_room
+from formats.accelsim_reader import KernelReader, Piece, Pieces
 from formats.accelsim_static import Policy, block_rows, check_pcs, describe, instruction_rows, place_instructions
 from formats.errors import FormatError
 from formats.writer import TraceWriter
@@ -53,10 +53,11 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
 def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Policy) -> None:
     """Append one kernel; ``counts`` moves on."""
     reader = KernelReader(path)
-    flow, skips = make_flow(MOST_PCS), np.zeros(MOST_PCS, bool)
+    pieces, flow = Pieces(reader), make_flow(0)
     last = np.full(2, -1, np.int64)
-    for piece in whole_ctas(reader):
+    for piece in pieces:
         check_pcs(piece.pc, str(path), MOST_PCS)
+        flow = with_room(flow, int(piece.pc.max(initial=0)) // STEP_BYTES + 1)
         bad = collect(flow, piece.first_warp, piece.warp, piece.pc, piece.opcode, piece.register, piece.width, last)
         if bad >= 0:
             raise FormatError(f"{path}: PC {piece.pc[bad]:#x} must always hold the same opcode, found two")
@@ -65,7 +66,8 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     opcodes = describe(reader.opcode_names(), policy, str(path))
     placed = place_instructions(flow, opcodes, counts.instructions, counts.blocks)
     writer.put("kernels", _kernel_row(reader.header, counts.kernels))
-    for piece in whole_ctas(reader):
+    skips = np.zeros(len(flow.opcode), bool)
+    for piece in pieces:
         _write_piece(writer, piece, placed, counts, reader, skips)
     instructions = instruction_rows(flow, placed, opcodes, counts.kernels, skips)
     blocks = block_rows(placed, counts.kernels, reader.header.name)

@@ -40,6 +40,15 @@ def make_flow(count: int) -> Flow:
     )  # fmt: skip
 
 
+def with_room(flow: Flow, count: int) -> Flow:
+    """The same, with room for ``count`` PCs at least: most kernels have few, and some begin at high ones."""
+    room = len(flow.opcode)
+    if count <= room:
+        return flow
+    more = make_flow(max(count, 2 * room) - room)
+    return Flow(*(np.concatenate(columns) for columns in zip(flow, more, strict=True)))
+
+
 @njit(cache=True)
 def collect(
     flow: Flow, first_warp: int, warp: np.ndarray, pc: np.ndarray, opcode: np.ndarray, register: np.ndarray,

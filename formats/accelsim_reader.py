@@ -13,6 +13,7 @@ from formats.errors import FormatError
 from formats.unpack import open_packed
 
 CHUNK_INSTRUCTIONS = 1 << 17
+KEPT_INSTRUCTIONS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,27 @@ def whole_ctas(reader: KernelReader) -> Iterator[Piece]:
             rest = _warps(rest, complete, len(rest.cta))
     if rest is not None and len(rest.cta):
         yield _in_order(rest)
+
+
+class Pieces:
+    """The pieces of a kernel file, for going through them again and again: few are kept, many are read anew."""
+
+    def __init__(self, reader: KernelReader) -> None:
+        self._reader = reader
+        self._kept: list[Piece] = []
+
+    def __iter__(self) -> Iterator[Piece]:
+        if self._kept:
+            yield from self._kept
+            return
+        kept, instructions = [], 0
+        for piece in whole_ctas(self._reader):
+            instructions += len(piece.pc)
+            kept.append(piece)
+            if instructions > KEPT_INSTRUCTIONS:
+                kept.clear()
+            yield piece
+        self._kept = kept if instructions <= KEPT_INSTRUCTIONS else []
 
 
 def _join(rest: Piece | None, rows: parse.Rows, count: int, ctas: np.ndarray, warp_in_cta: np.ndarray) -> Piece:

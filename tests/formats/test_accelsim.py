@@ -254,6 +254,22 @@ def test_lists_name_files_beside_them(tmp_path: Path, line: str, message: str) -
         import_accelsim(listing, tmp_path / "a.trace")
 
 
+def test_any_number_of_pieces_kept_or_read_again_gives_the_same_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warp = "#BEGIN_TB\nthread block = {0},0,0\nwarp = 0\ninsts = 2\n{1:04x} ffffffff 0 BRA 0 0 0\n{2:04x} ffffffff 0 EXIT 0 0 0\n"  # fmt: skip # noqa: E501
+    body = "".join(warp.format(cta, 64 * cta, 64 * cta + 16) for cta in range(9))
+    listing = write(tmp_path, body, grid="(9,1,1)")
+    import_accelsim(listing, tmp_path / "whole.trace")
+    assert validate(open_trace(tmp_path / "whole.trace")) == []
+    monkeypatch.setattr("formats.accelsim_reader.CHUNK_INSTRUCTIONS", 4)
+    for kept in (0, 3, 1000):
+        monkeypatch.setattr("formats.accelsim_reader.KEPT_INSTRUCTIONS", kept)
+        import_accelsim(listing, tmp_path / f"{kept}.trace")
+        for file in (tmp_path / "whole.trace").iterdir():
+            assert (tmp_path / f"{kept}.trace" / file.name).read_bytes() == file.read_bytes()
+
+
 @pytest.mark.parametrize("unknown", ["warn", "class=fp64"])
 def test_unknown_opcodes_by_policy(tmp_path: Path, unknown: str) -> None:
     listing = write(tmp_path, BODY.replace("FFMA", "XYZZY"))
