@@ -9,8 +9,9 @@ Source: parquet.thrift and Thrift's compact protocol of the Apache Software Foun
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from formats.thrift import BINARY, BYTE, DOUBLE, FALSE, I16, I32, I64, LIST, SET, STRUCT, TRUE, Reader
+
 MAGIC = b"PAR1"
-BOOL_TRUE, BOOL_FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _, STRUCT = range(1, 13)
 LONG_LIST = 15
 # fields of FileMetaData, and of RowGroup: paths of field numbers through the structs
 FILE_ROWS, FILE_GROUPS = 3, 4
@@ -43,19 +44,19 @@ def take_apart(file: memoryview) -> EncodedGroup:
     end = len(file) - 8
     begin = end - int.from_bytes(file[end : end + 4], "little")
     footer = bytes(file[begin:end])
+    reader = Reader(footer)
     parts: dict[int, tuple[int, int]] = {}
-    position = field = 0
-    while footer[position]:
-        start = position
-        position, kind, field = _field(footer, position, field)
-        position = _copy(footer, position, kind, bytearray(), {}, ())
-        parts[field] = (start, position)
-    rows, _ = _varint(footer, parts[FILE_ROWS][0] + 1)
+    start = field = 0
+    while kind_and_field := reader.field(field):
+        kind, field = kind_and_field
+        _copy(reader, kind, bytearray(), {}, ())
+        parts[field] = (start, reader.at)
+        start = reader.at
+    rows = Reader(footer)
+    rows.skip(parts[FILE_ROWS][0] + 1)
     start, stop = parts[FILE_GROUPS]
     entry = footer[start + 2 : stop]  # after the header of the field and of a list of one struct
-    return EncodedGroup(
-        file[len(MAGIC) : begin], entry, footer[: parts[FILE_ROWS][0]], footer[stop:], _from_zigzag(rows)
-    )
+    return EncodedGroup(file[len(MAGIC) : begin], entry, footer[: parts[FILE_ROWS][0]], footer[stop:], rows.integer())
 
 
 def moved(entry: bytes, position: int, ordinal: int) -> bytes:
@@ -64,7 +65,7 @@ def moved(entry: bytes, position: int, ordinal: int) -> bytes:
     change: Change = {path: lambda offset: offset + by for path in OFFSETS}
     change[GROUP_ORDINAL] = lambda _: ordinal
     made = bytearray()
-    _copy(entry, 0, STRUCT, made, change, ())
+    _copy(Reader(entry), STRUCT, made, change, ())
     return bytes(made)
 
 
@@ -81,67 +82,40 @@ def footer(head: bytes, tail: bytes, entries: Sequence[bytes], rows: int) -> byt
     return bytes(made) + len(made).to_bytes(4, "little") + MAGIC
 
 
-def _field(data: bytes, position: int, last: int) -> tuple[int, int, int]:
-    """Read a field's header: (position after it, type, field number)."""
-    step, kind = data[position] >> 4, data[position] & 15
-    if step:
-        return position + 1, kind, last + step
-    number, position = _varint(data, position + 1)
-    return position, kind, _from_zigzag(number)
-
-
-def _copy(data: bytes, position: int, kind: int, out: bytearray, change: Change, path: tuple[int, ...]) -> int:
-    """Append the value at ``position`` to ``out``, its integers at the paths of ``change`` changed; its end."""
-    if kind in (BOOL_TRUE, BOOL_FALSE):
-        return position
+def _copy(reader: Reader, kind: int, out: bytearray, change: Change, path: tuple[int, ...]) -> None:
+    """Append the value that comes next to ``out``, its integers at the paths of ``change`` changed."""
     if kind in (I16, I32, I64):
-        raw, position = _varint(data, position)
-        value = change[path](_from_zigzag(raw)) if path in change else _from_zigzag(raw)
-        _put_varint(out, _zigzag(value))
-        return position
-    if kind in (BYTE, DOUBLE, BINARY):
-        return _copy_bytes(data, position, kind, out)
-    if kind in (LIST, SET):
-        return _copy_list(data, position, out, change, path)
-    if kind != STRUCT:
-        raise ValueError(f"footer of a Parquet file: type {kind} at byte {position} is unknown")
-    field = 0
-    while data[position]:
-        start = position
-        position, inner, field = _field(data, position, field)
-        out += data[start:position]
-        position = _copy(data, position, inner, out, change, (*path, field))
+        value = reader.integer()
+        _put_varint(out, _zigzag(change[path](value) if path in change else value))
+    elif kind in (BYTE, DOUBLE, BINARY):
+        start = reader.at
+        reader.skip(reader.varint() if kind == BINARY else 8 if kind == DOUBLE else 1)
+        out += reader.data[start : reader.at]
+    elif kind in (LIST, SET):
+        _copy_list(reader, out, change, path)
+    elif kind == STRUCT:
+        _copy_struct(reader, out, change, path)
+    elif kind not in (TRUE, FALSE):  # which have no bytes of their own
+        raise ValueError(f"footer of a Parquet file: type {kind} at byte {reader.at} is unknown")
+
+
+def _copy_struct(reader: Reader, out: bytearray, change: Change, path: tuple[int, ...]) -> None:
+    field, start = 0, reader.at
+    while kind_and_field := reader.field(field):
+        kind, field = kind_and_field
+        out += reader.data[start : reader.at]
+        _copy(reader, kind, out, change, (*path, field))
+        start = reader.at
     out.append(0)
-    return position + 1
 
 
-def _copy_bytes(data: bytes, position: int, kind: int, out: bytearray) -> int:
-    length, start = (_varint(data, position)) if kind == BINARY else ((8 if kind == DOUBLE else 1), position)
-    out += data[position : start + length]
-    return start + length
-
-
-def _copy_list(data: bytes, position: int, out: bytearray, change: Change, path: tuple[int, ...]) -> int:
-    count, kind, start = data[position] >> 4, data[position] & 15, position
-    position += 1
-    if count == LONG_LIST:
-        count, position = _varint(data, position)
-    out += data[start:position]
+def _copy_list(reader: Reader, out: bytearray, change: Change, path: tuple[int, ...]) -> None:
+    start, head = reader.at, reader.byte()
+    count = head >> 4 if head >> 4 != LONG_LIST else reader.varint()
+    out += reader.data[start : reader.at]
+    element = BYTE if head & 15 in (TRUE, FALSE) else head & 15
     for _ in range(count):
-        element = BYTE if kind in (BOOL_TRUE, BOOL_FALSE) else kind
-        position = _copy(data, position, element, out, change, path)
-    return position
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, position
+        _copy(reader, element, out, change, path)
 
 
 def _put_varint(out: bytearray, value: int) -> None:
@@ -153,7 +127,3 @@ def _put_varint(out: bytearray, value: int) -> None:
 
 def _zigzag(value: int) -> int:
     return value << 1 if value >= 0 else (-value << 1) - 1
-
-
-def _from_zigzag(raw: int) -> int:
-    return raw >> 1 ^ -(raw & 1)

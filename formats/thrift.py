@@ -1,4 +1,4 @@
-"""The compact protocol of Apache Thrift, as far as the page headers of Parquet need it.
+"""The compact protocol of Apache Thrift, as far as page headers and footers of Parquet need it.
 
 Source: ``doc/specs/thrift-compact-protocol.md`` of Apache Thrift.
 """
@@ -20,17 +20,47 @@ class Reader:
         """Field number -> value; texts, lists and maps are passed over and left out."""
         fields: dict[int, Any] = {}
         number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self.integer()
-            value = self._value(head & 15, depth)
+        while kind_and_number := self.field(number):
+            kind, number = kind_and_number
+            value = self._value(kind, depth)
             if value is not None:
                 fields[number] = value
         return fields
 
+    def field(self, last: int) -> tuple[int, int] | None:
+        """The head of a struct's next field, which follows the field ``last``: its type and number; None at the end."""
+        head = self.byte()
+        if head == 0:
+            return None
+        return head & 15, last + (head >> 4) if head >> 4 else self.integer()
+
     def integer(self) -> int:
         """A zigzag varint of at most 64 bits."""
-        number = self._varint()
+        number = self.varint()
         return number >> 1 ^ -(number & 1)
+
+    def skip(self, count: int) -> None:
+        """Pass over so many bytes."""
+        self.at += count
+        if self.at > len(self.data):
+            raise IndexError("end of data")
+
+    def byte(self) -> int:
+        """The next byte."""
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self) -> int:
+        """A number without a sign, seven bits a byte."""
+        number = shift = 0
+        while True:
+            byte = self.byte()
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number must have at most 64 bits")
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > MOST_DEPTH:
@@ -46,45 +76,25 @@ class Reader:
 
     def _pass_over(self, kind: int, depth: int) -> None:
         if kind in (LIST, SET):
-            head = self._byte()
-            for _ in range(self._varint() if head >> 4 == 15 else head >> 4):
+            head = self.byte()
+            for _ in range(self.varint() if head >> 4 == 15 else head >> 4):
                 self._element(head & 15, depth)
         elif kind == MAP:
-            count = self._varint()
-            kinds = self._byte() if count else 0
+            count = self.varint()
+            kinds = self.byte() if count else 0
             for _ in range(count):
                 self._element(kinds >> 4, depth)
                 self._element(kinds & 15, depth)
         else:
-            self._skip({BYTE: 1, DOUBLE: 8}.get(kind) or self._text_bytes(kind))
+            self.skip({BYTE: 1, DOUBLE: 8}.get(kind) or self._text_bytes(kind))
 
     def _element(self, kind: int, depth: int) -> None:
         if kind in (TRUE, FALSE):  # inside lists and maps a truth value is a byte
-            self._skip(1)
+            self.skip(1)
         else:
             self._value(kind, depth + 1)
 
     def _text_bytes(self, kind: int) -> int:
         if kind != BINARY:
             raise ValueError(f"a header must have fields of known types, not of type {kind}")
-        return self._varint()
-
-    def _skip(self, count: int) -> None:
-        self.at += count
-        if self.at > len(self.data):
-            raise IndexError("end of data")
-
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _varint(self) -> int:
-        number = shift = 0
-        while True:
-            byte = self._byte()
-            number |= (byte & 127) << shift
-            if byte < 128:
-                return number
-            shift += 7
-            if shift > 63:
-                raise ValueError("a number must have at most 64 bits")
+        return self.varint()
