@@ -15,6 +15,7 @@ from formats.manifest import FileEntry, Manifest, read_manifest
 from formats.parquet_pages import check_footer, check_group, widths
 from formats.store import open_binary, reached, readable
 
+ROWS_AT_ONCE = 1 << 14
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 
 
@@ -31,11 +32,11 @@ class ParquetSource:
                     self._check_length(entry)
 
     def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
-        """The columns, one row group after the other; page checksums are verified."""
+        """The columns, piece after piece of each row group; page checksums are verified."""
         for entry in self.manifest.tables.get(table.name, ()):
             with reached(self.path), self._open(table, entry) as file:
                 for number in range(file.num_row_groups):
-                    yield self._group(file, number, table, columns, entry)
+                    yield from self._group(file, number, table, columns, entry)
                     pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
 
     def _check_length(self, entry: FileEntry) -> None:
@@ -76,6 +77,7 @@ class ParquetSource:
                 readable(path),
                 metadata=metadata,
                 pre_buffer=False,
+                buffer_size=1 << 20,
                 page_checksum_verification=True,
                 read_dictionary=texts or None,
             )
@@ -93,24 +95,35 @@ class ParquetSource:
 
     def _group(
         self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry
-    ) -> Columns:
+    ) -> Iterator[Columns]:
         place: dict[str, Any] = {"file": self.path / entry.file, "table": table.name, "row_group": number}
-        arrays: Columns = {}
+        names = [column.name for column in columns]
+        rows, found = file.metadata.row_group(number).num_rows, 0
+        # a long text that many rows share is held once a batch
+        at_once = max(rows, 1) if any(column.dtype == STRING for column in columns) else ROWS_AT_ONCE
         try:
             with open_binary(self.path / entry.file) as raw:
                 check_group(raw, file.metadata, number, widths(columns), place)
-            data = file.read_row_group(number, columns=[column.name for column in columns], use_threads=False)
+            for batch in file.iter_batches(at_once, row_groups=[number], columns=names, use_threads=False):
+                found += batch.num_rows
+                yield _arrays(columns, batch, place)
         except _DAMAGE as error:
             culprit = _culprit(file, number, columns)
             raise FormatError(f"cannot be read: {_reason(error)}", **place, column=culprit) from None
-        for column in columns:
-            try:
-                arrays |= from_arrow(column, data.column(column.name))
-            except _DAMAGE as error:
-                raise FormatError(_reason(error), **place, column=column.name) from None
-            if (found := row_count([column], arrays)) != (rows := file.metadata.row_group(number).num_rows):
-                raise FormatError(f"must have {rows} values, not {found}", **place, column=column.name)
-        return arrays
+        if found != rows:
+            raise FormatError(f"must have {rows} rows, not {found}", **place)
+
+
+def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
+    arrays: Columns = {}
+    for column in columns:
+        try:
+            arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
+        except _DAMAGE as error:
+            raise FormatError(_reason(error), **place, column=column.name) from None
+        if (found := row_count([column], arrays)) != batch.num_rows:
+            raise FormatError(f"must have {batch.num_rows} values, not {found}", **place, column=column.name)
+    return arrays
 
 
 def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str | None:
