@@ -64,7 +64,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     found = estimate(trace, gpu, fraction, seed, work[0])
     errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
     metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
-    share = found.machine.sms / gpu.sm.count
+    share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
     store.put(key, value)
     return value

@@ -16,7 +16,7 @@ from formats.errors import UserError
 from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
-from zatel.control_caches import BEFORE, WAYS, make_dram, make_sets, run
+from zatel.control_caches import BEFORE, make_dram, make_sets, run
 from zatel.control_kernels import (
     HIT_LINES,
     MOST_SHIFT,
@@ -24,10 +24,10 @@ from zatel.control_kernels import (
     Nodes,
     Rays,
     Requested,
-    begin_steps,
     walk,
     which_are_followed,
 )
+from zatel.control_schedule import Machine, Phases, moments, phases_of, schedule
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32
@@ -39,7 +39,7 @@ SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with th
 class Stream(NamedTuple):
     """The lines that warps ask for.
 
-    steps    int64[warps], records on the longest way of each warp's rays: how long it takes, in steps.
+    steps    int64[warps], accesses of each warp and records on the longest ways of its rays; ``phases`` in turn.
     requests  int64[warps], requests of each warp among the following, which stand warp after warp.
     step     int32[requests], step of its warp. line  int64[requests]; local memory's as in ``control_accesses``.
     sectors  uint16[requests]: a bit for each of the line's sectors; of stores also ``WRITE``, and a bit for each sector
@@ -49,6 +49,7 @@ class Stream(NamedTuple):
     """
 
     steps: np.ndarray
+    phases: Phases
     requests: np.ndarray
     step: np.ndarray
     line: np.ndarray
@@ -66,19 +67,23 @@ def read_stream(trace: Trace) -> Stream:
     shift = _shift(trace)
     warps = trace.rows("warps")
     steps, count = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
-    pieces = []
+    pieces, phases = [], [np.zeros(1, np.int64)]
+    lengths: list[np.ndarray] = []
     base = 0
     wanted = {"accesses": COLUMNS, "rays": RAYS}
     present, static = {name: wanted[name] for name in wanted if name in trace.tables}, read_static(trace)
-    for _, _, tables in trace.warp_batches(WARPS_PER_BATCH, present):
+    for first, last, tables in trace.warp_batches(WARPS_PER_BATCH, present):
         rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static)
+        for kept, found in zip((phases, lengths), phases_of(rays, accesses, first, last), strict=True):
+            kept.append(found)
         room = 2 * len(rays.node) + len(accesses.line)
         out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         base += len(rays.node)
         pieces.append([column[:rows].copy() for column in out[:3]])
     step, lines, asked = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
-    return Stream(steps, count, step, lines, asked, shift, nodes.first)
+    owned = Phases(np.cumsum(np.concatenate(phases)), np.concatenate(lengths))
+    return Stream(steps, owned, count, step, lines, asked, shift, nodes.first)
 
 
 def _rays(columns: dict[str, np.ndarray]) -> Rays:
@@ -114,6 +119,7 @@ class Traffic(NamedTuple):
     """What a GPU's L2 does, in sectors: reads and writes of the SMs, those that miss, and what it writes back.
 
     rows_opened  rows of the DRAM that are opened for that.
+    l1_accesses, l1_misses  of all L1s, in sectors.
     """
 
     reads: float
@@ -122,11 +128,18 @@ class Traffic(NamedTuple):
     write_misses: float
     write_backs: float
     rows_opened: float
+    l1_accesses: float = 0.0
+    l1_misses: float = 0.0
 
     @property
     def miss_rate(self) -> float:
         """Misses of all accesses; 0 without any."""
         return (self.read_misses + self.write_misses) / max(self.reads + self.writes, 1.0)
+
+    @property
+    def l1_miss_rate(self) -> float:
+        """Misses of all accesses of the L1s; 0 without any."""
+        return self.l1_misses / max(self.l1_accesses, 1.0)
 
     @property
     def dram_sectors(self) -> float:
@@ -139,26 +152,27 @@ class Traffic(NamedTuple):
         return self.rows_opened / max(self.dram_sectors, 1.0)
 
 
-def in_order(stream: Stream, warps: np.ndarray, sms: int, places: int, interleaved: bool = True) -> Requests:
-    """The requests of the ``warps``, bool[warps], on ``sms`` SMs that hold ``places`` of them each.
+def in_order(stream: Stream, warps: np.ndarray, machine: Machine, interleaved: bool = True) -> Requests:
+    """The requests of the ``warps``, bool[warps], on the SMs of a ``machine``, as they come after each other.
 
     interleaved  whether a word of local memory belongs to the place of a warp, where the next one finds it again, as
                  ``lsu.local_interleaved`` says; else it is the warp's own.
     """
-    begins, place = np.zeros(len(warps), np.int64), np.zeros(len(warps), np.int64)
-    begins[warps], place[warps] = begin_steps(stream.steps[warps], sms * places)
+    planned = schedule(stream.phases, warps, machine)
     owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
     chosen = np.flatnonzero(warps[owner])
-    chosen = chosen[np.argsort(begins[owner[chosen]] + stream.step[chosen], kind="stable")]
+    time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
+    chosen = chosen[np.argsort(time, kind="stable")]
+    place, places = planned.place, machine.sms * machine.places
     line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
     local = (line >= LOCAL_LINES) & (line < HIT_LINES)
-    holders, holder = (sms * places, place[owner[local]]) if interleaved else (len(warps), owner[local])
+    holders, holder = (places, place[owner[local]]) if interleaved else (len(warps), owner[local])
     line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder
     if stream.shift:
         keep = ~local
         keep[local] = followed(line[local], stream.shift)
         line, sectors, owner = line[keep], sectors[keep], owner[keep]
-    return Requests(line, sectors, stream.shift, (place[owner] % sms).astype(np.int16))
+    return Requests(line, sectors, stream.shift, (place[owner] % machine.sms).astype(np.int16))
 
 
 def followed(line: np.ndarray, shift: int) -> np.ndarray:
@@ -191,9 +205,15 @@ def thinned(requests: Requests, most: int) -> Requests:
 
 def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     """What the requests do to the functional caches of ``gpu``, with its SMs and the capacity of its L1s and its L2."""
-    l1, l2 = (size / (LINE_BYTES << requests.shift) for size in (gpu.l1.bytes, gpu.l2.bytes))
-    sets = [max(1, round(lines / WAYS)) for lines in (l1, l2)]
-    caches = make_sets(gpu.sm.count * sets[0], l1), make_sets(sets[1], l2), make_dram(gpu.addresses)
+    lines = max(1, round(gpu.l1.bytes / (LINE_BYTES << requests.shift)))
+    ways = min(gpu.l1.ways, lines)
+    slices = gpu.memory.count * gpu.l2.slices_per_controller
+    sets = max(1, round(gpu.l2.bytes / slices / gpu.l2.ways / (LINE_BYTES << requests.shift)))
+    caches = (
+        make_sets(gpu.sm.count * max(1, lines // ways), ways),
+        make_sets(slices * sets, gpu.l2.ways),
+        make_dram(gpu.addresses),
+    )
     count = run(requests.line, requests.sectors, requests.sm, *caches, gpu.sm.count)
     return Traffic(*(float(number) for number in count << requests.shift))
 

@@ -15,16 +15,17 @@ import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
-from replay.addresses import Addresses
+from replay.addresses import PARTITION_HASHES, Addresses
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from zatel.control_kernels import HIT_LINES, MOST_SHIFT, spread
 
 use_numba_cache(Path(__file__).parent)
 
-WAYS = 16
+CONSECUTIVE = PARTITION_HASHES.index("consecutive")
+LINE_SHIFT = 7
 BEFORE = -1  # instead of an SM: the line is in the L2 before the first cycle, and nothing is counted
-READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED = range(6)  # of the L2, in sectors; of the DRAM
-COUNTERS = 6
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)  # in sectors
+COUNTERS = 8
 SECTORS = 15
 COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int64)
 
@@ -37,26 +38,22 @@ class Sets(NamedTuple):
     dirty: np.ndarray
 
 
-def make_sets(sets: int, lines: float) -> Sets:
-    """Empty sets for so many lines each: ``WAYS`` but where not even one set would be filled."""
-    ways = min(WAYS, max(1, round(lines)))
+def make_sets(sets: int, ways: int) -> Sets:
+    """Empty sets for so many lines each."""
     return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
 
 
 class Dram(NamedTuple):
     """Where sectors lie, as in ``replay.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
 
-    channels: int
-    block_shift: int
-    bank_bits: np.ndarray
-    row_bits: np.ndarray
+    addresses: Addresses
     row: np.ndarray  # int64[channels, banks]
 
 
 def make_dram(addresses: Addresses) -> Dram:
     """All rows closed."""
     row = np.full((addresses.channels, addresses.banks), -1, np.int64)
-    return Dram(addresses.channels, addresses.block_shift, addresses.bank, addresses.row, row)
+    return Dram(addresses, row)
 
 
 @njit(cache=True)
@@ -74,10 +71,15 @@ def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
     for offset in range(4):
         if (sectors >> offset) & 1:
             address = (line * 4 + offset) << 5
-            block = address >> dram.block_shift
-            inside = block // dram.channels << dram.block_shift | address & ((1 << dram.block_shift) - 1)
-            row = field(dram.row_bits, inside)
-            channel, bank = block % dram.channels, (field(dram.bank_bits, inside) ^ row) % dram.row.shape[1]
+            block = address >> dram.addresses.block_shift
+            inside = block // dram.addresses.channels << dram.addresses.block_shift | address & (
+                (1 << dram.addresses.block_shift) - 1
+            )
+            row = field(dram.addresses.row, inside)
+            channel, bank = (
+                block % dram.addresses.channels,
+                (field(dram.addresses.bank, inside) ^ row) % dram.row.shape[1],
+            )
             count[ROWS_OPENED] += dram.row[channel, bank] != row
             dram.row[channel, bank] = row
 
@@ -104,9 +106,23 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
 
 
 @njit(cache=True)
+def set_of(addresses: Addresses, line: int, sets: int) -> int:
+    """The set of the L2 in which a line lies: in its slice where slices take lines in turn; else hashes spread them."""
+    mixed = spread(line) >> MOST_SHIFT
+    if addresses.hash != CONSECUTIVE:
+        return mixed % sets
+    block = line << LINE_SHIFT >> addresses.block_shift
+    channel, inside = block % addresses.channels, block // addresses.channels << addresses.block_shift
+    inside |= line << LINE_SHIFT & ((1 << addresses.block_shift) - 1)
+    place = channel * addresses.slices + (field(addresses.bank, inside) & (addresses.slices - 1))
+    sets //= addresses.channels * addresses.slices
+    return place * sets + mixed % sets
+
+
+@njit(cache=True)
 def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
     """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
-    index = (spread(line) >> MOST_SHIFT) % l2.tag.shape[0]
+    index = set_of(dram.addresses, line, l2.tag.shape[0])
     way = find(l2, index, line)
     readable, dirty = 0, 0
     if way < l2.tag.shape[1]:
@@ -141,6 +157,7 @@ def read_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, c
         if left:
             ask_l2(l2, dram, l1.tag[index, way], left, True, left, count)
     missing = asked & ~readable
+    count[L1_MISSES] += COUNT_BITS[missing]
     if missing:
         ask_l2(l2, dram, line, missing, False, 0, count)
     use(l1, index, way, line, readable | missing, dirty)
@@ -157,6 +174,7 @@ def write_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, 
             use(l1, index, way, line, l1.readable[index, way], l1.dirty[index, way] | kept)
         else:
             l1.readable[index, way] &= ~asked
+    count[L1_MISSES] += COUNT_BITS[asked & ~kept]
     if asked & ~kept:
         ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count)
 
@@ -172,6 +190,7 @@ def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Set
         if sm[row] == BEFORE:
             ask_l2(l2, dram, line[row], asked, False, 0, ignored)
             continue
+        count[L1_ACCESSES] += COUNT_BITS[asked]
         # another order than that of the L2's sets
         index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
         if kind & WRITE:

@@ -125,37 +125,11 @@ def trace_call(
             if is_followed(nodes.line[node], only):
                 rows = ask(nodes.line[node], nodes.sectors[node], steps[of] + step, start, rows, out)
             if record > NODE_BITS:
-                own = HIT_LINES + base + place
+                own = HIT_LINES + 2 * (base + place)
                 if is_followed(own, only):
                     rows = ask(own, WHOLE_STORE, steps[of] + step, rows, rows, out)
     steps[of] += longest
     return rows
-
-
-@njit(cache=True)
-def begin_steps(steps: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64[warps] each: the step at which a warp starts, and its place; a free place takes the next warp.
-
-    The places are a binary heap, ordered by the step at which they get free and their number.
-    """
-    free, place_of = np.zeros(slots, np.int64), np.arange(slots)
-    begins, places = np.zeros(steps.size, np.int64), np.zeros(steps.size, np.int64)
-    for warp in range(steps.size):
-        begins[warp], places[warp] = free[0], place_of[0]
-        value, number, at = free[0] + steps[warp] + 1, place_of[0], 0
-        while True:
-            child = 2 * at + 1
-            if child >= slots:
-                break
-            other = child + 1
-            if other < slots and (free[other], place_of[other]) < (free[child], place_of[child]):
-                child = other
-            if (free[child], place_of[child]) >= (value, number):
-                break
-            free[at], place_of[at] = free[child], place_of[child]
-            at = child
-        free[at], place_of[at] = value, number
-    return begins, places
 
 
 @njit(cache=True)

@@ -3,8 +3,8 @@
 1. ``control`` reads what all warps ask of the memory; ``strata`` draws CTAs that represent them.
 2. ``estimate_machine`` makes a GPU of the sample's size whose L2 misses as the whole one does.
 3. The sample is replayed once, in one piece: no K cold starts, and an IPC that is not lowered by K drains.
-4. Instructions are known exactly. Cycles are the sample's times the ratio of two runs of the same simple model of
-   warps on SMs (``control_schedule``): all warps on all SMs, and the sample on its own.
+4. Instructions are known exactly. Cycles are the steps that a simple model of warps on SMs (``control_schedule``)
+   takes for all warps, times what a step takes in the replay.
 5. ``intervals`` says how sure each metric is.
 """
 
@@ -18,10 +18,10 @@ import numpy as np
 from formats.errors import UserError
 from formats.reader import Trace
 from replay.gpu_description import Gpu
-from zatel.combine import RULES
 from zatel.control import Stream, Traffic, held_before, read_stream
-from zatel.control_schedule import fit_saturation, makespan
-from zatel.estimate_machine import Machine, Matched, build, machine_for, match, traffic_of_all
+from zatel.control_schedule import Machine
+from zatel.estimate_machine import Matched, build, machine_for, match, traffic_of_all
+from zatel.estimate_metrics import extrapolate
 from zatel.estimate_replay import Replayed, replay_all
 from zatel.estimate_trace import write_sample
 from zatel.intervals import Interval, interval, model_errors, read_table, sampling_errors
@@ -29,7 +29,6 @@ from zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
 INTERVALS = 200
-SECTOR_BYTES = 32
 MODEL_ERROR = model_errors(read_table())
 
 
@@ -121,12 +120,13 @@ def estimate_many(
         write_sample(trace, chosen, *held, path)
         jobs = [(path, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
         replays = replay_all(jobs, workers)
-    taken = float(work.thread_instructions[chosen].sum() / work.thread_instructions.sum())
+    instructions = float(work.thread_instructions.sum())
+    taken = float(work.thread_instructions[chosen].sum() / instructions)
     found = []
     for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
-        metrics = extrapolate(gpu, *parts, work, chosen, own, replayed)
+        metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
         size = parts[1].sms / parts[0].sms
-        bounds = confidence(metrics, replayed, float(chosen.mean()), min(size, 1.0 / size))
+        bounds = confidence(metrics, replayed, float(chosen.mean()), min(float(chosen.mean()), size, 1.0 / size))
         found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, own.share, replayed))
     return found
 
@@ -159,94 +159,17 @@ def sample(work: Work, fraction: float, seed: int) -> Sample:
     return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
 
 
-def extrapolate(
-    gpu: Gpu, whole: Machine, part: Machine, work: Work, chosen: np.ndarray, matched: Matched, replayed: Replayed
-) -> dict[str, float | None]:
-    """The metrics of all warps on the whole GPU, from those of the chosen ones on a part of it."""
-    found = {name: replayed.summary[name] for name in RULES}
-    launch, sampled = gpu.sm.kernel_launch_cycles, float(replayed.summary["gpu_cycles"] or 0)
-    steps = work.stream.steps + 1.0
-    resident = float(replayed.summary["occupancy"] or 0) * gpu.sm.warps * sampled / max(sampled - launch, 1.0)
-    saturation = fit_saturation(steps[chosen], part.sms, part.places, resident)
-    longer = makespan(steps, whole.sms, whole.places, saturation)[0]
-    longer /= makespan(steps[chosen], part.sms, part.places, saturation)[0]
-    cycles = launch + (sampled - launch) * longer
-    counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
-    expected_traffic = correct(matched, counted, float(steps.sum() / steps[chosen].sum()))
-    more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
-    used = float(found["bandwidth_utilisation"] or 0)
-    expected = used * sampled * more / cycles
-    longer_active = 1.0
-    if counted.rows_opened and not work.stream.shift:  # lines without their neighbours do not show how rows are shared
-        longer_active = expected_traffic.rows_per_sector / counted.rows_per_sector
-    return found | {
-        "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
-        "gpu_cycles": cycles,
-        "gpu_ipc": float(work.thread_instructions.sum()) / cycles,
-        "bandwidth_utilisation": expected,
-        "dram_efficiency": rescale_efficiency(float(found["dram_efficiency"] or 0), used, expected, longer_active),
-    }
-
-
-def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
-    """What a replay counted (``Replayed.totals``), in sectors."""
-    reads, writes = (totals[f"l2_{kind}_hits"] + totals[f"l2_{kind}_misses"] for kind in ("read", "write"))
-    written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
-    missed = totals["l2_read_misses"], totals["l2_write_misses"]
-    return Traffic(reads, missed[0], writes, missed[1], written, totals["activates"])
-
-
-def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
-    """The whole GPU's traffic, from the functional caches' and from where the replay of the sample departs from theirs.
-
-    scale  work of all warps for that of the sample.
-
-    Accesses and rows for a sector: theirs of all warps, times the ratio of the replay's to theirs of the sample. Misses
-    and write-backs, of which a sample with more L2 for each warp may have hardly any: theirs of all warps, plus the
-    difference. Either is the replay itself when the sample is everything.
-    """
-    whole, part = matched.whole, matched.part
-    reads, writes = (
-        all_of_them * number / few if few else scale * number
-        for all_of_them, few, number in (
-            (whole.reads, part.reads, counted.reads), (whole.writes, part.writes, counted.writes),
-        )
-    )  # fmt: skip
-    missed = [
-        max(getattr(whole, name) + scale * (getattr(counted, name) - getattr(part, name)), 0.0)
-        for name in ("read_misses", "write_misses", "write_backs")
-    ]
-    found = Traffic(reads, missed[0], writes, missed[1], missed[2], 0.0)
-    rows = whole.rows_per_sector / part.rows_per_sector if part.rows_opened else 1.0
-    return found._replace(rows_opened=counted.rows_per_sector * rows * found.dram_sectors)
-
-
-def rescale_efficiency(efficiency: float, used: float, expected: float, longer: float = 1.0) -> float:
-    """The efficiency of a DRAM channel that is used for the share ``expected`` of its ticks instead of ``used``.
-
-    longer  for how long a request keeps the channel active, relative to the channel that is known.
-
-    A sample's channels serve more or fewer SMs than the whole GPU's, and hold other rows. Requests that arrive at
-    random, each of which keeps the channel active for a while, leave it idle with the probability exp(-rate x while):
-    so the idle share is raised to the power by which rate and while grow.
-    """
-    if used <= 0.0 or efficiency <= 0.0:
-        return efficiency
-    idle = max(1.0 - used / efficiency, 1e-9)
-    return float(expected / (1.0 - idle ** (expected / used * longer)))
-
-
 def confidence(
-    metrics: dict[str, float | None], replayed: Replayed, fraction: float, size: float
+    metrics: dict[str, float | None], replayed: Replayed, fraction: float, alike: float
 ) -> dict[str, Interval | None]:
     """The 95 % interval of each metric; ``None`` where it has no value.
 
-    Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's what it lacks to the
-    whole: 1 - ``size``.
+    Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's 1 - ``alike``: it has
+    not all SMs, or not all warps to fill them.
     """
     found: dict[str, Interval | None] = {}
     for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
         value = metrics[name]
         known = value is not None and np.isfinite(error)
-        found[name] = interval(float(value or 0), error, degrees, MODEL_ERROR[name] * (1.0 - size)) if known else None
+        found[name] = interval(float(value or 0), error, degrees, MODEL_ERROR[name] * (1.0 - alike)) if known else None
     return found

@@ -16,31 +16,32 @@ from replay.config import LawError
 from replay.gpu_description import Gpu
 from replay.launch import places_of
 from zatel.control import Stream, Traffic, after, in_order, thinned, traffic
+from zatel.control_schedule import Machine
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
+ROUNDS = 2.5  # warps for each place, at least, where there is more than one SM
 LARGEST_L2 = 4.0  # times that of the whole GPU
 SEARCHED = 500_000  # about so many of a sample's requests are followed to find the size of its L2
 
 
-class Machine(NamedTuple):
-    """How many SMs and memory controllers of a GPU, and how many warps an SM holds at a time."""
-
-    sms: int
-    controllers: int
-    places: int
-
-
 def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
-    """The machine for a ``fraction`` of the warps of a launch: at least one SM, and two controllers if there are.
+    """The machine for a ``fraction`` of the warps of a launch: as much of the GPU as they fill ``ROUNDS`` times.
 
-    The requests of a warp's step come at the same time, and one channel serves them closer together than several: its
-    DRAM efficiency is 10 % higher; with two it is as with all. Cycles hardly depend on their number.
+    The less a machine is scaled, the nearer its memory is to the whole GPU's: SMs that share an L2 slice, requests of a
+    warp's step that meet in a DRAM channel (with one channel its efficiency is 16 % higher, so two at least). The fewer
+    warps an SM gets, the more of its time is ramp-up and drain.
     """
-    need, ctas = places_of(gpu, trace.read("kernels"), 0)
-    sms = max(1, round(fraction * gpu.sm.count))
-    controllers = max(min(LEAST_CONTROLLERS, gpu.memory.count), round(fraction * gpu.memory.count))
-    return Machine(sms, controllers, ctas * need.warps)
+    alone = dataclasses.replace(
+        gpu, sm=dataclasses.replace(gpu.sm, count=1)
+    )  # else no more than its part of the launch
+    need, ctas = places_of(alone, trace.read("kernels"), 0)
+    places, slots = ctas * need.warps, gpu.rt.cores * gpu.rt.warps
+    if fraction == 1.0:
+        return Machine(gpu.sm.count, gpu.memory.count, places, slots)
+    sms = min(max(1, int(fraction * trace.rows("warps") / (ROUNDS * places))), gpu.sm.count)
+    controllers = max(min(LEAST_CONTROLLERS, gpu.memory.count), round(gpu.memory.count * sms / gpu.sm.count))
+    return Machine(sms, controllers, places, slots)
 
 
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
@@ -75,7 +76,7 @@ class Matched(NamedTuple):
 def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
     """What all warps do to the functional caches of the whole GPU."""
     everybody = np.ones(len(stream.steps), bool)
-    return traffic(in_order(stream, everybody, whole.sms, whole.places, gpu.lsu.local_interleaved), gpu)
+    return traffic(in_order(stream, everybody, whole, gpu.lsu.local_interleaved), gpu)
 
 
 def match(
@@ -87,7 +88,7 @@ def match(
     It lies between the share of SMs and ``LARGEST_L2``: lines that the other warps would fetch shortly before must stay
     until they are used. goal  of ``traffic_of_all``. line, sectors  what the L2 holds before; see ``estimate_trace``.
     """
-    ordered = in_order(stream, chosen, part.sms, part.places, gpu.lsu.local_interleaved)
+    ordered = in_order(stream, chosen, part, gpu.lsu.local_interleaved)
     requests = after(ordered, line, sectors)
     weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
     few = thinned(requests, SEARCHED)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+BUSY = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch")  # replay.stack.REASONS but "idle"
 COUNTED = {
     "cycles": (),
     "instructions": (("sm", "warp_instructions"),),
@@ -28,6 +29,10 @@ COUNTED = {
     "l2_write_misses": tuple(("l2", f"write_{kind}_misses") for kind in ("line", "sector")),
     "dram_writes": (("dram", "writes"),),
     "activates": (("dram", "activates"),),
+    "rt_warp_cycles": (("rt_unit", "warp_cycles"),),
+    "resident_warp_cycles": (("sm", "resident_warp_cycles"),),
+    "waits_for_rt": (("stack", "rt_unit"),),
+    "waits_or_issues": tuple(("stack", reason) for reason in BUSY),
 }  # fmt: skip
 
 

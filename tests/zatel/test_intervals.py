@@ -5,8 +5,8 @@ import pytest
 
 from zatel.combine import RULES
 from zatel.control import Traffic
-from zatel.estimate import correct, rescale_efficiency
 from zatel.estimate_machine import Matched
+from zatel.estimate_metrics import correct, rescale_efficiency
 from zatel.intervals import (
     Spread,
     interval,
