@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formats.command import EXIT_USER_ERROR, add_limits, run
 from formats.errors import UserError
@@ -22,6 +22,11 @@ from formats.help_texts import (
     VERIFY_EXAMPLE,
 )  # fmt: skip
 from formats.store import location
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from formats.reader import Dataset
 
 
 def main() -> int:
@@ -109,6 +114,25 @@ def add_writing_verbs(verbs: Any) -> None:
     )
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 problem``, ``2 problems``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def extent(dataset: "Dataset") -> str:
+    """How many rows a dataset has, in how many tables."""
+    rows = sum(dataset.rows(table) for table in dataset.tables)
+    return f"{counted(rows, 'row')} in {counted(len(dataset.tables), 'table')}"
+
+
+def print_written(path: "Path") -> None:
+    """Say what a verb has written."""
+    from formats.show import open_any
+
+    dataset = open_any(path)
+    print(f"{path}: {dataset.manifest.format}, {extent(dataset)}")
+
+
 def show_verb(arguments: argparse.Namespace) -> int:
     """Print what is in a file."""
     from formats.show import describe, open_any
@@ -125,11 +149,12 @@ def check_verb(arguments: argparse.Namespace) -> int:
 
     dataset = open_any(arguments.path)
     problems = validate(dataset)
+    if problems:
+        print(f"{arguments.path} breaks laws of docs/formats.md:")
     for problem in problems:
         print(problem)
-    rows = sum(dataset.rows(table) for table in dataset.tables)
-    verdict = f"{len(problems)} problems" if problems else "all laws hold"
-    print(f"{arguments.path}: {verdict} ({rows:,} rows in {len(dataset.tables)} tables)")
+    verdict = counted(len(problems), "problem") if problems else "all laws hold"
+    print(f"{arguments.path}: {verdict} ({extent(dataset)})")
     return 1 if problems else 0
 
 
@@ -142,9 +167,11 @@ def verify_verb(arguments: argparse.Namespace) -> int:
     found = list(damages(dataset))
     for damage in found:
         print(damage)
-    stored = sum(dataset.manifest.bytes(table) for table in dataset.tables)
-    verdict = f"{len(found)} damages" if found else "every byte is as it was written"
-    print(f"{arguments.path}: {verdict} ({stored:,} bytes in {len(dataset.tables)} tables)")
+    tables = counted(len(dataset.tables), "table")
+    one_file = arguments.path.stat().st_size if arguments.path.is_file() else None
+    stored = sum(dataset.manifest.bytes(table) for table in dataset.tables) if one_file is None else one_file
+    verdict = counted(len(found), "damaged place") if found else "every byte is as it was written"
+    print(f"{arguments.path}: {verdict} ({stored:,} bytes {'in' if one_file is None else 'in all, with'} {tables})")
     return EXIT_USER_ERROR if found else 0
 
 
@@ -213,6 +240,7 @@ def merge_verb(arguments: argparse.Namespace) -> int:
     from formats.reader import open_trace
 
     merge([open_trace(path) for path in arguments.paths], arguments.out)
+    print_written(arguments.out)
     return 0
 
 
@@ -222,6 +250,7 @@ def convert_verb(arguments: argparse.Namespace) -> int:
     from formats.reader import open_trace
 
     convert(open_trace(arguments.path), arguments.out)
+    print_written(arguments.out)
     return 0
 
 
@@ -243,6 +272,7 @@ def import_verb(arguments: argparse.Namespace) -> int:
         from formats.accelsim import import_accelsim
 
         import_accelsim(arguments.path, arguments.out, arguments.unknown)
+    print_written(arguments.out)
     return 0
 
 
@@ -251,7 +281,9 @@ def export_verb(arguments: argparse.Namespace) -> int:
     from formats.accelsim_export import export_accelsim
     from formats.reader import open_trace
 
-    export_accelsim(open_trace(arguments.path), arguments.out, arguments.xz)
+    trace = open_trace(arguments.path)
+    export_accelsim(trace, arguments.out, arguments.xz)
+    print(f"{arguments.out}: kernelslist.g and {counted(trace.rows('kernels'), 'kernel')}")
     return 0
 
 

@@ -1,5 +1,6 @@
 """The vocabulary of a file format: a table is a value, and everything else follows from it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 STRING = "string"
@@ -73,3 +74,15 @@ class Format:
             if table.name == name:
                 return table
         raise KeyError(f"{self.name} has no table {name}")
+
+
+def misnamed(wanted: Sequence[str], found: Sequence[str], more: bool = False) -> str:
+    """What is wrong with the names of a table's columns, the culprits first; "" when nothing is.
+
+    more  whether there may be further columns, which are not looked at.
+    """
+    culprits = [f"column {name} is missing" for name in wanted if name not in found]
+    if not more:
+        culprits += [f"column {name} is unknown" for name in dict.fromkeys(found) if name not in wanted]
+    culprits += [f"column {name} is there twice" for name in dict.fromkeys(found) if found.count(name) > 1]
+    return f"{', '.join(culprits)}; columns must be {', '.join(wanted)}" if culprits else ""

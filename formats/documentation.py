@@ -29,8 +29,9 @@ tables; `python -m formats convert` turns one into the other without loss.
 ### Parquet
 
 - A table is one or more files `TABLE-00000.parquet`, `TABLE-00001.parquet`, ... whose rows follow each other.
-- Column names, order and types are those below; nothing is nullable. Strings are UTF-8 without NUL characters. A
-  ragged column (`uint32[]`) is a list column.
+- Column names and types are exactly those below (`int64` for `uint32` is refused), in any order. Strings are UTF-8
+  without NUL characters: Arrow's string or large_string. A ragged column (`uint32[]`) is a list or large_list. Columns
+  may be dictionary-encoded, and fields may be declared nullable, but no value may be null.
 - Rayplay writes zstd, checksums on every page, row groups of a fixed number of rows (given with each table) and
   {groups} row groups per file, so that the bytes depend on the rows alone. It reads any compression, encoding and
   division into row groups and files within the limits below.
@@ -51,12 +52,15 @@ tables; `python -m formats convert` turns one into the other without loss.
 ```
 
 - `version`: major and minor; see Versions.
-- `provenance`: any JSON object: command, tool version, seeds, input hashes; no clock times, so that the same inputs
-  give the same bytes. `image_size`: width and height of an image launch, else null. `launches`: a summary of `kernels`.
-- `tables`: for each table its files in order, each with its rows, length and SHA-256. A file's name is a plain name in
-  this folder. Tables marked optional may be absent, which is the same as having no rows.
+- `provenance` (may be left out): any JSON object: command, tool version, seeds, input hashes; no clock times, so that
+  the same inputs give the same bytes.
+- `image_size` (may be left out): width and height of an image launch, else null; tables `threads` and `image` need it.
+- `launches` (may be left out): a summary of `kernels`, a list of objects, for readers.
+- `tables`: for each table its files in order, each with its rows, length and SHA-256 (lowercase). A file's name is a
+  plain name in this folder. Tables marked optional may be absent, which is the same as having no rows.
 - `files` (may be left out): further files of the folder, such as `summary.json`, each with its SHA-256.
-- `digest` (may be left out): SHA-256 of this document without `digest`, as JSON with sorted keys and no white space
+- `digest` (may be left out; leave it out when editing by hand): SHA-256 of this document without `digest`, as JSON with
+  sorted keys, no white space, and characters beyond ASCII escaped as `\\uXXXX`
   (`json.dumps(document, sort_keys=True, separators=(",", ":"))`), so that a changed manifest is found.
 
 ### HDF5
@@ -94,7 +98,9 @@ by time."""
 LAWS_HEAD = """\
 ## Laws
 
-`python -m formats check` calls each by its name and prints table, row and value of what breaks it.
+`python -m formats check PATH` prints the path and, for each problem, law, table, row and value. Its exit code is 0 when
+all laws hold, 1 when one is broken, 2 when a file cannot be read at all (one line says why). `verify` compares bytes
+alone: 0 when all are as they were written, 2 when not.
 """
 LIMITS_HEAD = """\
 ## Limits

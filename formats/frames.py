@@ -18,6 +18,7 @@ from formats.check import validate
 from formats.column import STRING, Column, Table
 from formats.errors import FormatError
 from formats.frames_defaults import complete
+from formats.manifest import MANIFEST, format_of
 from formats.reader import Trace, open_trace
 from formats.store import location
 from formats.trace import TRACE
@@ -60,6 +61,9 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
 
 def import_folder(folder: Path, out: Path) -> Trace:
     """``from_frames`` of the tables that lie in a folder; every ``FormatError`` names the folder."""
+    if (folder / MANIFEST).is_file():
+        what = format_of(folder) or "trace"
+        raise FormatError(f"is a {what} already: every verb reads it as it is (it has a {MANIFEST})", file=folder)
     try:
         return from_frames(out, **read_folder(folder))
     except FormatError as error:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from formats.arrow import Columns, array_names, offset_name
-from formats.column import STRING, Column, Table
+from formats.column import STRING, Column, Table, misnamed
 from formats.errors import FormatError
 
 
@@ -102,13 +102,8 @@ class GroupBuffer:
 
 def checked(table: Table, columns: dict[str, Any]) -> Columns:
     """The columns with the schema's dtypes; ``FormatError`` when one is missing, strange or does not fit."""
-    names = array_names(table.columns)
-    if set(columns) != set(names):
-        missing = ", ".join(n for n in names if n not in columns) or "none"
-        strange = ", ".join(n for n in columns if n not in names) or "none"
-        raise FormatError(
-            f"table {table.name}: columns must be {', '.join(names)}; missing {missing}; unknown {strange}"
-        )
+    if reason := misnamed(array_names(table.columns), list(columns)):
+        raise FormatError(reason, table=table.name)
     arrays: Columns = {}
     for column in table.columns:
         arrays[column.name] = _fit(table, column, columns[column.name])

@@ -10,7 +10,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from formats.column import STRING, Column, Table
+from formats.arrow import array_names
+from formats.column import STRING, Column, Table, misnamed
 from formats.errors import FormatError
 from formats.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
 
@@ -37,9 +38,7 @@ def table_group(file: h5py.File, path: Path, table: Table) -> h5py.Group:
     group = _plain_member(file, path, table.name, place)
     if not isinstance(group, h5py.Group):
         raise FormatError("must be a group", file=path, table=table.name)
-    wanted = {c.name for c in table.columns} | {f"{c.name}_offset" for c in table.columns if c.ragged}
-    if set(group) != wanted:
-        reason = f"columns must be {', '.join(sorted(wanted))}, not {', '.join(sorted(group))}"
+    if reason := misnamed(array_names(table.columns), list(group)):
         raise FormatError(reason, file=path, table=table.name)
     return group
 

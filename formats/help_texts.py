@@ -12,7 +12,8 @@ example:
 """
 CHECK_EXAMPLE = """\
 verifies every file's SHA-256 and every law of the tables (docs/formats.md lists them), and prints each problem with
-its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 when one is broken.
+its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 when one is broken, 2 when a file cannot
+be read.
 
 example:
   python -m formats check traces/cornell.trace
@@ -81,7 +82,8 @@ examples:
 """
 EXPORT_EXAMPLE = """\
 writes a trace as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become
-the SASS opcode of their class. Importing them again gives the same instructions, lanes and addresses.
+the SASS opcode of their class. Importing them again gives the same lanes and addresses, instruction by instruction;
+opcodes, registers and the division into blocks may differ (DEVIATIONS.md, F2 and F4).
 
 example:
   python -m formats export traces/vectoradd.trace --out accelsim/vectoradd

@@ -8,7 +8,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from formats.arrow import Columns, from_arrow
-from formats.column import Table
+from formats.column import Table, misnamed
 from formats.errors import FormatError
 from formats.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
 from formats.parquet_pages import OFFSET_BYTES, Widths, check_footer, check_group
@@ -58,9 +58,7 @@ def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> 
 def read_table(path: Path, table: Table) -> Columns:
     """A Parquet file with the columns of ``table``, of its types; ``FormatError`` names the column that is not."""
     data = read_arrow(path)
-    wanted = [column.name for column in table.columns]
-    if sorted(data.column_names) != sorted(wanted):
-        reason = f"columns must be {', '.join(wanted)}, not {', '.join(map(str, data.column_names))}"
+    if reason := misnamed([column.name for column in table.columns], data.column_names):
         raise FormatError(reason, file=path, table=table.name)
     columns: Columns = {}
     for column in table.columns:

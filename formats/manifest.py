@@ -16,6 +16,7 @@ MANIFEST = "manifest.json"
 MAX_IMAGE_SIDE = 1 << 16
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGITS = "64 lowercase hexadecimal digits"
 _KEYS = ("format", "version", "provenance", "image_size", "launches", "tables", "files", "digest")
 
 
@@ -129,8 +130,9 @@ def _check_content(raw: dict[str, Any], place: str, newer: bool) -> None:
     strange = sorted(set(raw) - set(_KEYS))
     _require(newer or not strange, place, f"keys must be of {', '.join(_KEYS)}, not {', '.join(strange)[:200]}")
     if "digest" in raw:
-        advice = "who changes it by hand leaves digest out"
-        _require(raw["digest"] == digest_of(raw), place, f"must be as it was written, of its digest; {advice}")
+        wanted, found = digest_of(raw), raw["digest"]
+        message = f"digest must be {wanted}, not {_brief(found)}; leave digest out when editing by hand"
+        _require(found == wanted, place, message)
 
 
 def _files(raw: Any, place: str) -> dict[str, str]:
@@ -139,7 +141,7 @@ def _files(raw: Any, place: str) -> dict[str, str]:
         confined = _FILE_NAME.fullmatch(name) is not None
         _require(confined, place, f"files must have plain names in this folder, not {name[:200]!r}")
         known = isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
-        _require(known, place, f"SHA-256 of {name} must be 64 hexadecimal digits, not {digest!r}")
+        _require(known, place, f"SHA-256 of {name} must be {_DIGITS}, not {_brief(digest)}")
     return raw
 
 
@@ -171,9 +173,12 @@ def _tables(raw: Any, place: str, expected: Format, version: tuple[int, int]) ->
     known = {table.name: table for table in expected.tables}
     if version[1] <= expected.version[1]:
         strange = sorted(set(raw) - set(known))
-        _require(not strange, place, f"tables must be of {', '.join(known)}, not {', '.join(strange)}")
-    missing = [name for name, table in known.items() if not table.optional and name not in raw]
-    _require(not missing, place, f"tables must hold {', '.join(missing)}")
+        message = f"table {', '.join(strange)} is unknown; tables are {', '.join(known)}"
+        _require(not strange, place, message)
+    needed = [name for name, table in known.items() if not table.optional]
+    missing = [name for name in needed if name not in raw]
+    message = f"table {', '.join(missing)} is missing; a {expected.name} has at least {', '.join(needed)}"
+    _require(not missing, place, message)
     return {name: _entries(raw[name], place, name) for name in known if name in raw}
 
 
@@ -190,8 +195,13 @@ def _entry(raw: Any, place: str) -> FileEntry:
     _require(_is_count(rows), place, f"rows must be a count, not {rows!r}")
     _require(_is_count(length), place, f"bytes must be a count, not {length!r}")
     known = isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
-    _require(known, place, f"sha256 must be 64 hexadecimal digits, not {digest!r}")
+    _require(known, place, f"sha256 must be {_DIGITS}, not {_brief(digest)}")
     return FileEntry(name, rows, length, digest)
+
+
+def _brief(value: Any) -> str:
+    """The start of any value of a document, as Python writes it."""
+    return repr(value)[:200]
 
 
 def _is_count(value: Any) -> bool:

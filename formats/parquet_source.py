@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats.arrow import Columns, from_arrow, row_count
-from formats.column import STRING, Column, Format, Table
+from formats.column import STRING, Column, Format, Table, misnamed
 from formats.errors import FormatError
 from formats.limits import COLUMNS, FILE_ROWS
 from formats.manifest import FileEntry, Manifest, read_manifest
@@ -58,11 +58,8 @@ class ParquetSource:
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
         self._check_label(metadata.metadata or {}, path)
-        wanted = [column.name for column in table.columns]
         newer = self.manifest.version > self.layout.version
-        fits = set(wanted) <= set(names) if newer else set(wanted) == set(names)
-        if not fits or len(names) != len(set(names)):
-            reason = f"columns must be {', '.join(wanted)}, not {', '.join(names)}"
+        if reason := misnamed([column.name for column in table.columns], names, newer):
             raise FormatError(reason, file=path, table=table.name)
         rows = metadata.num_rows
         if rows != entry.rows:

@@ -41,11 +41,11 @@ def describe(dataset: Dataset, rows: int) -> Iterator[str]:
     if manifest.image_size:
         yield f"image: {manifest.image_size[0]} x {manifest.image_size[1]} pixels"
     for number, launch in enumerate(manifest.launches[:8]):
-        yield f"launch {number}: {json.dumps(launch)}"
+        yield f"launch {number}: {_json(launch)}"
     if len(manifest.launches) > 8:
         yield f"and {len(manifest.launches) - 8} launches more"
     for key, value in sorted(manifest.provenance.items()):
-        yield f"{key}: {_shortened(json.dumps(value), 100)}"
+        yield f"{_printable(key)}: {_shortened(_json(value), 100)}"
     if isinstance(dataset, Result):
         yield ""
         yield from metric_lines(dataset.summary)
@@ -116,6 +116,16 @@ def _value(column: Column, value: Any) -> str:
     if column.values and int(value) < len(column.values):
         return column.values[int(value)]
     return f"{value:.6g}" if np.dtype(column.dtype).kind == "f" else str(value)
+
+
+def _json(value: Any) -> str:
+    """JSON for eyes: letters of any language as they are."""
+    return _printable(json.dumps(value, ensure_ascii=False))
+
+
+def _printable(text: str) -> str:
+    """Characters that would steer a terminal, or cannot be written, are escaped."""
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def _shortened(text: str, width: int) -> str:

@@ -22,7 +22,7 @@ KERNELS = Table(
     "kernels", "launch", row_number="kernel_id", columns=(
         Column("kernel_id", "uint32", "id", "Row number of the launch, in launch order.", sorted=True),
         Column("name", STRING, "name", "Name of the entry that was launched."),
-        Column("stream", "uint32", "id", "Stream the launch was put on; launches of one stream run one after another."),
+        Column("stream", "uint32", "id", "Stream the launch was put on; launches of one stream run one after another, those of different streams too, unless sm.concurrent_kernels of the GPU is above 1."),
         Column("grid_x", "uint32", "count", "CTAs along x."),
         Column("grid_y", "uint32", "count", "CTAs along y."),
         Column("grid_z", "uint32", "count", "CTAs along z."),
@@ -44,13 +44,13 @@ INSTRUCTIONS = Table(
         Column("instruction_id", "uint32", "id", "Row number.", sorted=True),
         Column("block_id", "uint32", "id", "Basic block that holds it.", sorted=True, points_to="blocks"),
         Column("opcode", STRING, "name", "Opcode with its modifiers, as written."),
-        Column("operation_class", STRING, "name", "What kind of work it is.", values=OPERATION_CLASSES),
+        Column("operation_class", STRING, "name", "What kind of work it is; docs/opcodes.md has the class of each opcode.", values=OPERATION_CLASSES),
         Column("memory_space", STRING, "name", "Memory it reads or writes.", values=MEMORY_SPACES),
         Column("access_bytes", "uint16", "bytes", "Bytes a lane reads or writes, 0 without a memory access."),
-        Column("destination_registers", "uint32", "id", "Registers it writes, numbered per launch.", ragged=True),
-        Column("source_registers", "uint32", "id", "Registers it reads, guard predicate included.", ragged=True),
+        Column("destination_registers", "uint32", "id", "Registers it writes, by numbers of the launch's own; imported SASS: R from 0, UR from 256, P from 320, UP from 328, a pair by its first.", ragged=True),
+        Column("source_registers", "uint32", "id", "Registers it reads, guard predicate included, numbered likewise; what always reads zero or true (RZ, PT) is left out.", ragged=True),
         Column("line", "uint32", "line", "Line of the program text, 0 when unknown."),
-        Column("text", STRING, "name", "The instruction as written, on one line."),
+        Column("text", STRING, "name", "The instruction as written, on one line; `@` at its begin says that a predicate guards it."),
     ),
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ BLOCKS = Table(
         Column("block_id", "uint32", "id", "Row number.", sorted=True),
         Column("first_instruction", "uint32", "id", "Its first instruction.", sorted=True, points_to="instructions"),
         Column("instruction_count", "uint32", "count", "Instructions in it, at least 1."),
-        Column("reconvergence_block", "int32", "id", "Immediate post-dominator, -1 when it is the end of the program."),
+        Column("reconvergence_block", "int32", "id", "Immediate post-dominator, -1 when it is the end of the program, or not known."),
         Column("program", STRING, "name", "Entry or function whose text it is."),
     ),
 )  # fmt: skip
@@ -71,7 +71,7 @@ WARPS = Table(
         Column("warp_id", "uint32", "id", "Row number, in launch order.", sorted=True, encoding="DELTA_BINARY_PACKED"),
         Column("cta_id", "uint32", "id", "CTA in its launch, x fastest, then y, then z.", encoding="DELTA_BINARY_PACKED"),
         Column("warp_in_cta", "uint16", "count", "Position of the warp in its CTA."),
-        Column("launched_mask", "uint32", "mask", "Lanes that exist: bit l is lane l.", encoding="PLAIN"),
+        Column("launched_mask", "uint32", "mask", "Lanes that exist: bit l is lane l, thread 32 x warp_in_cta + l of the CTA (x fastest, then y, then z).", encoding="PLAIN"),
     ),
 )  # fmt: skip
 
@@ -103,18 +103,18 @@ ACCESSES = Table(
 )  # fmt: skip
 
 PREDICATES = Table(
-    "predicates", "executed instruction whose predicate left out lanes, in order; imported traces know them", optional=True, columns=(
+    "predicates", "executed instruction whose predicate left out lanes, in order", optional=True, columns=(
         Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
         Column("visit", "uint32", "count", "Visit of its warp that it belongs to.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
-        Column("lane_mask", "uint32", "mask", "Lanes that executed it: fewer than were active, maybe none.", encoding="PLAIN", level=3),
+        Column("lane_mask", "uint32", "mask", "Lanes that executed it: fewer than were active, maybe none; without a row all did.", encoding="PLAIN", level=3),
     ),
 )  # fmt: skip
 
 COPIES = Table(
     "copies", "copy from the host to device memory", optional=True, columns=(
         Column("kernel_id", "uint32", "id", "Launch before which it was made; the number of launches for one after the last.", sorted=True),
-        Column("address", "uint64", "bytes", "First address written."),
+        Column("address", "uint64", "bytes", "First address written; the launch finds in the L2 what was written there, as memory.copies of the GPU says."),
         Column("bytes", "uint64", "bytes", "Length."),
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from formats.check import validate
+from formats.frames import from_frames
 from formats.reader import open_trace
 from replay.driver import simulate
 from replay.gpu_description import load
@@ -45,3 +46,27 @@ def test_the_example_replays(example: str, tmp_path: Path) -> None:
     counted = zip(result.counters["unit"], result.counters["counter"], result.counters["value"], strict=True)
     misses = [value for unit, counter, value in counted if unit == "l1d" and counter.startswith("read_line_misses")]
     assert sum(misses) >= warps * trips  # no two loads have an address in common
+
+
+PARTLY = {  # warps 1, 3, 4 and 5 visit nothing, nobody exits, three instructions leave out lanes under predicates
+    "instructions": {
+        "operation_class": ["int", "barrier", "load", "branch"], "opcode": ["IADD", "BAR", "LDG", "BRA"],
+        "text": ["IADD", "BAR", "@P LDG", "@P BRA"],
+    },
+    "visits": {"warp_id": [0, 0, 2, 6], "block_id": [0] * 4, "active_mask": [0xFF] * 4},
+    "accesses": {
+        "warp_id": [0, 6], "visit": [1, 0], "instruction_id": [2, 2], "lane_mask": [1, 3], "address": [[64], [0, 4]],
+    },
+    "predicates": {
+        "warp_id": [0, 0, 0, 2], "visit": [0, 0, 1, 0], "instruction_id": [2, 3, 2, 3], "lane_mask": [0, 15, 1, 3],
+    },
+    "warps": {"cta_id": [0, 0, 0, 0, 2, 2, 3], "warp_in_cta": [0, 1, 2, 3, 0, 1, 0]},
+    "kernels": {"kernel_id": [0], "block_x": [128], "grid_x": [9]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "left_out"), [("pipeline", 8 + 4 + 7 + 6), ("characterised", 0), ("gatsim", 0)])
+def test_parts_and_predicates_are_replayed_as_the_page_says(tmp_path: Path, model: str, left_out: int) -> None:
+    result = simulate(from_frames(tmp_path / "a.trace", **PARTLY), load("mobile", SMALL), model=model)
+    assert result.value("warp_instructions") == 4 * 4
+    assert result.value("thread_instructions") == 8 * 4 * 4 - left_out

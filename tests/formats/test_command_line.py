@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from formats.__main__ import main
+from formats.__main__ import extent, main
 from formats.command import run
 from formats.errors import FormatError
+from formats.frames import from_frames
 from formats.generate import make_trace
 from formats.manifest import MANIFEST
 from formats.reader import open_trace
@@ -68,8 +69,8 @@ def test_check_prints_the_problem(monkeypatch, capsys, tmp_path: Path) -> None:
     (path / MANIFEST).write_text(json.dumps(document))
     assert formats(monkeypatch, "check", path) == 1
     out = capsys.readouterr().out
-    assert "files_intact: table accesses" in out
-    assert "1 problems" in out
+    assert out.startswith(f"{path} breaks laws of docs/formats.md:\nfiles_intact: table accesses")
+    assert f"{path}: 1 problem (" in out
 
 
 def test_verify_names_every_damage(monkeypatch, capsys, tmp_path: Path) -> None:
@@ -85,6 +86,57 @@ def test_verify_names_every_damage(monkeypatch, capsys, tmp_path: Path) -> None:
     assert "visits-00000.parquet: table visits: SHA-256 must be" in out
     assert "warps-00000.parquet: table warps: SHA-256 must be" in out
     assert "visits-00000.parquet: table visits, row group 0" in out
+    assert f"{path}: {out.count('SHA-256') + out.count('row group')} damaged places (" in out
+
+
+def test_verify_of_hdf5_counts_the_bytes_of_the_file(monkeypatch, capsys, sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.trace.h5"
+    assert formats(monkeypatch, "convert", sample, path) == 0
+    assert formats(monkeypatch, "verify", path) == 0
+    assert f"({path.stat().st_size:,} bytes in all, with {len(open_trace(sample).tables)} tables)" in (
+        capsys.readouterr().out
+    )
+
+
+def test_show_prints_letters_as_they_are_and_escapes_what_steers(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    document = json.loads((path / MANIFEST).read_text())
+    document["provenance"] = {"by": "Jürgen \x1b[2J \ud800"}
+    document["launches"] = [{"name": "größe\x9b"}]
+    del document["digest"]
+    (path / MANIFEST).write_text(json.dumps(document))
+    assert formats(monkeypatch, "show", path, "--rows", 0) == 0
+    out = capsys.readouterr().out
+    assert 'by: "Jürgen \\u001b[2J \\ud800"\n' in out
+    assert 'launch 0: {"name": "größe\\u009b"}\n' in out
+
+
+def test_what_was_written_is_said(monkeypatch, capsys, tmp_path: Path) -> None:
+    """Each verb that writes prints one line with path and extent."""
+    listing, xz, again, merged = (tmp_path / name for name in ("files", "xz", "again.trace", "both.trace"))
+    plain = from_frames(
+        tmp_path / "plain.trace",
+        instructions={"operation_class": ["int", "exit"], "opcode": ["IADD3", "EXIT"]},
+        visits={"warp_id": [0, 1], "block_id": [0, 0], "active_mask": [1, 1]},
+    )
+    for arguments in (
+        ("export", plain.path, "--out", listing),
+        ("export", plain.path, "--out", xz, "--xz"),
+        ("import", listing / "kernelslist.g", "--out", again),
+        ("merge", plain.path, plain.path, "--out", merged),
+        ("convert", plain.path, tmp_path / "plain.h5"),
+    ):
+        assert formats(monkeypatch, *arguments) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{listing}: kernelslist.g and 1 kernel", f"{xz}: kernelslist.g and 1 kernel",
+        *(f"{path}: rayplay trace, {extent(open_trace(path))}" for path in (again, merged, tmp_path / "plain.h5")),
+    ]  # fmt: skip
+    assert extent(plain) == "8 rows in 6 tables"
+
+
+def test_a_trace_is_not_imported_as_tables(monkeypatch, capsys, sample: Path, tmp_path: Path) -> None:
+    assert formats(monkeypatch, "import", sample, "--out", tmp_path / "b.trace") == 2
+    assert f"{sample}: is a rayplay trace already: every verb reads it as it is" in capsys.readouterr().err
 
 
 def test_verify_looks_at_what_is_no_table(monkeypatch, capsys, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ BLOCK = {
     ("table", "columns", "message"),
     [
         ("accesses", {"warp_id": [0]}, "columns must have the same number of rows, not warp_id 1, visit 2"),
-        ("accesses", {"hope": [0]}, "missing none; unknown hope"),
+        ("accesses", {"hope": [0]}, "column hope is unknown; columns must be"),
         ("accesses", {"lane_mask": [1, 1 << 32]}, "column lane_mask: must be uint32, but holds 4294967296"),
         ("accesses", {"lane_mask": [1, -1]}, "column lane_mask: must be uint32, but holds -1"),
         ("accesses", {"lane_mask": [1.5, 2]}, "column lane_mask: must be uint32, not float64"),
@@ -44,7 +44,10 @@ def test_what_does_not_fit_is_named(tmp_path: Path, table, columns, message) -> 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     part = {name: values for name, values in ACCESS.items() if name != "visit"}
-    with pytest.raises(FormatError, match="missing visit"), TraceWriter(tmp_path / "a.trace") as writer:
+    with (
+        pytest.raises(FormatError, match="table accesses: column visit is missing; columns must be warp_id, visit"),
+        TraceWriter(tmp_path / "a.trace") as writer,
+    ):
         writer.put("accesses", part)
 
 
