@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formats.command import EXIT_USER_ERROR, add_limits, run
 from formats.errors import UserError
@@ -22,11 +22,6 @@ from formats.help_texts import (
     VERIFY_EXAMPLE,
 )  # fmt: skip
 from formats.store import location
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from formats.reader import Dataset
 
 
 def main() -> int:
@@ -114,25 +109,6 @@ def add_writing_verbs(verbs: Any) -> None:
     )
 
 
-def counted(number: int, thing: str) -> str:
-    """``1 problem``, ``2 problems``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def extent(dataset: "Dataset") -> str:
-    """How many rows a dataset has, in how many tables."""
-    rows = sum(dataset.rows(table) for table in dataset.tables)
-    return f"{counted(rows, 'row')} in {counted(len(dataset.tables), 'table')}"
-
-
-def print_written(path: "Path") -> None:
-    """Say what a verb has written."""
-    from formats.show import open_any
-
-    dataset = open_any(path)
-    print(f"{path}: {dataset.manifest.format}, {extent(dataset)}")
-
-
 def show_verb(arguments: argparse.Namespace) -> int:
     """Print what is in a file."""
     from formats.show import describe, open_any
@@ -145,7 +121,7 @@ def show_verb(arguments: argparse.Namespace) -> int:
 def check_verb(arguments: argparse.Namespace) -> int:
     """Print every problem; exit code 1 when there is one."""
     from formats.check import validate
-    from formats.show import open_any
+    from formats.show import counted, extent, open_any
 
     dataset = open_any(arguments.path)
     problems = validate(dataset)
@@ -160,7 +136,7 @@ def check_verb(arguments: argparse.Namespace) -> int:
 
 def verify_verb(arguments: argparse.Namespace) -> int:
     """Print every damage; exit code 2 when there is one."""
-    from formats.show import open_any
+    from formats.show import counted, open_any
     from formats.verify import damages
 
     dataset = open_any(arguments.path)
@@ -238,9 +214,10 @@ def merge_verb(arguments: argparse.Namespace) -> int:
     """Write one trace with the launches of several."""
     from formats.merge import merge
     from formats.reader import open_trace
+    from formats.show import written
 
     merge([open_trace(path) for path in arguments.paths], arguments.out)
-    print_written(arguments.out)
+    print(written(arguments.out))
     return 0
 
 
@@ -248,14 +225,17 @@ def convert_verb(arguments: argparse.Namespace) -> int:
     """Write a trace in the other container."""
     from formats.convert import convert
     from formats.reader import open_trace
+    from formats.show import written
 
     convert(open_trace(arguments.path), arguments.out)
-    print_written(arguments.out)
+    print(written(arguments.out))
     return 0
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
+    from formats.show import written
+
     if arguments.path.is_dir():
         from formats.frames import import_folder
 
@@ -272,7 +252,7 @@ def import_verb(arguments: argparse.Namespace) -> int:
         from formats.accelsim import import_accelsim
 
         import_accelsim(arguments.path, arguments.out, arguments.unknown)
-    print_written(arguments.out)
+    print(written(arguments.out))
     return 0
 
 
@@ -280,6 +260,7 @@ def export_verb(arguments: argparse.Namespace) -> int:
     """Write a trace as Accel-Sim's files."""
     from formats.accelsim_export import export_accelsim
     from formats.reader import open_trace
+    from formats.show import counted
 
     trace = open_trace(arguments.path)
     export_accelsim(trace, arguments.out, arguments.xz)

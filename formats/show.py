@@ -33,6 +33,24 @@ def open_any(path: Path | str) -> Dataset:
     return open_trace(path)
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 problem``, ``2 problems``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def extent(dataset: Dataset) -> str:
+    """How many rows a dataset has, in how many tables."""
+    rows = sum(dataset.rows(table) for table in dataset.tables)
+    return f"{counted(rows, 'row')} in {counted(len(dataset.tables), 'table')}"
+
+
+def written(path: Path | str) -> str:
+    """A line about what a verb has just written."""
+    dataset = open_any(path)
+    metrics = f"{counted(len(dataset.summary), 'metric')}, " if isinstance(dataset, Result) else ""
+    return f"{path}: {dataset.manifest.format}, {metrics}{extent(dataset)}"
+
+
 def describe(dataset: Dataset, rows: int) -> Iterator[str]:
     """Lines of text about everything in ``dataset``, with the first ``rows`` rows of each table."""
     manifest = dataset.manifest

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.__main__ import extent, main
+from formats.__main__ import main
 from formats.command import run
 from formats.errors import FormatError
 from formats.frames import from_frames
@@ -16,6 +16,7 @@ from formats.generate import make_trace
 from formats.manifest import MANIFEST
 from formats.reader import open_trace
 from formats.result import ResultWriter, open_result
+from formats.show import extent
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -79,6 +79,8 @@ def test_two_results_are_compared_line_by_line(monkeypatch, capsys, tmp_path: Pa
         with pytest.raises(SystemExit) as end:
             run("formats", main)
         assert end.value.code == 0
+    metrics = [len(open_result(tmp_path / f"{name}.result").summary) for name in "ab"]
+    assert [line.split(", ")[1] for line in capsys.readouterr().out.splitlines()] == [f"{n} metrics" for n in metrics]
     monkeypatch.setattr(sys, "argv", ["formats", "compare", str(tmp_path / "a.result"), str(tmp_path / "b.result")])
     with pytest.raises(SystemExit):
         run("formats", main)
