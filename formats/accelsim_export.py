@@ -18,6 +18,7 @@ from formats.accelsim_text import LANES, Rows, write_exit, write_warp
 from formats.arrow import Columns, empty
 from formats.atomic import partial_folder, publish_folder
 from formats.errors import FormatError
+from formats.expect import expect_valid
 from formats.reader import Trace
 from formats.trace import ACCESSES, PREDICATES
 
@@ -40,6 +41,7 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")
     if folder.exists() and not (folder / LISTING).is_file():
         raise FormatError(f"{folder}: must be absent or an earlier export, and is neither: not replaced")
+    expect_valid(trace)
     with partial_folder(folder) as partial:
         names = [f"kernel-{number + 1}.traceg{'.xz' if compress else ''}" for number in range(trace.rows("kernels"))]
         write_kernels(trace, [partial / name for name in names])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from tqdm import tqdm
 
 from formats import laws_columns, laws_execution, laws_predicates, laws_static
-from formats.laws_execution import Batch, read_batches
+from formats.laws_execution import WARPS_TABLES, Batch, Batches
 from formats.problem import Problem
 from formats.reader import Dataset, Trace
 
@@ -18,6 +18,8 @@ COLUMN_LAWS: tuple[Callable[[Dataset], Iterator[Problem]], ...] = (
     laws_columns.codes_are_known,
 )
 STATIC_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (
+    laws_static.launches_are_possible,
+    laws_static.instructions_are_possible,
     laws_static.blocks_partition_instructions,
     laws_static.reconvergence_stays_in_the_launch,
     laws_static.warps_are_in_launch_order,
@@ -25,7 +27,6 @@ STATIC_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (
     laws_static.image_is_complete,
     laws_static.characterisation_is_possible,
 )
-PREDICATE_LAWS: tuple[Callable[[Trace], Iterator[Problem]], ...] = (laws_predicates.predicates_leave_out_lanes,)
 EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.active_masks_are_launched,
     laws_execution.visits_run_their_launch,
@@ -38,8 +39,9 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.rays_are_in_order,
     laws_execution.segments_continue,
     laws_execution.hits_are_whole,
+    laws_predicates.predicates_leave_out_lanes,
 )
-LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS, *PREDICATE_LAWS)
+LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")
 PROBLEMS_PER_LAW = 20
 
@@ -49,16 +51,17 @@ def validate(dataset: Dataset) -> list[Problem]:
 
     Streams, so a trace may be larger than memory. Raises ``FormatError`` when a file cannot be read at all.
     """
-    problems: list[Problem] = []
+    kept: list[Problem] = []
     found: Counter[str] = Counter()
-    for problem in _problems(dataset):
+    for problem in problems(dataset):
         found[problem.law] += 1
         if found[problem.law] <= PROBLEMS_PER_LAW:
-            problems.append(problem)
-    return problems
+            kept.append(problem)
+    return kept
 
 
-def _problems(dataset: Dataset) -> Iterator[Problem]:
+def problems(dataset: Dataset) -> Iterator[Problem]:
+    """Every problem, as it is found; see ``validate``."""
     broken: set[str] = set()
     for law in tqdm(COLUMN_LAWS, desc="check columns", unit="law", disable=None):
         for problem in law(dataset):
@@ -76,13 +79,12 @@ def _problems(dataset: Dataset) -> Iterator[Problem]:
         yield Problem("execution_is_checked", "visits", -1, f"broken {', '.join(first)}", message)
         return
     yield from _execution_problems(dataset)
-    for predicate_law in PREDICATE_LAWS:
-        yield from predicate_law(dataset)
 
 
 def _execution_problems(trace: Trace) -> Iterator[Problem]:
-    bounds = trace.batch_bounds(("visits", "accesses", "rays"))
-    batches = read_batches(trace, bounds)
-    for batch in tqdm(batches, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
+    bounds = trace.batch_bounds(WARPS_TABLES)
+    batches, read = Batches(trace), trace.warp_batches(bounds, WARPS_TABLES)
+    for rows in tqdm(read, desc="check warps", total=len(bounds) - 1, unit="batch", disable=None):
+        batch = batches.of(*rows)
         for law in EXECUTION_LAWS:
             yield from law(batch)

@@ -6,6 +6,7 @@ from tqdm import tqdm
 
 from formats.arrow import row_count
 from formats.errors import FormatError
+from formats.expect import expect_valid
 from formats.reader import HDF5_SUFFIXES, Trace
 from formats.store import is_local, location
 from formats.writer import TraceWriter
@@ -26,6 +27,7 @@ def convert(trace: Trace, path: Path | str) -> None:
 
         write_hdf5(trace, final)
         return
+    expect_valid(trace)
     manifest = trace.manifest
     rows = sum(trace.rows(name) for name in trace.tables)
     with (

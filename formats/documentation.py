@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from formats.check import COLUMN_LAWS, EXECUTION_LAWS, PREDICATE_LAWS, STATIC_LAWS
+from formats.check import COLUMN_LAWS, EXECUTION_LAWS, STATIC_LAWS
 from formats.column import Column, Format, Table
 from formats.documentation_guide import GUIDE
 from formats.limits import LIMITS
@@ -125,7 +125,7 @@ def page() -> str:
     parts.append(LAWS_HEAD)
     parts.append(_laws("Of every table", COLUMN_LAWS))
     parts.append(_laws("Of the small tables of a trace", STATIC_LAWS))
-    parts.append(_laws("Of what the warps did", (*EXECUTION_LAWS, *PREDICATE_LAWS)) + "\n" + EXECUTION_NOTE)
+    parts.append(_laws("Of what the warps did", EXECUTION_LAWS) + "\n" + EXECUTION_NOTE)
     result = (
         "What a replay counted. Beside the tables: `summary.json` (metric to value, unit, kind and definition) and "
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from formats.arrow import offset_name
+from formats.arrow import Columns, offset_name
 from formats.column import STRING, Column, Table
 from formats.problem import Problem, where
 from formats.reader import Dataset
@@ -43,27 +43,32 @@ def columns_are_sorted(dataset: Dataset) -> Iterator[Problem]:
                 continue
             previous = np.concatenate([values[:1] if before is None else before, values[:-1]])
             message = f"{column.name} must not decrease"
-            yield from where("columns_are_sorted", table.name, values < previous, values, message, first)
+            for row in np.flatnonzero(values < previous)[:20]:
+                found = f"{values[row]} after {previous[row]}"
+                yield Problem("columns_are_sorted", table.name, first + int(row), found, message)
             first, before = first + len(values), values[-1:].copy()
 
 
 def references_exist(dataset: Dataset) -> Iterator[Problem]:
     """A column that points to a table holds row numbers of that table."""
     for table, column in _columns(dataset, lambda column: column.points_to is not None):
-        rows = dataset.rows(column.points_to or "")
-        message = f"{column.name} must be a row of {column.points_to}, below {rows}"
-        first = 0
+        rows, first = dataset.rows(column.points_to or ""), 0
         for batch in dataset.batches(table.name, [column.name]):
-            values = batch[column.name]
-            targets = values & np.uint32(NODE_HIT_BIT - 1) if _has_hit_bit(table, column) else values
-            broken = targets >= rows
-            if column.ragged:
-                for problem in _ragged(column, batch, broken):
-                    yield Problem("references_exist", table.name, first + problem[0], problem[1], message)
-                first += len(batch[offset_name(column)]) - 1
-            else:
-                yield from where("references_exist", table.name, broken, values, message, first)
-                first += len(values)
+            yield from targets_exist(table, column, batch, rows, first)
+            first += len(batch[offset_name(column)]) - 1 if column.ragged else len(batch[column.name])
+
+
+def targets_exist(table: Table, column: Column, batch: Columns, rows: int, first: int) -> Iterator[Problem]:
+    """The values of ``column`` in a batch, whose first row is number ``first``, are below ``rows``."""
+    law, values = "references_exist", batch[column.name]
+    targets = values & np.uint32(NODE_HIT_BIT - 1) if _has_hit_bit(table, column) else values
+    broken = targets >= rows
+    message = f"{column.name} must be a row of {column.points_to}, below {rows}"
+    if column.ragged:
+        for row, value in _ragged(column, batch, broken):
+            yield Problem(law, table.name, first + row, value, message)
+    else:
+        yield from where(law, table.name, broken, values, message, first)
 
 
 def codes_are_known(dataset: Dataset) -> Iterator[Problem]:
@@ -71,15 +76,21 @@ def codes_are_known(dataset: Dataset) -> Iterator[Problem]:
     for table, column in _columns(dataset, lambda column: bool(column.values)):
         first = 0
         for batch in dataset.batches(table.name, [column.name]):
-            values = batch[column.name]
-            if column.dtype == STRING:
-                broken = np.array([value not in column.values for value in values], bool)
-                message = f"{column.name} must be one of {', '.join(column.values)}"
-            else:
-                broken = values >= len(column.values)
-                message = f"{column.name} must be a code below {len(column.values)}"
-            yield from where("codes_are_known", table.name, broken, values, message, first)
-            first += len(values)
+            yield from known_codes(table, column, batch, first)
+            first += len(batch[column.name])
+
+
+def known_codes(table: Table, column: Column, batch: Columns, first: int) -> Iterator[Problem]:
+    """The values of ``column`` in a batch, whose first row is number ``first``, are of those that the schema lists."""
+    values = batch[column.name]
+    if column.dtype == STRING:
+        broken = np.array([value not in column.values for value in values], bool)
+        values = np.array([repr(value) for value in values], object)
+        message = f"{column.name} must be one of {', '.join(column.values)}"
+    else:
+        broken = values >= len(column.values)
+        message = f"{column.name} must be a code below {len(column.values)}"
+    yield from where("codes_are_known", table.name, broken, values, message, first)
 
 
 def _columns(dataset: Dataset, chosen: Callable[[Column], bool]) -> Iterator[tuple[Table, Column]]:

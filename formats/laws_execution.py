@@ -1,6 +1,6 @@
 """Laws of what the warps did: visits, accesses and rays, checked one batch of warps at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,9 @@ from formats.arrow import Columns
 from formats.problem import Problem, where
 from formats.reader import Trace
 from formats.trace import MEMORY_CLASSES, RECORDED_SPACES
+
+WARPS_TABLES = ("visits", "accesses", "rays", "predicates")
+"""Tables of what the warps did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,21 @@ class Statics:
 class Batch:
     """The rows of some warps. ``*_row`` is the row number in the table of the batch's first row.
 
-    ``visit_start[w]`` is where the visits of the batch's w-th warp begin, ``visit_count[w]`` how many there are.
-    ``access_visit`` and ``ray_visit`` are positions in ``visits``, -1 where the named visit does not exist.
+    ``*_visit`` are positions in ``visits``, -1 where the named visit does not exist.
     """
 
     statics: Statics
     visits: Columns
     accesses: Columns
     rays: Columns
+    predicates: Columns
+    access_visit: np.ndarray
+    ray_visit: np.ndarray
+    predicate_visit: np.ndarray
     visit_row: int
     access_row: int
     ray_row: int
-    access_visit: np.ndarray
-    ray_visit: np.ndarray
+    predicate_row: int
 
 
 def read_statics(trace: Trace) -> Statics:
@@ -73,21 +78,26 @@ def read_statics(trace: Trace) -> Statics:
     )  # fmt: skip
 
 
-def read_batches(trace: Trace, bounds: Sequence[int]) -> Iterator[Batch]:
-    """The trace's warps batch by batch, between these bounds."""
-    statics = read_statics(trace)
-    visit_row = access_row = ray_row = 0
-    for first, last, tables in trace.warp_batches(bounds):
-        visits, accesses, rays = tables["visits"], tables["accesses"], tables["rays"]
+class Batches:
+    """Makes batches of the rows of successive warps, and counts the rows that went before."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.statics = read_statics(trace)
+        self.rows = dict.fromkeys(WARPS_TABLES, 0)
+
+    def of(self, first: int, last: int, tables: Mapping[str, Columns]) -> Batch:
+        """The batch of the warps ``first`` to ``last`` (exclusive), whose rows follow those of the call before."""
+        visits, accesses, rays, predicates = (tables[name] for name in WARPS_TABLES)
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
         start = np.cumsum(count) - count
-        yield Batch(
-            statics, visits, accesses, rays, visit_row, access_row, ray_row,
-            _visit_position(accesses, first, start, count), _visit_position(rays, first, start, count),
+        batch = Batch(
+            self.statics, visits, accesses, rays, predicates, _visit_position(accesses, first, start, count),
+            _visit_position(rays, first, start, count), _visit_position(predicates, first, start, count),
+            *self.rows.values(),
         )  # fmt: skip
-        visit_row += len(visits["warp_id"])
-        access_row += len(accesses["warp_id"])
-        ray_row += len(rays["warp_id"])
+        for name in WARPS_TABLES:
+            self.rows[name] += len(tables[name]["warp_id"])
+        return batch
 
 
 def _visit_position(rows: Columns, first: int, start: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -99,7 +109,7 @@ def active_masks_are_launched(batch: Batch) -> Iterator[Problem]:
     """The active mask of a visit is not 0 and names launched lanes only."""
     law, masks = "active_masks_are_launched", batch.visits["active_mask"]
     launched = batch.statics.launched_mask[batch.visits["warp_id"]]
-    yield from where(law, "visits", masks == 0, masks, "active_mask must not be 0", batch.visit_row)
+    yield from where(law, "visits", masks == 0, masks, "active_mask must have a lane", batch.visit_row)
     message = "active_mask must be inside the warp's launched_mask"
     yield from where(law, "visits", (masks & ~launched) != 0, masks, message, batch.visit_row)
 
@@ -152,7 +162,7 @@ def lane_masks_are_active(batch: Batch) -> Iterator[Problem]:
     active = np.zeros(len(known), np.uint32)
     active[known] = batch.visits["active_mask"][batch.access_visit[known]]
     masks, predicated = rows["lane_mask"], batch.statics.predicated[rows["instruction_id"]]
-    yield from where(law, "accesses", masks == 0, masks, "lane_mask must not be 0", batch.access_row)
+    yield from where(law, "accesses", masks == 0, masks, "lane_mask must have a lane", batch.access_row)
     broken = known & ((masks & ~active) != 0)
     yield from where(law, "accesses", broken, masks, "lane_mask must be inside its visit's mask", batch.access_row)
     broken = known & ~predicated & (masks != active) & ((masks & ~active) == 0)

@@ -7,8 +7,36 @@ import numpy as np
 from formats.arrow import Columns
 from formats.problem import Problem, where
 from formats.reader import Trace
+from formats.writer import launches
 
 MAX_PIXELS_LISTED = 1 << 28
+MOST_ACCESS_BYTES = 256
+MOST_REGISTERS = 1 << 20
+
+
+def launches_are_possible(trace: Trace) -> Iterator[Problem]:
+    """A launch has a CTA and a thread at least, and the manifest says the same of it, where it says anything."""
+    law, kernels = "launches_are_possible", trace.read("kernels")
+    for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"):
+        yield from where(law, "kernels", kernels[name] < 1, kernels[name], f"{name} must be at least 1")
+    summary, found = list(trace.manifest.launches), launches(kernels)
+    for row, (said, launch) in enumerate(zip(summary, found, strict=False)):
+        if said != launch:
+            yield Problem(law, "kernels", row, launch, f"launches of the manifest must agree, which give {said}")
+    if summary and len(summary) != len(found):
+        yield Problem(law, "kernels", -1, len(found), f"rows must be {len(summary)}, the launches of the manifest")
+
+
+def instructions_are_possible(trace: Trace) -> Iterator[Problem]:
+    """A lane accesses at most 256 bytes, and registers have numbers below 1,048,576."""
+    law, table = "instructions_are_possible", "instructions"
+    rows = trace.read(table, ["access_bytes", "destination_registers", "source_registers"])
+    message = f"access_bytes must be at most {MOST_ACCESS_BYTES}"
+    yield from where(law, table, rows["access_bytes"] > MOST_ACCESS_BYTES, rows["access_bytes"], message)
+    for name in ("destination_registers", "source_registers"):
+        for place in np.flatnonzero(rows[name] >= MOST_REGISTERS)[:20]:
+            row = int(np.searchsorted(rows[f"{name}_offset"], place, side="right")) - 1
+            yield Problem(law, table, row, int(rows[name][place]), f"{name} must be below {MOST_REGISTERS}")
 
 
 def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:
@@ -17,11 +45,11 @@ def blocks_partition_instructions(trace: Trace) -> Iterator[Problem]:
     blocks = trace.read("blocks", ["kernel_id", "first_instruction", "instruction_count"])
     instructions = trace.read("instructions", ["kernel_id", "block_id"])
     counts = blocks["instruction_count"].astype(np.int64)
-    firsts = np.cumsum(counts) - counts
+    firsts = blocks["first_instruction"].astype(np.int64)
     yield from where(law, "blocks", counts < 1, counts, "instruction_count must be at least 1")
-    broken = blocks["first_instruction"] != firsts
+    broken = firsts != np.concatenate([[0], (firsts + counts)[:-1]])[: len(firsts)]
     message = "first_instruction must be where the block before ends"
-    yield from where(law, "blocks", broken, blocks["first_instruction"], message)
+    yield from where(law, "blocks", broken, firsts, message)
     total, rows = int(counts.sum()), len(instructions["block_id"])
     if total != rows:
         yield Problem(law, "blocks", -1, total, f"the instructions of all blocks must be the {rows} instructions")
@@ -49,18 +77,26 @@ def warps_are_in_launch_order(trace: Trace) -> Iterator[Problem]:
     """Warps come by launch, CTA and place in the CTA, each once, inside the grid and the CTA, with a lane at least."""
     law = "warps_are_in_launch_order"
     warps, kernels = trace.read("warps"), trace.read("kernels")
-    yield from where(law, "warps", warps["launched_mask"] == 0, warps["launched_mask"], "launched_mask must not be 0")
-    launches, ctas, places = (warps[name].astype(np.int64) for name in ("kernel_id", "cta_id", "warp_in_cta"))
-    known = launches < len(kernels["kernel_id"])
+    yield from where(
+        law, "warps", warps["launched_mask"] == 0, warps["launched_mask"], "launched_mask must have a lane"
+    )
+    kernel, ctas, places = (warps[name].astype(np.int64) for name in ("kernel_id", "cta_id", "warp_in_cta"))
+    known = kernel < len(kernels["kernel_id"])
     if not known.all():
         return  # references_exist reports it
     size = {name: kernels[name].astype(np.int64) for name in kernels if name[:5] in ("grid_", "block")}
     grid = size["grid_x"] * size["grid_y"] * size["grid_z"]
-    places_per_cta = -(-(size["block_x"] * size["block_y"] * size["block_z"]) // 32)
-    yield from where(law, "warps", ctas >= grid[launches], ctas, "cta_id must be below the CTAs of the grid")
-    broken = places >= places_per_cta[launches]
+    threads = size["block_x"] * size["block_y"] * size["block_z"]
+    places_per_cta = -(-threads // 32)
+    yield from where(law, "warps", ctas >= grid[kernel], ctas, "cta_id must be below the CTAs of the grid")
+    broken = places >= places_per_cta[kernel]
     yield from where(law, "warps", broken, places, "warp_in_cta must be below the warps of a CTA")
-    same = launches[1:] == launches[:-1]
+    lanes = np.clip(threads[kernel] - 32 * places, 0, 32)
+    broken |= warps["launched_mask"].astype(np.int64) >> lanes != 0
+    yield from where(
+        law, "warps", broken, warps["launched_mask"], "launched_mask must be inside the threads of the CTA"
+    )
+    same = kernel[1:] == kernel[:-1]
     forward = (ctas[1:] > ctas[:-1]) | ((ctas[1:] == ctas[:-1]) & (places[1:] > places[:-1]))
     message = "cta_id (then warp_in_cta) must grow from warp to warp of a launch"
     yield from where(law, "warps", same & ~forward, ctas[1:], message, first_row=1)

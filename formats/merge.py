@@ -9,6 +9,7 @@ from tqdm import tqdm
 from formats.arrow import Columns, row_count
 from formats.column import Table
 from formats.errors import FormatError, UserError
+from formats.expect import expect_valid
 from formats.reader import Trace
 from formats.renumber import Renumbering, renumber, shifted_rows
 from formats.store import location
@@ -26,6 +27,8 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
     Streams: memory does not grow with the traces. Raises ``UserError`` for traces that do not go together.
     """
     _check(traces, location(out))
+    for trace in traces:
+        expect_valid(trace)
     image = next((trace.image_size for trace in traces if trace.image_size is not None), None)
     inputs = [{"name": trace.path.name, "provenance": trace.manifest.provenance} for trace in traces]
     streams = _first_streams(traces)

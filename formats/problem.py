@@ -21,7 +21,8 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"table {self.table}" + (f", row {self.row}" if self.row >= 0 else "")
-        return f"{self.law}: {place}: {self.message}, not {self.value}"
+        is_mask = self.message.partition(" ")[0].endswith("mask") and isinstance(self.value, (int, np.integer))
+        return f"{self.law}: {place}: {self.message}, not {f'{self.value:#x}' if is_mask else self.value}"
 
 
 def where(

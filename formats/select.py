@@ -12,6 +12,7 @@ from tqdm import tqdm
 from formats.arrow import Columns, list_lengths, offset_name, row_count
 from formats.column import Table
 from formats.errors import FormatError, UserError
+from formats.expect import expect_valid
 from formats.reader import Trace
 from formats.renumber import kept_rows, renumber
 from formats.store import location
@@ -30,6 +31,7 @@ def select(
     Streams: memory does not grow with the trace. Raises ``UserError`` for a set that is no set, names what is not
     there or leaves no warp.
     """
+    expect_valid(trace)
     part = choose(trace, kernels, ctas, warps)
     if location(out).resolve() == trace.path.resolve():
         raise FormatError(f"{out}: must be another path than the trace that is read")

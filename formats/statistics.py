@@ -7,6 +7,7 @@ import numpy as np
 from tqdm import tqdm
 
 from formats.arrow import Columns, list_lengths
+from formats.expect import expect_valid
 from formats.filter_rows import visit_rows
 from formats.reader import Trace
 from formats.trace import ACCESSES, MEMORY_SPACES, NODE_HIT_BIT, OPERATION_CLASSES
@@ -41,6 +42,7 @@ class Statistics:
 
 def measure(trace: Trace) -> Statistics:
     """Count a trace, warp batch by warp batch: memory grows with the footprint alone."""
+    expect_valid(trace)
     blocks = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
     instructions = trace.read("instructions", ["block_id", "operation_class", "memory_space", "access_bytes"])
     kinds = _codes(instructions["operation_class"], OPERATION_CLASSES)

@@ -84,7 +84,7 @@ class FolderWriter:
         for group in buffer.put(columns):
             self._submit(table, group)
         if table == "kernels" and self.layout is TRACE:
-            self._launches.extend(_launches(columns))
+            self._launches.extend(launches(columns))
 
     def declare(self, table: str) -> None:
         """Have ``table`` in the folder even when no row follows; tables that are not optional always are."""
@@ -198,8 +198,8 @@ def _as_json(provenance: dict[str, Any], path: Path) -> dict[str, Any]:
         raise FormatError(f"{path}: provenance must be JSON values: {error}") from None
 
 
-def _launches(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Geometry of the launches for the manifest."""
+def launches(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Name, stream and geometry of launches, as the manifest sums them up."""
     rows = len(columns["kernel_id"])
     return [
         {

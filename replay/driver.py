@@ -11,6 +11,7 @@ import numpy as np
 
 from formats.checkpoint import Checkpoints
 from formats.errors import UserError
+from formats.expect import expect_program
 from formats.reader import Trace, open_trace
 from replay import (
     checkpoint,
@@ -88,6 +89,7 @@ def simulate(
         raise UserError(f"threads must be at least 1, not {threads}")
     if interval < 1:
         raise UserError(f"interval must be at least 1 cycle, not {interval}")
+    expect_program(trace)
     latencies, report = read_characterisation(trace, characterisation), progress or (lambda standing: None)
     if model == "gatsim":
         return gatsim_run.simulate(trace, gpu, latencies, report, selection or Selection())

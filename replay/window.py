@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from formats.errors import FormatError
+from formats.expect import Guard
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
 from replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
@@ -26,7 +27,7 @@ WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a r
 COLUMNS = {
     "visits": ("warp_id", "block_id", "active_mask"),
     "accesses": ("warp_id", "visit", "instruction_id", "lane_mask", "address"),
-    "rays": ("warp_id", "visit", "lane", "segment", "kind", "node"),
+    "rays": ("warp_id", "visit", "lane", "instruction_id", "segment", "kind", "node"),
     "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
 }
 
@@ -48,7 +49,7 @@ class Window:
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
-        self.batches = self._batches(count)
+        self.batches, self.guard = self._batches(count), Guard(trace)
         self.rays = np.zeros((count, 32), np.uint32) if per_lane else None
         self.node_visits = np.zeros((count, 32), np.uint32) if per_lane else None
 
@@ -70,6 +71,7 @@ class Window:
         Returns by how much the cursors into its arrays are to move down.
         """
         first, last, tables = next(self.batches)
+        self.guard.expect(first, last, tables)
         batch = self._prepare(first, last, tables)
         tables.clear()  # as they lie in the file: not held beside the window that takes them in
         moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
@@ -88,7 +90,6 @@ class Window:
         if visits is not None:
             batch["block"], batch["mask"] = visits["block_id"], visits["active_mask"]
             bounds["visit"] = np.searchsorted(visits["warp_id"], warps)
-            self._check_blocks(visits["block_id"])
         if "accesses" in tables and len(tables["accesses"]["visit"]):
             batch |= self._coalesce(tables["accesses"])
             bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
@@ -104,20 +105,8 @@ class Window:
         ).astype(np.int64)
         return batch
 
-    def _check_blocks(self, block: np.ndarray) -> None:
-        if len(block) and int(block.max()) >= len(self.program.first):
-            raise FormatError(
-                f"{self.trace.path}: table visits, column block_id: must be below {len(self.program.first)},"
-                f" not {int(block.max())}"
-            )
-
     def _coalesce(self, accesses: dict[str, Any]) -> Arrays:
         instruction = accesses["instruction_id"]
-        if int(instruction.max()) >= len(self.static.access_bytes):
-            raise FormatError(
-                f"{self.trace.path}: table accesses, column instruction_id: must be below"
-                f" {len(self.static.access_bytes)}, not {int(instruction.max())}"
-            )
         offset, address = accesses["address_offset"].astype(np.int64), accesses["address"].view(np.int64)
         parts, sectors = [], 0
         for begin in range(0, len(instruction), ROWS_AT_ONCE):
@@ -152,12 +141,6 @@ class Window:
         starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
         operation = np.flatnonzero(starts_one)
         node, offset = rays["node"], rays["node_offset"].astype(np.int64)
-        if len(node) and int((node & 0x7FFFFFFF).max()) >= len(self.node_kinds):
-            found = int((node & 0x7FFFFFFF).max())
-            raise FormatError(
-                f"{self.trace.path}: table rays, column node: must be below {len(self.node_kinds)}, the number of"
-                f" nodes, not {found}"
-            )
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
         batch["lane"] = rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH | (rays["kind"] != 0) * EARLY_OUT
         batch["lane"] = batch["lane"].astype(np.uint8)

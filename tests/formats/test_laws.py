@@ -1,5 +1,6 @@
 """Each law holds on generated traces, and is found with table and row when it is broken."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,11 @@ def ray_of_a_load(tables: Tables) -> None:
     tables["rays"]["instruction_id"][0] = loads[0]
 
 
+def lane_beyond_the_cta(tables: Tables) -> None:
+    tables["kernels"]["block_x"][:] -= 1
+    tables["warps"]["launched_mask"][:] = 0xFFFF_FFFF
+
+
 BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("ids_are_row_numbers", "warps", change("warps", "warp_id", 3, 2)),
     ("ids_are_row_numbers", "nodes", change("nodes", "node_id", 63, 64)),
@@ -109,6 +115,10 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("references_exist", "accesses", change("accesses", "instruction_id", 5, 1 << 30)),
     ("codes_are_known", "nodes", change("nodes", "kind", 2, 6)),
     ("codes_are_known", "rays", change("rays", "kind", 2, 2)),
+    ("launches_are_possible", "kernels", change("kernels", "grid_y", 0, 0)),
+    ("launches_are_possible", "kernels", change("kernels", "block_z", 1, 0)),
+    ("instructions_are_possible", "instructions", change("instructions", "access_bytes", 2, 257)),
+    ("instructions_are_possible", "instructions", change("instructions", "source_registers", 1, 1 << 20)),
     ("blocks_partition_instructions", "blocks", change("blocks", "first_instruction", 3, lambda old: old + 1)),
     ("blocks_partition_instructions", "blocks", change("blocks", "instruction_count", 3, 0)),
     ("blocks_partition_instructions", "instructions", change("instructions", "kernel_id", -1, 0)),
@@ -120,6 +130,7 @@ BROKEN: list[tuple[str, str, Callable[[Tables], None]]] = [
     ("warps_are_in_launch_order", "warps", change("warps", "cta_id", 11, 12)),
     ("warps_are_in_launch_order", "warps", change("warps", "warp_in_cta", 13, 2)),
     ("warps_are_in_launch_order", "warps", change("warps", "launched_mask", 3, 0)),
+    ("warps_are_in_launch_order", "warps", lane_beyond_the_cta),
     ("threads_have_lanes_and_pixels", "threads", change("threads", "lane", 39, 8)),
     ("threads_have_lanes_and_pixels", "threads", change("threads", "lane", 3, 2)),
     ("threads_have_lanes_and_pixels", "threads", change("threads", "pixel_x", 3, 40)),
@@ -189,8 +200,6 @@ def test_every_law_is_broken_once() -> None:
 
 
 def test_a_file_with_another_digest_is_found(tmp_path: Path) -> None:
-    import json
-
     path = make_trace(tmp_path / "a.trace")
     document = json.loads((path / "manifest.json").read_text())
     del document["digest"]
@@ -200,11 +209,30 @@ def test_a_file_with_another_digest_is_found(tmp_path: Path) -> None:
     assert (problem.law, problem.table, problem.row) == ("files_intact", "warps", -1)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda launches: launches[0].update(grid=[9, 9, 9]), lambda launches: launches.pop()]
+)
+def test_a_manifest_that_contradicts_the_launches_is_found(tmp_path: Path, change) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    document = json.loads((path / "manifest.json").read_text())
+    del document["digest"]
+    change(document["launches"])
+    (path / "manifest.json").write_text(json.dumps(document))
+    assert {problem.law for problem in validate(open_trace(path))} == {"launches_are_possible"}
+
+
+def test_one_wrong_block_is_one_problem(tmp_path: Path) -> None:
+    tables = fresh_tables()
+    tables["blocks"]["instruction_count"][4] += 1
+    rows = [problem.row for problem in problems_of(tmp_path, tables) if problem.table == "blocks"]
+    assert rows == [5, -1]
+
+
 def test_row_and_value_are_named(tmp_path: Path) -> None:
     tables = fresh_tables()
     tables["visits"]["active_mask"][250] = 0
     problems = [str(problem) for problem in problems_of(tmp_path, tables)]
-    assert "active_masks_are_launched: table visits, row 250: active_mask must not be 0, not 0" in problems
+    assert "active_masks_are_launched: table visits, row 250: active_mask must have a lane, not 0x0" in problems
 
 
 @pytest.mark.parametrize("rows_per_batch", [1, 50, 1 << 20])
@@ -214,7 +242,7 @@ def test_rows_do_not_depend_on_the_batches(tmp_path: Path, monkeypatch, rows_per
     tables["accesses"]["lane_mask"][[7, 60, 200]] = 0
     tables["rays"]["segment"][[30, 300]] = 9
     problems = problems_of(tmp_path, tables)
-    rows = [problem.row for problem in problems if problem.message == "lane_mask must not be 0"]
+    rows = [problem.row for problem in problems if problem.message == "lane_mask must have a lane"]
     assert rows == [7, 60, 200]
     assert {30, 300} <= {problem.row for problem in problems if problem.law == "segments_continue"}
 

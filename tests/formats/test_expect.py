@@ -1,0 +1,55 @@
+"""What uses a trace stops at the first law that it breaks, whoever reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from formats import TraceWriter, open_trace
+from formats.convert import convert
+from formats.errors import FormatError
+from formats.expect import Guard, expect_program, expect_valid
+from formats.generate import make_trace
+from formats.laws_execution import WARPS_TABLES
+from formats.reader import Trace
+from formats.statistics import measure
+from tests.formats.test_laws import BROKEN, fresh_tables
+
+NOT_REPLAYED = "hits_are_whole"
+
+
+def replay(trace: Trace) -> None:
+    """Read as a replay does."""
+    expect_program(trace)
+    guard = Guard(trace)
+    for first, last, rows in trace.warp_batches(7, WARPS_TABLES):
+        guard.expect(first, last, rows)
+
+
+@pytest.mark.parametrize(("law", "table", "breaking"), BROKEN, ids=[f"{law}-{k}" for k, (law, *_) in enumerate(BROKEN)])
+def test_a_broken_law_stops_every_user(tmp_path: Path, law, table, breaking) -> None:
+    tables = fresh_tables()
+    breaking(tables)
+    with TraceWriter(tmp_path / "a.trace", image_size=(40, 6)) as writer:
+        for name, columns in tables.items():
+            writer.put(name, columns)
+    trace = open_trace(tmp_path / "a.trace")
+    with pytest.raises(FormatError, match=str(trace.path)):
+        expect_valid(trace)
+    with pytest.raises(FormatError):
+        measure(trace)
+    with pytest.raises(FormatError):
+        convert(trace, tmp_path / "b.trace")
+    assert not (tmp_path / "b.trace").exists()
+    if law != NOT_REPLAYED:
+        with pytest.raises(FormatError, match=str(trace.path)):
+            replay(trace)
+
+
+def test_a_valid_trace_is_expected(tmp_path: Path) -> None:
+    trace = open_trace(make_trace(tmp_path / "a.trace"))
+    expect_valid(trace)
+    replay(trace)
+    guard = Guard(trace)
+    for first, last, rows in trace.warp_batches(7, WARPS_TABLES):
+        guard.expect(first, last, {name: columns for name, columns in rows.items() if len(columns["warp_id"])})
+    assert guard.batches.rows == {name: trace.rows(name) for name in WARPS_TABLES}
