@@ -58,7 +58,7 @@ def write_trace(path: Path, warps: list[WarpTrace], sms: int, loads: int = 0) ->
 
 
 def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, Table]:
-    """A block per warp: instructions that stall it until it is due, its loads, and one that traces."""
+    """A block per warp: instructions that stall it until it is due, its loads, and one that traces some lanes."""
     blocks, length = len(ctas), STALLS + loads + 1
     total = blocks * length
     arrives = np.array([0 if warp is None else warp.arrival_cycle - first for warp in ctas])
@@ -78,7 +78,7 @@ def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, T
             "kernel_id": number * 0, "instruction_id": number, "block_id": number // length, "opcode": classes,
             "operation_class": classes, "memory_space": np.where(is_load, "global", "none"),
             "access_bytes": is_load * 4,
-            "line": number, "text": classes,
+            "line": number, "text": np.where(classes == "trace", "@p trace", classes),
         },
         "blocks": {
             "kernel_id": [0] * blocks, "block_id": range(blocks), "first_instruction": range(0, total, length),
