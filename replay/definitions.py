@@ -47,7 +47,11 @@ METRICS = {
     ),
     "bandwidth_utilisation": Metric("1", "mean", "Mean over channels of data ticks / all DRAM ticks (bwutil)"),
     "seconds": Metric("s", "sum", "gpu_cycles / core clock"),
-    "thread_instructions": Metric("count", "sum", "Instructions of active threads (gpu_tot_sim_insn)"),
+    "thread_instructions": Metric(
+        "count", "sum",
+        "Instructions of active threads (gpu_tot_sim_insn); the model pipeline leaves out lanes that the trace's table"
+        " predicates does, characterised and gatsim count them",
+    ),
     "warp_instructions": Metric("count", "sum", "Instructions issued by warps (gpgpu_n_tot_w_icount)"),
     "sm_ipc": Metric("warp-instructions/cycle", "ratio", "warp_instructions / (gpu_cycles x SMs)"),
     "simt_efficiency": Metric("1", "ratio", "thread_instructions / (32 x warp_instructions)"),

@@ -24,8 +24,9 @@ ISSUE, DATA, BUSY_UNIT, BUSY_LSU, RT_UNIT, MEMORY, BARRIER, FETCH, IDLE = range(
 MEANINGS = {
     "issue": "an instruction issues",
     "data": "results of fixed latency: the stall of the warp's last instruction, registers of arithmetic in flight",
-    "unit": "ready, but the execution unit (or its collector) accepts nothing in this cycle",
-    "lsu": "ready, but the load/store unit has no room",
+    "unit": "ready, but the execution unit (or its collector) accepts nothing in this cycle; with the model pipeline"
+    " also since memory instructions hold the collectors, so that bank conflicts of shared memory appear here, too",
+    "lsu": "ready, but the load/store unit has no room, as during bank conflicts of shared memory",
     "rt_unit": "the warp's rays are in the RT unit",
     "memory": "data of loads and atomics, shared memory included; acknowledgements of stores; with the model pipeline"
     " also, after its last instruction, what is still in flight",
