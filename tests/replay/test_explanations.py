@@ -9,6 +9,7 @@ import pytest
 
 from formats.check import validate
 from formats.errors import UserError
+from formats.frames import from_frames
 from formats.result import open_result
 from replay.definitions import METRICS, counter
 from replay.driver import simulate
@@ -137,3 +138,33 @@ def test_what_cannot_be_drawn_is_refused(run_replay: Callable[..., int], tmp_pat
     assert "needs --out" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"must end in \.png or \.svg"):
         check_picture(tmp_path / "a.jpg")
+
+
+def stores_to_shared_memory(path: Path, bytes_apart: int) -> Path:
+    """16 warps store to shared memory, each lane so far from the one before, and compute in between."""
+    kinds, warps, trips = ["store", "int", "int", "int"], 16, 6
+    warp, trip = np.repeat(np.arange(warps), trips), np.tile(np.arange(trips), warps)
+    lanes = [lane * bytes_apart for lane in range(32)]
+    from_frames(
+        path,
+        instructions={
+            "operation_class": kinds, "memory_space": ["shared", "none", "none", "none"],
+            "destination_registers": [[], [1], [2], [3]], "source_registers": [[0]] * 4,
+        },
+        visits={"warp_id": warp, "block_id": warp * 0, "active_mask": warp * 0 + 0xFFFFFFFF},
+        accesses={"warp_id": warp, "visit": trip, "instruction_id": warp * 0, "address": [lanes] * len(warp)},
+        kernels={"kernel_id": [0], "shared_bytes": [1 << 14], "block_x": [32 * warps], "grid_x": [1]},
+        warps={"cta_id": [0] * warps, "warp_in_cta": list(range(warps))},
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(("model", "reason"), [("pipeline", "unit"), ("characterised", "lsu")])
+def test_bank_conflicts_of_shared_memory_show_where_the_page_says(tmp_path: Path, model: str, reason: str) -> None:
+    none, all_lanes = (
+        simulate(stores_to_shared_memory(tmp_path / f"{apart}.trace", apart), load("mobile", SMALL), model=model)
+        for apart in (4, 128)
+    )
+    added = {name: slots(all_lanes, name) - slots(none, name) for name in REASONS if name not in ("issue", "idle")}
+    assert max(added, key=added.__getitem__) == reason
+    assert added[reason] > sum(added.values()) / 2
