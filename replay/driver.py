@@ -39,7 +39,7 @@ from replay.metrics import Result, collect, unit_counters
 from replay.model import Core
 from replay.parallel import Team
 from replay.program import read_characterisation
-from replay.progress import Standing
+from replay.progress import Standing, told_when_long
 from replay.refs import refer
 from replay.rounds import NOW
 from replay.rt_unit_spec import TABLES
@@ -94,7 +94,8 @@ def simulate(
     if model == "gatsim":
         return gatsim_run.simulate(trace, gpu, latencies, report, selection or Selection())
     replay = Replay(trace, gpu, quantum or longest, threads, latencies, selection or Selection(), model, interval)
-    replay.compile()
+    with told_when_long("compiling the engine for this model, once after an installation: about a minute"):
+        replay.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(report, notes)
     result = collect(replay)

@@ -1,8 +1,10 @@
 """How far a replay is: a bar on a terminal, and lines for logs."""
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
@@ -52,6 +54,18 @@ class Heartbeat:
         if self.seconds is not None and now - self.last >= self.seconds:
             self.last = now
             print(line(standing, now - self.begun), file=self.stream, flush=True)
+
+
+@contextmanager
+def told_when_long(text: str, seconds: float = 2.0) -> Iterator[None]:
+    """Write ``text`` to a terminal when the block takes longer than so many seconds; silent where there is none."""
+    timer = threading.Timer(seconds, lambda: tqdm.write(text, file=sys.stderr))
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def line(standing: Standing, seconds: float) -> str:

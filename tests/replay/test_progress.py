@@ -1,12 +1,16 @@
 """The heartbeat says where a replay stands, and nothing else does."""
 
 import io
+import sys
+import threading
 from pathlib import Path
+
+import pytest
 
 from formats.reader import open_trace
 from replay.driver import simulate
 from replay.gpu_description import load
-from replay.progress import Heartbeat, Standing, line
+from replay.progress import Heartbeat, Standing, line, told_when_long
 
 
 def test_a_line_has_cycle_rates_and_end() -> None:
@@ -30,3 +34,15 @@ def test_a_replay_tells_every_standing(generated: Path) -> None:
     result = simulate(open_trace(generated), load("mobile", ["sm.count=2"]), progress=told.append)
     assert told == sorted(told)
     assert told[-1].instructions == told[-1].total == result.value("warp_instructions")
+
+
+@pytest.mark.parametrize(("is_terminal", "seconds"), [(True, 0.0), (True, 60.0), (False, 0.0)])
+def test_a_long_wait_is_explained_on_a_terminal(monkeypatch, is_terminal: bool, seconds: float) -> None:
+    stream, said = io.StringIO(), threading.Event()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("replay.progress.tqdm.write", lambda text, file: (file.write(text), said.set()))
+    with told_when_long("compiling", seconds):
+        told = said.wait(5 if is_terminal and seconds == 0 else 0)
+    assert told == (is_terminal and seconds == 0)
+    assert stream.getvalue() == ("compiling" if told else "")
