@@ -55,7 +55,7 @@ tables; `python -m formats convert` turns one into the other without loss.
 - `provenance` (may be left out): any JSON object: command, tool version, seeds, input hashes; no clock times, so that
   the same inputs give the same bytes.
 - `image_size` (may be left out): width and height of an image launch, else null; tables `threads` and `image` need it.
-- `launches` (may be left out): a summary of `kernels`, a list of objects, for readers.
+- `launches` (may be left out): a summary of `kernels` in its order, with which it must agree.
 - `tables`: for each table its files in order, each with its rows, length and SHA-256 (lowercase). A file's name is a
   plain name in this folder. Tables marked optional may be absent, which is the same as having no rows.
 - `files` (may be left out): further files of the folder, such as `summary.json`, each with its SHA-256.
