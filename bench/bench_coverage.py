@@ -25,7 +25,9 @@ from zatel.runs import Run, simulate_runs
 from zatel.store import Store, engine_identity, trace_identity
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
-Trial = dict[str, Any]  # scene, gpu, fraction, size, metrics: name -> [estimate, truth, standard error, degrees]
+Trial = dict[
+    str, Any
+]  # scene, gpu, fraction, warps, procedural, size, metrics: name -> [estimate, truth, standard error, degrees]
 
 
 def main() -> None:
@@ -66,6 +68,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
     share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
+    value |= {"warps": int(found.warps.sum()), "procedural": work[0].procedural}
     store.put(key, value)
     return value
 
@@ -78,16 +81,16 @@ def code_text() -> str:
 
 def table(trials: list[Trial]) -> list[Spread]:
     """A row per scene, GPU, fraction and metric."""
-    groups: dict[tuple[str, str, float, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str, float, int, int, str], list[tuple[float, float]]] = {}
     for one in trials:
         for name, (value, truth, error, _) in one["metrics"].items():
             if truth:
-                key = one["scene"], one["gpu"], one["fraction"], name
+                key = one["scene"], one["gpu"], one["fraction"], one["warps"], int(one["procedural"]), name
                 groups.setdefault(key, []).append((value / truth - 1.0, error))
     rows = []
-    for (scene, gpu, fraction, name), found in groups.items():
+    for (scene, gpu, fraction, warps, procedural, name), found in groups.items():
         error, sampling = (float(np.sqrt(np.mean(np.square(column)))) for column in zip(*found, strict=True))
-        rows.append(Spread(scene, gpu, fraction, len(found), name, error, sampling))
+        rows.append(Spread(scene, gpu, fraction, warps, procedural, len(found), name, error, sampling))
     return rows
 
 
@@ -96,15 +99,13 @@ def write_table(rows: list[Spread], path: Path) -> None:
     with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:5], f"{row.error:.4g}", f"{row.sampling_error:.4g}"] for row in rows)
+        writer.writerows([*row[:7], f"{row.error:.4g}", f"{row.sampling_error:.4g}"] for row in rows)
 
 
 def report(trials: list[Trial], rows: list[Spread]) -> None:
-    """Per metric: mean absolute error, bias, what the machine adds, coverage with the table and without the scene."""
-    every = model_errors(rows)
+    """Per metric: mean absolute error, bias, what the machine adds in the mean, coverage with and without the scene."""
     scenes = {one["scene"] for one in trials}
-    others = {scene: model_errors([row for row in rows if row.scene != scene]) for scene in scenes}
-    others = {scene: found or every for scene, found in others.items()}
+    others = {scene: [row for row in rows if row.scene != scene] or rows for scene in scenes}
     print(
         f"{len(trials)} trials, {len(scenes)} scenes\n{'metric':<24} error %  bias %  machine %  covered %  left out %"
     )
@@ -112,13 +113,17 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
     for name in RULES:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
-        covers = [
-            [within(found, adds[name] * (1.0 - one["size"])) for adds in (every, others[one["scene"]])]
-            for one, found in known
+        adds = [
+            [
+                model_errors(of, one["warps"], one["procedural"])[name] * (1.0 - one["size"])
+                for of in (rows, others[one["scene"]])
+            ]
+            for one, _ in known
         ]
+        covers = [[within(found, add) for add in both] for (_, found), both in zip(known, adds, strict=True)]
         total += covers
         shown = 100 * np.mean(covers, axis=0)
-        print(f"{name:<24} {np.abs(errors).mean():7.1f} {errors.mean():+7.1f} {100 * every[name]:10.1f} {shown[0]:10.1f} {shown[1]:11.1f}")  # fmt: skip # noqa: E501
+        print(f"{name:<24} {np.abs(errors).mean():7.1f} {errors.mean():+7.1f} {100 * np.mean([add for add, _ in adds]):10.1f} {shown[0]:10.1f} {shown[1]:11.1f}")  # fmt: skip # noqa: E501
     shown = 100 * np.mean(total, axis=0)
     print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
+from formats.trace import NODE_KINDS
 from replay.gpu_description import Gpu
 from zatel.control import Stream, Traffic, held_before, read_stream
 from zatel.control_schedule import Machine
@@ -29,7 +30,7 @@ from zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
 INTERVALS = 200
-MODEL_ERROR = model_errors(read_table())
+ERRORS = read_table()
 
 
 class Work(NamedTuple):
@@ -38,6 +39,7 @@ class Work(NamedTuple):
     stream               what it asks of the memory.
     cta                  int64[warps], its CTA in launch order.
     thread_instructions, warp_instructions  int64[warps].
+    procedural           whether there are procedural primitives for rays to meet.
     whole                what all warps do to the functional caches of GPUs, filled as it is asked for.
     """
 
@@ -45,6 +47,7 @@ class Work(NamedTuple):
     cta: np.ndarray
     thread_instructions: np.ndarray
     warp_instructions: np.ndarray
+    procedural: bool
     whole: dict[object, Traffic]
 
 
@@ -80,7 +83,8 @@ def read_work(trace: Trace) -> Work:
         warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
         active = issued * np.bitwise_count(batch["active_mask"])
         threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
-    return Work(read_stream(trace), cta, threads, warps, {})
+    procedural = bool((trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")).any())
+    return Work(read_stream(trace), cta, threads, warps, procedural, {})
 
 
 def estimate(
@@ -126,7 +130,9 @@ def estimate_many(
     for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
         metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
         size = parts[1].sms / parts[0].sms
-        bounds = confidence(metrics, replayed, float(chosen.mean()), min(float(chosen.mean()), size, 1.0 / size))
+        alike = min(float(chosen.mean()), size, 1.0 / size)
+        machine = model_errors(ERRORS, int(chosen.sum()), work.procedural)
+        bounds = confidence(metrics, replayed, machine, float(chosen.mean()), alike)
         found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, own.share, replayed))
     return found
 
@@ -160,9 +166,9 @@ def sample(work: Work, fraction: float, seed: int) -> Sample:
 
 
 def confidence(
-    metrics: dict[str, float | None], replayed: Replayed, fraction: float, alike: float
+    metrics: dict[str, float | None], replayed: Replayed, machine: dict[str, float], fraction: float, alike: float
 ) -> dict[str, Interval | None]:
-    """The 95 % interval of each metric; ``None`` where it has no value.
+    """The 95 % interval of each metric; ``None`` where it has no value. machine  of ``model_errors``.
 
     Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's 1 - ``alike``: it has
     not all SMs, or not all warps to fill them.
@@ -171,5 +177,5 @@ def confidence(
     for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
         value = metrics[name]
         known = value is not None and np.isfinite(error)
-        found[name] = interval(float(value or 0), error, degrees, MODEL_ERROR[name] * (1.0 - alike)) if known else None
+        found[name] = interval(float(value or 0), error, degrees, machine[name] * (1.0 - alike)) if known else None
     return found

@@ -18,7 +18,7 @@ from scipy.stats import t as student
 
 STRETCHES = 24
 TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = ("scene", "gpu", "fraction", "trials", "metric", "error", "sampling_error")
+COLUMNS = ("scene", "gpu", "fraction", "warps", "procedural", "trials", "metric", "error", "sampling_error")
 
 
 class Interval(NamedTuple):
@@ -31,12 +31,15 @@ class Interval(NamedTuple):
 class Spread(NamedTuple):
     """How far the estimates of a metric were off for one scene and GPU.
 
-    error  root mean square of the relative errors of ``trials`` samples; sampling_error  of their standard errors.
+    warps       of a sample. procedural  1 where rays meet procedural primitives, 0 where triangles alone.
+    error       root mean square of the relative errors of ``trials`` samples; sampling_error  of their standard errors.
     """
 
     scene: str
     gpu: str
     fraction: float
+    warps: int
+    procedural: int
     trials: int
     metric: str
     error: float
@@ -47,17 +50,22 @@ def read_table(path: Path = TABLE) -> list[Spread]:
     """The rows of a table of errors."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
-    return [Spread(s, g, float(f), int(n), m, float(e), float(a)) for s, g, f, n, m, e, a in rows]
+    return [Spread(s, g, float(f), int(w), int(p), int(n), m, float(e), float(a)) for s, g, f, w, p, n, m, e, a in rows]
 
 
-def model_errors(rows: Sequence[Spread]) -> dict[str, float]:
+def model_errors(rows: Sequence[Spread], warps: int, procedural: bool) -> dict[str, float]:
     """Metric -> what the machine adds, as a standard error: what of the squared errors sampling does not explain.
 
-    Every scene and GPU counts the same. What is smaller than its sampling error adds nothing, but takes nothing from
-    others either.
+    Of the rows those count whose samples come nearest to ``warps`` in size, by powers of four: where a sample is a few
+    dozen warps the longest of them decide, and nothing is as sure. Likewise of scenes with ``procedural`` primitives,
+    whose intersection tables all SMs write to few slices of the L2; if there are any. Every scene and GPU counts the
+    same. What is smaller than its sampling error adds nothing, but takes nothing from others either.
     """
     left: dict[str, list[float]] = {}
-    for row in rows:
+    rows = [row for row in rows if row.procedural == procedural] or rows
+    sizes = np.log2([row.warps for row in rows]) // 2
+    away = np.abs(sizes - np.log2(warps) // 2)
+    for row in (row for row, far in zip(rows, away, strict=True) if far == away.min()):
         left.setdefault(row.metric, []).append(max(row.error**2 - row.sampling_error**2, 0.0))
     return {metric: float(np.sqrt(np.mean(values))) for metric, values in left.items()}
 
