@@ -100,8 +100,8 @@ def test_the_table_of_errors_has_every_metric_and_many_scenes() -> None:
     few, many = model_errors(rows, 50, False), model_errors(rows, 800, False)
     for added in (few, many):
         assert set(added) == set(RULES)
-        assert all(0.0 < error < 0.5 for error in added.values())
-    assert many["gpu_cycles"] < few["gpu_cycles"]
+        assert all(0.0 <= error < 0.5 for error in added.values())
+    assert 0.0 < many["gpu_cycles"] < few["gpu_cycles"]
     assert {row.gpu for row in rows} == {"mobile", "rtx2060"}
     assert len({row.scene for row in rows}) >= 8
 
