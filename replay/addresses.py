@@ -45,6 +45,7 @@ class Addresses(NamedTuple):
     bank_hash: int
     bank_taps: np.ndarray  # int64[6]
     banks: int
+    grain_shift: int  # log2 of the sectors side by side that share slice, set, bank and row
 
 
 def parse_map(text: str) -> tuple[int, dict[str, list[int]]]:
@@ -92,11 +93,12 @@ def make_addresses(text: str, channels: int, slices: int, partition_hash: str, b
     law(partition_hash != "xor" or whole, "partition_hash xor needs a power of two of channels")
     law(partition_hash != "ipoly" or places in IPOLY_TAPS, f"partition_hash ipoly needs 16, 32 or 64, not {places}")
     law(bank_hash != "ipoly" or banks in IPOLY_TAPS, f"bank_hash ipoly needs 16, 32 or 64 banks, not {banks}")
+    grain = max(min(block_shift, 7, bits["B"][0], bits["R"][0]) - 5, 0)
     key = [bit for bit in range(7, 63) if bit not in slice_bits]
     return Addresses(
         runs(bits["B"]), runs(bits["R"]), runs(key), tap_masks(places), channels, slices, places, block_shift,
         block_shift + (slices.bit_length() - 1 if whole else 0),
-        PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(banks), banks,
+        PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(banks), banks, grain,
     )  # fmt: skip
 
 

@@ -63,11 +63,20 @@ def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
+@intrinsic
+def quotient(typing_context: Any, number: Any, divisor: Any) -> Any:
+    """A number that is not negative by a positive one, rounded down: without a look at their signs."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.udiv(*arguments)
+
+    return types.int64(types.int64, types.int64), generate
+
+
 @inlined
 def bucket(key: int, buckets: int) -> int:
     """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly.
 
-    Sixteen keys in a row have buckets side by side, whose 4 bytes each are in one line of the host's caches.
+    Sixteen keys in a row have buckets side by side, whose 4 bytes each are in a line or two of the host's caches.
     """
-    spread = ((key >> 4) * HASH_FACTOR) >> 40
-    return (spread & -16 | (spread + key) & 15) & (buckets - 1)
+    return ((((key >> 4) * HASH_FACTOR) >> 40) + key) & (buckets - 1)

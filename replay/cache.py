@@ -52,7 +52,7 @@ from replay.cache_state import (
     WRITE_BACK,
     WRITE_THROUGH,
     Cache,
-    set_of,
+    chosen_set,
 )
 
 NOBODY = -1  # waiter of a fetch that a write made
@@ -70,7 +70,7 @@ def read(
 ) -> int:
     """Look a sector up for ``waiter``.
 
-    index      line number that chooses the set.
+    index      what chooses the set (``cache_state.chosen_set``).
     byte_mask  bytes of the sector that are read; an atomic (``atomic`` 1) also writes them.
     queued     requests in the miss queue.
 
@@ -116,7 +116,7 @@ def place_for(state: Cache, at: int, row: int, index: int) -> int:
     """Row that the access will use: its line's, else the victim of its set, or -1 where there is none."""
     if row >= 0 or state.on_fill:
         return max(row, 0)
-    return victim(state, at, at * state.sets + set_of(state, index))
+    return victim(state, at, at * state.sets + chosen_set(state, index))
 
 
 @compiled

@@ -37,7 +37,7 @@ from replay.cache_state import (
     TAG,
     VALID,
     Cache,
-    set_of,
+    chosen_set,
 )
 
 
@@ -119,7 +119,7 @@ def settle(state: Cache, at: int, now: int, sector: int, index: int) -> int:
         if not (state.line[row, STATUS] >> offset) & SECTOR_IN_USE:
             reserve_sector(state, at, now, row, offset)
         return row
-    row = victim(state, at, at * state.sets + set_of(state, index))
+    row = victim(state, at, at * state.sets + chosen_set(state, index))
     if row >= 0:
         allocate(state, at, now, row, sector >> state.sector_shift, offset, False)
     return row

@@ -12,9 +12,10 @@ import numpy as np
 
 from replay.bits import HASH_FACTOR, count_bits, inlined
 from replay.config import law, value
-from replay.rows import aligned_rows, ring_size
+from replay.rows import FixedRows, aligned_rows, ring_size
 
 SECTOR_BYTES = 32
+SET_BITS = 20
 FULL = 0xFFFFFFFF  # all bytes of a sector
 # columns of line; STATUS has masks over its sectors from the bits below on, WRITTEN and the next one the bytes of each
 # sector that were written, two sectors a column
@@ -26,7 +27,7 @@ IN_USE = ALL_VALID | ALL_DIRTY | ALL_RESERVED
 SECTOR_IN_USE = 1 << VALID | 1 << DIRTY | 1 << RESERVED
 NEWEST, OLDEST = 0, 1  # columns of order
 # columns of mshr: the sector, next entry of its hash bucket, oldest waiter and number of them, line that was reserved
-# (-1: none yet), line number that chooses the set, bytes of the access that fetches and, above them, whether an atomic
+# (-1: none yet), what chooses the set, bytes of the access that fetches and, above them, whether an atomic
 # waits, place of the oldest waiter in the ring of the others
 SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
 ATOMIC_SHIFT = 32
@@ -96,19 +97,19 @@ class Cache(NamedTuple):
     are in neither, but in the set of free ways, whose bit 0 is the highest way.
     """
 
-    line: np.ndarray  # int64[rows, 8]
+    line: FixedRows  # int64[rows, 8]
     bucket_head: np.ndarray  # int32[instances * buckets]: rows by hash of their tag
-    order: np.ndarray  # int64[instances * sets * 2, 2]: clean list, dirty list of each set
+    order: FixedRows  # int64[instances * sets * 2, 2]: clean list, dirty list of each set
     free_ways: np.ndarray  # int64[instances * sets, words]
     hash_mask: np.ndarray  # int64[bits of the set number]: line number bits whose parity is the bit; or empty
-    mshr: np.ndarray  # int64[instances * entries, 8]
+    mshr: FixedRows  # int64[instances * entries, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
     waiter: np.ndarray  # int64[instances * entries, power of two]: ring of those that wait behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
-    queue: np.ndarray  # int64[instances * ring, 4]: kind, sector, mask, payload
-    unit: np.ndarray  # int64[instances, 12]
-    stats: np.ndarray  # int64[instances, 14]
+    queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
+    unit: FixedRows  # int64[instances, 12]
+    stats: FixedRows  # int64[instances, 14]
     sets: int
     ways: int  # in use; at most 1 << way_shift
     way_shift: int
@@ -126,9 +127,10 @@ class Cache(NamedTuple):
     miss_queue: int
     port_bytes: int
     sector_cycles: int  # that the data array takes for a sector
+    given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
 
 
-def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: int) -> Cache:
+def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False) -> Cache:
     """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
@@ -165,6 +167,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         policy.miss_queue,
         policy.port_bytes,
         -(-SECTOR_BYTES // policy.port_bytes),
+        int(given_sets),
     )
     state.unit[:, MSHR_FREE] = entries
     clear(state)
@@ -199,6 +202,12 @@ def hash_masks(name: str, sets: int) -> np.ndarray:
             rest <<= 1
             rest ^= polynomial * (rest >> bits)
     return np.array(masks, np.int64)
+
+
+@inlined
+def chosen_set(state: Cache, index: int) -> int:
+    """Set of an instance that an access names: by its line number, or itself."""
+    return index & ((1 << SET_BITS) - 1) if state.given_sets else set_of(state, index)
 
 
 @inlined

@@ -9,7 +9,7 @@ Source: ``reference/accel-sim.md`` C (core, interconnect, L2 and DRAM clocks).
 from math import gcd
 from typing import NamedTuple
 
-from replay.bits import inlined
+from replay.bits import inlined, quotient
 
 
 class Ratio(NamedTuple):
@@ -28,13 +28,13 @@ def ratio(first_khz: int, second_khz: int) -> Ratio:
 @inlined
 def at_or_before(clock: Ratio, tick: int) -> int:
     """The last tick of the second clock that is not after a tick of the first."""
-    return tick if clock.up == clock.down else tick * clock.up // clock.down
+    return tick if clock.up == clock.down else quotient(tick * clock.up, clock.down)
 
 
 @inlined
 def at_or_after(clock: Ratio, tick: int) -> int:
     """The first tick of the second clock that is not before a tick of the first."""
-    return tick if clock.up == clock.down else -((-tick * clock.up) // clock.down)
+    return tick if clock.up == clock.down else quotient(tick * clock.up + clock.down - 1, clock.down)
 
 
 @inlined

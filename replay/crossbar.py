@@ -20,9 +20,13 @@ from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.clocks import Ratio, ratio
 from replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
+from replay.rows import FixedRows
 
 WORD = 32  # inputs per word of ``wants``
 TICK, SOONEST, WANTED = range(3)  # columns of net: next cycle, first cycle of another packet, packets that compete
+
+
+GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
 
 
 class Net(NamedTuple):
@@ -44,6 +48,7 @@ class Crossbar(NamedTuple):
     to_core: Ratio
     from_l2: Ratio
     to_l2: Ratio
+    known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see below
 
 
 def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
@@ -55,6 +60,7 @@ def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) 
         ratio(net_khz, core_khz),
         ratio(l2_khz, net_khz),
         ratio(net_khz, l2_khz),
+        np.full((sms, 3), -1, np.int64),
     )
 
 
@@ -154,7 +160,12 @@ def offer_request(state: Crossbar, port: Port, cache: L2, sm: int, cycle: int) -
         expect(state.requests, sm, arrives)
         return
     at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-    compete(state.requests, sm, slice_of(cache.addresses, port.request[at, 1]))
+    sector, known = port.request[at, 1], state.known
+    if known[sm, GRAIN] != sector >> cache.addresses.grain_shift:
+        known[sm, GRAIN] = sector >> cache.addresses.grain_shift
+        known[sm, SLICE] = slice_of(cache.addresses, sector)
+        known[sm, HOME] = l2.home_of(cache, sector)
+    compete(state.requests, sm, known[sm, SLICE])
 
 
 @inlined
@@ -188,6 +199,7 @@ def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> Non
         cache.input[row, 1] = port.request[at, 1]
         cache.input[row, 2] = port.request[at, 2]
         cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
+        cache.input[row, 4] = state.known[sm, HOME]
         port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
         port.port[sm, REQUEST_HEAD] += 1
         win(net, sm, part)

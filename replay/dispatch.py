@@ -16,6 +16,7 @@ import numpy as np
 from formats.errors import UserError
 from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.config import law, value
+from replay.rows import FixedRows
 
 MAX_CTAS = 64
 NONE = -1
@@ -54,13 +55,13 @@ class Spec:
 class Dispatch(NamedTuple):
     """All SMs and resident kernels; place p of SM s is row s * MAX_CTAS + p of ``cta``."""
 
-    cta: np.ndarray  # int64[sms * MAX_CTAS, 5]: warps not retired, warps at the barrier, kernel, first warp slot, slots
-    unit: np.ndarray  # int64[sms, UNIT_COLUMNS]
+    cta: FixedRows  # int64[sms * MAX_CTAS, 5]: warps not retired, warps at the barrier, kernel, first warp slot, slots
+    unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
     ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
-    kernel: np.ndarray  # int64[kernels, 8]
+    kernel: FixedRows  # int64[kernels, 8]
     turn: np.ndarray  # int64[2]: SM and kernel served last
-    warps: np.ndarray  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
+    warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
     max_warps: int
     registers: int
     shared_bytes: int

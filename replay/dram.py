@@ -13,7 +13,9 @@ from replay.bits import FAR, inlined
 from replay.dram_state import (
     BANK,
     BANKS,
+    COMMAND_AT,
     CREDIT,
+    ENTRY_AT,
     FREE,
     FROM_HEAD,
     FROM_QUEUE,
@@ -26,6 +28,7 @@ from replay.dram_state import (
     LEFT,
     NEXT,
     NEXT_TICK,
+    PIPE_AT,
     PIPE_HEAD,
     PIPE_TAIL,
     QUEUE,
@@ -84,6 +87,14 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     state.waiting[tail, 1] = at
     state.slice[part, TO_TAIL] += 1
     ch[channel, UNDER_WAY] += 1
+    look_at(state, channel, tick)
+
+
+@inlined
+def look_at(state: Dram, channel: int, tick: int) -> None:
+    """In a tick a slice may send a request that could not before."""
+    ch = state.channel
+    ch[channel, ENTRY_AT] = min(ch[channel, ENTRY_AT], tick)
     ch[channel, NEXT_TICK] = min(ch[channel, NEXT_TICK], tick)
 
 
@@ -99,8 +110,7 @@ def take_fill(state: Dram, part: int, now: int) -> int:
     own = state.slice
     token = state.fill[part * state.from_ring + (own[part, FROM_HEAD] & (state.from_ring - 1))]
     if own[part, FROM_TAIL] - own[part, FROM_HEAD] == state.gap[FROM_QUEUE]:
-        channel = part // state.slices
-        state.channel[channel, NEXT_TICK] = min(state.channel[channel, NEXT_TICK], clocks.after(state.clock, now))
+        look_at(state, part // state.slices, clocks.after(state.clock, now))
     own[part, FROM_HEAD] += 1
     return token
 
@@ -108,14 +118,19 @@ def take_fill(state: Dram, part: int, now: int) -> int:
 @inlined
 def advance(state: Dram, channel: int) -> None:
     """The channel's next tick with an event. ``NEXT_TICK`` must be a tick, not FAR."""
-    tick = state.channel[channel, NEXT_TICK]
+    ch = state.channel
+    tick = ch[channel, NEXT_TICK]
     deliver(state, channel, tick)
-    end_transfer(state, channel, tick)
+    if ch[channel, PIPE_AT] <= tick:
+        end_transfer(state, channel, tick)
     dram_banks.assign(state, channel, tick)
-    dram_commands.issue(state, channel, tick)
-    enter(state, channel, tick)
-    schedule(state, channel, tick)
-    state.channel[channel, NEXT_TICK] = next_tick(state, channel, tick)
+    if ch[channel, COMMAND_AT] <= tick:
+        dram_commands.issue(state, channel, tick)
+    if ch[channel, ENTRY_AT] <= tick:
+        enter(state, channel, tick)
+        ch[channel, ENTRY_AT] = max(next_entry(state, channel), tick + 1)
+    scheduled = schedule(state, channel, tick)
+    ch[channel, NEXT_TICK] = max(min(scheduled, next_tick(state, channel, tick)), tick + 1)
 
 
 @inlined
@@ -143,12 +158,15 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
     if ch[channel, STALLED_SINCE] >= 0:
         ch[channel, STALLED] += tick - ch[channel, STALLED_SINCE]
         ch[channel, STALLED_SINCE] = -1
+        ch[channel, PIPE_AT] = end_of_pipe(state, channel)
 
 
 @inlined
 def release(state: Dram, channel: int, part: int, at: int) -> None:
     """A request is over: its credit and its place are free."""
     ch, row = state.channel, channel * state.capacity + at
+    if ch[channel, SHARED_CREDIT] >= state.gap[SHARED_LIMIT]:
+        ch[channel, ENTRY_AT] = 0  # a slice may have waited for it
     if state.slice[part, CREDIT] > 0:
         state.slice[part, CREDIT] -= 1
     else:
@@ -161,15 +179,10 @@ def release(state: Dram, channel: int, part: int, at: int) -> None:
 @inlined
 def end_transfer(state: Dram, channel: int, tick: int) -> None:
     """The request at the end of the data pipe: a read's data go to the return queue; a full one stops the pipe."""
-    ch = state.channel
-    if ch[channel, STALLED_SINCE] >= 0 or ch[channel, PIPE_HEAD] == ch[channel, PIPE_TAIL]:
-        return
-    base = channel * state.capacity
-    head = base + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
-    if state.pipe[head, 0] + ch[channel, STALLED] > tick:
-        return
-    at = state.pipe[head, 1]
+    ch, base = state.channel, channel * state.capacity
+    at = state.pipe[base + (ch[channel, PIPE_HEAD] & (state.capacity - 1)), 1]
     ch[channel, PIPE_HEAD] += 1
+    ch[channel, PIPE_AT] = end_of_pipe(state, channel)
     if state.request[base + at, IS_WRITE]:
         release(state, channel, state.request[base + at, SLICE], at)
         return
@@ -177,6 +190,17 @@ def end_transfer(state: Dram, channel: int, tick: int) -> None:
     ch[channel, RETURN_TAIL] += 1
     if ch[channel, RETURN_TAIL] - ch[channel, RETURN_HEAD] == state.gap[RETURNS]:
         ch[channel, STALLED_SINCE] = tick + 1
+        ch[channel, PIPE_AT] = FAR
+
+
+@inlined
+def end_of_pipe(state: Dram, channel: int) -> int:
+    """Tick in which the next request leaves the data pipe, which moves, or FAR."""
+    ch = state.channel
+    if ch[channel, PIPE_HEAD] == ch[channel, PIPE_TAIL]:
+        return FAR
+    head = channel * state.capacity + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
+    return state.pipe[head, 0] + ch[channel, STALLED]
 
 
 @inlined
@@ -226,41 +250,43 @@ def enter(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def schedule(state: Dram, channel: int, tick: int) -> None:
-    """The request whose latency is over joins the list of its bank."""
-    ch = state.channel
-    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
-        return
-    head = channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
-    at = state.latency[head, 1]
-    if state.latency[head, 0] > tick or is_full(state, channel, at):
-        return
-    ch[channel, LATENCY_HEAD] += 1
-    state.stats[channel, REQUESTS] += 1
-    dram_banks.join(state, channel, at)
-
-
-@inlined
-def next_tick(state: Dram, channel: int, tick: int) -> int:
-    """The first tick after ``tick`` in which something can happen, unless a slice changes it."""
-    ch, base = state.channel, channel * state.capacity
-    soonest = dram_commands.next_tick(state, channel, tick)
-    if ch[channel, RETURN_HEAD] != ch[channel, RETURN_TAIL]:
-        at = state.returned[base + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
-        if takes(state, state.request[base + at, SLICE]):
-            return tick + 1
-    if ch[channel, PIPE_HEAD] != ch[channel, PIPE_TAIL] and ch[channel, STALLED_SINCE] < 0:
-        head = base + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
-        soonest = min(soonest, state.pipe[head, 0] + ch[channel, STALLED])
-    if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
-        head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
-        at = state.latency[head, 1]
-        if not is_full(state, channel, at):
-            soonest = min(soonest, state.latency[head, 0])
+def next_entry(state: Dram, channel: int) -> int:
+    """A tick before which no slice can send a request unless the channel makes room, or FAR."""
+    soonest = FAR
     for part in range(channel * state.slices, (channel + 1) * state.slices):
         first = entry_tick(state, channel, part)
         if first < soonest:
             at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
             if not is_full(state, channel, at):
                 soonest = first
-    return max(soonest, tick + 1)
+    return soonest
+
+
+@inlined
+def schedule(state: Dram, channel: int, tick: int) -> int:
+    """The request whose latency is over joins the list of its bank; returns the tick of the next, or FAR."""
+    ch, base = state.channel, channel * state.capacity
+    if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
+        head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
+        at = state.latency[head, 1]
+        if state.latency[head, 0] <= tick and not is_full(state, channel, at):
+            ch[channel, LATENCY_HEAD] += 1
+            state.stats[channel, REQUESTS] += 1
+            dram_banks.join(state, channel, at)
+    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
+        return FAR
+    head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
+    return FAR if is_full(state, channel, state.latency[head, 1]) else state.latency[head, 0]
+
+
+@inlined
+def next_tick(state: Dram, channel: int, tick: int) -> int:
+    """The first tick after ``tick`` in which something can happen, unless a slice or the latency queue changes it."""
+    ch = state.channel
+    if dram_banks.idle_banks(state, channel) or dram_banks.changes_mode(state, channel):
+        return tick + 1
+    if ch[channel, RETURN_HEAD] != ch[channel, RETURN_TAIL]:
+        at = state.returned[channel * state.capacity + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
+        if takes(state, state.request[channel * state.capacity + at, SLICE]):
+            return tick + 1
+    return min(ch[channel, COMMAND_AT], ch[channel, ENTRY_AT], ch[channel, PIPE_AT])

@@ -11,7 +11,10 @@ from replay.dram_state import (
     ACTIVATE_BANKS,
     BANK,
     BANKS,
+    BUSY_BANKS,
     BUSY_FROM,
+    COMMAND_AT,
+    ENTRY_AT,
     FIRST_BANK,
     IS_WRITE,
     LOCAL_AT,
@@ -21,6 +24,7 @@ from replay.dram_state import (
     OPEN,
     PRECHARGE_AT,
     PRECHARGE_BANKS,
+    QUEUE,
     QUEUED,
     QUEUED_BANKS,
     QUEUED_WRITE_BANKS,
@@ -64,14 +68,6 @@ def join(state: Dram, channel: int, at: int) -> None:
 
 
 @inlined
-def busy_banks(state: Dram, channel: int) -> int:
-    """Banks that serve a request."""
-    ch = state.channel
-    rows = ch[channel, ACTIVATE_BANKS] | ch[channel, PRECHARGE_BANKS]
-    return ch[channel, READ_BANKS] | ch[channel, WRITE_BANKS] | rows
-
-
-@inlined
 def drains(state: Dram, channel: int) -> bool:
     """Whether a bank that looks for a request now looks among the writes kept apart."""
     ch = state.channel
@@ -84,7 +80,7 @@ def changes_mode(state: Dram, channel: int) -> bool:
     """Whether a bank that looks for a request turns from reads to writes or back."""
     if state.gap[WRITE_QUEUE] == 0 or drains(state, channel) == (state.channel[channel, WRITING] == 1):
         return False
-    return count_bits(busy_banks(state, channel)) < state.gap[BANKS]
+    return count_bits(state.channel[channel, BUSY_BANKS]) < state.gap[BANKS]
 
 
 @inlined
@@ -92,7 +88,7 @@ def idle_banks(state: Dram, channel: int) -> int:
     """Banks that could get a request."""
     ch = state.channel
     waiting = ch[channel, QUEUED_WRITE_BANKS] if ch[channel, WRITING] else ch[channel, QUEUED_BANKS]
-    return waiting & ~busy_banks(state, channel)
+    return waiting & ~ch[channel, BUSY_BANKS]
 
 
 @inlined
@@ -112,8 +108,9 @@ def assign(state: Dram, channel: int, tick: int) -> None:
     if idle == 0:
         return
     bank = first_of(state, idle, ch[channel, FIRST_BANK])
-    if busy_banks(state, channel) == 0:
+    if ch[channel, BUSY_BANKS] == 0:
         ch[channel, BUSY_FROM] = tick
+    ch[channel, BUSY_BANKS] |= 1 << bank
     ch[channel, FIRST_BANK] = (ch[channel, FIRST_BANK] + 1) & (state.gap[BANKS] - 1)
     here = channel * state.gap[BANKS] + bank
     at = pick(state, channel, here, ch[channel, WRITING], 1 << bank)
@@ -136,6 +133,7 @@ def wait_for(state: Dram, channel: int, bank: int, kind: int, local: int) -> Non
     ch[channel, kind] |= 1 << bank
     state.bank[channel * state.gap[BANKS] + bank, LOCAL_AT] = local
     ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
+    ch[channel, COMMAND_AT] = min(ch[channel, COMMAND_AT], local)
 
 
 @inlined
@@ -160,5 +158,8 @@ def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
         state.bank[here, OLDEST + apart + 1] = before
     if state.bank[here, OLDEST + apart] < 0:
         ch[channel, QUEUED_WRITE_BANKS if writing else QUEUED_BANKS] &= ~bit
-    ch[channel, QUEUED_WRITES if writing else QUEUED] -= 1
+    column = QUEUED_WRITES if writing else QUEUED
+    if ch[channel, column] >= state.gap[WRITE_QUEUE if writing else QUEUE]:
+        ch[channel, ENTRY_AT] = 0  # a slice may have waited for a place
+    ch[channel, column] -= 1
     return at

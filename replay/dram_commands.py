@@ -8,7 +8,7 @@ Sources: ``reference/accel-sim.md`` C and D.
 """
 
 from replay.bits import FAR, inlined, lowest_bit
-from replay.dram_banks import busy_banks, changes_mode, first_of, idle_banks, wait_for
+from replay.dram_banks import first_of, wait_for
 from replay.dram_state import (
     ACTIVATE_AT,
     ACTIVATE_BANKS,
@@ -16,9 +16,11 @@ from replay.dram_state import (
     ACTIVATES,
     ACTIVE_TICKS,
     BANKS,
+    BUSY_BANKS,
     BUSY_FROM,
     BUSY_TICKS,
     COLUMN_GAP,
+    COMMAND_AT,
     COUNTED_TO,
     DUAL_BUS,
     FIRST_BANK,
@@ -36,6 +38,8 @@ from replay.dram_state import (
     LOG_TICK,
     LOGGED,
     OPEN,
+    PIPE_AT,
+    PIPE_HEAD,
     PIPE_TAIL,
     PRECHARGE_AT,
     PRECHARGE_BANKS,
@@ -81,7 +85,7 @@ def ready_banks(state: Dram, channel: int, tick: int) -> int:
     if ch[channel, LOCAL_NEXT] > tick:
         return ready
     soonest = FAR
-    rest = busy_banks(state, channel) & ~ready
+    rest = ch[channel, BUSY_BANKS] & ~ready
     while rest:
         bank = lowest_bit(rest)
         rest &= rest - 1
@@ -139,7 +143,14 @@ def legal_rows(state: Dram, channel: int, ready: int, tick: int) -> int:
 
 @inlined
 def issue(state: Dram, channel: int, tick: int) -> None:
-    """Issue the commands of a tick."""
+    """Issue the commands of a tick, and find the first in which the next may be possible."""
+    issue_legal(state, channel, tick)
+    state.channel[channel, COMMAND_AT] = max(next_command(state, channel, tick), tick + 1)
+
+
+@inlined
+def issue_legal(state: Dram, channel: int, tick: int) -> None:
+    """Issue what is legal in a tick."""
     ready = ready_banks(state, channel, tick)
     if ready == 0:
         return
@@ -237,6 +248,9 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     if state.request[request, LEFT] == 0:
         ch[channel, WRITE_BANKS if is_write else READ_BANKS] &= ~bit
         ch[channel, READY_BANKS] &= ~bit
+        ch[channel, BUSY_BANKS] &= ~bit
+        if ch[channel, PIPE_HEAD] == ch[channel, PIPE_TAIL] and ch[channel, STALLED_SINCE] < 0:
+            ch[channel, PIPE_AT] = ch[channel, LAST_POP] + ch[channel, STALLED]
         tail = channel * state.capacity + (ch[channel, PIPE_TAIL] & (state.capacity - 1))
         state.pipe[tail, 0] = ch[channel, LAST_POP]
         state.pipe[tail, 1] = at
@@ -268,11 +282,9 @@ def mark_active(state: Dram, channel: int, until: int) -> None:
 
 
 @inlined
-def next_tick(state: Dram, channel: int, tick: int) -> int:
-    """The first tick after ``tick`` in which a bank may get a request or a command may be issued."""
+def next_command(state: Dram, channel: int, tick: int) -> int:
+    """A tick before which no command can be issued, as far as it is after ``tick``."""
     ch = state.channel
-    if idle_banks(state, channel) or changes_mode(state, channel):
-        return tick + 1
     soonest, ready = ch[channel, LOCAL_NEXT], ch[channel, READY_BANKS]
     if ready & ch[channel, READ_BANKS]:
         soonest = min(soonest, max(ch[channel, READ_GAP], ch[channel, COLUMN_GAP]))
@@ -281,5 +293,5 @@ def next_tick(state: Dram, channel: int, tick: int) -> int:
     if ready & ch[channel, ACTIVATE_BANKS]:
         soonest = min(soonest, ch[channel, ACTIVATE_GAP])
     if ready & ch[channel, PRECHARGE_BANKS]:
-        soonest = tick + 1
-    return max(soonest, tick + 1)
+        soonest = tick
+    return soonest

@@ -8,6 +8,7 @@ import numpy as np
 from replay.bits import FAR
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
+from replay.rows import FixedRows
 
 # columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
 # wait; first tick of a read, write, precharge and activate as far as the bank itself goes
@@ -17,16 +18,18 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
 # columns of channel; masks have a bit per bank
 (NEXT_TICK,  # of the next event
+ COMMAND_AT, ENTRY_AT, PIPE_AT,  # before these ticks no command, no entry and no end of a transfer is possible
  COLUMN_GAP, READ_GAP, WRITE_GAP, ACTIVATE_GAP,  # first tick of a column command, read, write, activate (buses)
  FIRST_BANK,  # where the round over the banks begins
  READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS,  # banks by the next command of their request
+ BUSY_BANKS,  # all of these
  READY_BANKS,  # those of them whose own timers have run out
  LOCAL_NEXT,  # when the timer of another one runs out
  QUEUED_BANKS, QUEUED_WRITE_BANKS,  # banks with reads (or all requests) and with writes waiting
  QUEUED, QUEUED_WRITES, WRITING,  # waiting requests; whether writes are being drained
  LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
  LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
- LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED) = range(34)  # fmt: skip
+ LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED) = range(38)  # fmt: skip
 # columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2
 TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL = range(5)
 # columns of log: tick and kind of a command (a column of stats), and of the channel before it ACTIVE_TICKS, COUNTED_TO
@@ -118,20 +121,20 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: np.ndarray  # int64[channels, 34]
-    bank: np.ndarray  # int64[channels * banks, 12]
-    group: np.ndarray  # int64[channels * groups, 2]: first tick of a column command, of a precharge
+    channel: FixedRows  # int64[channels, 38]
+    bank: FixedRows  # int64[channels * banks, 12]
+    group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
-    slice: np.ndarray  # int64[slices, 5]
-    request: np.ndarray  # int64[channels * capacity, 7]
-    waiting: np.ndarray  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
-    latency: np.ndarray  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
-    pipe: np.ndarray  # int64[channels * capacity, 2]: number of the pop that ends it, request
+    slice: FixedRows  # int64[slices, 5]
+    request: FixedRows  # int64[channels * capacity, 7]
+    waiting: FixedRows  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
+    latency: FixedRows  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
+    pipe: FixedRows  # int64[channels * capacity, 2]: number of the pop that ends it, request
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
-    log: np.ndarray  # int64[channels * log_ring, 5]: the last commands
+    log: FixedRows  # int64[channels * log_ring, 5]: the last commands
     gap: np.ndarray  # int64[29]: the T_ constants and sizes
-    stats: np.ndarray  # int64[channels, 8]
+    stats: FixedRows  # int64[channels, 8]
     capacity: int
     to_ring: int
     from_ring: int
@@ -156,8 +159,8 @@ def make_state(
     log_ring = ring(2 * (ahead_cycles * spec.clock_khz // core_khz + 2))  # two commands a tick
     bank = np.zeros((channels * spec.banks, 12), np.int64)
     bank[:, (SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE)] = -1
-    channel = np.zeros((channels, 34), np.int64)
-    channel[:, (NEXT_TICK, LOCAL_NEXT)] = FAR
+    channel = np.zeros((channels, 38), np.int64)
+    channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
     request = np.zeros((channels * capacity, 7), np.int64)
@@ -238,7 +241,7 @@ def rewind(state: Dram, channel: int, tick: int, found: np.ndarray) -> None:
     """Take what a channel did from ``tick`` on out of its counters."""
     own, tail = state.channel[channel], int(state.channel[channel, LOGGED])
     counted_to, busy_from = own[COUNTED_TO], own[BUSY_FROM]
-    if not own[[READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS]].any():
+    if not own[BUSY_BANKS]:
         busy_from = tick
     for place in range(tail - 1, max(tail - state.log_ring, 0) - 1, -1):
         command = state.log[channel * state.log_ring + place % state.log_ring]

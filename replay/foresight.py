@@ -6,10 +6,9 @@ by line, as the engine comes to need them, these lines were most of a replay's t
 
 from typing import Any
 
-from replay.addresses import set_key
 from replay.bits import bucket, compiled, inlined
 from replay.cache_lines import look_ahead
-from replay.cache_state import NEWER, NEWEST, OLDEST, SECTOR, set_of
+from replay.cache_state import NEWER, NEWEST, OLDEST, SECTOR, chosen_set
 from replay.dram_state import BANKS, Dram
 from replay.l1 import FILL_TAG, L1
 from replay.l2_state import HEAD, L2, POPPED
@@ -55,11 +54,12 @@ def look_through(cache: L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
     for place in range(own[part, HEAD], own[part, POPPED]):
-        line = cache.input[part * cache.ring + (place & (cache.ring - 1)), 1] >> 2
+        row = part * cache.ring + (place & (cache.ring - 1))
+        line = cache.input[row, 1] >> 2
         if line == before:
             continue
         before = line
-        group = 2 * (part * tags.sets + set_of(tags, set_key(cache.addresses, line)))
+        group = 2 * (part * tags.sets + chosen_set(tags, cache.input[row, 4]))
         prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
         prefetch(tags.line, tags.order[group, NEWEST])
         victim = tags.order[group, OLDEST]

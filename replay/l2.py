@@ -11,7 +11,19 @@ from replay import cache, cache_fill, clocks, dram
 from replay.addresses import bank_of, set_key, slice_of
 from replay.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
 from replay.cache_mshr import has_ready, next_ready
-from replay.cache_state import DATA_FREE_AT, FAIL, HIT, PARKED, QUEUE_HEAD, QUEUE_TAIL, SECTOR_BYTES, WRITE_BACK
+from replay.cache_state import (
+    DATA_FREE_AT,
+    FAIL,
+    HIT,
+    INDEX,
+    PARKED,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    SECTOR_BYTES,
+    SET_BITS,
+    WRITE_BACK,
+    set_of,
+)
 from replay.dram_state import ATOM_BYTES, Dram
 from replay.l2_state import (
     CHUNK,
@@ -177,6 +189,12 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
 
 
 @inlined
+def home_of(state: L2, sector: int) -> int:
+    """Where a sector lives: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
+    return bank_of(state.addresses, sector) << SET_BITS | set_of(state.tags, set_key(state.addresses, sector >> 2))
+
+
+@inlined
 def send(state: L2, memory: Dram, part: int, now: int) -> None:
     """The oldest request of the miss queue goes to the DRAM channel."""
     tags = state.tags
@@ -185,7 +203,10 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
     is_write = int(tags.queue[row, 0] == WRITE_BACK)
     size = (count_bits(tags.queue[row, 2]) if is_write else 1) * SECTOR_BYTES
     columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
-    place = bank_of(state.addresses, tags.queue[row, 1])
+    if is_write:
+        place = bank_of(state.addresses, tags.queue[row, 1])
+    else:
+        place = tags.mshr[part * tags.entries + tags.queue[row, 3], INDEX] >> SET_BITS
     dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
 
 
@@ -195,15 +216,14 @@ def look_up(state: L2, part: int, now: int) -> bool:
     own, tags = state.slice, state.tags
     row = part * state.ring + (own[part, HEAD] & (state.ring - 1))
     sector, kind, byte_mask = state.input[row, 1], state.input[row, 2] & 3, state.input[row, 2] >> 2
-    word = state.input[row, 3]
-    index = set_key(state.addresses, sector >> 2)
+    word, home = state.input[row, 3], state.input[row, 4]
     queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
     used = now + own[part, COPIED]
     if kind == WRITE:
-        answer = write(tags, part, used, sector, index, byte_mask, 0, word, queued)
+        answer = write(tags, part, used, sector, home, byte_mask, 0, word, queued)
         answered = answer != FAIL and not tags.unit[part, PARKED]
     else:
-        answer = read(tags, part, used, sector, index, byte_mask, int(kind == ATOMIC), word, queued)
+        answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
         answered = answer == HIT
     if answered:
         respond(state, part, now, word)
@@ -250,5 +270,5 @@ def warm(state: L2, first: int, count: int, mask: int, now: int) -> None:
         sector = number & mask
         part = slice_of(state.addresses, sector)
         used = now + state.slice[part, COPIED]
-        cache_fill.warm(state.tags, part, used, sector, set_key(state.addresses, sector >> 2))
+        cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
         state.slice[part, COPIED] += 1

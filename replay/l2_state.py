@@ -11,6 +11,7 @@ from replay.bits import FAR
 from replay.cache_state import Cache, Policy
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
+from replay.rows import FixedRows
 
 SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
@@ -48,15 +49,15 @@ class Spec(Policy):
 
 
 class L2(NamedTuple):
-    """All slices. ``input`` rows: cycle of its next move, sector, kind + 4 x byte mask, tag and SM."""
+    """All slices. ``input`` rows: cycle of its next move, sector, kind + 4 x byte mask, tag and SM, ``l2.home_of``."""
 
     tags: Cache
     addresses: Addresses
-    slice: np.ndarray  # int64[slices, 14]
-    input: np.ndarray  # int64[slices * ring, 4]
-    stall: np.ndarray  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
-    output: np.ndarray  # int64[slices * out_ring, 2]: cycle, tag and SM
-    stats: np.ndarray  # int64[slices, 2]
+    slice: FixedRows  # int64[slices, 14]
+    input: FixedRows  # int64[slices * ring, 5]
+    stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
+    output: FixedRows  # int64[slices * out_ring, 2]: cycle, tag and SM
+    stats: FixedRows  # int64[slices, 2]
     ring: int
     out_ring: int
     out_packets: int
@@ -82,10 +83,10 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     ring = 1 << (held - 1).bit_length()
     out_ring = 1 << (in_flight - 1).bit_length()
     state = L2(
-        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries),
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, given_sets=True),
         addresses,
         np.zeros((slices, 14), np.int64),
-        np.zeros((slices * ring, 4), np.int64),
+        np.zeros((slices * ring, 5), np.int64),
         np.zeros((slices * ring, 2), np.int64),
         np.zeros((slices * out_ring, 2), np.int64),
         np.zeros((slices, len(COUNTERS)), np.int64),

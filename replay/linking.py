@@ -71,7 +71,7 @@ class WholeLibrary(JITCodeLibrary):
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.weak_odr:
                 function.linkage = "internal"  # what became part of its callers is dropped
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)  # its loops are short
         passes.run(self._final_module, builder)
 
 

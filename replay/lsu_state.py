@@ -9,6 +9,7 @@ from replay import l1 as cache
 from replay import texture as texture_unit
 from replay.bits import FAR
 from replay.config import law, value
+from replay.rows import FixedRows
 
 OPERATIONS = 1024  # memory instructions of an SM under way
 ACK_TAG, BYPASS_TAG = 1, 3
@@ -57,16 +58,16 @@ class Spec:
 class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
 
-    operation: np.ndarray  # int64[sms * OPERATIONS, 10]
-    unit: np.ndarray  # int64[sms, 20]
-    free: np.ndarray  # int32[sms, OPERATIONS]: stack of free operations
-    queue: np.ndarray  # int32[sms, 64]: operations
-    bank: np.ndarray  # int64[sms * banks, 3]
-    access: np.ndarray  # int64[sms * banks * depth, 4]
-    pipe: np.ndarray  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
-    inbox: np.ndarray  # int64[sms * inbox_size, 2]: cycle, tag
-    due: np.ndarray  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
-    stats: np.ndarray  # int64[sms, 5]
+    operation: FixedRows  # int64[sms * OPERATIONS, 10]
+    unit: FixedRows  # int64[sms, 20]
+    free: FixedRows  # int32[sms, OPERATIONS]: stack of free operations
+    queue: FixedRows  # int32[sms, 64]: operations
+    bank: FixedRows  # int64[sms * banks, 3]
+    access: FixedRows  # int64[sms * banks * depth, 4]
+    pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
+    inbox: FixedRows  # int64[sms * inbox_size, 2]: cycle, tag
+    due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
+    stats: FixedRows  # int64[sms, 5]
     texture: texture_unit.Texture
     due_size: int
     perfect: bool

@@ -41,22 +41,29 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
 def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
     """Do every event of the partition before L2 cycle ``until``."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
-    tick, commanded = FAR, FAR
+    own, channel, tick, commanded = cache.slice, memory.channel, FAR, FAR
     while True:
-        if memory.channel[controller, NEXT_TICK] != tick:
-            tick = memory.channel[controller, NEXT_TICK]
+        if channel[controller, NEXT_TICK] != tick:
+            tick = channel[controller, NEXT_TICK]
             commanded = clocks.at_or_after(memory.to_l2, tick) if tick < FAR else FAR
-        part = first
-        for other in range(first + 1, last):
-            if cache.slice[other, NEXT] < cache.slice[part, NEXT]:
-                part = other
-        soonest = cache.slice[part, NEXT]
-        if min(commanded, soonest) >= until:
+        now = commanded
+        for part in range(first, last):
+            now = min(now, own[part, NEXT])
+        if now >= until:
             return
-        if commanded > soonest:
-            l2.step(cache, memory, part, soonest)
-            continue
+        if commanded == now:
+            run_channel(cache, memory, controller, now)
+        for part in range(first, last):
+            if own[part, NEXT] == now:
+                l2.step(cache, memory, part, now)
+
+
+@inlined
+def run_channel(cache: L2, memory: Dram, controller: int, now: int) -> None:
+    """The ticks of the DRAM channel in an L2 cycle; the slices see what they have brought about."""
+    reached = clocks.at_or_before(memory.clock, now)
+    while memory.channel[controller, NEXT_TICK] <= reached:
         dram.advance(memory, controller)
-        for other in range(first, last):
-            if cache.slice[other, WAITS] or dram.has_fill(memory, other):
-                cache.slice[other, NEXT] = min(cache.slice[other, NEXT], commanded)
+    for part in range(controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller):
+        if cache.slice[part, WAITS] or dram.has_fill(memory, part):
+            cache.slice[part, NEXT] = min(cache.slice[part, NEXT], now)

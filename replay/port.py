@@ -14,6 +14,7 @@ import numpy as np
 
 from replay.bits import inlined
 from replay.config import law, value
+from replay.rows import FixedRows
 
 READ, WRITE, ATOMIC = 0, 1, 2
 # columns of port: requests transferred, sent, and whose place is free again; requests under way; responses
@@ -39,10 +40,10 @@ class Port(NamedTuple):
     ``response`` rows: cycle in which it leaves the crossbar, tag.
     """
 
-    port: np.ndarray  # int64[sms, 6]
-    request: np.ndarray  # int64[sms * request_ring, 4]
-    response: np.ndarray  # int64[sms * ring, 2]
-    stats: np.ndarray  # int64[sms, 2]
+    port: FixedRows  # int64[sms, 6]
+    request: FixedRows  # int64[sms * request_ring, 4]
+    response: FixedRows  # int64[sms * ring, 2]
+    stats: FixedRows  # int64[sms, 2]
     request_ring: int
     ring: int
     in_packets: int

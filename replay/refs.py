@@ -20,16 +20,18 @@ from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 
+from replay.fields import Columns, FieldArray, columns_of, with_constant_rows
+
 
 class RefType(types.Type):
-    """The type of a reference to a state of the NamedTuple type ``state``.
+    """The type of a reference to a state of the NamedTuple type ``state``, whose arrays have these ``columns``.
 
     Its name is short, for it becomes part of every function's name in machine code.
     """
 
-    def __init__(self, state: Any) -> None:
-        self.state = state
-        digest = hashlib.sha256(str(state).encode()).hexdigest()[:16]
+    def __init__(self, state: Any, columns: Columns) -> None:
+        self.state, self.columns = state, columns
+        digest = hashlib.sha256(f"{state} {columns}".encode()).hexdigest()[:16]
         super().__init__(name=f"Ref({state.instance_class.__name__}, {digest})")
 
     @property
@@ -44,9 +46,10 @@ class Ref:
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        known = signature(state)
+        columns = columns_of(state)
+        known = signature(state), columns
         if known not in KINDS:
-            KINDS[known] = RefType(numba.typeof(state))
+            KINDS[known] = RefType(numba.typeof(state), columns)
         self._numba_type_ = KINDS[known]
         form, words = words_of(state)
         self.words = np.frombuffer(struct.pack(form, *words), np.uint8)
@@ -109,8 +112,12 @@ class RefAttributes(AttributeTemplate):
         """Type of a field, None where there is none."""
         if name not in reference.state.fields:
             return None
-        found = reference.state.types[reference.state.fields.index(name)]
-        return RefType(found) if isinstance(found, types.NamedTuple) else found
+        place = reference.state.fields.index(name)
+        found = reference.state.types[place]
+        if isinstance(found, types.NamedTuple):
+            return RefType(found, reference.columns[place])
+        field = f"{reference.instance_class.__name__}.{name}"
+        return FieldArray(found, field) if isinstance(found, types.Array) else found
 
 
 @lower_getattr_generic(RefType)
@@ -124,7 +131,11 @@ def read_field(context: Any, builder: Any, kind: RefType, value: Any, name: str)
     pointer = builder.gep(typed, [number(0), number(place)])
     if isinstance(field, types.NamedTuple):
         return builder.bitcast(pointer, cgutils.voidptr_t)
-    return read_value(builder, pointer, struct.elements[place])
+    value = read_value(builder, pointer, struct.elements[place])
+    columns = kind.columns[place]
+    if isinstance(field, types.Array) and columns:
+        return with_constant_rows(context, builder, field, value, columns)
+    return value
 
 
 def read_value(builder: Any, pointer: Any, kind: Any) -> Any:

@@ -4,7 +4,7 @@ A GPU's state is larger than a core's caches, so that much of a replay's time is
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from llvmlite import ir
@@ -13,6 +13,8 @@ from numba.core import cgutils
 
 from replay.bits import inlined, intrinsic
 
+# Array of a state, of two dimensions, whose rows are as long on every GPU: machine code has their length as a constant.
+FixedRows = Annotated[np.ndarray, "fixed rows"]
 CACHE_LINE_WORDS = 8  # of 8 bytes
 LARGE_BYTES = 1 << 22  # from here on numpy asks for large pages, and most of what lies there may never be used
 

@@ -17,6 +17,7 @@ import numpy as np
 from replay import stack
 from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, shift_right
 from replay.config import law, value
+from replay.rows import FixedRows
 
 POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL = range(4)
@@ -58,21 +59,21 @@ class Spec:
 class Warps(NamedTuple):
     """Warps and schedulers of all SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q."""
 
-    warp: np.ndarray  # int64[sms * warps, WARP_COLUMNS]
-    pending: np.ndarray  # int32[sms * warps, SLOTS]: results still to come, per slot
+    warp: FixedRows  # int64[sms * warps, WARP_COLUMNS]
+    pending: FixedRows  # int32[sms * warps, SLOTS]: results still to come, per slot
     ready: np.ndarray  # int64[sms * schedulers]: bit = rank
     active: np.ndarray  # int64[sms * schedulers]: the warps two-level chooses among, bit = rank
-    wants: np.ndarray  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
-    free_at: np.ndarray  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
+    wants: FixedRows  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
+    free_at: FixedRows  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
     last: np.ndarray  # int64[sms * schedulers]: warp that issued last, or -1
     member: np.ndarray  # int64[sms * schedulers, warps]: warp of a rank
     members: np.ndarray  # int64[sms * schedulers]
-    wheel: np.ndarray  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
+    wheel: FixedRows  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
     occupied: np.ndarray  # int64[sms]: wheel places in use
     scheduler_of: np.ndarray  # int64[warps]: warp mod schedulers
-    stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
-    slot: np.ndarray  # the arrays of replay.stack
-    wait: np.ndarray
+    stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
+    slot: FixedRows  # the arrays of replay.stack
+    wait: FixedRows
     warps: int
     schedulers: int
     policy: int

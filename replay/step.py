@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from replay import crossbar, dispatch, foresight, indexing, l1, lsu, model, partition, rounds, rt_unit
+from replay import crossbar, dispatch, fields, foresight, indexing, l1, lsu, model, partition, rounds, rt_unit
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, inlined
@@ -31,6 +31,7 @@ from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.work import Program, Work
 
+fields.install()
 indexing.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 
