@@ -48,6 +48,8 @@ def issue(
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     state = core
     issued, retry = 0, FAR
+    if not has_ready(core, sm):
+        return FAR
     for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
         candidates, last = warps.candidates_of(state, row), state.last[row]
         if candidates == 0:

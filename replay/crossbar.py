@@ -33,6 +33,7 @@ class Net(NamedTuple):
     """One direction: what competes for the outputs."""
 
     wants: np.ndarray  # int64[outputs, words]: inputs whose oldest packet is for the output
+    wanted: np.ndarray  # int64[words of outputs]: outputs that have some
     pointer: np.ndarray  # int64[outputs]: input that an output looks at first
     arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, FAR once it does or without one
     competes: np.ndarray  # int64[inputs]: 1 while it does
@@ -68,6 +69,7 @@ def make_net(inputs: int, outputs: int) -> Net:
     """An empty network."""
     return Net(
         np.zeros((outputs, -(-inputs // WORD)), np.int64),
+        np.zeros(-(-outputs // WORD), np.int64),
         np.zeros(outputs, np.int64),
         np.full(inputs, FAR, np.int64),
         np.zeros(inputs, np.int64),
@@ -77,7 +79,7 @@ def make_net(inputs: int, outputs: int) -> Net:
 
 @inlined
 def grant(state: Net, output: int) -> int:
-    """The input whose packet an output takes, or -1: the first from the pointer on, else the first."""
+    """The input whose packet a wanted output takes: the first from the pointer on, else the first."""
     wants, pointer = state.wants, state.pointer[output]
     first = -1
     for word in range(wants.shape[1]):
@@ -97,6 +99,7 @@ def grant(state: Net, output: int) -> int:
 def compete(state: Net, source: int, output: int) -> None:
     """An input's oldest packet competes for its output from now on."""
     state.wants[output, source // WORD] |= 1 << (source % WORD)
+    state.wanted[output // WORD] |= 1 << (output % WORD)
     state.arrives[source] = FAR
     state.competes[source] = 1
     state.net[WANTED] += 1
@@ -106,6 +109,11 @@ def compete(state: Net, source: int, output: int) -> None:
 def win(state: Net, source: int, output: int) -> None:
     """An output took an input's packet."""
     state.wants[output, source // WORD] &= ~(1 << (source % WORD))
+    rest = 0
+    for word in range(state.wants.shape[1]):
+        rest |= state.wants[output, word]
+    if rest == 0:
+        state.wanted[output // WORD] &= ~(1 << (output % WORD))
     state.pointer[output] = source + 1
     state.competes[source] = 0
     state.net[WANTED] -= 1
@@ -183,27 +191,47 @@ def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
 @inlined
 def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
     """Every slice's buffer with room takes one request."""
-    net = state.requests
-    for part in range(net.pointer.shape[0]):
-        sm = grant(net, part)
-        if sm < 0:
-            continue
+    net, part = state.requests, next_wanted(state.requests, 0)
+    while part >= 0:
+        take_request(state, port, cache, cycle, part)
+        part = next_wanted(net, part + 1)
+
+
+@inlined
+def next_wanted(state: Net, first: int) -> int:
+    """The first output from ``first`` on that a packet competes for, or -1."""
+    word = first // WORD
+    if word == state.wanted.shape[0]:
+        return -1
+    later = state.wanted[word] >> (first % WORD)
+    if later:
+        return first + lowest_bit(later)
+    for index in range(word + 1, state.wanted.shape[0]):
+        if state.wanted[index]:
+            return index * WORD + lowest_bit(state.wanted[index])
+    return -1
+
+
+@inlined
+def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) -> None:
+    """A slice's buffer takes a request if it has room."""
+    if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+        l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
         if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
-            l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
-            if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
-                continue
-        at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-        row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
-        cache.slice[part, TAIL] += 1
-        cache.input[row, 0] = clocks.after(state.to_l2, cycle)
-        cache.input[row, 1] = port.request[at, 1]
-        cache.input[row, 2] = port.request[at, 2]
-        cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
-        cache.input[row, 4] = state.known[sm, HOME]
-        port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
-        port.port[sm, REQUEST_HEAD] += 1
-        win(net, sm, part)
-        offer_request(state, port, cache, sm, cycle)
+            return
+    sm = grant(state.requests, part)
+    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
+    cache.slice[part, TAIL] += 1
+    cache.input[row, 0] = clocks.after(state.to_l2, cycle)
+    cache.input[row, 1] = port.request[at, 1]
+    cache.input[row, 2] = port.request[at, 2]
+    cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
+    cache.input[row, 4] = state.known[sm, HOME]
+    port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
+    port.port[sm, REQUEST_HEAD] += 1
+    win(state.requests, sm, part)
+    offer_request(state, port, cache, sm, cycle)
 
 
 @inlined
@@ -261,11 +289,9 @@ def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
 @inlined
 def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
     """Every SM takes one response, which leaves the crossbar in the next cycle."""
-    net = state.replies
-    for sm in range(net.pointer.shape[0]):
+    net, sm = state.replies, next_wanted(state.replies, 0)
+    while sm >= 0:
         part = grant(net, sm)
-        if part < 0:
-            continue
         row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
         waited = cycle - reply_arrives(state, cache, part)
         cache.stats[part, LONGEST_WAIT] = max(cache.stats[part, LONGEST_WAIT], waited)
@@ -273,6 +299,7 @@ def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> No
         ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> SM_BITS)
         win(net, part, sm)
         offer_response(state, cache, part, cycle)
+        sm = next_wanted(net, sm + 1)
 
 
 @compiled

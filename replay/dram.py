@@ -9,9 +9,10 @@ Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md
 """
 
 from replay import clocks, dram_banks, dram_commands
-from replay.bits import FAR, inlined
+from replay.bits import FAR, inlined, quotient
 from replay.dram_state import (
     BANK,
+    BANK_SHIFT,
     BANKS,
     COMMAND_AT,
     CREDIT,
@@ -28,6 +29,7 @@ from replay.dram_state import (
     LEFT,
     NEXT,
     NEXT_TICK,
+    OLDEST_AT,
     PIPE_AT,
     PIPE_HEAD,
     PIPE_TAIL,
@@ -68,14 +70,13 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     columns  column commands it needs.
     token    what a read's slice gets back.
     """
-    channel = part // state.slices
+    channel = quotient(part, state.slices)
     ch, base = state.channel, channel * state.capacity
     at = ch[channel, FREE]
     row = base + at
     ch[channel, FREE] = state.request[row, NEXT]
-    banks = state.gap[BANKS]
-    state.request[row, BANK] = place & (banks - 1)
-    state.request[row, REQUEST_ROW] = place // banks
+    state.request[row, BANK] = place & (state.gap[BANKS] - 1)
+    state.request[row, REQUEST_ROW] = place >> state.gap[BANK_SHIFT]
     state.request[row, LEFT] = columns
     state.request[row, IS_WRITE] = is_write
     state.request[row, TOKEN] = token
@@ -85,6 +86,8 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     tick = clocks.after(state.clock, now)
     state.waiting[tail, 0] = tick
     state.waiting[tail, 1] = at
+    if state.slice[part, OLDEST_AT] == FAR:
+        state.slice[part, OLDEST_AT] = tick
     state.slice[part, TO_TAIL] += 1
     ch[channel, UNDER_WAY] += 1
     look_at(state, channel, tick)
@@ -110,7 +113,7 @@ def take_fill(state: Dram, part: int, now: int) -> int:
     own = state.slice
     token = state.fill[part * state.from_ring + (own[part, FROM_HEAD] & (state.from_ring - 1))]
     if own[part, FROM_TAIL] - own[part, FROM_HEAD] == state.gap[FROM_QUEUE]:
-        look_at(state, part // state.slices, clocks.after(state.clock, now))
+        look_at(state, quotient(part, state.slices), clocks.after(state.clock, now))
     own[part, FROM_HEAD] += 1
     return token
 
@@ -215,11 +218,26 @@ def is_full(state: Dram, channel: int, at: int) -> bool:
 def entry_tick(state: Dram, channel: int, part: int) -> int:
     """First tick at which a slice's request may enter the latency queue as far as the slice goes, or FAR."""
     own = state.slice
-    if own[part, TO_HEAD] == own[part, TO_TAIL] or not takes(state, part):
+    if not takes(state, part):
         return FAR
     if own[part, CREDIT] > 0 and state.channel[channel, SHARED_CREDIT] >= state.gap[SHARED_LIMIT]:
         return FAR
-    return state.waiting[part * state.to_ring + (own[part, TO_HEAD] & (state.to_ring - 1)), 0]
+    return own[part, OLDEST_AT]
+
+
+@inlined
+def oldest(state: Dram, part: int) -> int:
+    """The oldest request of a slice's queue."""
+    return state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
+
+
+@inlined
+def leave(state: Dram, part: int) -> None:
+    """The oldest request leaves a slice's queue."""
+    own = state.slice
+    own[part, TO_HEAD] += 1
+    following = part * state.to_ring + (own[part, TO_HEAD] & (state.to_ring - 1))
+    own[part, OLDEST_AT] = FAR if own[part, TO_HEAD] == own[part, TO_TAIL] else state.waiting[following, 0]
 
 
 @inlined
@@ -232,10 +250,10 @@ def enter(state: Dram, channel: int, tick: int) -> None:
         part = channel * state.slices + number
         if entry_tick(state, channel, part) > tick:
             continue
-        at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
+        at = oldest(state, part)
         if is_full(state, channel, at):
             return
-        state.slice[part, TO_HEAD] += 1
+        leave(state, part)
         if state.slice[part, CREDIT] == 0:
             state.slice[part, CREDIT] = 1
         else:
@@ -255,10 +273,8 @@ def next_entry(state: Dram, channel: int) -> int:
     soonest = FAR
     for part in range(channel * state.slices, (channel + 1) * state.slices):
         first = entry_tick(state, channel, part)
-        if first < soonest:
-            at = state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
-            if not is_full(state, channel, at):
-                soonest = first
+        if first < soonest and not is_full(state, channel, oldest(state, part)):
+            soonest = first
     return soonest
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replay.bits import FAR
+from replay.cache_state import SECTOR_BYTES
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
 from replay.rows import FixedRows
@@ -30,8 +31,9 @@ BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
  LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
  LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
  LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED) = range(38)  # fmt: skip
-# columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2
-TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL = range(5)
+# columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2, first tick
+# at which the channel may take the oldest of the requests (FAR: there is none)
+TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL, OLDEST_AT = range(6)
 # columns of log: tick and kind of a command (a column of stats), and of the channel before it ACTIVE_TICKS, COUNTED_TO
 # and BUSY_FROM
 LOG_TICK, LOG_KIND, LOG_ACTIVE, LOG_COUNTED, LOG_BUSY = range(5)
@@ -39,7 +41,7 @@ READS, WRITES, ACTIVATES, PRECHARGES, ROW_HITS, REQUESTS, BUSY_TICKS, ACTIVE_TIC
 COUNTERS = ("reads", "writes", "activates", "precharges", "row_hits", "requests", "data_ticks", "active_ticks")
 (T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_WL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS,
  GROUPS, GROUP_SHIFT, ATOM_BYTES, QUEUE, WRITE_QUEUE, WRITE_HIGH, WRITE_LOW, RETURNS, SHARED_LIMIT, LATENCY,
- DUAL_BUS, TO_QUEUE, FROM_QUEUE) = range(29)  # fmt: skip
+ DUAL_BUS, TO_QUEUE, FROM_QUEUE, BANK_SHIFT, SECTOR_COLUMNS) = range(31)  # fmt: skip
 GROUPINGS = ("lower", "higher")
 
 
@@ -125,7 +127,7 @@ class Dram(NamedTuple):
     bank: FixedRows  # int64[channels * banks, 12]
     group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
-    slice: FixedRows  # int64[slices, 5]
+    slice: FixedRows  # int64[slices, 6]
     request: FixedRows  # int64[channels * capacity, 7]
     waiting: FixedRows  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
     latency: FixedRows  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
@@ -133,7 +135,7 @@ class Dram(NamedTuple):
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
     log: FixedRows  # int64[channels * log_ring, 5]: the last commands
-    gap: np.ndarray  # int64[29]: the T_ constants and sizes
+    gap: np.ndarray  # int64[31]: the T_ constants and sizes
     stats: FixedRows  # int64[channels, 8]
     capacity: int
     to_ring: int
@@ -163,6 +165,8 @@ def make_state(
     channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
+    ends = np.zeros((channels * slices, 6), np.int64)
+    ends[:, OLDEST_AT] = FAR
     request = np.zeros((channels * capacity, 7), np.int64)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
     return Dram(
@@ -170,7 +174,7 @@ def make_state(
         bank,
         np.zeros((channels * spec.bank_groups, 2), np.int64),
         group_banks(limits),
-        np.zeros((channels * slices, 5), np.int64),
+        ends,
         request,
         np.zeros((channels * slices * ring(to_queue), 2), np.int64),
         np.zeros((channels * capacity, 2), np.int64),
@@ -219,7 +223,8 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
         spec.rtpl, spec.banks, spec.bank_groups, (spec.banks // spec.bank_groups).bit_length() - 1 if higher else 0,
         spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
         spec.return_entries, spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1),
-        spec.latency_cycles, spec.dual_bus, to_queue, from_queue,
+        spec.latency_cycles, spec.dual_bus, to_queue, from_queue, spec.banks.bit_length() - 1,
+        -(-SECTOR_BYTES // spec.atom_bytes),
     ], np.int64)  # fmt: skip
 
 

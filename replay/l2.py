@@ -24,7 +24,7 @@ from replay.cache_state import (
     WRITE_BACK,
     set_of,
 )
-from replay.dram_state import ATOM_BYTES, Dram
+from replay.dram_state import ATOM_BYTES, SECTOR_COLUMNS, Dram
 from replay.l2_state import (
     CHUNK,
     COPIED,
@@ -38,6 +38,7 @@ from replay.l2_state import (
     POPPED,
     QUEUED,
     QUEUED_AT,
+    QUEUES_AT,
     STALL_HEAD,
     STALL_TAIL,
     TAIL,
@@ -81,8 +82,9 @@ def take_in(state: L2, part: int, until: int) -> int:
     """``pop_until`` at a barrier; finds the next event of the slice. Returns the requests that wait for the tags."""
     own = state.slice
     pop_until(state, part, until)
+    own[part, QUEUES_AT] = next_queued(state, part)
     if own[part, HEAD] == own[part, QUEUED]:
-        own[part, NEXT] = min(own[part, NEXT], next_queued(state, part) + 1)
+        own[part, NEXT] = min(own[part, NEXT], own[part, QUEUES_AT] + 1)
     return own[part, POPPED] - own[part, HEAD]
 
 
@@ -100,18 +102,16 @@ def next_queued(state: L2, part: int) -> int:
 def settle(state: L2, part: int, now: int) -> None:
     """Let requests enter the slice's queue in the cycles before ``now``, and note when it becomes nearly full."""
     own = state.slice
-    while True:
-        cycle = next_queued(state, part)
-        if cycle >= now:
-            return
-        length = own[part, QUEUED] - own[part, HEAD]
+    while own[part, QUEUES_AT] < now:
+        cycle, length = own[part, QUEUES_AT], own[part, QUEUED] - own[part, HEAD]
         if length == state.input_queue:
             own[part, QUEUED_AT] = now - 1
-            return
-        own[part, QUEUED] += 1
-        own[part, QUEUED_AT] = cycle
-        if length + CHUNK == state.input_queue:
-            begin_stall(state, part, cycle + 1)
+        else:
+            own[part, QUEUED] += 1
+            own[part, QUEUED_AT] = cycle
+            if length + CHUNK == state.input_queue:
+                begin_stall(state, part, cycle + 1)
+        own[part, QUEUES_AT] = next_queued(state, part)
 
 
 @inlined
@@ -201,11 +201,12 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
     row = part * tags.ring + (tags.unit[part, QUEUE_HEAD] & (tags.ring - 1))
     tags.unit[part, QUEUE_HEAD] += 1
     is_write = int(tags.queue[row, 0] == WRITE_BACK)
-    size = (count_bits(tags.queue[row, 2]) if is_write else 1) * SECTOR_BYTES
-    columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
     if is_write:
+        size = count_bits(tags.queue[row, 2]) * SECTOR_BYTES
+        columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
         place = bank_of(state.addresses, tags.queue[row, 1])
     else:
+        columns = memory.gap[SECTOR_COLUMNS]
         place = tags.mshr[part * tags.entries + tags.queue[row, 3], INDEX] >> SET_BITS
     dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
 
@@ -250,7 +251,7 @@ def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None
         else:
             waits = 1
     if own[part, HEAD] == own[part, QUEUED]:
-        soonest = min(soonest, max(next_queued(state, part), now) + 1)
+        soonest = min(soonest, max(own[part, QUEUES_AT], now) + 1)
     elif not room:
         waits = 1
     elif not failed:

@@ -17,9 +17,10 @@ SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
 # entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
 # without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
-# whether it waits for room in its queue to the DRAM; sectors that the host copied to it
+# whether it waits for room in its queue to the DRAM; sectors that the host copied to it; cycle in which the next
+# request reaches the slice's queue if that has room
 HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
-    WAITS, COPIED = range(14)  # fmt: skip
+    WAITS, COPIED, QUEUES_AT = range(15)  # fmt: skip
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
 CHUNK = 4  # places that the slice's queue keeps free for one packet
@@ -53,7 +54,7 @@ class L2(NamedTuple):
 
     tags: Cache
     addresses: Addresses
-    slice: FixedRows  # int64[slices, 14]
+    slice: FixedRows  # int64[slices, 15]
     input: FixedRows  # int64[slices * ring, 5]
     stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
     output: FixedRows  # int64[slices * out_ring, 2]: cycle, tag and SM
@@ -85,7 +86,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     state = L2(
         cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, given_sets=True),
         addresses,
-        np.zeros((slices, 14), np.int64),
+        np.zeros((slices, 15), np.int64),
         np.zeros((slices * ring, 5), np.int64),
         np.zeros((slices * ring, 2), np.int64),
         np.zeros((slices * out_ring, 2), np.int64),
@@ -101,7 +102,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
         ratio(l2_khz, core_khz),
         ratio(core_khz, l2_khz),
     )
-    state.slice[:, NEXT] = FAR
+    state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state
 
 

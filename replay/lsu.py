@@ -54,6 +54,7 @@ from replay.lsu_state import (
     SLOT,
     STALL_CYCLES,
     STALLED,
+    TAGS_AT,
     TEXTURE_ACCESSES,
     TEXTURE_TAGS,
     TEXTURES,
@@ -198,10 +199,15 @@ def part_over(state: Lsu, sm: int, at: int) -> bool:
 
 
 @inlined
+def oldest_access(state: Lsu, bank: int) -> int:
+    """Row of the oldest access of a bank."""
+    return bank * state.depth + (state.bank[bank, HEAD] & (state.depth - 1))
+
+
+@inlined
 def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int, bank: int) -> int:
     """The tag check of a bank's oldest access: what it came to."""
-    row = sm * state.banks + bank
-    place = row * state.depth + (state.bank[row, HEAD] & (state.depth - 1))
+    place = oldest_access(state, sm * state.banks + bank)
     sector, byte_mask, at = state.access[place, SECTOR], state.access[place, BYTES], state.access[place, OPERATION]
     here = sm * OPERATIONS + at
     if state.operation[here, KIND] == LOAD:
@@ -235,8 +241,7 @@ def count_blocked(state: Lsu, l1: L1, sm: int, until: int) -> None:
     state.stats[sm, STALL_CYCLES] += skipped
     for bank in range(state.banks):
         if (state.unit[sm, BLOCKED] >> bank) & 1:
-            row = sm * state.banks + bank
-            at = state.access[row * state.depth + (state.bank[row, HEAD] & (state.depth - 1)), OPERATION]
+            at = state.access[oldest_access(state, sm * state.banks + bank), OPERATION]
             is_load = state.operation[sm * OPERATIONS + at, KIND] == LOAD
             l1.cache.stats[sm, FAIL if is_load else 5 + FAIL] += skipped
 
@@ -262,16 +267,25 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     if unit[sm, INBOX_HEAD] != unit[sm, INBOX_TAIL]:
         place = sm * state.inbox_size + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
         soonest = min(soonest, state.inbox[place, 0])
-    occupied = unit[sm, OCCUPIED]
-    while occupied:
-        bank = lowest_bit(occupied)
-        occupied &= occupied - 1
-        row = sm * state.banks + bank
-        if not (unit[sm, BLOCKED] >> bank) & 1:
-            soonest = min(soonest, state.access[row * state.depth + (state.bank[row, HEAD] & (state.depth - 1)), READY])
-        elif (unit[sm, WAITS_TO_SEND] >> bank) & 1 and may_send(port, sm, now):
-            soonest = min(soonest, l1.leaves_at[sm] - l1.cache.miss_queue)
+    if unit[sm, BLOCKED] == 0:
+        soonest = min(soonest, unit[sm, TAGS_AT])
+    else:
+        soonest = min(soonest, next_try(state, l1, port, sm, now))
     if unit[sm, QUEUE_HEAD] != unit[sm, QUEUE_TAIL] and not unit[sm, STALLED]:
         head = sm * OPERATIONS + int(state.queue[sm, unit[sm, QUEUE_HEAD] & 63])
         soonest = min(soonest, max(state.operation[head, ARRIVES], unit[sm, FRONT_AT]))
     return max(soonest, now + 1)
+
+
+@inlined
+def next_try(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
+    """While some banks are blocked: the next cycle in which another's access is due, or a place in the miss queue."""
+    occupied, soonest = state.unit[sm, OCCUPIED], FAR
+    while occupied:
+        bank = lowest_bit(occupied)
+        occupied &= occupied - 1
+        if not (state.unit[sm, BLOCKED] >> bank) & 1:
+            soonest = min(soonest, state.access[oldest_access(state, sm * state.banks + bank), READY])
+        elif (state.unit[sm, WAITS_TO_SEND] >> bank) & 1 and may_send(port, sm, now):
+            soonest = min(soonest, l1.leaves_at[sm] - l1.cache.miss_queue)
+    return soonest

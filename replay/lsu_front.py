@@ -32,6 +32,7 @@ from replay.lsu_state import (
     SECTORS,
     SHARED_CYCLES,
     STALLED,
+    TAGS_AT,
     TAIL,
     TEXTURE_ACCESSES,
     Lsu,
@@ -112,6 +113,7 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
         state.access[place, OPERATION] = at
         state.bank[bank, TAIL] += 1
         state.unit[sm, OCCUPIED] |= 1 << (bank - sm * state.banks)
+        state.unit[sm, TAGS_AT] = min(state.unit[sm, TAGS_AT], now + state.l1_latency)
         state.bank[bank, ENTERED_AT] = now
         state.stats[sm, SECTORS] += 1
         cursor += 1

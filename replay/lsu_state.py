@@ -20,10 +20,10 @@ WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range
 # next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
 # operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
 # to which they are known to be, which of them for want of a place in the miss queue, head and tail of what is due,
-# banks that hold accesses, texture accesses that are not written back
+# banks that hold accesses, texture accesses that are not written back, first cycle in which an access may meet the tags
 (QUEUE_HEAD, QUEUE_TAIL, FREE, FRONT_AT, STALLED, NEXT_CYCLE, PIPE_HEAD, PIPE_TAIL, INBOX_HEAD, INBOX_TAIL, WRITE_BACK,
  PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND, DUE_HEAD, DUE_TAIL, OCCUPIED,
- TEXTURE_ACCESSES) = range(20)  # fmt: skip
+ TEXTURE_ACCESSES, TAGS_AT) = range(21)  # fmt: skip
 HEAD, TAIL, ENTERED_AT = range(3)  # columns of bank: ring, cycle of the last access that entered
 READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
 # clients of the write-back: shared memory, textures, (constants,) past the L1, the L1
@@ -59,7 +59,7 @@ class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
 
     operation: FixedRows  # int64[sms * OPERATIONS, 10]
-    unit: FixedRows  # int64[sms, 20]
+    unit: FixedRows  # int64[sms, 21]
     free: FixedRows  # int32[sms, OPERATIONS]: stack of free operations
     queue: FixedRows  # int32[sms, 64]: operations
     bank: FixedRows  # int64[sms * banks, 3]
@@ -91,9 +91,9 @@ def make_state(
     pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
     # a scheduler issues one instruction a cycle, and there are at most 8
     due_size = 1 << (8 * (spec.issue_cycles + l1.latency_cycles)).bit_length() if spec.perfect_memory else 1
-    unit = np.zeros((sms, 20), np.int64)
+    unit = np.zeros((sms, 21), np.int64)
     unit[:, FREE] = OPERATIONS
-    unit[:, NEXT_CYCLE] = FAR
+    unit[:, [NEXT_CYCLE, TAGS_AT]] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
     bank = np.zeros((sms * l1.banks, 3), np.int64)
     bank[:, ENTERED_AT] = -1

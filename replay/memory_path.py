@@ -32,6 +32,7 @@ from replay.lsu_state import (
     READY,
     SLOT,
     STALL_CYCLES,
+    TAGS_AT,
     TAIL,
     TEXTURE_ACCESSES,
     TEXTURE_TAGS,
@@ -121,7 +122,8 @@ def run_lsu(
     take_response(core, ctas, lsus, caches, rays, records, sm, now)
     if lsus.unit[sm, TEXTURE_ACCESSES]:
         texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
-    check_tags(core, ctas, lsus, caches, ports, sm, now)
+    if lsus.unit[sm, TAGS_AT] <= now:
+        check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
     lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
 
@@ -186,13 +188,14 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
     """The oldest access of each bank meets the tags."""
     lsus.unit[sm, BLOCKED] = 0
     lsus.unit[sm, WAITS_TO_SEND] = 0
-    occupied = lsus.unit[sm, OCCUPIED]
+    occupied, soonest = lsus.unit[sm, OCCUPIED], FAR
     while occupied:
         bank = lowest_bit(occupied)
         occupied &= occupied - 1
         row = sm * lsus.banks + bank
-        place = row * lsus.depth + (lsus.bank[row, HEAD] & (lsus.depth - 1))
+        place = lsu.oldest_access(lsus, row)
         if lsus.access[place, READY] > now:
+            soonest = min(soonest, lsus.access[place, READY])
             continue
         found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
         if found == lsu.BLOCKS:
@@ -200,12 +203,16 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
         lsus.bank[row, HEAD] += 1
         if lsus.bank[row, HEAD] == lsus.bank[row, TAIL]:
             lsus.unit[sm, OCCUPIED] &= ~(1 << bank)
+        else:
+            soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), READY])
         at = lsus.access[place, OPERATION]
         if found == lsu.IS_KEPT:
             model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)
         if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
+    lsus.unit[sm, TAGS_AT] = soonest
     if lsus.unit[sm, BLOCKED]:
+        lsus.unit[sm, TAGS_AT] = 0  # they try again whenever the unit runs
         lsus.stats[sm, STALL_CYCLES] += 1
 
 

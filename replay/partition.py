@@ -22,10 +22,7 @@ def horizon(state: Crossbar, cache: L2, routed: int) -> int:
 
 @compiled
 def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
-    """Do every event of the partition that the crossbar's cycles before ``routed`` decide; all when it is FAR."""
-    if routed == FAR:
-        run(cache, memory, controller, FAR)
-        return
+    """Do every event of the partition that the crossbar's cycles before ``routed`` decide."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
     until, waiting = horizon(state, cache, routed), 0
     for part in range(first, last):
