@@ -16,28 +16,14 @@ import numpy as np
 from replay import clocks, l2
 from replay import port as ports
 from replay.addresses import slice_of
-from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.bits import FAR, compiled, inlined
 from replay.clocks import Ratio, ratio
+from replay.crossbar_net import SOONEST, TICK, Net, compete, expect, grant, make_net, next_cycle, next_wanted, win
 from replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 from replay.rows import FixedRows
 
-WORD = 32  # inputs per word of ``wants``
-TICK, SOONEST, WANTED = range(3)  # columns of net: next cycle, first cycle of another packet, packets that compete
-
-
 GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
-
-
-class Net(NamedTuple):
-    """One direction: what competes for the outputs."""
-
-    wants: np.ndarray  # int64[outputs, words]: inputs whose oldest packet is for the output
-    wanted: np.ndarray  # int64[words of outputs]: outputs that have some
-    pointer: np.ndarray  # int64[outputs]: input that an output looks at first
-    arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, FAR once it does or without one
-    competes: np.ndarray  # int64[inputs]: 1 while it does
-    net: np.ndarray  # int64[3]
 
 
 class Crossbar(NamedTuple):
@@ -49,7 +35,7 @@ class Crossbar(NamedTuple):
     to_core: Ratio
     from_l2: Ratio
     to_l2: Ratio
-    known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see below
+    known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see above
 
 
 def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
@@ -63,73 +49,6 @@ def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) 
         ratio(net_khz, l2_khz),
         np.full((sms, 3), -1, np.int64),
     )
-
-
-def make_net(inputs: int, outputs: int) -> Net:
-    """An empty network."""
-    return Net(
-        np.zeros((outputs, -(-inputs // WORD)), np.int64),
-        np.zeros(-(-outputs // WORD), np.int64),
-        np.zeros(outputs, np.int64),
-        np.full(inputs, FAR, np.int64),
-        np.zeros(inputs, np.int64),
-        np.array([0, FAR, 0], np.int64),
-    )
-
-
-@inlined
-def grant(state: Net, output: int) -> int:
-    """The input whose packet a wanted output takes: the first from the pointer on, else the first."""
-    wants, pointer = state.wants, state.pointer[output]
-    first = -1
-    for word in range(wants.shape[1]):
-        mask = wants[output, word]
-        if mask == 0:
-            continue
-        if first < 0:
-            first = word * WORD + lowest_bit(mask)
-        passed = max(pointer - word * WORD, 0)
-        later = mask >> passed if passed < WORD else 0
-        if later:
-            return word * WORD + passed + lowest_bit(later)
-    return first
-
-
-@inlined
-def compete(state: Net, source: int, output: int) -> None:
-    """An input's oldest packet competes for its output from now on."""
-    state.wants[output, source // WORD] |= 1 << (source % WORD)
-    state.wanted[output // WORD] |= 1 << (output % WORD)
-    state.arrives[source] = FAR
-    state.competes[source] = 1
-    state.net[WANTED] += 1
-
-
-@inlined
-def win(state: Net, source: int, output: int) -> None:
-    """An output took an input's packet."""
-    state.wants[output, source // WORD] &= ~(1 << (source % WORD))
-    rest = 0
-    for word in range(state.wants.shape[1]):
-        rest |= state.wants[output, word]
-    if rest == 0:
-        state.wanted[output // WORD] &= ~(1 << (output % WORD))
-    state.pointer[output] = source + 1
-    state.competes[source] = 0
-    state.net[WANTED] -= 1
-
-
-@inlined
-def expect(state: Net, source: int, cycle: int) -> None:
-    """An input's oldest packet competes from ``cycle`` on (FAR: it has none)."""
-    state.arrives[source] = cycle
-    state.net[SOONEST] = min(state.net[SOONEST], cycle)
-
-
-@inlined
-def next_cycle(state: Net) -> int:
-    """The next cycle in which a packet competes."""
-    return state.net[TICK] if state.net[WANTED] else max(state.net[TICK], state.net[SOONEST])
 
 
 @inlined
@@ -195,21 +114,6 @@ def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> Non
     while part >= 0:
         take_request(state, port, cache, cycle, part)
         part = next_wanted(net, part + 1)
-
-
-@inlined
-def next_wanted(state: Net, first: int) -> int:
-    """The first output from ``first`` on that a packet competes for, or -1."""
-    word = first // WORD
-    if word == state.wanted.shape[0]:
-        return -1
-    later = state.wanted[word] >> (first % WORD)
-    if later:
-        return first + lowest_bit(later)
-    for index in range(word + 1, state.wanted.shape[0]):
-        if state.wanted[index]:
-            return index * WORD + lowest_bit(state.wanted[index])
-    return -1
 
 
 @inlined

@@ -4,12 +4,14 @@ Peak rate: one column command per max(burst_length / data_ratio, tCCD) ticks, mo
 with 2 B, 16, ratio 4 and 3500.5 MHz that is 32 B / 4 ticks = 28 GB/s a channel, 336 GB/s for twelve.
 In a tick, in this order: the return queue gives a slice its data; the data pipe gives the request whose CL or WL is
 over to the return queue; one bank gets a request (``dram_banks``); a command is issued (``dram_commands``); one slice,
-in turn, sends a request into the latency queue, if it has a credit and room for the reply; one request leaves it.
+in turn, sends a request into the latency queue, if it has a credit and room for the reply; one request leaves it
+(``dram_entry``).
 Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` C and D.
 """
 
 from replay import clocks, dram_banks, dram_commands
 from replay.bits import FAR, inlined, quotient
+from replay.dram_entry import enter, next_entry, schedule, takes
 from replay.dram_state import (
     BANK,
     BANK_SHIFT,
@@ -17,15 +19,12 @@ from replay.dram_state import (
     COMMAND_AT,
     CREDIT,
     ENTRY_AT,
+    FILLED,
     FREE,
     FROM_HEAD,
     FROM_QUEUE,
     FROM_TAIL,
     IS_WRITE,
-    LAST_SLICE,
-    LATENCY,
-    LATENCY_HEAD,
-    LATENCY_TAIL,
     LEFT,
     NEXT,
     NEXT_TICK,
@@ -33,11 +32,7 @@ from replay.dram_state import (
     PIPE_AT,
     PIPE_HEAD,
     PIPE_TAIL,
-    QUEUE,
-    QUEUED,
-    QUEUED_WRITES,
     REQUEST_ROW,
-    REQUESTS,
     RETURN_HEAD,
     RETURN_TAIL,
     RETURNS,
@@ -51,9 +46,16 @@ from replay.dram_state import (
     TO_TAIL,
     TOKEN,
     UNDER_WAY,
-    WRITE_QUEUE,
     Dram,
 )
+
+
+@inlined
+def take_touched(state: Dram, channel: int, column: int) -> int:
+    """Slices of the channel, as a mask, that got data (FILLED) or whose queue got room (SERVED) since the last time."""
+    touched = state.channel[channel, column]
+    state.channel[channel, column] = 0
+    return touched
 
 
 @inlined
@@ -137,12 +139,6 @@ def advance(state: Dram, channel: int) -> None:
 
 
 @inlined
-def takes(state: Dram, part: int) -> bool:
-    """Whether a slice's queue of fills has room."""
-    return state.slice[part, FROM_TAIL] - state.slice[part, FROM_HEAD] < state.gap[FROM_QUEUE]
-
-
-@inlined
 def deliver(state: Dram, channel: int, tick: int) -> None:
     """Give the data at the front of the return queue to its slice."""
     ch = state.channel
@@ -156,6 +152,7 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
     place = part * state.from_ring + (state.slice[part, FROM_TAIL] & (state.from_ring - 1))
     state.fill[place] = state.request[base + at, TOKEN]
     state.slice[part, FROM_TAIL] += 1
+    ch[channel, FILLED] |= 1 << (part - channel * state.slices)
     release(state, channel, part, at)
     ch[channel, RETURN_HEAD] += 1
     if ch[channel, STALLED_SINCE] >= 0:
@@ -204,95 +201,6 @@ def end_of_pipe(state: Dram, channel: int) -> int:
         return FAR
     head = channel * state.capacity + (ch[channel, PIPE_HEAD] & (state.capacity - 1))
     return state.pipe[head, 0] + ch[channel, STALLED]
-
-
-@inlined
-def is_full(state: Dram, channel: int, at: int) -> bool:
-    """Whether the scheduler does not take request ``at`` now."""
-    if state.gap[WRITE_QUEUE] and state.request[channel * state.capacity + at, IS_WRITE]:
-        return state.channel[channel, QUEUED_WRITES] >= state.gap[WRITE_QUEUE]
-    return state.channel[channel, QUEUED] >= state.gap[QUEUE]
-
-
-@inlined
-def entry_tick(state: Dram, channel: int, part: int) -> int:
-    """First tick at which a slice's request may enter the latency queue as far as the slice goes, or FAR."""
-    own = state.slice
-    if not takes(state, part):
-        return FAR
-    if own[part, CREDIT] > 0 and state.channel[channel, SHARED_CREDIT] >= state.gap[SHARED_LIMIT]:
-        return FAR
-    return own[part, OLDEST_AT]
-
-
-@inlined
-def oldest(state: Dram, part: int) -> int:
-    """The oldest request of a slice's queue."""
-    return state.waiting[part * state.to_ring + (state.slice[part, TO_HEAD] & (state.to_ring - 1)), 1]
-
-
-@inlined
-def leave(state: Dram, part: int) -> None:
-    """The oldest request leaves a slice's queue."""
-    own = state.slice
-    own[part, TO_HEAD] += 1
-    following = part * state.to_ring + (own[part, TO_HEAD] & (state.to_ring - 1))
-    own[part, OLDEST_AT] = FAR if own[part, TO_HEAD] == own[part, TO_TAIL] else state.waiting[following, 0]
-
-
-@inlined
-def enter(state: Dram, channel: int, tick: int) -> None:
-    """One slice, the next after the last one, sends a request into the latency queue."""
-    ch, base = state.channel, channel * state.capacity
-    number = ch[channel, LAST_SLICE]
-    for _ in range(state.slices):
-        number = number + 1 if number + 1 < state.slices else 0
-        part = channel * state.slices + number
-        if entry_tick(state, channel, part) > tick:
-            continue
-        at = oldest(state, part)
-        if is_full(state, channel, at):
-            return
-        leave(state, part)
-        if state.slice[part, CREDIT] == 0:
-            state.slice[part, CREDIT] = 1
-        else:
-            ch[channel, SHARED_CREDIT] += 1
-        ch[channel, LAST_SLICE] = number
-        tail = base + (ch[channel, LATENCY_TAIL] & (state.capacity - 1))
-        cycle = clocks.at_or_after(state.to_core, tick) + state.gap[LATENCY]
-        state.latency[tail, 0] = clocks.after(state.core, cycle - 1)
-        state.latency[tail, 1] = at
-        ch[channel, LATENCY_TAIL] += 1
-        return
-
-
-@inlined
-def next_entry(state: Dram, channel: int) -> int:
-    """A tick before which no slice can send a request unless the channel makes room, or FAR."""
-    soonest = FAR
-    for part in range(channel * state.slices, (channel + 1) * state.slices):
-        first = entry_tick(state, channel, part)
-        if first < soonest and not is_full(state, channel, oldest(state, part)):
-            soonest = first
-    return soonest
-
-
-@inlined
-def schedule(state: Dram, channel: int, tick: int) -> int:
-    """The request whose latency is over joins the list of its bank; returns the tick of the next, or FAR."""
-    ch, base = state.channel, channel * state.capacity
-    if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
-        head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
-        at = state.latency[head, 1]
-        if state.latency[head, 0] <= tick and not is_full(state, channel, at):
-            ch[channel, LATENCY_HEAD] += 1
-            state.stats[channel, REQUESTS] += 1
-            dram_banks.join(state, channel, at)
-    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
-        return FAR
-    head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
-    return FAR if is_full(state, channel, state.latency[head, 1]) else state.latency[head, 0]
 
 
 @inlined

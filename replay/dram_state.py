@@ -17,7 +17,7 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
     LOCAL_AT = range(12)  # fmt: skip
 # columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
-# columns of channel; masks have a bit per bank
+# columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left
 (NEXT_TICK,  # of the next event
  COMMAND_AT, ENTRY_AT, PIPE_AT,  # before these ticks no command, no entry and no end of a transfer is possible
  COLUMN_GAP, READ_GAP, WRITE_GAP, ACTIVATE_GAP,  # first tick of a column command, read, write, activate (buses)
@@ -30,7 +30,8 @@ BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
  QUEUED, QUEUED_WRITES, WRITING,  # waiting requests; whether writes are being drained
  LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
  LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
- LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED) = range(38)  # fmt: skip
+ LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED,
+ FILLED, SERVED) = range(40)  # fmt: skip
 # columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2, first tick
 # at which the channel may take the oldest of the requests (FAR: there is none)
 TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL, OLDEST_AT = range(6)
@@ -123,7 +124,7 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: FixedRows  # int64[channels, 38]
+    channel: FixedRows  # int64[channels, 40]
     bank: FixedRows  # int64[channels * banks, 12]
     group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
@@ -161,7 +162,7 @@ def make_state(
     log_ring = ring(2 * (ahead_cycles * spec.clock_khz // core_khz + 2))  # two commands a tick
     bank = np.zeros((channels * spec.banks, 12), np.int64)
     bank[:, (SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE)] = -1
-    channel = np.zeros((channels, 38), np.int64)
+    channel = np.zeros((channels, 40), np.int64)
     channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1

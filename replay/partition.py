@@ -5,9 +5,9 @@ slices share nothing but the channel's queues, so the order among them is free.
 """
 
 from replay import clocks, dram, foresight, l2
-from replay.bits import FAR, compiled, inlined
+from replay.bits import FAR, compiled, inlined, lowest_bit
 from replay.crossbar import Crossbar
-from replay.dram_state import NEXT_TICK, Dram
+from replay.dram_state import FILLED, NEXT_TICK, SERVED, Dram
 from replay.l2_state import L2, NEXT, WAITS
 
 MANY = 16  # requests of a quantum for which it pays to look ahead
@@ -61,6 +61,10 @@ def run_channel(cache: L2, memory: Dram, controller: int, now: int) -> None:
     reached = clocks.at_or_before(memory.clock, now)
     while memory.channel[controller, NEXT_TICK] <= reached:
         dram.advance(memory, controller)
-    for part in range(controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller):
-        if cache.slice[part, WAITS] or dram.has_fill(memory, part):
-            cache.slice[part, NEXT] = min(cache.slice[part, NEXT], now)
+    filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
+    touched, first = filled | served, controller * cache.slices_per_controller
+    while touched:
+        number = lowest_bit(touched)
+        touched &= touched - 1
+        if (filled >> number) & 1 or cache.slice[first + number, WAITS]:
+            cache.slice[first + number, NEXT] = min(cache.slice[first + number, NEXT], now)
