@@ -23,7 +23,6 @@ CHANGES = (
     "l1.mshr_merges=3",
     "l2.mshr_merges=9",
     "scheduler.count=2",
-    "l2.ways=8",
     "interconnect.packets_in_flight=64",
 )
 
