@@ -60,6 +60,7 @@ def drop_requests(replay: Replay) -> None:
 def drop_looked_up(replay: Replay) -> None:
     """What a slice asks of the DRAM never gets there."""
     replay.memory.dram.slice[:, dram_state.TO_HEAD] = replay.memory.dram.slice[:, dram_state.TO_TAIL]
+    replay.memory.dram.slice[:, dram_state.OLDEST_AT] = FAR
 
 
 def same_line(warp: int, visit: int, index: int, lane: int) -> int:
