@@ -143,10 +143,10 @@ class Replay:
             instructions, kernels, warps, held * lsu.local_interleaved, lsu.wide_conflicts, lsu.local_block_bytes
         )
         table = TABLES.index(self.gpu.rt.intersection_table)
-        self.team = Team(self.threads)
-        self.window = Window(self.trace, self.program, static, per_lane, table, self.team)
+        self.window = Window(self.trace, self.program, static, per_lane, table)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
+        self.team = Team(self.threads)
         self.engine_cpu_seconds = 0.0
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         self.finished: list[Launch] = []

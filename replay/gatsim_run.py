@@ -20,7 +20,6 @@ from replay.gpu_description import Gpu
 from replay.launch import read_launches
 from replay.ledger import Counters, Ledger
 from replay.metrics import Result, entry, ratio
-from replay.parallel import Team
 from replay.program import load_program
 from replay.progress import Standing
 from replay.rt_unit_spec import NO_TABLE
@@ -65,7 +64,7 @@ class Replay:
         self.launches = self.selection.choose(launches)
         warps = np.array([launch.need.warps for launch in launches], np.int64)
         static = static_of(instructions, self.trace.read("kernels"), warps, warps * 0, True)
-        self.window = Window(self.trace, self.program, static, False, NO_TABLE, Team(1))
+        self.window = Window(self.trace, self.program, static, False, NO_TABLE)
         self.local = instructions["memory_space"].astype(str) == "local"
 
     def run(self, progress: Callable[[Standing], None]) -> None:

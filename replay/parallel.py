@@ -1,4 +1,4 @@
-"""Threads that share the SMs and the memory partitions of a quantum, and read the trace ahead of them.
+"""Threads that share the SMs and the memory partitions of a quantum.
 
 SMs share nothing inside a quantum, and partitions nothing at all, so the results are those of one thread, bit for bit.
 Threads wait for each other without spinning, so that more threads than cores do no harm.
@@ -7,9 +7,6 @@ Threads wait for each other without spinning, so that more threads than cores do
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TypeVar
-
-Result = TypeVar("Result")
 
 
 class Team:
@@ -18,7 +15,6 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-        self._ahead = ThreadPoolExecutor(1) if threads > 1 else None
 
     def share(self, count: int, job: Callable[[int, int], object]) -> None:
         """Cut ``range(count)`` into a piece per thread, run ``job(first, last)`` on each, and wait for all."""
@@ -28,10 +24,3 @@ class Team:
         job(*pieces[0])
         for other in others:
             other.result()
-
-    def begin(self, job: Callable[[], Result]) -> Callable[[], Result]:
-        """Do a job beside all else, where there are several threads; returns what waits for its result.
-
-        With one thread the job is done when its result is asked for.
-        """
-        return self._ahead.submit(job).result if self._ahead else job

@@ -1,8 +1,7 @@
 """The part of a trace that is in memory: warps are loaded in order, and forgotten when they are over.
 
 Memory is bounded by the live warps and one batch ahead of them, never by the trace, however long a warp lives; what one
-warp does is held whole. Several threads read one batch more, while the engine runs. Addresses are coalesced while they
-are loaded, so the engine never sees a lane's address.
+warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from formats.expect import Guard
 from formats.reader import Trace
 from formats.trace import NODE_KINDS
 from replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
-from replay.parallel import Team
 from replay.rt_table import add_entries, table_nodes
 from replay.rt_unit_spec import FCC, NO_TABLE
 from replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
@@ -40,8 +38,8 @@ class Window:
     rays, node_visits   int64[warps, 32] of the image launch, filled while loading; None when not wanted.
     """
 
-    def __init__(self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, team: Team) -> None:
-        """table: place of the intersection table in ``rt_unit_spec.TABLES``; team: whose threads read ahead."""
+    def __init__(self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int) -> None:
+        """table: place of the intersection table in ``rt_unit_spec.TABLES``."""
         self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
         self.info = read_nodes(trace)
@@ -52,7 +50,6 @@ class Window:
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
         self.batches, self.guard = self._batches(count), Guard(trace)
-        self.team, self._next = team, self._read
         self.rays = np.zeros((count, 32), np.uint32) if per_lane else None
         self.node_visits = np.zeros((count, 32), np.uint32) if per_lane else None
 
@@ -73,10 +70,9 @@ class Window:
 
         Returns by how much the cursors into its arrays are to move down.
         """
-        first, last, tables, batch = self._next()
-        if last < self.trace.rows("warps"):
-            self._next = self.team.begin(self._read)
-        self._prepare(first, last, tables, batch)
+        first, last, tables = next(self.batches)
+        self.guard.expect(first, last, tables)
+        batch = self._prepare(first, last, tables)
         tables.clear()  # as they lie in the file: not held beside the window that takes them in
         moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
         self.arrays = join(self.arrays, moved, batch)
@@ -84,27 +80,18 @@ class Window:
         self.loaded_warps = last
         return moved
 
-    def _read(self) -> tuple[int, int, dict[str, Any], Arrays]:
-        """First and last warp of the next batch, its tables, and as much of it as follows from them alone."""
-        first, last, tables = next(self.batches)
-        self.guard.expect(first, last, tables)
+    def _prepare(self, first: int, last: int, tables: dict[str, Any]) -> Arrays:
         batch = empty_arrays()
-        if (visits := tables.get("visits")) is not None:
-            batch["block"], batch["mask"] = visits["block_id"], visits["active_mask"]
-        if "accesses" in tables and len(tables["accesses"]["visit"]):
-            batch |= self._coalesce(tables["accesses"])
-        return first, last, tables, batch
-
-    def _prepare(self, first: int, last: int, tables: dict[str, Any], batch: Arrays) -> None:
-        """Complete a batch."""
         warps = np.arange(first, last + 1)
         visits = tables.get("visits")
         bounds = {"visit": np.zeros(last - first + 1, np.int64)} | {
             name: np.zeros(last - first + 1, np.int64) for name in ("access", "trace", "predicate")
         }
         if visits is not None:
+            batch["block"], batch["mask"] = visits["block_id"], visits["active_mask"]
             bounds["visit"] = np.searchsorted(visits["warp_id"], warps)
         if "accesses" in tables and len(tables["accesses"]["visit"]):
+            batch |= self._coalesce(tables["accesses"])
             bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
         if "rays" in tables and len(tables["rays"]["visit"]):
             bounds["trace"] = self._trace(batch, tables["rays"], first, last)
@@ -116,6 +103,7 @@ class Window:
         batch["span"] = np.stack(
             [bounds[name][part : part + last - first] for name in names for part in (0, 1)], axis=1
         ).astype(np.int64)
+        return batch
 
     def _coalesce(self, accesses: dict[str, Any]) -> Arrays:
         instruction = accesses["instruction_id"]

@@ -8,7 +8,6 @@ import pytest
 from formats.reader import Trace, open_trace
 from replay import window
 from replay.coalescer import static_of
-from replay.parallel import Team
 from replay.program import load_program, read_characterisation
 from replay.rt_unit_spec import TABLES
 from replay.window import Window
@@ -21,7 +20,7 @@ def made(trace: Trace) -> Window:
     program = load_program(tables, read_characterisation(trace, None), "test")
     warps = np.ones(len(kernels["kernel_id"]), np.int64)
     static = static_of(instructions, kernels, warps, warps * 0, False)
-    return Window(trace, program, static, False, TABLES.index("baseline"), Team(1))
+    return Window(trace, program, static, False, TABLES.index("baseline"))
 
 
 def rows_of(held: Window, warp: int) -> dict[str, list[int]]:
