@@ -223,8 +223,11 @@ def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> N
         over &= over - 1
         here = sm * core.warps + index
         row = sm * core.schedulers + (index & (core.schedulers - 1))
-        core.row[row, LIVE] &= ~(1 << (index >> core.shift))
-        core.row[row, ON_MEMORY] &= ~(1 << (index >> core.shift))
+        bit = 1 << (index >> core.shift)
+        if core.row[row, ON_MEMORY] & bit:  # the slot now under way is divided among the others alone
+            stack.observe(core, row, now, core.slot[row, stack.SEEN] - stack.ONE_FOR_MEMORY)
+        core.row[row, LIVE] &= ~bit
+        core.row[row, ON_MEMORY] &= ~bit
         stack.change_live(core, row, now, -1)
         core.stats[sm, RETIRED_WARPS] += 1
         core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]

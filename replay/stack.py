@@ -39,6 +39,7 @@ MEANINGS = {
 # slots, live warps, cycle of that change, warp-cycles until it, virtual time since which the warps were observed
 (ISSUED, LAST_ISSUE, SEEN, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, SEEN_SINCE) = range(11)
 OBSERVED = (BUSY_UNIT, BUSY_LSU, FETCH, MEMORY)
+ONE_FOR_MEMORY = 1 << 24  # a warp among those that are observed
 PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
 COLUMNS = 32
 ENTERED, REASON = 0, 1  # columns of wait: virtual time at which the wait began, what for (0: the warp does not wait)

@@ -168,3 +168,31 @@ def test_bank_conflicts_of_shared_memory_show_where_the_page_says(tmp_path: Path
     added = {name: slots(all_lanes, name) - slots(none, name) for name in REASONS if name not in ("issue", "idle")}
     assert max(added, key=added.__getitem__) == reason
     assert added[reason] > sum(added.values()) / 2
+
+
+def last_loads(path: Path) -> Path:
+    """64 warps that load a line each, and are over when it is there."""
+    warp = np.arange(64)
+    from_frames(
+        path,
+        instructions={
+            "operation_class": ["load"], "memory_space": ["global"], "destination_registers": [[1]],
+            "source_registers": [[0]],
+        },
+        visits={"warp_id": warp, "block_id": warp * 0, "active_mask": warp * 0 + 0xFFFFFFFF},
+        accesses={
+            "warp_id": warp, "visit": warp * 0, "instruction_id": warp * 0,
+            "address": [[(1 << 20) + 4096 * number + 4 * lane for lane in range(32)] for number in warp],
+        },
+        kernels={"kernel_id": [0], "block_x": [512], "grid_x": [4]},
+        warps={"cta_id": warp // 16, "warp_in_cta": warp % 16},
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("model", ["pipeline", "characterised"])
+def test_a_warp_that_leaves_waits_no_more(tmp_path: Path, model: str) -> None:
+    """Else the others and it are charged more than there is, which ``data``, the rest, would pay."""
+    result = simulate(last_loads(tmp_path / "a.trace"), load("mobile", SMALL), model=model)
+    assert result.table("stack")["slots"].min() >= 0
+    assert slots(result, "memory") > 0.6 * result.table("stack")["slots"].sum()
