@@ -74,7 +74,6 @@ class ParquetSource:
                 readable(path),
                 metadata=metadata,
                 pre_buffer=False,
-                buffer_size=1 << 20,
                 page_checksum_verification=True,
                 read_dictionary=texts or None,
             )
