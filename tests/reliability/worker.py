@@ -14,6 +14,7 @@ from tests.reliability.suite import Row
 CASE_CPU_SECONDS = 10
 CASE_WALL_SECONDS = 60
 MOST_FAILURES = 20
+MOST_GROWTH_BYTES = 64 << 20
 
 Case = Callable[[int], tuple[str, str]]
 """(number of the case) -> (outcome, what is wrong or nothing)."""
@@ -46,6 +47,8 @@ def run_cases(subject: str, count: int, prepare: Callable[[Path], Case]) -> Row:
             if sum(row.outcomes.get(name, 0) for name in ("crash", "hang")) > MOST_FAILURES:
                 raise RuntimeError(f"{subject}: too many processes died, the last at case {number - 1} ({name})")
     row.note = f"peak +{growth / 1024:.0f} MB"
+    if growth * 1024 > MOST_GROWTH_BYTES:
+        row.failures.append(f"{row.note}: must grow by {MOST_GROWTH_BYTES >> 20} MB at most")
     return row
 
 
