@@ -1,6 +1,7 @@
 """Traces that the tests of the formats share."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ from formats.trace import TRACE
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A valid trace with every table; never to be changed."""
     return make_trace(tmp_path_factory.mktemp("sample") / "sample.trace", seed=5)
+
+
+@pytest.fixture
+def copy(sample: Path, tmp_path: Path) -> Path:
+    """A trace that a test may damage."""
+    return Path(shutil.copytree(sample, tmp_path / "copy.trace"))
 
 
 @pytest.fixture(scope="session")

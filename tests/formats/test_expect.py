@@ -10,9 +10,11 @@ from formats.errors import FormatError
 from formats.expect import Guard, expect_program, expect_valid
 from formats.generate import make_trace
 from formats.laws_execution import WARPS_TABLES
+from formats.merge import PIXEL_TABLES, merge
 from formats.reader import Trace
+from formats.select import select
 from formats.statistics import measure
-from tests.formats.test_laws import BROKEN, fresh_tables
+from tests.formats.test_laws import BROKEN, Tables, fresh_tables
 
 NOT_REPLAYED = "hits_are_whole"
 
@@ -25,20 +27,34 @@ def replay(trace: Trace) -> None:
         guard.expect(first, last, rows)
 
 
+def write(path: Path, tables: Tables) -> Trace:
+    """The tables as a trace, of an image where they have its pixels."""
+    with TraceWriter(path, image_size=(40, 6) if "threads" in tables else None) as writer:
+        for name, columns in tables.items():
+            writer.put(name, columns)
+    return open_trace(path)
+
+
+def without_pixels() -> Tables:
+    """A valid trace that goes together with one of an image."""
+    return {name: columns for name, columns in fresh_tables().items() if name not in PIXEL_TABLES}
+
+
 @pytest.mark.parametrize(("law", "table", "breaking"), BROKEN, ids=[f"{law}-{k}" for k, (law, *_) in enumerate(BROKEN)])
 def test_a_broken_law_stops_every_user(tmp_path: Path, law, table, breaking) -> None:
     tables = fresh_tables()
     breaking(tables)
-    with TraceWriter(tmp_path / "a.trace", image_size=(40, 6)) as writer:
-        for name, columns in tables.items():
-            writer.put(name, columns)
-    trace = open_trace(tmp_path / "a.trace")
+    trace, other = write(tmp_path / "a.trace", tables), write(tmp_path / "c.trace", without_pixels())
     with pytest.raises(FormatError, match=str(trace.path)):
         expect_valid(trace)
     with pytest.raises(FormatError):
         measure(trace)
     with pytest.raises(FormatError):
         convert(trace, tmp_path / "b.trace")
+    with pytest.raises(FormatError):
+        select(trace, tmp_path / "b.trace", kernels="0")
+    with pytest.raises(FormatError, match=str(trace.path)):
+        merge([other, trace], tmp_path / "b.trace")
     assert not (tmp_path / "b.trace").exists()
     if law != NOT_REPLAYED:
         with pytest.raises(FormatError, match=str(trace.path)):
@@ -53,3 +69,5 @@ def test_a_valid_trace_is_expected(tmp_path: Path) -> None:
     for first, last, rows in trace.warp_batches(7, WARPS_TABLES):
         guard.expect(first, last, {name: columns for name, columns in rows.items() if len(columns["warp_id"])})
     assert guard.batches.rows == {name: trace.rows(name) for name in WARPS_TABLES}
+    merge([write(tmp_path / "c.trace", without_pixels()), trace], tmp_path / "b.trace")
+    expect_valid(open_trace(tmp_path / "b.trace"))

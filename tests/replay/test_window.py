@@ -5,13 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from formats.errors import FormatError
 from formats.reader import Trace, open_trace
+from formats.writer import TraceWriter
 from replay import window
 from replay.coalescer import static_of
+from replay.driver import simulate
 from replay.program import load_program, read_characterisation
 from replay.rt_unit_spec import TABLES
 from replay.window import Window
 from replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
+from tests.formats.test_laws import fresh_tables
 
 
 def made(trace: Trace) -> Window:
@@ -60,3 +64,23 @@ def test_rows_of_warps_that_are_not_over_stay(generated: Path, monkeypatch: pyte
                     if begin[name][warp - before + 1] > old:
                         assert moved.of_rows(name, np.array([old]))[0] == old - new
     assert held.first_warp == np.argmax(needed)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "law"),
+    [
+        ("kernels", "grid_y", 0, "launches_are_possible"),
+        ("visits", "active_mask", 0, "active_masks_are_launched"),
+        ("rays", "kind", 2, "codes_are_known"),
+        ("accesses", "instruction_id", 1 << 30, "references_exist"),
+    ],
+)
+@pytest.mark.parametrize("model", ["characterised", "gatsim"])
+def test_a_replay_refuses_the_first_broken_law(tmp_path: Path, model: str, table, column, value, law) -> None:
+    tables = fresh_tables()
+    tables[table][column][3 if table != "kernels" else 0] = value
+    with TraceWriter(tmp_path / "a.trace", image_size=(40, 6)) as writer:
+        for name, columns in tables.items():
+            writer.put(name, columns)
+    with pytest.raises(FormatError, match=f"a.trace: {law}: table {table}, row "):
+        simulate(tmp_path / "a.trace", "mobile", model=model)
