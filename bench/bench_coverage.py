@@ -25,9 +25,8 @@ from zatel.runs import Run, simulate_runs
 from zatel.store import Store, engine_identity, trace_identity
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
-Trial = dict[
-    str, Any
-]  # scene, gpu, fraction, warps, procedural, size, metrics: name -> [estimate, truth, standard error, degrees]
+# scene, gpu, fraction, warps, procedural, size, metrics: name -> [estimate, truth, standard error, degrees]
+Trial = dict[str, Any]
 
 
 def main() -> None:
