@@ -7,9 +7,11 @@ import argparse
 from collections.abc import Iterator
 from itertools import chain
 
-from bench import reference_accelsim, reference_vulkansim
+from bench import reference_accelsim, reference_rt_unit, reference_vulkansim
 from bench.reference_rows import Row, table
 from formats.command import run
+
+SOURCES = (reference_accelsim, reference_vulkansim, reference_rt_unit)
 
 
 def main() -> int:
@@ -21,7 +23,7 @@ def main() -> int:
     rows: list[Row] = []
 
     def shown() -> Iterator[Row]:
-        for row in chain(reference_accelsim.rows(arguments.only), reference_vulkansim.rows(arguments.only)):
+        for row in chain.from_iterable(source.rows(arguments.only) for source in SOURCES):
             rows.append(row)
             if not (arguments.missed and row.passed):
                 yield row

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.vulkan_sim_dump import WarpTrace, read_accesses, read_dump, to_records
 from replay.rt_unit_state import LANES
 from tests.replay.rt_drive import drive
-from tests.replay.vulkan_sim import WarpTrace, read_accesses, read_dump, to_records
 
 
 def replay_dump(path: Path) -> dict[str, int]:

@@ -50,7 +50,7 @@ RAYPLAY_DEVICE bool trace_visible(const Ray& ray, float tmax, Payload* payload) 
 
 RAYPLAY_DEVICE void store_pixel(float3 sum) {
     const float scale = approximate_reciprocal(static_cast<float>(params.samples));
-    params.image[pixel_index()] = make_float4(scale * sum.x, scale * sum.y, scale * sum.z, 1.0f);
+    params.image[pixel_index()] = {scale * sum.x, scale * sum.y, scale * sum.z, 1.0f};
 }
 
 }  // namespace rayplay

@@ -1,8 +1,10 @@
-"""Compile the ray-tracing programs of this folder: every ``NAME.cu`` to ``NAME.ptx``.
+"""Compile the ray-tracing programs of this folder: every ``NAME.cu`` to ``NAME.ptx``, one of them twice.
 
     python tracer/programs/compile.py            # all of them, into this folder
     python tracer/programs/compile.py --check    # exit 1 when a committed .ptx is not what its source gives
 
+``unoptimised/path-tracing.ptx`` makes about as many instructions as the PTX that Vulkan-Sim gets from SPIR-V by way of
+NIR (``reference/vulkan-sim.md`` 1.5), and reads and writes word by word: for comparisons with its cycles.
 Sources and PTX are both kept in the repository, so only who edits a source needs ``nvcc`` (13.0 made these).
 """
 
@@ -13,12 +15,19 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-COMMAND = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-std=c++17")
+COMMAND = ("nvcc", "-ptx", "-arch=sm_75", "-std=c++17")
+OPTIMISED, UNOPTIMISED = ("-O3",), ("-Xcicc", "-O1", "-DRAYPLAY_WORD_BY_WORD")
 
 
-def compile_program(source: Path, target: Path) -> None:
+def compile_program(source: Path, options: tuple[str, ...], target: Path) -> None:
     """Write the PTX of ``source`` to ``target``; ``CalledProcessError`` when the compiler refuses it."""
-    subprocess.run([*COMMAND, source.name, "-o", str(target)], cwd=source.parent, check=True)
+    subprocess.run([*COMMAND, *options, source.name, "-o", str(target)], cwd=source.parent, check=True)
+
+
+def programs() -> list[tuple[Path, tuple[str, ...], Path]]:
+    """Each source, how it is compiled, and the PTX that is committed."""
+    found = [(source, OPTIMISED, source.with_suffix(".ptx")) for source in sorted(FOLDER.glob("*.cu"))]
+    return [*found, (FOLDER / "path-tracing.cu", UNOPTIMISED, FOLDER / "unoptimised" / "path-tracing.ptx")]
 
 
 def main() -> int:
@@ -27,12 +36,11 @@ def main() -> int:
     check = parser.parse_args().check
     stale = []
     with tempfile.TemporaryDirectory() as scratch:
-        for source in sorted(FOLDER.glob("*.cu")):
-            committed = source.with_suffix(".ptx")
+        for source, options, committed in programs():
             target = Path(scratch) / committed.name if check else committed
-            compile_program(source, target)
+            compile_program(source, options, target)
             if check and (not committed.exists() or committed.read_text() != target.read_text()):
-                stale.append(committed.name)
+                stale.append(str(committed.relative_to(FOLDER)))
     if stale:
         print(f"not what their sources give: {', '.join(stale)}", file=sys.stderr)
     return 1 if stale else 0

@@ -5,12 +5,21 @@
 
 namespace rayplay {
 
+// Four words. An unoptimised program reads and writes them one by one, as NIR's translation to PTX does.
+#ifdef RAYPLAY_WORD_BY_WORD
+struct Words4 { float x, y, z, w; };
+constexpr int STRUCTURE_BYTES = 4;
+#else
+using Words4 = float4;
+constexpr int STRUCTURE_BYTES = 16;
+#endif
+
 enum MaterialModel : unsigned { LAMBERTIAN = 0, METALLIC = 1, DIELECTRIC = 2, DIFFUSE_LIGHT = 3 };
 
 // 64 bytes, read as vectors of four words.
 struct Material {
-    float4 albedo_fuzz;
-    float4 emission_ior;
+    Words4 albedo_fuzz;
+    Words4 emission_ior;
     unsigned model, alpha_width, alpha_height;
     float alpha_cutoff;
     const unsigned char* alpha_texels;
@@ -29,7 +38,7 @@ struct TriangleRecord {
 
 // Centre and radius of each sphere, and its material.
 struct SphereRecord {
-    const float4* spheres;
+    const Words4* spheres;
     const unsigned short* material_numbers;
     const Material* materials;
 };
@@ -40,10 +49,10 @@ struct Camera {
 };
 
 struct Params {
-    float4* image;
+    Words4* image;
     unsigned long long scene;
-    const float4* world_to_object;
-    const float4* lights;
+    const Words4* world_to_object;
+    const Words4* lights;
     unsigned width, height;
     unsigned samples, bounces;
     unsigned seed, light_count;
@@ -54,7 +63,7 @@ struct Params {
 };
 
 // What a ray brings back, in the local memory of the thread that traced it: 48 bytes.
-struct alignas(16) Payload {
+struct alignas(STRUCTURE_BYTES) Payload {
     float3 colour;
     float distance;  // negative after a miss
     float3 scatter;

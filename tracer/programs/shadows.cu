@@ -12,7 +12,7 @@ struct Shadow {
 
 RAYPLAY_DEVICE Shadow towards_light(float3 point, unsigned index, unsigned& seed) {
     if (params.has_sky || params.light_count == 0) return {vector(0.0f, 1.0f, 0.0f), TMAX};
-    const float4 light = params.lights[index % params.light_count];
+    const Words4 light = params.lights[index % params.light_count];
     const float3 target = vector(light.x, light.y, light.z) + light.w * point_in_sphere(seed);
     const float3 offset = target - point;
     const float squared = dot(offset, offset);

@@ -11,8 +11,8 @@ namespace rayplay {
 
 // World-space unit normal from one in object space: the transposed inverse of the instance's matrix.
 RAYPLAY_DEVICE float3 normal_to_world(float3 normal) {
-    const float4* rows = params.world_to_object + 3 * instance_index();
-    const float4 a = rows[0], b = rows[1], c = rows[2];
+    const Words4* rows = params.world_to_object + 3 * instance_index();
+    const Words4 a = rows[0], b = rows[1], c = rows[2];
     return normalised(vector(a.x * normal.x + b.x * normal.y + c.x * normal.z,
                              a.y * normal.x + b.y * normal.y + c.y * normal.z,
                              a.z * normal.x + b.z * normal.y + c.z * normal.z));
@@ -34,7 +34,7 @@ RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float 
 }
 
 RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal) {
-    const float4 albedo_fuzz = material->albedo_fuzz, emission_ior = material->emission_ior;
+    const Words4 albedo_fuzz = material->albedo_fuzz, emission_ior = material->emission_ior;
     const unsigned model = material->model;
     const float3 direction = normalised(world_ray_direction());
     const float3 facing = dot(direction, normal) > 0.0f ? -normal : normal;
@@ -110,7 +110,7 @@ extern "C" __global__ void __anyhit__alpha() {
 extern "C" __global__ void __intersection__sphere() {
     using namespace rayplay;
     const SphereRecord* record = sbt_data<SphereRecord>();
-    const float4 sphere = record->spheres[primitive_index()];
+    const Words4 sphere = record->spheres[primitive_index()];
     const float3 centre = vector(sphere.x, sphere.y, sphere.z);
     const float3 direction = object_ray_direction();
     const float3 offset = object_ray_origin() - centre;

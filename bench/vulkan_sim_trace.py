@@ -1,9 +1,10 @@
 """A trace whose warps trace the rays of a Vulkan-Sim dump, on its SMs and at its cycles.
 
 Each warp is a CTA of its own that stalls until its arrival; CTAs go to the SMs in turn, so that every SM gets as many,
-some of which have nothing to trace. The dump leaves out what else the warps did: 63 memory instructions per ray
-(193,014 for the 3,069 rays of box32; ``reference/vulkan-sim.md`` 1.5), each on blocks of 256 B that every thread has
-for itself (1.1), most of which miss. ``loads`` of them may stand in for that, issued shortly before the arrival.
+some of which have nothing to trace. The dump leaves out what else the warps did, which is what empties the 32 KB of
+L1 on Mobile between the traces: between two of them every thread reads its payload of 48 B and its hit attributes,
+each in a block of 256 B that it has for itself (``reference/vulkan-sim.md`` 1.1 and 5). Here each warp reads these
+three sectors of all its threads shortly before its arrival.
 """
 
 from pathlib import Path
@@ -11,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from bench.vulkan_sim_dump import KINDS, TRIANGLE_HIT, WarpTrace
 from formats.trace import UNITS
 from formats.writer import TraceWriter
-from tests.replay.vulkan_sim import KINDS, TRIANGLE_HIT, WarpTrace
 
 Table = dict[str, Any]
 STALLS = 8  # instructions that stall a warp until it is due, each for at most 65,535 cycles
 LOAD_STALL = 20  # cycles between two loads
-BLOCK_BYTES = 256
 PRIVATE = 0xD000_0000  # address of the threads' blocks
+BLOCK_BYTES = 256
+READ = ((0, 0), (0, 32), (1, 0))  # (block, byte in it): both sectors of the payload, and the hit attributes
+LENGTH = STALLS + len(READ) + 1
 
 
 def in_turn(warps: list[WarpTrace], sms: int) -> list[WarpTrace | None]:
@@ -29,8 +32,8 @@ def in_turn(warps: list[WarpTrace], sms: int) -> list[WarpTrace | None]:
     return [mine[sm][row] if row < len(mine[sm]) else None for row in range(rows) for sm in range(sms)]
 
 
-def write_trace(path: Path, warps: list[WarpTrace], sms: int, loads: int = 0) -> Path:
-    """The trace of a dump on a GPU with ``sms`` SMs; arrivals count from the first. Each warp makes ``loads`` loads."""
+def write_trace(path: Path, warps: list[WarpTrace], sms: int) -> Path:
+    """The trace of a dump on a GPU with ``sms`` SMs; arrivals count from the first."""
     ctas = in_turn(warps, sms)
     first = min(warp.arrival_cycle for warp in warps)
     count, number = len(ctas), np.arange(len(ctas))
@@ -42,27 +45,26 @@ def write_trace(path: Path, warps: list[WarpTrace], sms: int, loads: int = 0) ->
             "block_x": [32], "block_y": [1], "block_z": [1], "registers_per_thread": [16], "shared_bytes": [0],
             "shared_base": [1 << 40], "local_base": [1 << 41], "local_bytes": [0], "source": ["ptx"],
         })  # fmt: skip
-        for name, columns in program(ctas, first, loads).items():
+        for name, columns in program(ctas, first).items():
             writer.put(name, columns)
         writer.put("warps", {
             "kernel_id": number * 0, "warp_id": number, "cta_id": number, "warp_in_cta": number * 0,
             "launched_mask": full,
         })  # fmt: skip
         writer.put("visits", {"warp_id": number, "block_id": number, "active_mask": full})
-        if loads:
-            writer.put("accesses", accesses(ctas, loads))
-        writer.put("rays", rays(ctas, nodes, STALLS + loads))
+        writer.put("accesses", accesses(ctas))
+        writer.put("rays", rays(ctas, nodes))
         address, size, kind = (np.array(column) for column in zip(*nodes, strict=True))
         writer.put("nodes", {"node_id": np.arange(len(nodes)), "address": address, "bytes": size, "kind": kind})
     return path
 
 
-def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, Table]:
+def program(ctas: list[WarpTrace | None], first: int) -> dict[str, Table]:
     """A block per warp: instructions that stall it until it is due, its loads, and one that traces some lanes."""
-    blocks, length = len(ctas), STALLS + loads + 1
+    blocks, length = len(ctas), LENGTH
     total = blocks * length
     arrives = np.array([0 if warp is None else warp.arrival_cycle - first for warp in ctas])
-    due = np.maximum(arrives - loads * LOAD_STALL, STALLS)
+    due = np.maximum(arrives - len(READ) * LOAD_STALL, STALLS)
     stall = np.full((blocks, length), LOAD_STALL)
     stall[:, :STALLS] = np.diff(np.linspace(0, due, STALLS + 1).astype(int), axis=0).T
     number = np.arange(total)
@@ -93,22 +95,24 @@ def program(ctas: list[WarpTrace | None], first: int, loads: int) -> dict[str, T
     }  # fmt: skip
 
 
-def accesses(ctas: list[WarpTrace | None], loads: int) -> Table:
-    """Every thread reads ``loads`` blocks of its own, the same whenever its warp comes."""
-    rows = len(ctas) * loads
-    warp, load = np.divmod(np.arange(rows), loads)
+def accesses(ctas: list[WarpTrace | None]) -> Table:
+    """Every thread reads blocks of its own, the same whenever its warp comes."""
+    rows = len(ctas) * len(READ)
+    warp, load = np.divmod(np.arange(rows), len(READ))
     owner = np.array([-1 if warp is None else warp.sm * 32 + warp.warp for warp in ctas])
     owner = np.unique(owner, return_inverse=True)[1]
-    block = (load[:, None] * (owner.max() + 1) + owner[warp][:, None]) * 32 + np.arange(32)
+    number, byte = np.array(READ)[load].T[..., None]
+    block = (number * (owner.max() + 1) + owner[warp][:, None]) * 32 + np.arange(32)
     return {
-        "warp_id": warp, "visit": warp * 0, "instruction_id": warp * (STALLS + loads + 1) + STALLS + load,
-        "lane_mask": np.full(rows, 0xFFFFFFFF), "address": (PRIVATE + block * BLOCK_BYTES).ravel().astype(np.uint64),
+        "warp_id": warp, "visit": warp * 0, "instruction_id": warp * LENGTH + STALLS + load,
+        "lane_mask": np.full(rows, 0xFFFFFFFF),
+        "address": (PRIVATE + block * BLOCK_BYTES + byte).ravel().astype(np.uint64),
         "address_offset": np.arange(rows + 1) * 32,
     }  # fmt: skip
 
 
-def rays(ctas: list[WarpTrace | None], nodes: dict[tuple[int, int, int], int], before: int) -> Table:
-    """The rays of every warp, traced after ``before`` instructions; ``nodes`` numbers the (address, bytes, kind)."""
+def rays(ctas: list[WarpTrace | None], nodes: dict[tuple[int, int, int], int]) -> Table:
+    """The rays of every warp, traced by its last instruction; ``nodes`` numbers the (address, bytes, kind)."""
     rows: list[tuple[int, int]] = []
     node, offset = [], [0]
     for number, warp in enumerate(ctas):
@@ -122,7 +126,7 @@ def rays(ctas: list[WarpTrace | None], nodes: dict[tuple[int, int, int], int], b
     zero = np.zeros(len(rows))
     vectors = {f"{name}_{axis}": zero for name in ("origin", "direction") for axis in "xyz"}
     return vectors | {
-        "warp_id": warp_id, "visit": warp_id * 0, "instruction_id": warp_id * (before + 1) + before, "lane": lane_id,
+        "warp_id": warp_id, "visit": warp_id * 0, "instruction_id": warp_id * LENGTH + LENGTH - 1, "lane": lane_id,
         "segment": warp_id * 0, "kind": warp_id * 0, "t_min": zero, "t_max": zero + 1, "hit_t": zero + np.inf,
         "instance": warp_id * 0 - 1, "primitive": warp_id * 0 - 1, "node": np.array(node, np.uint32),
         "node_offset": np.array(offset),

@@ -1,0 +1,51 @@
+"""Rows against Vulkan-Sim's RT unit: the rays of its dumps, with our own L1, L2 and DRAM behind our unit.
+
+That warps, lanes and requests are exact to the cycle where the memory's answers are the dump's is what
+``tests/replay/test_rt_unit_memory.py`` asserts. Here the memory is ours, and what the programs read between two traces
+is put in their place (``vulkan_sim_trace``), so that these rows bound, and do not equate.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.reference_rows import Row, compare
+from bench.reference_traces import data_folder
+from bench.reference_vulkansim import RELEASED
+from bench.vulkan_sim_dump import read_dump
+from bench.vulkan_sim_trace import write_trace
+from replay.driver import simulate
+from replay.gpu_description import load
+
+DUMPS = {"box32": "mobile", "box32_perfect": "mobile", "shipao32": "mobile", "cornell32_rtx2060": "rtx2060"}
+LATENCY, EFFICIENCY = 0.25, 0.10
+
+
+def rows(only: str = "") -> Iterator[Row]:
+    """The rows of the dumps whose case contains ``only``."""
+    for name in DUMPS:
+        if only in case_name(name):
+            yield from dump_rows(name)
+
+
+def case_name(name: str) -> str:
+    """What the rows of a dump are called."""
+    return f"vulkan-sim RT unit {name}"
+
+
+def dump_rows(name: str) -> Iterator[Row]:
+    """Mean latency of a warp and mean efficiency."""
+    warps = read_dump(data_folder() / "reference" / "vulkansim" / f"{name}.txt.xz")
+    perfect = ["rt.perfect_memory=true"] if name.endswith("perfect") else []
+    gpu = load(DUMPS[name], [*RELEASED[DUMPS[name]], *perfect])
+    with tempfile.TemporaryDirectory() as folder:
+        result = simulate(write_trace(Path(folder) / "dump.trace", warps, gpu.sm.count), gpu)
+    cycles = np.array([warp.end_cycle - warp.start_cycle for warp in warps])
+    lanes = np.array([sum(warp.latency.values()) for warp in warps])
+    yield compare(case_name(name), "warps", len(warps), result.value("rt_warps") or 0)
+    for quantity, theirs, tolerance in (
+        ("rt_warp_latency", cycles.mean(), LATENCY), ("rt_efficiency", (lanes / cycles / 32).mean(), EFFICIENCY),
+    ):  # fmt: skip
+        yield compare(case_name(name), quantity, float(theirs), result.value(quantity) or 0.0, tolerance)
