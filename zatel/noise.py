@@ -34,13 +34,25 @@ def perturbed(gpu: Gpu) -> list[Gpu]:
     ]
 
 
-def noise_floor(runs: Sequence[Metrics], confidence: float = 0.95) -> dict[str, float]:
-    """Metric -> relative change between two runs that noise alone exceeds with 1 - ``confidence``.
+def mean_of(runs: Sequence[Metrics]) -> dict[str, float | None]:
+    """Metric -> its mean over the runs; ``None`` where one of them has none.
 
-    runs  metrics of the machine and of its perturbed twins, at least two. Student's t times the standard deviation of
-          a difference of two runs; 0 for a metric that is missing or 0.
+    What a change is compared with: a single run's luck would shift all changes alike.
     """
-    factor = float(student.ppf(0.5 + confidence / 2, len(runs) - 1)) * np.sqrt(2.0)
+    values = {name: [run[name] for run in runs] for name in runs[0]}
+    return {name: None if None in found else float(np.mean(found)) for name, found in values.items()}  # type: ignore[arg-type]
+
+
+def noise_floor(runs: Sequence[Metrics], from_mean: bool = False, confidence: float = 0.95) -> dict[str, float]:
+    """Metric -> relative change that noise alone exceeds with 1 - ``confidence``: between two runs, each like ``runs``.
+
+    runs       metrics of the machine and of its perturbed twins, at least two.
+    from_mean  the change of one run from ``mean_of`` these runs instead.
+
+    Student's t times the standard deviation of such a difference; 0 for a metric that is missing or 0.
+    """
+    factor = float(student.ppf(0.5 + confidence / 2, len(runs) - 1))
+    factor *= np.sqrt(1.0 + (1.0 / len(runs) if from_mean else 1.0))
     floors = {}
     for name in runs[0]:
         values = np.array([run[name] or 0.0 for run in runs], float)

@@ -1,7 +1,8 @@
 """What a change of the design does: the relative change of each metric, from a sample, beside the noise floor.
 
-Every design replays the same CTAs, so that what they are unlike the others cancels; what is left must be more than what
-a cycle of latency does (``noise``), or it says nothing.
+Every design replays the same CTAs, so that what they are unlike the others cancels. It is compared with the mean of the
+unchanged machine's replays, some with a cycle more of a latency; what is left must be more than what that cycle does
+(``noise``), or it says nothing.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.combine import RULES
 from zatel.estimate import Work, estimate_many
-from zatel.noise import Metrics, noise_floor, perturbed
+from zatel.noise import Metrics, mean_of, noise_floor, perturbed
 from zatel.simulate import simulate_all
 
 # The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
@@ -98,16 +99,16 @@ def what_if(
         replays = simulate_all([(trace.path, one) for one in [*twins, *designs]], workers)
         exact, whole = [one.metrics for one in replays], sum(one.cpu_seconds for one in replays)
     count = len(twins)
-    rows = [
-        Design(
-            change,
-            relative_change(predicted[count + place], predicted[0]),
-            relative_change(exact[count + place], exact[0]) if full else None,
-        )
-        for place, change in enumerate(changes)
-    ]
-    floor = noise_floor(exact[:count]) if full else None
-    return WhatIf(rows, noise_floor(predicted[:count]), floor, cpu, whole)
+    found_changes, floor = _changes(predicted, count)
+    full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
+    rows = [Design(*row) for row in zip(changes, found_changes, full_changes, strict=True)]
+    return WhatIf(rows, floor, full_floor, cpu, whole)
+
+
+def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:
+    """What each run changes that follows the ``twins``, those of the unchanged machine, and the noise floor of that."""
+    base = mean_of(runs[:twins])
+    return [relative_change(run, base) for run in runs[twins:]], noise_floor(runs[:twins], from_mean=True)
 
 
 def relative_change(new: Metrics, old: Metrics) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
 from replay.gpu_description import load
-from zatel.noise import OFFSETS, noise_floor, perturbed
+from zatel.noise import OFFSETS, mean_of, noise_floor, perturbed
 from zatel.whatif import CHANGES, changed, relative_change, what_if
 from zatel.whatif_command import as_json, table_text
 
@@ -56,6 +56,11 @@ def test_the_noise_floor_by_hand() -> None:
     floors = noise_floor(runs)
     assert floors["a"] == pytest.approx(12.7062 * 2 / 100, rel=1e-4)
     assert floors["b"] == 0.0
+    assert noise_floor(runs, from_mean=True)["a"] == pytest.approx(12.7062 * 2**0.5 * 1.5**0.5 / 100, rel=1e-4)
+
+
+def test_changes_are_from_the_mean_of_the_unchanged_runs() -> None:
+    assert mean_of([{"a": 1.0, "b": None}, {"a": 2.0, "b": 3.0}]) == {"a": 1.5, "b": None}
 
 
 def test_perturbed_machines_differ_by_latencies_and_starts_alone() -> None:
