@@ -14,13 +14,16 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
+from formats.trace import NODE_KINDS
 from replay.gpu_description import Gpu
+from replay.rt_unit_state import TABLE_BYTES, WARPS_PER_SM
 from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
-from zatel.control_caches import BEFORE, make_dram, make_sets, run
+from zatel.control_caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
 from zatel.control_kernels import (
     HIT_LINES,
     MOST_SHIFT,
     NODE_BITS,
+    TABLE_LINES,
     Nodes,
     Rays,
     Requested,
@@ -32,7 +35,8 @@ from zatel.control_schedule import Machine, Phases, moments, phases_of, schedule
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
-RAYS = ("warp_id", "visit", "node")
+WINDOWS = 128
+RAYS = ("warp_id", "visit", "lane", "node")
 SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
 
 
@@ -63,7 +67,8 @@ def read_stream(trace: Trace) -> Stream:
     if "rays" not in trace.tables or not trace.rows("rays"):
         raise UserError(f"{trace.path}: must trace rays, to be estimated")
     line, sectors = node_lines(trace)
-    nodes = Nodes(line, sectors, np.full(len(line), -1, np.int64))
+    procedural = trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")
+    nodes = Nodes(line, sectors, np.full(len(line), -1, np.int64), procedural)
     shift = _shift(trace)
     warps = trace.rows("warps")
     steps, count = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
@@ -76,7 +81,7 @@ def read_stream(trace: Trace) -> Stream:
         rays, accesses = _rays(tables["rays"]), lines_of(tables.get("accesses"), static)
         for kept, found in zip((phases, lengths), phases_of(rays, accesses, first, last), strict=True):
             kept.append(found)
-        room = 2 * len(rays.node) + len(accesses.line)
+        room = 2 * (len(rays.node) + procedural[rays.node & NODE_BITS].sum()) + len(accesses.line)
         out = Requested(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.uint16), count)
         rows = walk(rays, accesses, nodes, base, shift, steps, out)
         base += len(rays.node)
@@ -87,8 +92,8 @@ def read_stream(trace: Trace) -> Stream:
 
 
 def _rays(columns: dict[str, np.ndarray]) -> Rays:
-    warp, visit, offset = (columns[name].astype(np.int64) for name in ("warp_id", "visit", "node_offset"))
-    return Rays(warp, visit, offset, columns["node"])
+    warp, visit, lane, offset = (columns[name].astype(np.int64) for name in (*RAYS[:3], "node_offset"))
+    return Rays(warp, visit, lane, offset, columns["node"])
 
 
 def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -107,12 +112,19 @@ def _shift(trace: Trace) -> int:
 
 
 class Requests(NamedTuple):
-    """A stream in the order in which so many resident warps make it; ``sm``, int16, the SM of each."""
+    """A stream in the order in which so many resident warps make it.
+
+    sm       int16, the SM of each. window  int16, which of ``WINDOWS`` equal parts of all requests it is in.
+    entered  int64[n] lines and int16[n] windows of all that goes into intersection tables, whichever lines are
+             followed: few lines are stored to so often that one of some would not stand for them.
+    """
 
     line: np.ndarray
     sectors: np.ndarray
     shift: int
     sm: np.ndarray
+    window: np.ndarray
+    entered: tuple[np.ndarray, np.ndarray]
 
 
 class Traffic(NamedTuple):
@@ -120,6 +132,7 @@ class Traffic(NamedTuple):
 
     rows_opened  rows of the DRAM that are opened for that.
     l1_accesses, l1_misses  of all L1s, in sectors.
+    busiest  of each of ``WINDOWS`` equal parts of the requests, the sectors that the busiest slice is asked for.
     """
 
     reads: float
@@ -130,6 +143,7 @@ class Traffic(NamedTuple):
     rows_opened: float
     l1_accesses: float = 0.0
     l1_misses: float = 0.0
+    busiest: tuple[float, ...] = ()
 
     @property
     def miss_rate(self) -> float:
@@ -152,27 +166,38 @@ class Traffic(NamedTuple):
         return self.rows_opened / max(self.dram_sectors, 1.0)
 
 
-def in_order(stream: Stream, warps: np.ndarray, machine: Machine, interleaved: bool = True) -> Requests:
+def in_order(
+    stream: Stream, warps: np.ndarray, machine: Machine, interleaved: bool = True, tables: bool = True
+) -> Requests:
     """The requests of the ``warps``, bool[warps], on the SMs of a ``machine``, as they come after each other.
 
     interleaved  whether a word of local memory belongs to the place of a warp, where the next one finds it again, as
                  ``lsu.local_interleaved`` says; else it is the warp's own.
+    tables       whether procedural primitives are entered into intersection tables.
     """
     planned = schedule(stream.phases, warps, machine)
     owner = np.repeat(np.arange(len(warps), dtype=np.int32), stream.requests)
     chosen = np.flatnonzero(warps[owner])
     time = moments(stream.phases, planned.begins, 1.0, warps, stream.requests, stream.step)
     chosen = chosen[np.argsort(time, kind="stable")]
-    place, places = planned.place, machine.sms * machine.places
+    window = (np.arange(len(chosen)) * WINDOWS // max(len(chosen), 1)).astype(np.int16)
     line, sectors, owner = stream.line[chosen], stream.sectors[chosen], owner[chosen]
-    local = (line >= LOCAL_LINES) & (line < HIT_LINES)
-    holders, holder = (places, place[owner[local]]) if interleaved else (len(warps), owner[local])
-    line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder
+    place, places = planned.place[owner], machine.sms * machine.places
+    sm = (place % machine.sms).astype(np.int16)
+    local, entry = (line >= LOCAL_LINES) & (line < HIT_LINES), line >= TABLE_LINES
+    holders, holder = (places, place) if interleaved else (len(warps), owner)
+    line[local] = LOCAL_LINES + (line[local] - LOCAL_LINES) * holders + holder[local]
+    line[entry] += table_line(place[entry], machine.sms)
+    entered = line[entry & tables], window[entry & tables]
+    keep = ~entry | tables
     if stream.shift:
-        keep = ~local
-        keep[local] = followed(line[local], stream.shift)
-        line, sectors, owner = line[keep], sectors[keep], owner[keep]
-    return Requests(line, sectors, stream.shift, (place[owner] % machine.sms).astype(np.int16))
+        keep &= ~(local | entry) | followed(line, stream.shift)
+    return Requests(line[keep], sectors[keep], stream.shift, sm[keep], window[keep], entered)
+
+
+def table_line(place: np.ndarray, sms: int) -> np.ndarray:
+    """int64[places]: line in which the intersection table of a warp at each place begins, counted from the first's."""
+    return (place % sms * WARPS_PER_SM + place // sms) * (TABLE_BYTES // LINE_BYTES)
 
 
 def followed(line: np.ndarray, shift: int) -> np.ndarray:
@@ -187,6 +212,7 @@ def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests
         line=np.concatenate([line[before], requests.line]),
         sectors=np.concatenate([sectors[before].astype(np.uint16), requests.sectors]),
         sm=np.concatenate([np.full(before.sum(), BEFORE, np.int16), requests.sm]),
+        window=np.concatenate([np.zeros(before.sum(), np.int16), requests.window]),
     )
 
 
@@ -200,7 +226,9 @@ def thinned(requests: Requests, most: int) -> Requests:
     if not more:
         return requests
     rows = followed(requests.line, requests.shift + more)
-    return Requests(requests.line[rows], requests.sectors[rows], requests.shift + more, requests.sm[rows])
+    kept = (column[rows] for column in (requests.line, requests.sectors, requests.sm, requests.window))
+    line, sectors, sm, window = kept
+    return Requests(line, sectors, requests.shift + more, sm, window, requests.entered)
 
 
 def traffic(requests: Requests, gpu: Gpu) -> Traffic:
@@ -214,8 +242,15 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
         make_sets(slices * sets, gpu.l2.ways),
         make_dram(gpu.addresses),
     )
-    count = run(requests.line, requests.sectors, requests.sm, *caches, gpu.sm.count)
-    return Traffic(*(float(number) for number in count << requests.shift))
+    asked = np.zeros((WINDOWS, slices), np.int64)
+    count = run(requests.line, requests.sectors, requests.sm, requests.window, *caches, gpu.sm.count, asked)
+    count, asked = count << requests.shift, asked << requests.shift
+    line, window = requests.entered
+    count[[WRITES, L1_ACCESSES, L1_MISSES]] += len(line)
+    places = window * np.int64(slices) + slices_of(gpu.addresses, line, slices)
+    asked += np.bincount(places, minlength=asked.size).reshape(asked.shape)
+    busiest = tuple(asked.max(axis=1).astype(float).tolist())
+    return Traffic(*count.astype(float).tolist())._replace(busiest=busiest)
 
 
 def held_before(trace: Trace, stream: Stream, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from numba import njit
 from formats.code_cache import use_numba_cache
 from replay.addresses import PARTITION_HASHES, Addresses
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
-from zatel.control_kernels import HIT_LINES, MOST_SHIFT, spread
+from zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
 use_numba_cache(Path(__file__).parent)
 
@@ -120,9 +120,19 @@ def set_of(addresses: Addresses, line: int, sets: int) -> int:
 
 
 @njit(cache=True)
-def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray) -> None:
+def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarray:
+    """int64[lines]: the slice of the L2 of each."""
+    return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
+
+
+@njit(cache=True)
+def ask_l2(
+    l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
+) -> None:
     """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
     index = set_of(dram.addresses, line, l2.tag.shape[0])
+    counted = COUNT_BITS[asked] if line < TABLE_LINES else 0  # ``control.traffic`` counts those of intersection tables
+    load[index // (l2.tag.shape[0] // load.size)] += counted
     way = find(l2, index, line)
     readable, dirty = 0, 0
     if way < l2.tag.shape[1]:
@@ -133,7 +143,7 @@ def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int,
         count[WRITE_BACKS] += COUNT_BITS[left]
         ask_dram(dram, l2.tag[index, way], left, count)
     if writes:
-        count[WRITES] += COUNT_BITS[asked]
+        count[WRITES] += counted
         count[WRITE_MISSES] += COUNT_BITS[asked & ~(readable | dirty)]
         readable, dirty = readable | full, dirty | asked
     else:
@@ -145,7 +155,9 @@ def ask_l2(l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int,
 
 
 @njit(cache=True)
-def read_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray) -> None:
+def read_l1(
+    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
+) -> None:
     """Read sectors of a line through the set ``index`` of an L1."""
     way = find(l1, index, line)
     readable, dirty = 0, 0
@@ -155,16 +167,18 @@ def read_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, c
         way -= 1
         left = l1.dirty[index, way]
         if left:
-            ask_l2(l2, dram, l1.tag[index, way], left, True, left, count)
+            ask_l2(l2, dram, l1.tag[index, way], left, True, left, count, load)
     missing = asked & ~readable
     count[L1_MISSES] += COUNT_BITS[missing]
     if missing:
-        ask_l2(l2, dram, line, missing, False, 0, count)
+        ask_l2(l2, dram, line, missing, False, 0, count, load)
     use(l1, index, way, line, readable | missing, dirty)
 
 
 @njit(cache=True)
-def write_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray) -> None:
+def write_l1(
+    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
+) -> None:
     """Write sectors of a line through the set ``index`` of an L1, which takes no line for that."""
     way = find(l1, index, line)
     kept = 0
@@ -176,25 +190,34 @@ def write_l1(l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, 
             l1.readable[index, way] &= ~asked
     count[L1_MISSES] += COUNT_BITS[asked & ~kept]
     if asked & ~kept:
-        ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count)
+        ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count, load)
 
 
 @njit(cache=True)
-def run(line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int) -> np.ndarray:
-    """int64[COUNTERS]: what is counted while the requests pass the L1s of their SMs, one after the other."""
-    count, ignored = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64)
+def run(
+    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
+    asked_of: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """int64[COUNTERS]: what is counted while the requests pass the L1s of their SMs, one after the other.
+
+    asked_of  int64[windows, slices], zeros: gets the sectors that each slice of the L2 is asked for in each window.
+    """
+    count, ignored, nothing = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64), np.zeros_like(asked_of[0])
     sets = l1.tag.shape[0] // sms
     for row in range(line.size):
         kind = int(sectors[row])
         asked, full = kind & SECTORS, kind >> FULL_SHIFT
         if sm[row] == BEFORE:
-            ask_l2(l2, dram, line[row], asked, False, 0, ignored)
+            ask_l2(l2, dram, line[row], asked, False, 0, ignored, nothing)
+            continue
+        if line[row] >= TABLE_LINES:
+            ask_l2(l2, dram, line[row], asked, True, full, count, nothing)
             continue
         count[L1_ACCESSES] += COUNT_BITS[asked]
         # another order than that of the L2's sets
         index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
         if kind & WRITE:
-            write_l1(l1, l2, dram, index, line[row], asked, full, count)
+            write_l1(l1, l2, dram, index, line[row], asked, full, count, asked_of[window[row]])
         else:
-            read_l1(l1, l2, dram, index, line[row], asked, count)
+            read_l1(l1, l2, dram, index, line[row], asked, count, asked_of[window[row]])
     return count

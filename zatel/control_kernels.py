@@ -7,11 +7,13 @@ import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
+from replay.rt_table import BASELINE_DATA, BASELINE_ROW
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
 use_numba_cache(Path(__file__).parent)
 
 HIT_LINES = 1 << 40  # hits have lines from here on
+TABLE_LINES = 1 << 41  # and intersection tables from here on, which ``control.in_order`` moves to that of the place
 NODE_BITS = np.uint32(0x7FFFFFFF)
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
@@ -19,20 +21,25 @@ GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class Rays(NamedTuple):
-    """Columns of ``rays``: warp, visit and offset as int64, node as uint32."""
+    """Columns of ``rays``: warp, visit, lane and offset as int64, node as uint32."""
 
     warp: np.ndarray
     visit: np.ndarray
+    lane: np.ndarray
     offset: np.ndarray
     node: np.ndarray
 
 
 class Nodes(NamedTuple):
-    """Of each BVH record: its line, the sectors of it that it takes (a bit each), the first warp to fetch it or -1."""
+    """Of each BVH record: its line, the sectors of it that it takes (a bit each), the first warp to fetch it or -1.
+
+    procedural  bool[nodes], whether it is a procedural primitive.
+    """
 
     line: np.ndarray
     sectors: np.ndarray
     first: np.ndarray
+    procedural: np.ndarray
 
 
 class Requested(NamedTuple):
@@ -75,8 +82,9 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, st
 
     An access is a step, and so is a record of a trace call: its lanes go record by record, side by side. A hit also
     stores to a line of its own, which nobody else uses; ``base`` records came before these. Only one of
-    2^``shift`` lines is written (set sampling), and those of local memory, which get their number later; but every step
-    is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each warp.
+    2^``shift`` lines is written (set sampling), and those of local memory and of intersection tables, which get their
+    number later; but every step is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each
+    warp.
     """
     rows, begin, access, only = 0, 0, 0, (1 << shift) - 1
     while begin < rays.warp.size or access < accesses.warp.size:
@@ -112,6 +120,7 @@ def trace_call(
     of, longest = rays.warp[begin], 0
     for ray in range(begin, end):
         longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
+        rows = enter(rays, ray, nodes, steps[of], rows, out)
     for step in range(longest):
         start = rows
         for ray in range(begin, end):
@@ -129,6 +138,24 @@ def trace_call(
                 if is_followed(own, only):
                     rows = ask(own, WHOLE_STORE, steps[of] + step, rows, rows, out)
     steps[of] += longest
+    return rows
+
+
+@njit(cache=True)
+def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
+    """Store what a ray enters into the intersection table of its warp: two words of a row for each procedural record.
+
+    They leave one by one, all in the ray's first step. Layout and rule: ``replay.rt_table``.
+    """
+    row = 0
+    for place in range(rays.offset[ray], rays.offset[ray + 1]):
+        if nodes.procedural[rays.node[place] & NODE_BITS]:
+            for inside in (4 * rays.lane[ray], BASELINE_DATA + 8 * rays.lane[ray]):
+                address = row * BASELINE_ROW + inside
+                out.line[rows], out.sectors[rows] = TABLE_LINES + (address >> 7), WRITE | 1 << (address >> 5 & 3)
+                out.step[rows] = step
+                rows += 1
+            row += 1
     return rows
 
 

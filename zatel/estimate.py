@@ -145,7 +145,7 @@ def find_machines(
     known: dict[object, Matched] = {}
     found = []
     for gpu, (whole, part) in zip(gpus, machines, strict=True):
-        key = whole, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved
+        key = whole, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved, gpu.rt.intersection_table
         if key not in work.whole:
             work.whole[key] = traffic_of_all(gpu, whole, work.stream)
         if (key, part) not in known:

@@ -15,7 +15,7 @@ from formats.reader import Trace
 from replay.config import LawError
 from replay.gpu_description import Gpu
 from replay.launch import places_of
-from zatel.control import Stream, Traffic, after, in_order, thinned, traffic
+from zatel.control import Requests, Stream, Traffic, after, in_order, thinned, traffic
 from zatel.control_schedule import Machine
 
 BISECTIONS = 7
@@ -76,7 +76,12 @@ class Matched(NamedTuple):
 def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
     """What all warps do to the functional caches of the whole GPU."""
     everybody = np.ones(len(stream.steps), bool)
-    return traffic(in_order(stream, everybody, whole, gpu.lsu.local_interleaved), gpu)
+    return traffic(_ordered(gpu, whole, stream, everybody), gpu)
+
+
+def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> Requests:
+    """The requests of the ``warps`` as ``machine``, a part of ``gpu``, makes them."""
+    return in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")
 
 
 def match(
@@ -88,8 +93,7 @@ def match(
     It lies between the share of SMs and ``LARGEST_L2``: lines that the other warps would fetch shortly before must stay
     until they are used. goal  of ``traffic_of_all``. line, sectors  what the L2 holds before; see ``estimate_trace``.
     """
-    ordered = in_order(stream, chosen, part, gpu.lsu.local_interleaved)
-    requests = after(ordered, line, sectors)
+    requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
     weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)
     few = thinned(requests, SEARCHED)
 

@@ -5,14 +5,17 @@ requests meet. The functional caches know how the sample differs from all warps.
 corrected by what the same model says of the sample and of everything.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from replay.gpu_description import Gpu
 from zatel.combine import RULES
 from zatel.control import SECTOR_BYTES, Stream, Traffic
-from zatel.control_schedule import Machine, Phases, schedule
+from zatel.control_schedule import Machine, schedule
 from zatel.estimate_machine import Matched
 from zatel.estimate_replay import Replayed
+from zatel.estimate_slices import least_cycles, unhindered, window_steps
 
 SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # of an access's time, from 1 to 1/8
 
@@ -31,7 +34,8 @@ def extrapolate(
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
     expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
-    cycles = all_cycles(gpu, whole, part, stream.phases, chosen, replayed, later(gpu, expected_traffic, counted))
+    time = all_cycles(gpu, whole, part, stream, chosen, matched, replayed, later(gpu, expected_traffic, counted))
+    cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
     expected = used * sampled * more / cycles
@@ -46,14 +50,26 @@ def extrapolate(
         "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
         "gpu_cycles": cycles,
         "gpu_ipc": instructions / cycles,
+        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
         "bandwidth_utilisation": expected,
         "dram_efficiency": expected_efficiency,
     }
 
 
+class Time(NamedTuple):
+    """Cycles of all warps, and how many times longer busy slices of the L2 hold them up than they held up the sample.
+
+    Meanwhile the rays of a warp are over, so that its RT efficiency falls by as much.
+    """
+
+    cycles: float
+    longer: float
+
+
 def all_cycles(
-    gpu: Gpu, whole: Machine, part: Machine, phases: Phases, chosen: np.ndarray, replayed: Replayed, later: float
-) -> float:
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, matched: Matched, replayed: Replayed,
+    later: float,
+) -> Time:  # fmt: skip
     """Cycles of all warps: the steps of their schedule, times what a step took the ``chosen``.
 
     later  cycles that a step takes longer than theirs.
@@ -61,16 +77,24 @@ def all_cycles(
     What a resident warp does not wait for the RT unit is the time of its accesses. That is their time while warps
     crowd; of the last ones they take less. So the part of it is taken with which the sample ends when it did.
     """
-    totals, launch = replayed.totals, gpu.sm.kernel_launch_cycles
+    totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
     accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
     elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
     step = max(totals["rt_warp_cycles"] / records, 1.0)
     cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
-    wanted = (float(replayed.summary["gpu_cycles"] or 0) - launch) / step
-    off = [abs(schedule(phases, chosen, part, cost * share).steps - wanted) for share in SHARES]
-    steps = schedule(phases, np.ones(len(chosen), bool), whole, cost * SHARES[int(np.argmin(off))]).steps
-    return launch + max(step + later, 1.0) * steps
+    sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
+    plans = [schedule(phases, chosen, part, cost * share) for share in SHARES]
+    best = int(np.argmin([abs(plan.steps - sampled / step) for plan in plans]))
+    cost *= SHARES[best]
+    free = (
+        unhindered(sampled, window_steps(stream, plans[best], cost, chosen), least_cycles(matched.part, gpu)) / sampled
+    )
+    everybody = np.ones(len(chosen), bool)
+    windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
+    windows *= max(step * free + later, 1.0)
+    cycles = float(np.maximum(windows, least_cycles(matched.whole, gpu)).sum())
+    return Time(launch + cycles, free * cycles / float(windows.sum()))
 
 
 def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:

@@ -9,10 +9,26 @@ import pytest
 from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import Trace, open_trace
+from formats.trace import NODE_KINDS
+from formats.writer import TraceWriter
 from replay.gpu_description import Gpu, load
-from zatel.control import Requests, Traffic, after, held_before, in_order, node_lines, read_stream, thinned, traffic
+from replay.rt_table import add_entries
+from replay.rt_unit_spec import BASELINE
+from replay.rt_unit_state import FIRST_STRETCH
+from zatel.control import (
+    WINDOWS,
+    Requests,
+    after,
+    held_before,
+    in_order,
+    node_lines,
+    read_stream,
+    table_line,
+    thinned,
+    traffic,
+)
 from zatel.control_accesses import LOCAL_LINES
-from zatel.control_kernels import HIT_LINES
+from zatel.control_kernels import HIT_LINES, TABLE_LINES
 from zatel.control_schedule import Machine
 from zatel.estimate_machine import LARGEST_L2, build, machine_for, match, traffic_of_all
 
@@ -20,6 +36,21 @@ from zatel.estimate_machine import LARGEST_L2, build, machine_for, match, traffi
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return open_trace(make_trace(tmp_path_factory.mktemp("control") / "small.trace", 2, (128, 24), 0))
+
+
+@pytest.fixture(scope="module")
+def spheres(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """The trace with every other triangle a procedural primitive."""
+    path = tmp_path_factory.mktemp("control") / "spheres.trace"
+    triangle, procedural = NODE_KINDS.index("triangle"), NODE_KINDS.index("procedural")
+    with TraceWriter(path, {}, trace.image_size) as writer:
+        for name in trace.tables:
+            columns = trace.read(name)
+            if name == "nodes":
+                odd = (columns["kind"] == triangle) & (np.arange(len(columns["kind"])) % 2 > 0)
+                columns["kind"] = np.where(odd, procedural, columns["kind"]).astype(np.uint8)
+            writer.put(name, columns)
+    return open_trace(path)
 
 
 def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:
@@ -84,9 +115,33 @@ def test_the_stream_equals_its_slow_twin(trace: Trace) -> None:
 
 def test_every_hit_stores_to_a_line_of_its_own(trace: Trace) -> None:
     stream = read_stream(trace)
-    own = stream.line[stream.line >= HIT_LINES]
+    own = stream.line[(stream.line >= HIT_LINES) & (stream.line < TABLE_LINES)]
     assert len(own) == (trace.read("rays", ["node"])["node"] >> np.uint32(31)).sum() > 0
     assert len(np.unique(own)) == len(own)
+
+
+def test_rays_enter_procedural_primitives_as_the_rt_unit_does(spheres: Trace) -> None:
+    stream, rays = read_stream(spheres), spheres.read("rays")
+    begins = np.flatnonzero(np.diff((rays["warp_id"].astype(np.int64) << 32) + rays["visit"], prepend=-1))
+    lane, offset = (rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH), rays["node_offset"].astype(np.int64)
+    _, _, first, stored = add_entries(
+        BASELINE, begins, lane.astype(np.uint8), offset, rays["node"], spheres.read("nodes", ["kind"])["kind"],
+        np.zeros(32, np.int64), "here",
+    )  # fmt: skip
+    ray_of = np.repeat(np.arange(len(rays["lane"])), np.diff(first))
+    owner, mine = np.repeat(np.arange(len(stream.steps)), stream.requests), stream.line >= TABLE_LINES
+    sector = np.log2(stream.sectors[mine] & 15).astype(int)
+    assert len(stored) > 0
+    assert owner[mine].tolist() == rays["warp_id"][ray_of].tolist()
+    assert ((stream.line[mine] - TABLE_LINES) * 128 + sector * 32).tolist() == (stored // 32 * 32).tolist()
+    assert set((stream.sectors[mine] & ~np.uint16(15)).tolist()) == {16}
+    bare = in_order(stream, np.ones(len(stream.steps), bool), Machine(3, 2, 4, 2), tables=False)
+    assert bare.line.max() < TABLE_LINES
+    assert len(bare.line) == (~mine).sum()
+
+
+def test_tables_lie_by_the_number_of_the_warp_on_its_sm() -> None:
+    assert table_line(np.array([0, 1, 3, 5]), 3).tolist() == [0, 256 << 12, 1 << 12, (512 + 1) << 12]
 
 
 class SlowSets:
@@ -113,12 +168,12 @@ def slow_spread(line: int) -> int:
     return (mixed ^ (mixed >> 27)) >> 33 >> 6  # without those that choose which lines are followed
 
 
-def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> list[int]:
-    """The functional caches and rows with dicts."""
-    sms, rows, addresses = gpu.sm.count, {}, gpu.addresses
+def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[int]]:
+    """The functional caches and rows with dicts; and what the busiest slice is asked for in each window."""
+    sms, opened, addresses = gpu.sm.count, {}, gpu.addresses
     slices = addresses.channels * addresses.slices
     l1, l2 = SlowSets(sms * l1_sets, gpu.l1.ways), SlowSets(slices * l2_sets, gpu.l2.ways)
-    count = [0] * 8
+    count, load = [0] * 8, [[0] * slices for _ in range(WINDOWS)]
 
     def slice_of(line: int) -> int:
         block, inside = divmod(line * 128, 1 << addresses.block_shift)
@@ -127,6 +182,7 @@ def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> li
         return block % addresses.channels * addresses.slices + bank % addresses.slices
 
     def ask(line: int, asked: int, write: bool, full: int, counted: int) -> None:
+        load[window][slice_of(line)] += asked.bit_count() * counted
         state, (gone, dirty) = l2.use(slice_of(line) * l2_sets + slow_spread(line) % l2_sets, line)
         missed = asked & ~(state[0] | state[1]) if write else asked & ~state[0]
         for at, number in ((2 if write else 0, asked), (3 if write else 1, missed), (4, dirty)):
@@ -140,12 +196,16 @@ def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> li
                     for bits in (addresses.bank, addresses.row)
                 )
                 place = block % addresses.channels, (bank ^ row) % addresses.banks
-                count[5] += (rows.get(place) != row) * counted
-                rows[place] = row
+                count[5] += (opened.get(place) != row) * counted
+                opened[place] = row
         state[0] |= full if write else asked
         state[1] |= asked if write else 0
 
-    for line, kind, sm in zip(requests.line.tolist(), requests.sectors.tolist(), requests.sm.tolist(), strict=True):
+    rows = zip(
+        *(column.tolist() for column in (requests.line, requests.sectors, requests.sm, requests.window)), strict=True
+    )
+    for line, kind, sm, at in rows:
+        window = at
         asked, full = kind & 15, kind >> 8
         if sm < 0:
             ask(line, asked, False, 0, 0)
@@ -172,19 +232,21 @@ def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> li
         count[7] += (asked & ~kept).bit_count()
         if asked & ~kept:
             ask(line, asked & ~kept, True, full & ~kept, 1)
-    return count
+    return count, [max(window) for window in load]
 
 
 @pytest.mark.parametrize(("l1_sets", "l2_sets"), [(1, 1), (2, 3), (4, 5)])
-def test_traffic_equals_slow_caches(trace: Trace, l1_sets: int, l2_sets: int) -> None:
-    stream = read_stream(trace)
+def test_traffic_equals_slow_caches(spheres: Trace, l1_sets: int, l2_sets: int) -> None:
+    stream = read_stream(spheres)
     requests = in_order(stream, np.arange(len(stream.steps)) % 3 > 0, Machine(3, 2, 4, 2))
     line, sectors = np.unique(stream.line[stream.line < LOCAL_LINES])[:70], np.full(70, 15, np.uint8)
     requests = after(requests, line, sectors[: len(line)])
     gpu = small(load("rtx2060"), 3, l1_sets, l2_sets)
     found = traffic(requests, gpu)
-    assert [int(number) for number in found] == slow_traffic(requests, gpu, l1_sets, l2_sets)
-    assert min(found) > 0
+    count, busiest = slow_traffic(requests, gpu, l1_sets, l2_sets)
+    assert list(found[:8]) == count
+    assert list(found.busiest) == busiest
+    assert min(count) > 0
     assert found.l1_miss_rate == found.l1_misses / found.l1_accesses
     assert found.miss_rate == (found.read_misses + found.write_misses) / (found.reads + found.writes)
     assert found.rows_per_sector == found.rows_opened / (found.read_misses + found.write_backs)
@@ -198,11 +260,13 @@ def small(gpu: Gpu, sms: int, l1_sets: int, l2_sets: int) -> Gpu:
 
 
 def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
-    line, sm = np.full(3, 5, np.int64), np.zeros(3, np.int16)
+    line, sm, nothing = np.full(3, 5, np.int64), np.zeros(3, np.int16), np.zeros(0, np.int64)
     partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
     for first, missed in ((partly, 1), (whole, 0)):
-        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm)
-        assert traffic(requests, small(load("mobile"), 1, 1, 1)) == Traffic(1, missed, 1, 1, 0, missed, 3, 2)
+        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm, sm, (nothing, nothing))
+        found = traffic(requests, small(load("mobile"), 1, 1, 1))
+        assert found[:8] == (1, missed, 1, 1, 0, missed, 3, 2)
+        assert found.busiest == (2, *[0] * (WINDOWS - 1))
 
 
 def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
@@ -212,7 +276,7 @@ def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
     half = thinned(every, len(every.line) - 1)
     assert half.shift == 1
     assert 0 < len(half.line) < len(every.line)
-    for found, expected in zip(traffic(half, gpu), traffic(every, gpu), strict=True):
+    for found, expected in zip(traffic(half, gpu)[:8], traffic(every, gpu)[:8], strict=True):
         assert found == pytest.approx(expected, rel=0.25)
 
 

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replay.gpu_description import load
-from zatel.control import Traffic
-from zatel.control_schedule import Machine, Phases, schedule
+from zatel.control import WINDOWS, Stream, Traffic
+from zatel.control_schedule import Machine, Phases, moments, schedule
+from zatel.estimate_machine import Matched
 from zatel.estimate_metrics import all_cycles, later
 from zatel.estimate_replay import Replayed
+from zatel.estimate_slices import least_cycles, unhindered, window_steps
 
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:
@@ -31,16 +35,82 @@ def replayed_as(
     return Replayed({"gpu_cycles": cycles}, {}, totals, 0.0)
 
 
+def stream_of(phases: Phases) -> Stream:
+    """A stream with a request in every step of such warps."""
+    steps = np.add.reduceat(phases.length, phases.first[:-1])
+    step = np.concatenate([np.arange(number, dtype=np.int32) for number in steps])
+    nothing = np.zeros(len(step), np.int64)
+    return Stream(steps, phases, steps, step, nothing, nothing.astype(np.uint16), 0, np.zeros(0, np.int32))
+
+
+def busy(cycles: float) -> Traffic:
+    """What keeps the busiest slice busy for so many cycles of every window, one a sector."""
+    return Traffic(*[0.0] * 8, busiest=(cycles,) * WINDOWS)
+
+
+WARPS = 400
+PHASES = Phases(np.arange(0, 20 * WARPS + 1, 20), np.random.default_rng(5).integers(1, 30, 20 * WARPS))
+WHOLE, PART = Machine(4, 2, 8, 2), Machine(1, 2, 8, 2)
+CHOSEN, EVERYBODY = np.arange(WARPS) % 8 == 0, np.ones(WARPS, bool)
+
+
 @pytest.mark.parametrize(("crowded", "alone"), [(50.0, 50.0), (200.0, 50.0)])
 def test_cycles_follow_from_what_a_step_and_an_access_take(crowded: float, alone: float) -> None:
-    random = np.random.default_rng(5)
-    warps = 400
-    phases = Phases(np.arange(0, 20 * warps + 1, 20), random.integers(1, 30, 20 * warps))
-    gpu, whole, part = load("mobile"), Machine(4, 2, 8, 2), Machine(1, 2, 8, 2)
-    chosen = np.arange(warps) % 8 == 0
-    replayed = replayed_as(phases, part, chosen, 100.0, crowded, alone)
-    expected = 5000 + 100.0 * schedule(phases, np.ones(warps, bool), whole, alone / 100.0).steps
-    found = all_cycles(gpu, whole, part, phases, chosen, replayed, 0.0)
-    assert found == pytest.approx(expected, rel=0.01)
-    slower = all_cycles(gpu, whole, part, phases, chosen, replayed, 10.0)
-    assert slower - 5000 == pytest.approx(1.1 * (found - 5000))
+    idle = Matched(1.0, busy(0.0), busy(0.0))
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, crowded, alone)
+    arguments = load("mobile"), WHOLE, PART, stream_of(PHASES), CHOSEN, idle, replayed
+    found = all_cycles(*arguments, 0.0)
+    expected = 5000 + 100.0 * schedule(PHASES, EVERYBODY, WHOLE, alone / 100.0).steps
+    assert found.cycles == pytest.approx(expected, rel=0.01)
+    assert found.longer == pytest.approx(1.0)
+    slower = all_cycles(*arguments, 10.0)
+    assert slower.cycles - 5000 == pytest.approx(1.1 * (found.cycles - 5000))
+
+
+def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0, 50.0)
+    gpu, stream = load("mobile"), stream_of(PHASES)
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), busy(0.0)), replayed, 0.0)
+    each = 3 * free.cycles / WINDOWS
+    hot = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(each), busy(0.0)), replayed, 0.0)
+    assert hot.cycles == pytest.approx(5000 + each * WINDOWS, rel=0.05)  # the drain is longer than its slices are busy
+    assert hot.longer == pytest.approx((hot.cycles - 5000) / (free.cycles - 5000))
+
+
+def test_a_sample_that_a_slice_held_up_is_faster_elsewhere() -> None:
+    replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0, 50.0)
+    gpu, stream, sampled = load("mobile"), stream_of(PHASES), float(replayed.summary["gpu_cycles"] or 0) - 5000
+    steps = window_steps(stream, schedule(PHASES, CHOSEN, PART, 0.5), 0.5, CHOSEN)
+    least = np.where(np.arange(WINDOWS) % 2, 1.5 * sampled * steps / steps.sum(), 0.0)
+    part = busy(0.0)._replace(busiest=tuple(least.tolist()))
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), busy(0.0)), replayed, 0.0)
+    found = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), part), replayed, 0.0)
+    apart = unhindered(sampled, steps, least_cycles(part, gpu)) / sampled
+    assert 0.3 < apart < 0.7
+    assert found.cycles - 5000 == pytest.approx(apart * (free.cycles - 5000), rel=0.02)
+    assert found.longer == pytest.approx(apart, rel=0.02)
+
+
+@given(st.lists(st.floats(0.1, 10.0), min_size=WINDOWS, max_size=WINDOWS), st.floats(1.0, 1e6), st.floats(0.0, 20.0))
+def test_without_busy_slices_windows_take_what_is_left(steps: list[float], free: float, load_of_odd: float) -> None:
+    share = np.array(steps) / sum(steps)
+    least = np.where(np.arange(WINDOWS) % 2, load_of_odd * free / WINDOWS, 0.0)
+    held_up = float(np.maximum(free * share, least).sum())
+    assert unhindered(held_up, np.array(steps), least) == pytest.approx(free, rel=1e-6)
+    assert unhindered(free, np.array(steps), np.zeros(WINDOWS)) == free
+
+
+def test_windows_are_equal_parts_of_the_requests() -> None:
+    stream, planned = stream_of(PHASES), schedule(PHASES, EVERYBODY, WHOLE, 0.5)
+    steps = window_steps(stream, planned, 0.5, EVERYBODY)
+    time = np.sort(moments(PHASES, planned.begins, 0.5, EVERYBODY, stream.requests, stream.step))
+    assert steps.sum() == pytest.approx(planned.steps)
+    begins = np.cumsum(steps) - steps
+    for number in range(1, WINDOWS):
+        first = np.flatnonzero(np.arange(len(time)) * WINDOWS // len(time) == number)[0]
+        assert begins[number] == pytest.approx(time[first])
+
+
+def test_a_slice_goes_at_the_pace_of_the_slower_clock() -> None:
+    gpu = load("mobile", ["memory.interconnect_clock_khz=682500"])
+    assert least_cycles(busy(10.0), gpu).tolist() == [20.0] * WINDOWS
