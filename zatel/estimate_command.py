@@ -1,12 +1,10 @@
 """``python -m zatel estimate``: a trace and a GPU in, the seven metrics with confidence intervals out."""
 
 import argparse
-import json
-from pathlib import Path
 
-from formats.atomic import atomic_file
 from formats.errors import UserError
 from formats.store import location
+from zatel.sampled_verb import add_sampled_verb, checked_seed, write_json
 
 DESCRIPTION = """\
 Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
@@ -25,20 +23,10 @@ examples:
 def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The options of the verb."""
     what = "a trace and a GPU -> metrics with confidence intervals"
-    made = verbs.add_parser(
-        "estimate",
-        help=what,
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
-    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made = add_sampled_verb(verbs, "estimate", what, DESCRIPTION, EXAMPLE)
     made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
     made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
     made.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay, to compare with")
-    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
-    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
 
 
 def estimate_verb(arguments: argparse.Namespace) -> int:
@@ -49,22 +37,18 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     from zatel.estimate_report import as_json, read_full, table_text
     from zatel.target import estimate_until
 
-    if arguments.seed < 0:
-        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
+    seed = checked_seed(arguments)
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
     full = read_full(arguments.against) if arguments.against else None
     if arguments.target_error is None:
         fraction = 0.1 if arguments.fraction is None else arguments.fraction
-        steps = [estimate(trace, gpu, fraction, arguments.seed)]
+        steps = [estimate(trace, gpu, fraction, seed)]
     else:
-        steps = estimate_until(trace, gpu, percentage(arguments.target_error), arguments.seed)
+        steps = estimate_until(trace, gpu, percentage(arguments.target_error), seed)
     print(table_text(steps, full))
-    if arguments.out:
-        content = as_json(steps, arguments.trace.name, arguments.gpu, arguments.seed, full)
-        with atomic_file(arguments.out) as partial:
-            partial.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    write_json(arguments.out, as_json(steps, arguments.trace.name, arguments.gpu, seed, full))
     return 0
 
 

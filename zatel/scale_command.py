@@ -1,15 +1,10 @@
 """``python -m zatel scale``: a trace, a GPU and sizes of machines in, what each machine predicts of the GPU out."""
 
 import argparse
-import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from formats.atomic import atomic_file
-from formats.errors import UserError
-from formats.store import location
+from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from zatel.whatif_command import BELOW, SHOWN, cell
 
 DESCRIPTION = """\
@@ -28,21 +23,12 @@ examples:
 
 def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The options of the verb."""
-    made = verbs.add_parser(
-        "scale",
-        help="a trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
-    made.add_argument("--gpu", required=True, metavar="GPU", help="GPU to predict: rtx2060, mobile, or a TOML")
+    what = "a trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor"
+    made = add_sampled_verb(verbs, "scale", what, DESCRIPTION, EXAMPLE)
     made.add_argument("--factor", type=int, action="append", metavar="K", help="repeatable (default: 1 to 6, as far as the GPU goes)")  # fmt: skip # noqa: E501
     made.add_argument("--like", action="append", default=[], metavar="GPU", help="machine with as many SMs and controllers as this GPU; repeatable")  # fmt: skip # noqa: E501
     made.add_argument("--full", action="store_true", help="also replay the whole trace on the whole GPU, to compare")
-    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
-    made.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
-    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+    add_workers(made)
 
 
 def scale_verb(arguments: argparse.Namespace) -> int:
@@ -51,19 +37,14 @@ def scale_verb(arguments: argparse.Namespace) -> int:
     from zatel.downscale import load_gpu
     from zatel.scale import FACTORS, divided, full_replays, scale, sized_as
 
-    if arguments.seed < 0:
-        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
-    gpu, trace, workers = load_gpu(arguments.gpu), open_trace(arguments.trace), arguments.workers or os.cpu_count() or 1
+    seed, workers = checked_seed(arguments), checked_workers(arguments)
+    gpu, trace = load_gpu(arguments.gpu), open_trace(arguments.trace)
     usual = [] if arguments.like else [one for one in FACTORS if one <= min(gpu.sm.count, gpu.memory.count)]
     models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
-    found = scale(trace, gpu, models, arguments.seed, workers)
+    found = scale(trace, gpu, models, seed, workers)
     full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
     print(table_text(found, full, floor))
-    if arguments.out:
-        with atomic_file(arguments.out) as partial:
-            partial.write_text(json.dumps(as_json(found, full, floor), indent=2, sort_keys=True) + "\n", "utf-8")
+    write_json(arguments.out, as_json(found, full, floor))
     return 0
 
 

@@ -1,14 +1,9 @@
 """``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
 
 import argparse
-import json
-import os
-from pathlib import Path
 from typing import Any
 
-from formats.atomic import atomic_file
-from formats.errors import UserError
-from formats.store import location
+from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 
 DESCRIPTION = """\
 What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
@@ -30,21 +25,11 @@ BELOW = "~"  # marks a change within the noise
 def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The options of the verb."""
     what = "a trace, a GPU and changes of it -> relative changes of the metrics, beside the noise floor"
-    made = verbs.add_parser(
-        "whatif",
-        help=what,
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
-    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made = add_sampled_verb(verbs, "whatif", what, DESCRIPTION, EXAMPLE)
     made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
     made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
-    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
-    made.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
-    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+    add_workers(made)
 
 
 def whatif_verb(arguments: argparse.Namespace) -> int:
@@ -53,19 +38,14 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     from zatel.downscale import load_gpu
     from zatel.whatif import CHANGES, what_if
 
-    if arguments.seed < 0:
-        raise UserError(f"--seed must not be negative, but is {arguments.seed}")
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    seed, workers = checked_seed(arguments), checked_workers(arguments)
     changes = arguments.change or list(CHANGES.values())
     found = what_if(
-        open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, arguments.seed,
-        arguments.workers or os.cpu_count() or 1, arguments.full,
+        open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
+        workers, arguments.full,
     )  # fmt: skip
     print(table_text(found))
-    if arguments.out:
-        with atomic_file(arguments.out) as partial:
-            partial.write_text(json.dumps(as_json(found), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    write_json(arguments.out, as_json(found))
     return 0
 
 

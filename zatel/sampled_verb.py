@@ -1,0 +1,56 @@
+"""What the verbs share that replay a sample of a trace's CTAs: options, their checks, and the file that is written."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from formats.atomic import atomic_file
+from formats.errors import UserError
+from formats.store import location
+
+
+def add_sampled_verb(
+    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """A verb with a trace, a GPU and the options of a sample; returns its parser for what is its own."""
+    made: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=what,
+        description=description,
+        epilog=example,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
+    made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")
+    return made
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """The option of a verb that replays on several machines."""
+    parser.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
+
+
+def checked_workers(arguments: argparse.Namespace) -> int:
+    """Processes at a time; ``UserError`` for less than one."""
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    return arguments.workers or os.cpu_count() or 1
+
+
+def checked_seed(arguments: argparse.Namespace) -> int:
+    """The seed; ``UserError`` for a negative one."""
+    seed: int = arguments.seed
+    if seed < 0:
+        raise UserError(f"--seed must not be negative, but is {seed}")
+    return seed
+
+
+def write_json(path: Path | None, content: dict[str, Any]) -> None:
+    """Write the file that was asked for, if any."""
+    if path:
+        with atomic_file(path) as partial:
+            partial.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
