@@ -13,7 +13,8 @@ the warp's own line.
 `harsh`    every lane loads from its own place in 512 MB: 32 sectors a load, each in a DRAM row of its own.
 
 Figures are process CPU time, the least of three runs, machine code cached; RTX 2060. `threads` is the wall time of
-`steady` with 11.8 M warp-instructions on one thread and on two, in turn: it needs two idle cores.
+`steady` with 11.8 M warp-instructions, loading the trace included, on one thread and on two, in turn: it needs two idle
+cores, for threads that wait look again and again instead of sleeping.
 """
 
 import argparse

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from formats.ahead import read_ahead
 from formats.arrow import Columns, concatenate, empty, take_rows
 from formats.column import STRING, Column, Format, Table
 from formats.errors import FormatError
@@ -123,17 +124,19 @@ class Trace(Dataset):
         self,
         warps_per_batch: int | Sequence[int],
         tables: Sequence[str] | Mapping[str, Sequence[str]] = ("visits", "accesses", "rays"),
+        pieces_ahead: int = 0,
     ) -> Iterator[tuple[int, int, dict[str, Columns]]]:
         """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
 
         warps_per_batch  warps of each batch, or the bounds of all batches: 0, ..., the number of warps.
+        pieces_ahead     pieces of 16,384 rows of each table that a thread of its own reads before they are asked for.
 
-        Streams: memory holds one batch and at most one row group of each table. ``tables`` must have the column
-        ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are not sorted by
-        warp, or name a warp beyond the last, are a ``FormatError``.
+        Streams: memory holds one batch, what is read ahead, and at most one row group of each table. ``tables`` must
+        have the column ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are
+        not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
         """
         chosen = tables if isinstance(tables, Mapping) else dict.fromkeys(tables)
-        streams = {name: WarpStream(self, name, columns) for name, columns in chosen.items()}
+        streams = {name: WarpStream(self, name, columns, pieces_ahead) for name, columns in chosen.items()}
         count = self.rows("warps")
         ranges = range(0, count, warps_per_batch) if isinstance(warps_per_batch, int) else warps_per_batch[:-1]
         for first, last in pairwise([*ranges, count]):
@@ -145,10 +148,12 @@ class Trace(Dataset):
 class WarpStream:
     """The rows of one table in the order of warps, taken up to a given warp at a time; see ``Trace.warp_batches``."""
 
-    def __init__(self, trace: Trace, name: str, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, trace: Trace, name: str, columns: Sequence[str] | None = None, pieces_ahead: int = 0) -> None:
         self.place = f"{trace.path}: table {name}"
         self.columns = trace._columns(name, columns)
         self.groups = trace.batches(name, columns)
+        if pieces_ahead:
+            self.groups = read_ahead(self.groups, pieces_ahead)
         self.rest: Columns = empty(self.columns)
         self.start = 0
 

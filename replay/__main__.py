@@ -54,7 +54,10 @@ def parser() -> argparse.ArgumentParser:
         help="cycles between two barriers; changes no result (default: the longest that is exact)",
     )
     made.add_argument(
-        "--threads", type=int, default=1, help="threads that share the SMs; changes no result (default: 1)"
+        "--threads",
+        type=int,
+        default=1,
+        help="threads that share SMs, memory partitions and reading; changes no result (default: 1)",
     )
     made.add_argument(
         "--characterisation",

@@ -51,6 +51,7 @@ from replay.window import Window
 from replay.work import Program
 
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
+PIECES_AHEAD = 6  # of the trace's tables, which a thread of their own reads where there are several: 4 MB each at most
 
 
 def simulate(
@@ -143,7 +144,8 @@ class Replay:
             instructions, kernels, warps, held * lsu.local_interleaved, lsu.wide_conflicts, lsu.local_block_bytes
         )
         table = TABLES.index(self.gpu.rt.intersection_table)
-        self.window = Window(self.trace, self.program, static, per_lane, table)
+        ahead = PIECES_AHEAD if self.threads > 1 else 0
+        self.window = Window(self.trace, self.program, static, per_lane, table, ahead)
         self.lane_cycles = np.zeros((self.trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(self.threads)

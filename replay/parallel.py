@@ -1,26 +1,193 @@
 """Threads that share the SMs and the memory partitions of a quantum.
 
 SMs share nothing inside a quantum, and partitions nothing at all, so the results are those of one thread, bit for bit.
-Threads wait for each other without spinning, so that more threads than cores do no harm.
+The leader, thread 0, does alone what is done in order. For the rest it opens a phase, of whose pieces every thread
+takes one after the other, and closes it when all have come back. To wake a sleeping thread takes a tenth of a quantum:
+those that wait look again and again, after a while give their core away between two looks, and sleep in the end, so
+that more threads than cores, or other processes, do little harm. They wait so in compiled code only, where nothing can
+be raised; a thread that does not get there has the others leave.
 """
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from concurrent.futures import wait as wait_for
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from replay.bits import compiled, inlined, intrinsic
+from replay.rows import CACHE_LINE_WORDS, aligned_rows
+
+# Rows of a team: what the leader says, the times that the others have come back, whether one is missing, and each
+# thread's share of the phase. Each is a line of the host's caches, whose first number threads change at the same time.
+PHASE, BACK, MISSING, SHARES = range(4)
+JOB, ARGUMENT = 1, 2  # columns of PHASE, after the number of phases opened
+END = 1  # column of a share, after its next piece
+LEAVE = 0  # the job with which all leave compiled code
+# A thread that waits looks so often before it gives its core away between two looks, some microseconds, and before it
+# sleeps between them: some milliseconds, longer than any phase of most replays unless another process has a core.
+LOOKS, LOOKS_AWAKE = 2000, 6000
+
+
+def make_team(threads: int) -> np.ndarray:
+    """int64[3 + threads, 8]: what threads tell each other in compiled code."""
+    return aligned_rows(SHARES + threads, CACHE_LINE_WORDS)
 
 
 class Team:
-    """``threads`` threads, the caller's among them."""
+    """``threads`` threads, the caller's among them; one where nothing is compiled."""
 
     def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self.threads = 1 if numba.config.DISABLE_JIT else threads  # type: ignore[attr-defined]
+        self._others = ThreadPoolExecutor(max(self.threads - 1, 1))
 
-    def share(self, count: int, job: Callable[[int, int], object]) -> None:
-        """Cut ``range(count)`` into a piece per thread, run ``job(first, last)`` on each, and wait for all."""
-        bounds = [count * part // self.threads for part in range(self.threads + 1)]
-        pieces = list(pairwise(bounds))
-        others = [self._others.submit(job, *piece) for piece in pieces[1:]] if self._others else []
-        job(*pieces[0])
+    def run(self, job: Callable[..., int], *arguments: Any) -> int:
+        """Run ``job(*arguments, team, rank)`` on every thread; returns what the leader's returns."""
+        team, others = make_team(self.threads), []
+
+        def work(rank: int) -> int:
+            try:
+                return job(*arguments, team, rank)
+            except BaseException:
+                team[MISSING, 0] = 1
+                raise
+
+        try:
+            for rank in range(1, self.threads):
+                others.append(self._others.submit(work, rank))
+            result = work(0)
+        except BaseException:  # also one that comes between the jobs
+            team[MISSING, 0] = 1
+            raise
+        finally:
+            wait_for(others)
         for other in others:
             other.result()
+        return result
+
+
+@inlined
+def open_phase(team: np.ndarray, job: int, argument: int, pieces: int, together: bool = True) -> None:
+    """Have all threads do a job, or the leader alone: each begins with pieces side by side."""
+    threads = team.shape[0] - SHARES
+    for rank in range(threads):
+        team[SHARES + rank, 0] = pieces * rank // threads
+        team[SHARES + rank, END] = pieces * (rank + 1) // threads
+    if together:
+        team[PHASE, JOB] = job
+        team[PHASE, ARGUMENT] = argument
+        store(team, PHASE, team[PHASE, 0] + 1)
+
+
+@compiled
+def take(team: np.ndarray, rank: int) -> int:
+    """The next piece for a thread: of its own share, or when that is done of another's; -1 when none is left."""
+    threads = team.shape[0] - SHARES
+    for turn in range(threads):
+        row = SHARES + (rank + turn) % threads
+        if load(team, row) < team[row, END]:
+            piece = fetch_and_add(team, row)
+            if piece < team[row, END]:
+                return piece
+    return -1
+
+
+@inlined
+def close_phase(team: np.ndarray) -> bool:
+    """Wait until the others have come back; False when one is missing."""
+    return wait(team, BACK, (team.shape[0] - SHARES - 1) * team[PHASE, 0])
+
+
+@inlined
+def next_job(team: np.ndarray, phase: int) -> int:
+    """Wait for a phase to be opened; returns its job."""
+    return team[PHASE, JOB] if wait(team, PHASE, phase) else LEAVE
+
+
+@inlined
+def come_back(team: np.ndarray) -> None:
+    """Tell the leader that nothing is left to do in a phase."""
+    fetch_and_add(team, BACK)
+
+
+@compiled
+def wait(team: np.ndarray, row: int, count: int) -> bool:
+    """Wait until a count has been reached; False when a thread is missing."""
+    looks = 0
+    while load(team, row) < count:
+        looks += 1
+        if looks > LOOKS:
+            if load(team, MISSING):
+                return False
+            if looks > LOOKS_AWAKE:
+                sleep()
+            else:
+                give_way()
+    return True
+
+
+def first_of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Address of the first number of a row of a team."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(array.data, [builder.mul(arguments[1], ir.IntType(64)(CACHE_LINE_WORDS))])
+
+
+@intrinsic
+def load(typing_context: Any, team: Any, row: Any) -> Any:
+    """The first number of a row, and with it everything that was written before it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(first_of(context, builder, signature, arguments), "acquire", 8)
+
+    return types.int64(team, types.int64), generate
+
+
+@intrinsic
+def store(typing_context: Any, team: Any, row: Any, value: Any) -> Any:
+    """Write the first number of a row, after everything that was written before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store_atomic(arguments[2], first_of(context, builder, signature, arguments), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(team, types.int64, types.int64), generate
+
+
+@intrinsic
+def fetch_and_add(typing_context: Any, team: Any, row: Any) -> Any:
+    """Count the first number of a row up by one, after everything that was written before; returns what it was."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = first_of(context, builder, signature, arguments)
+        return builder.atomic_rmw("add", place, ir.IntType(64)(1), "acq_rel")
+
+    return types.int64(team, types.int64), generate
+
+
+def call(name: str, *numbers: int) -> Any:
+    """What generates a call of a function of the operating system."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(32)
+        kind = ir.FunctionType(number, [number] * len(numbers))
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [number(value) for value in numbers])
+        return context.get_dummy_value()
+
+    return generate
+
+
+@intrinsic
+def give_way(typing_context: Any) -> Any:
+    """Let another thread have the core, if one wants it."""
+    return types.void(), call("SwitchToThread") if sys.platform == "win32" else call("sched_yield")
+
+
+@intrinsic
+def sleep(typing_context: Any) -> Any:
+    """Leave the core for some ten microseconds (a millisecond on Windows)."""
+    return types.void(), call("Sleep", 1) if sys.platform == "win32" else call("usleep", 20)

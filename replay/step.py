@@ -6,13 +6,12 @@ a quantum before the L2 looks it up, so no SM ever misses a response, and the cy
 the order of the SMs, or on how many threads share them.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from replay import crossbar, dispatch, fields, foresight, indexing, l1, lsu, model, partition, rounds, rt_unit
+from replay import crossbar, dispatch, fields, foresight, indexing, l1, lsu, model, parallel, partition, rounds, rt_unit
 from replay import scheduler as warps
 from replay import sm as execution
 from replay.bits import FAR, compiled, entry_point, inlined
@@ -25,15 +24,17 @@ from replay.lsu_state import NEXT_CYCLE as LSU_CYCLE
 from replay.lsu_state import Lsu
 from replay.memory_path import receive, run_lsu
 from replay.model import Core
-from replay.parallel import Team
+from replay.parallel import LEAVE, Team
 from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
-from replay.rounds import BOUND, GO_ON, NOW, SETTLED, UNTIL, WAITS_FOR_WARPS
+from replay.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.work import Program, Work
 
 fields.install()
 indexing.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
+SMS, PARTITIONS = LEAVE + 1, LEAVE + 2  # what threads share
+QUANTA_AT_ONCE = 64  # before Python may look at the clock and at Ctrl-C
 
 
 class Memory(NamedTuple):
@@ -63,70 +64,95 @@ class Engine(NamedTuple):
 
 def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) -> int:
     """Run quanta until ``stop``, the end of a kernel, or the end of the loaded warps. engine: a reference to it."""
-    clock, sms = engine.clock, len(engine.ctas.unit)
-    while clock[NOW] < stop:
-        begin(engine, stop, quantum)
-        team.share(sms, lambda first, last: advance_sms(engine, first, last, False, loaded_warps))
-        if advance_sms(engine, 0, sms, True, loaded_warps) == WAITS_FOR_WARPS:
-            return NEEDS_WARPS
-        routed = hand_over(engine)
-        team.share(engine.memory.l2.controllers, partial(advance_partitions, engine, routed))
-        status = close_quantum(engine, stop, routed)
-        if status != RUNNING:
-            return status
-    return RUNNING
+    status = RUNNING
+    while status == RUNNING and engine.clock[NOW] < stop:
+        status = team.run(run_quanta, engine, stop, quantum, loaded_warps)
+    return status
 
 
 def compile_for(engine: Engine) -> None:
     """Compile what ``run`` calls, or load it, for a reference to an engine."""
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return
-    for entry, others in (
-        (begin, (0, 0)), (advance_sms, (0, 0, True, 0)), (hand_over, ()), (advance_partitions, (0, 0, 0)),
-        (close_quantum, (0, 0)),
-    ):  # fmt: skip
-        entry.compile(tuple(numba.typeof(value) for value in (engine, *others)))
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        run_quanta.compile(tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0)))
 
 
 @entry_point
-def begin(engine: Engine, stop: int, quantum: int) -> None:
-    """Begin a quantum."""
-    rounds.begin(engine.ctas, engine.clock, stop, quantum)
+def run_quanta(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: np.ndarray, rank: int) -> int:
+    """Run some quanta, on every thread of a team: the leader as the clock goes, the others what it has them do."""
+    if rank:
+        return follow(engine, team, rank)
+    status, quanta = RUNNING, 0
+    while status == RUNNING and engine.clock[NOW] < stop and quanta < QUANTA_AT_ONCE:
+        status = run_quantum(engine, stop, quantum, loaded_warps, team)
+        quanta += 1
+    parallel.open_phase(team, LEAVE, 0, 0)
+    return status
 
 
-@entry_point
-def advance_sms(engine: Engine, first: int, last: int, settles: bool, loaded_warps: int) -> int:
-    """Run the SMs ``first`` to ``last`` (exclusive): for one round, or, handing out CTAs, to the quantum's end."""
+@compiled
+def run_quantum(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: np.ndarray) -> int:
+    """The SMs run, round after round; the crossbar takes what they have sent; the memory partitions answer."""
+    ctas, clock, memory = engine.ctas, engine.clock, engine.memory
+    rounds.begin(ctas, clock, stop, quantum)
+    one_kernel, verdict = ctas.kernel.shape[0] == 1, GO_ON
+    while verdict == GO_ON:
+        parallel.open_phase(team, SMS, 0, ctas.unit.shape[0], one_kernel)  # else rounds are short: a cycle each
+        advance_sms(engine, team, 0)
+        if not parallel.close_phase(team):
+            return RUNNING
+        verdict = rounds.settle(ctas, clock, loaded_warps)
+    if verdict == WAITS_FOR_WARPS:
+        return NEEDS_WARPS
+    routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[UNTIL])
+    parallel.open_phase(team, PARTITIONS, routed, memory.l2.controllers)
+    advance_partitions(engine, team, 0)
+    if not parallel.close_phase(team):
+        return RUNNING
+    return close_quantum(engine, stop, routed)
+
+
+@compiled
+def follow(engine: Engine, team: np.ndarray, rank: int) -> int:
+    """Take part in every phase that the leader opens."""
+    phase = 1
+    job = parallel.next_job(team, phase)
+    while job != LEAVE:
+        if job == SMS:
+            advance_sms(engine, team, rank)
+        else:
+            advance_partitions(engine, team, rank)
+        parallel.come_back(team)
+        phase += 1
+        job = parallel.next_job(team, phase)
+    return RUNNING
+
+
+@compiled
+def advance_sms(engine: Engine, team: np.ndarray, rank: int) -> None:
+    """Run SMs to the round's end."""
     ctas, clock = engine.ctas, engine.clock
-    while True:
-        for sm in range(first, last):
-            if rounds.may_run(ctas, clock, sm):
-                following = advance_sm(
-                    engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
-                    engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
-                )  # fmt: skip
-                rounds.note_run(ctas, clock, sm, following)
-        verdict = rounds.settle(ctas, clock, loaded_warps) if settles else SETTLED
-        if verdict != GO_ON:
-            return verdict
+    sm = parallel.take(team, rank)
+    while sm >= 0:
+        if rounds.may_run(ctas, clock, sm):
+            following = advance_sm(
+                engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
+                engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
+            )  # fmt: skip
+            rounds.note_run(ctas, clock, sm, following)
+        sm = parallel.take(team, rank)
 
 
-@entry_point
-def hand_over(engine: Engine) -> int:
-    """Take what the SMs sent through the crossbar; returns its first cycle that is still to be done."""
-    memory = engine.memory
-    return crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, engine.clock[UNTIL])
-
-
-@entry_point
-def advance_partitions(engine: Engine, routed: int, first: int, last: int) -> None:
-    """Run the memory partitions ``first`` to ``last`` (exclusive) as far as the crossbar's cycles before ``routed``."""
-    memory = engine.memory
-    for controller in range(first, last):
+@compiled
+def advance_partitions(engine: Engine, team: np.ndarray, rank: int) -> None:
+    """Run memory partitions as far as the crossbar's cycles before the phase's argument decide."""
+    memory, routed = engine.memory, team[parallel.PHASE, parallel.ARGUMENT]
+    controller = parallel.take(team, rank)
+    while controller >= 0:
         partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
+        controller = parallel.take(team, rank)
 
 
-@entry_point
+@compiled
 def close_quantum(engine: Engine, stop: int, routed: int) -> int:
     """Hand the responses to the SMs and find the next cycle at which anything happens."""
     ctas, ports, memory, clock = engine.ctas, engine.ports, engine.memory, engine.clock

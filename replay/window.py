@@ -38,8 +38,10 @@ class Window:
     rays, node_visits   int64[warps, 32] of the image launch, filled while loading; None when not wanted.
     """
 
-    def __init__(self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int) -> None:
-        """table: place of the intersection table in ``rt_unit_spec.TABLES``."""
+    def __init__(
+        self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0
+    ) -> None:
+        """table: place of the intersection table in ``rt_unit_spec.TABLES``; pieces_ahead: ``Trace.warp_batches``."""
         self.trace, self.program, self.static, self.table = trace, program, static, table
         count = trace.rows("warps")
         self.info = read_nodes(trace)
@@ -49,11 +51,11 @@ class Window:
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
         self.arrays = empty_arrays()
-        self.batches, self.guard = self._batches(count), Guard(trace)
+        self.batches, self.guard = self._batches(count, pieces_ahead), Guard(trace)
         self.rays = np.zeros((count, 32), np.uint32) if per_lane else None
         self.node_visits = np.zeros((count, 32), np.uint32) if per_lane else None
 
-    def _batches(self, warps: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    def _batches(self, warps: int, pieces_ahead: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
         present = {name: columns for name, columns in COLUMNS.items() if name in self.trace.tables}
         rows = np.zeros(warps, np.int64)
@@ -63,7 +65,7 @@ class Window:
                     rows += WEIGHTS[name] * np.bincount(batch["warp_id"], minlength=warps)
         full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
         bounds = np.unique(np.concatenate([full, np.arange(0, warps, WARPS_PER_BATCH), [warps]]))
-        return self.trace.warp_batches(bounds.tolist(), present)
+        return self.trace.warp_batches(bounds.tolist(), present, pieces_ahead)
 
     def load(self, needed: Needed) -> Moved:
         """Load the next batch, and forget the warps of the window that are not ``needed`` any more.
