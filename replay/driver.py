@@ -40,7 +40,7 @@ from replay.model import Core
 from replay.parallel import Team
 from replay.program import read_characterisation
 from replay.progress import Standing, told_when_long
-from replay.refs import refer
+from replay.refs import Parts, refer
 from replay.rounds import NOW
 from replay.rt_unit_spec import TABLES
 from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
@@ -150,6 +150,7 @@ class Replay:
         self.clock = rounds.make_clock()
         self.team = Team(self.threads)
         self.engine_cpu_seconds = 0.0
+        self._known: Parts = {}  # of the engine
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         self.finished: list[Launch] = []
         self._make_units()
@@ -248,13 +249,9 @@ class Replay:
 
     def _run_until(self, stop: int) -> int:
         begun = time.process_time()
-        try:
-            return self._run_quanta(stop)
-        finally:
-            self.engine_cpu_seconds += time.process_time() - begun
-
-    def _run_quanta(self, stop: int) -> int:
-        return step.run(self._engine(), stop, self.quantum, self.window.loaded_warps, self.team)
+        status = step.run(self._engine(), stop, self.quantum, self.window.loaded_warps, self.team)
+        self.engine_cpu_seconds += time.process_time() - begun
+        return status
 
     def _engine(self) -> step.Engine:
         """The units and what is loaded of the trace, as compiled code takes them; made again once one is replaced."""
@@ -266,13 +263,16 @@ class Replay:
                 step.Engine(
                     self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
                     self.window.records(), self.lane_cycles, self.memory, self.clock,
-                )
+                ),
+                self._known,
             )  # fmt: skip
             self._engine_of = (parts, engine)
         return self._engine_of[1]
 
     def _load(self) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""
+        self._engine_of = None  # it holds the window's arrays
+        self._known = {name: part for name, part in self._known.items() if name not in ("work", "records")}
         moved = self.window.load(self._needed_warps)
         models.move_cursors(self.warps, moved)
         lane, waiting, operation = self.rt.lane, self.rt.waiting, self.lsu.operation

@@ -45,11 +45,15 @@ register_model(FieldArray)(models.ArrayModel)
 
 def columns_of(state: Any) -> Columns:
     """The columns of a state, a NamedTuple."""
-    kinds = type(state).__annotations__
-    return tuple(
-        columns_of(value) if hasattr(value, "_fields") else value.shape[1] if kinds[name] is FixedRows else 0
-        for name, value in zip(state._fields, state, strict=True)
-    )
+    return tuple(columns_of_field(state, name) for name in state._fields)
+
+
+def columns_of_field(state: Any, name: str) -> Any:
+    """What ``columns_of`` says of one field."""
+    value = getattr(state, name)
+    if hasattr(value, "_fields"):
+        return columns_of(value)
+    return value.shape[1] if type(state).__annotations__[name] is FixedRows else 0
 
 
 def with_constant_rows(context: Any, builder: Any, kind: types.Array, value: Any, columns: int) -> Any:

@@ -20,7 +20,7 @@ from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 
-from replay.fields import Columns, FieldArray, columns_of, with_constant_rows
+from replay.fields import Columns, FieldArray, columns_of_field, with_constant_rows
 
 
 class RefType(types.Type):
@@ -41,17 +41,34 @@ class RefType(types.Type):
         return found
 
 
+class Part:
+    """A field of a state: what its type follows from, and its words."""
+
+    def __init__(self, state: Any, name: str) -> None:
+        self.value = getattr(state, name)
+        self.columns = columns_of_field(state, name)
+        self.signature = signature(self.value)
+        self.form, self.words = words_of(self.value)
+
+
+Parts = dict[str, Part]
+
+
 class Ref:
     """A state's words in memory, at ``address``; keeps the state alive."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Any, known: Parts) -> None:
         self.state = state
-        columns = columns_of(state)
-        known = signature(state), columns
-        if known not in KINDS:
-            KINDS[known] = RefType(numba.typeof(state), columns)
-        self._numba_type_ = KINDS[known]
-        form, words = words_of(state)
+        for name, value in zip(state._fields, state, strict=True):
+            if name not in known or known[name].value is not value:
+                known[name] = Part(state, name)
+        parts = [known[name] for name in state._fields]
+        columns = tuple(part.columns for part in parts)
+        kind = type(state), tuple(part.signature for part in parts), columns
+        if kind not in KINDS:
+            KINDS[kind] = RefType(numba.typeof(state), columns)
+        self._numba_type_ = KINDS[kind]
+        form, words = "".join(part.form for part in parts), [word for part in parts for word in part.words]
         self.words = np.frombuffer(struct.pack(form, *words), np.uint8)
         self.address = self.words.ctypes.data
 
@@ -59,9 +76,13 @@ class Ref:
         return getattr(self.state, name)
 
 
-def refer(state: Any) -> Any:
-    """A reference to a state, for compiled code; the state itself where nothing is compiled."""
-    return state if numba.core.config.DISABLE_JIT else Ref(state)  # type: ignore[attr-defined]
+def refer(state: Any, known: Parts | None = None) -> Any:
+    """A reference to a state, for compiled code; the state itself where nothing is compiled.
+
+    known  fields of states of this class that were referred to before, by name: those that are the same need not be
+           looked at again. Filled here.
+    """
+    return state if numba.core.config.DISABLE_JIT else Ref(state, {} if known is None else known)  # type: ignore[attr-defined]
 
 
 KINDS: dict[Any, RefType] = {}  # numba takes a millisecond to tell the type of an engine
