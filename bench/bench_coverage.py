@@ -3,8 +3,9 @@
     python bench/bench_coverage.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
 One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
-``zatel/model_errors.csv`` (--table), from which every interval gets what the machine adds, and prints the coverage of
-each metric: with that table, and with one that leaves out the scene which is estimated.
+``zatel/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but for the
+rows of scenes and sizes that this run does not make. Prints the coverage of each metric: with that table, and with one
+that leaves out the scene which is estimated.
 """
 
 import argparse
@@ -18,14 +19,15 @@ from tqdm import tqdm
 from formats.atomic import atomic_file
 from formats.reader import Trace, open_trace
 from zatel.combine import RULES
+from zatel.doubt import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
 from zatel.downscale import load_gpu
 from zatel.estimate import Work, estimate, read_work
-from zatel.intervals import COLUMNS, TABLE, Spread, interval, model_errors, sampling_errors
+from zatel.intervals import sampling_errors
 from zatel.runs import Run, simulate_runs
 from zatel.store import Store, engine_identity, trace_identity
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
-# scene, gpu, fraction, warps, procedural, size, metrics: name -> [estimate, truth, standard error, degrees]
+# scene, gpu, fraction, warps, size, metrics: name -> [estimate, truth, standard error, degrees]
 Trial = dict[str, Any]
 
 
@@ -47,6 +49,8 @@ def main() -> None:
                 for seed in range(1, arguments.seeds + 1):
                     trials.append(trial(trace, gpu, fraction, seed, work, Store(arguments.store)))
     rows = table(trials)
+    made = {row[:4] for row in rows}
+    rows += [row for row in read_table(arguments.table) if row[:4] not in made] if arguments.table.exists() else []
     write_table(rows, arguments.table)
     report(trials, rows)
 
@@ -67,7 +71,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
     share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
-    value |= {"warps": int(found.warps.sum()), "procedural": work[0].procedural}
+    value["warps"] = int(found.warps.sum())
     store.put(key, value)
     return value
 
@@ -80,16 +84,17 @@ def code_text() -> str:
 
 def table(trials: list[Trial]) -> list[Spread]:
     """A row per scene, GPU, fraction and metric."""
-    groups: dict[tuple[str, str, float, int, int, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str, float, int, str], list[tuple[float, float]]] = {}
     for one in trials:
         for name, (value, truth, error, _) in one["metrics"].items():
-            if truth:
-                key = one["scene"], one["gpu"], one["fraction"], one["warps"], int(one["procedural"]), name
-                groups.setdefault(key, []).append((value / truth - 1.0, error))
+            if value:
+                key = one["scene"], one["gpu"], one["fraction"], one["warps"], name
+                groups.setdefault(key, []).append((truth / value - 1.0, error))
     rows = []
-    for (scene, gpu, fraction, warps, procedural, name), found in groups.items():
+    for (scene, gpu, fraction, warps, name), found in groups.items():
         error, sampling = (float(np.sqrt(np.mean(np.square(column)))) for column in zip(*found, strict=True))
-        rows.append(Spread(scene, gpu, fraction, warps, procedural, len(found), name, error, sampling))
+        spread = float(np.std([off for off, _ in found], ddof=1)) if len(found) > 1 else 0.0
+        rows.append(Spread(scene, gpu, fraction, warps, len(found), name, error, spread, sampling))
     return rows
 
 
@@ -98,7 +103,7 @@ def write_table(rows: list[Spread], path: Path) -> None:
     with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:7], f"{row.error:.4g}", f"{row.sampling_error:.4g}"] for row in rows)
+        writer.writerows([*row[:6], *(f"{value:.4g}" for value in row[6:])] for row in rows)
 
 
 def report(trials: list[Trial], rows: list[Spread]) -> None:
@@ -112,25 +117,23 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
     for name in RULES:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
-        adds = [
-            [
-                model_errors(of, one["warps"], one["procedural"])[name] * (1.0 - one["size"])
-                for of in (rows, others[one["scene"]])
-            ]
-            for one, _ in known
+        both = [[doubts(of, one["warps"])[name] for of in (rows, others[one["scene"]])] for one, _ in known]
+        covers = [
+            [within(found, doubt, 1.0 - one["size"]) for doubt in pair]
+            for (one, found), pair in zip(known, both, strict=True)
         ]
-        covers = [[within(found, add) for add in both] for (_, found), both in zip(known, adds, strict=True)]
         total += covers
-        shown = 100 * np.mean(covers, axis=0)
-        print(f"{name:<24} {np.abs(errors).mean():7.1f} {errors.mean():+7.1f} {100 * np.mean([add for add, _ in adds]):10.1f} {shown[0]:10.1f} {shown[1]:11.1f}")  # fmt: skip # noqa: E501
+        added, shown = 100 * np.mean([doubt.machine for doubt, _ in both]), 100 * np.mean(covers, axis=0)
+        numbers = np.abs(errors).mean(), errors.mean(), added, *shown
+        print(f"{name:<24} {{:7.1f}} {{:+7.1f}} {{:10.1f}} {{:10.1f}} {{:11.1f}}".format(*numbers))
     shown = 100 * np.mean(total, axis=0)
     print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
 
 
-def within(found: list[float], adds: float) -> bool:
+def within(found: list[float], doubt: Doubt, left: float) -> bool:
     """Whether the interval of an estimate covers the truth."""
     value, truth, error, degrees = found
-    low, high = interval(value, error, int(degrees), adds)
+    low, high = bounds(value, error, int(degrees), doubt, left)
     return low <= truth <= high
 
 

@@ -17,15 +17,15 @@ import numpy as np
 
 from formats.errors import UserError
 from formats.reader import Trace
-from formats.trace import NODE_KINDS
 from replay.gpu_description import Gpu
 from zatel.control import Stream, Traffic, held_before, read_stream
 from zatel.control_schedule import Machine
+from zatel.doubt import Doubt, bounds, doubts, read_table
 from zatel.estimate_machine import Matched, build, machine_for, match, traffic_of_all
 from zatel.estimate_metrics import extrapolate
 from zatel.estimate_replay import Replayed, replay_all
 from zatel.estimate_trace import write_sample
-from zatel.intervals import Interval, interval, model_errors, read_table, sampling_errors
+from zatel.intervals import Interval, sampling_errors
 from zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
@@ -39,7 +39,6 @@ class Work(NamedTuple):
     stream               what it asks of the memory.
     cta                  int64[warps], its CTA in launch order.
     thread_instructions, warp_instructions  int64[warps].
-    procedural           whether there are procedural primitives for rays to meet.
     whole                what all warps do to the functional caches of GPUs, filled as it is asked for.
     """
 
@@ -47,7 +46,6 @@ class Work(NamedTuple):
     cta: np.ndarray
     thread_instructions: np.ndarray
     warp_instructions: np.ndarray
-    procedural: bool
     whole: dict[object, Traffic]
 
 
@@ -83,8 +81,7 @@ def read_work(trace: Trace) -> Work:
         warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
         active = issued * np.bitwise_count(batch["active_mask"])
         threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
-    procedural = bool((trace.read("nodes", ["kind"])["kind"] == NODE_KINDS.index("procedural")).any())
-    return Work(read_stream(trace), cta, threads, warps, procedural, {})
+    return Work(read_stream(trace), cta, threads, warps, {})
 
 
 def estimate(
@@ -131,9 +128,9 @@ def estimate_many(
         metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
         size = parts[1].sms / parts[0].sms
         alike = min(float(chosen.mean()), size, 1.0 / size)
-        machine = model_errors(ERRORS, int(chosen.sum()), work.procedural)
-        bounds = confidence(metrics, replayed, machine, float(chosen.mean()), alike)
-        found.append(Estimate(metrics, bounds, chosen, taken, parts[1], description, own.share, replayed))
+        known = doubts(ERRORS, int(chosen.sum()))
+        intervals = confidence(metrics, replayed, known, float(chosen.mean()), alike)
+        found.append(Estimate(metrics, intervals, chosen, taken, parts[1], description, own.share, replayed))
     return found
 
 
@@ -166,9 +163,9 @@ def sample(work: Work, fraction: float, seed: int) -> Sample:
 
 
 def confidence(
-    metrics: dict[str, float | None], replayed: Replayed, machine: dict[str, float], fraction: float, alike: float
+    metrics: dict[str, float | None], replayed: Replayed, known: dict[str, Doubt], fraction: float, alike: float
 ) -> dict[str, Interval | None]:
-    """The 95 % interval of each metric; ``None`` where it has no value. machine  of ``model_errors``.
+    """The 95 % interval of each metric; ``None`` where it has no value. known  of ``doubts``.
 
     Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's 1 - ``alike``: it has
     not all SMs, or not all warps to fill them.
@@ -176,6 +173,6 @@ def confidence(
     found: dict[str, Interval | None] = {}
     for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
         value = metrics[name]
-        known = value is not None and np.isfinite(error)
-        found[name] = interval(float(value or 0), error, degrees, machine[name] * (1.0 - alike)) if known else None
+        has_one = value is not None and np.isfinite(error)
+        found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - alike) if has_one else None
     return found

@@ -37,10 +37,10 @@ def write_sample(trace: Trace, warps: np.ndarray, line: np.ndarray, sectors: np.
 
 
 def copies(line: np.ndarray, sectors: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows of the table ``copies``: one per sector."""
-    row, sector = np.nonzero(sectors[:, None] >> np.arange(LINE_BYTES // SECTOR_BYTES) & 1)
-    address = (line[row] * LINE_BYTES + sector * SECTOR_BYTES).astype(np.uint64)
-    return {
-        "kernel_id": np.zeros(len(address), np.uint32), "address": address,
-        "bytes": np.full(len(address), SECTOR_BYTES, np.uint64),
-    }  # fmt: skip
+    """Rows of the table ``copies``: one for sectors of a line that lie side by side."""
+    held = (sectors[:, None] >> np.arange(LINE_BYTES // SECTOR_BYTES) & 1).astype(np.int8)
+    row, first = np.nonzero(np.diff(held, axis=1, prepend=0) > 0)
+    last = np.nonzero(np.diff(held, axis=1, append=0) < 0)[1]
+    address = (line[row] * LINE_BYTES + first * SECTOR_BYTES).astype(np.uint64)
+    length = ((last + 1 - first) * SECTOR_BYTES).astype(np.uint64)
+    return {"kernel_id": np.zeros(len(address), np.uint32), "address": address, "bytes": length}

@@ -3,22 +3,15 @@
 A stratified sample is replayed in launch order, so that its stretches of time are strata, too. A ratio of counters, say
 misses to accesses, is estimated by the ratio of the sums; its variance by the successive differences of the stretches'
 residuals (as for systematic samples: W. G. Cochran, Sampling Techniques, 8.11), which leaves out what merely differs
-from one part of the image to the next. To that comes what the scaled machine is wrong by however many pixels it runs:
-what is left of the errors of many estimates of many scenes when their sampling errors are taken away. These errors
-stand in ``model_errors.csv``, which ``bench/bench_coverage.py`` writes.
+from one part of the image to the next. ``doubt`` says how much of that is true, and what comes to it.
 """
 
-import csv
-from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
 
 STRETCHES = 24
-TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = ("scene", "gpu", "fraction", "warps", "procedural", "trials", "metric", "error", "sampling_error")
 
 
 class Interval(NamedTuple):
@@ -26,48 +19,6 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-
-
-class Spread(NamedTuple):
-    """How far the estimates of a metric were off for one scene and GPU.
-
-    warps       of a sample. procedural  1 where rays meet procedural primitives, 0 where triangles alone.
-    error       root mean square of the relative errors of ``trials`` samples; sampling_error  of their standard errors.
-    """
-
-    scene: str
-    gpu: str
-    fraction: float
-    warps: int
-    procedural: int
-    trials: int
-    metric: str
-    error: float
-    sampling_error: float
-
-
-def read_table(path: Path = TABLE) -> list[Spread]:
-    """The rows of a table of errors."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
-    return [Spread(s, g, float(f), int(w), int(p), int(n), m, float(e), float(a)) for s, g, f, w, p, n, m, e, a in rows]
-
-
-def model_errors(rows: Sequence[Spread], warps: int, procedural: bool) -> dict[str, float]:
-    """Metric -> what the machine adds, as a standard error: what of the squared errors sampling does not explain.
-
-    Of the rows those count whose samples come nearest to ``warps`` in size, by powers of four: where a sample is a few
-    dozen warps the longest of them decide, and nothing is as sure. Likewise of scenes with ``procedural`` primitives,
-    whose intersection tables all SMs write to few slices of the L2; if there are any. Every scene and GPU counts the
-    same. What is smaller than its sampling error adds nothing, but takes nothing from others either.
-    """
-    left: dict[str, list[float]] = {}
-    rows = [row for row in rows if row.procedural == procedural] or rows
-    sizes = np.log2([row.warps for row in rows]) // 2
-    away = np.abs(sizes - np.log2(warps) // 2)
-    for row in (row for row, far in zip(rows, away, strict=True) if far == away.min()):
-        left.setdefault(row.metric, []).append(max(row.error**2 - row.sampling_error**2, 0.0))
-    return {metric: float(np.sqrt(np.mean(values))) for metric, values in left.items()}
 
 
 def stretches(values: np.ndarray, count: int = STRETCHES) -> np.ndarray:

@@ -4,8 +4,9 @@ import numpy as np
 
 from formats.reader import Trace
 from replay.gpu_description import Gpu
-from zatel.estimate import Estimate, Work, estimate, read_work
-from zatel.intervals import interval, sampling_errors
+from zatel.doubt import bounds, doubts
+from zatel.estimate import ERRORS, Estimate, Work, estimate, read_work
+from zatel.intervals import sampling_errors
 
 FIRST_FRACTION = 0.05
 GROWTH = 1.5  # of the fraction, at least, from one sample to the next
@@ -56,6 +57,7 @@ def half_width(found: Estimate) -> float:
 def parts(found: Estimate) -> tuple[float, float]:
     """``half_width`` as it would be with the sampling error alone, and with the machine's alone."""
     errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
-    sampling = interval(1.0, *errors["gpu_cycles"], 0.0).high - 1.0
+    known = doubts(ERRORS, int(found.warps.sum()))["gpu_cycles"]
+    sampling = bounds(1.0, *errors["gpu_cycles"], known, 0.0).high - 1.0
     both = half_width(found)
     return (sampling, float(np.sqrt(max(both**2 - sampling**2, 0.0)))) if np.isfinite(both) else (both, 0.0)

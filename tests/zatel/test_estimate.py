@@ -51,13 +51,14 @@ def test_a_sample_is_a_valid_trace_of_its_warps(path: Path, tmp_path: Path) -> N
     for name in ("visits", "accesses", "rays"):
         whole, rows = trace.read(name, ["warp_id"])["warp_id"], part.read(name, ["warp_id"])["warp_id"]
         assert rows.tolist() == whole[warps[whole]].tolist()
-    assert part.read("copies")["address"].tolist() == [held[0][0] * 128, held[0][0] * 128 + 32]
+    assert part.read("copies")["address"].tolist() == [held[0][0] * 128]
+    assert part.read("copies")["bytes"].tolist() == [64]
 
 
-def test_copies_are_sectors() -> None:
-    rows = copies(np.array([2, 1]), np.array([0b1001, 0b0010], np.uint8))
-    assert rows["address"].tolist() == [256, 256 + 96, 128 + 32]
-    assert rows["bytes"].tolist() == [32, 32, 32]
+def test_copies_are_sectors_side_by_side() -> None:
+    rows = copies(np.array([2, 1, 7, 5]), np.array([0b1001, 0b0110, 0b1111, 0b1101], np.uint8))
+    assert rows["address"].tolist() == [256, 256 + 96, 128 + 32, 896, 640, 640 + 64]
+    assert rows["bytes"].tolist() == [32, 32, 64, 128, 32, 64]
 
 
 def test_a_sample_of_a_part_has_intervals_and_is_repeatable(path: Path) -> None:

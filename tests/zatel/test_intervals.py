@@ -7,16 +7,7 @@ from zatel.combine import RULES
 from zatel.control import Traffic
 from zatel.estimate_machine import Matched
 from zatel.estimate_metrics import correct, rescale_efficiency
-from zatel.intervals import (
-    Spread,
-    interval,
-    model_errors,
-    ratios,
-    read_table,
-    relative_error_of_ratio,
-    sampling_errors,
-    stretches,
-)
+from zatel.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, stretches
 from zatel.target import next_fraction
 
 
@@ -81,31 +72,6 @@ def test_the_next_fraction_is_the_least_that_promises_enough() -> None:
     assert next_fraction(0.4, 0.2, 0.0, 0.19) == 1.0
 
 
-def test_what_the_machine_adds_by_hand() -> None:
-    rows = [
-        Spread("a", "x", 0.1, 51, 0, 5, "m", 0.05, 0.03),  # 0.04 squared is left
-        Spread("b", "x", 0.1, 60, 0, 5, "m", 0.02, 0.03),  # nothing is left
-        Spread("a", "x", 0.1, 51, 0, 5, "n", 0.01, 0.00),
-        Spread("a", "x", 0.1, 820, 0, 5, "m", 0.02, 0.00),
-        Spread("c", "x", 0.1, 51, 1, 5, "m", 0.09, 0.00),
-    ]
-    assert model_errors(rows, 40, False) == pytest.approx({"m": np.sqrt(0.04**2 / 2), "n": 0.01})
-    assert model_errors(rows, 5000, False) == pytest.approx({"m": 0.02})
-    assert model_errors(rows, 5000, True) == pytest.approx({"m": 0.09})
-    assert model_errors(rows[:2], 5000, True) == pytest.approx({"m": np.sqrt(0.04**2 / 2)})
-
-
-def test_the_table_of_errors_has_every_metric_and_many_scenes() -> None:
-    rows = read_table()
-    few, many = model_errors(rows, 50, False), model_errors(rows, 800, False)
-    for added in (few, many):
-        assert set(added) == set(RULES)
-        assert all(0.0 <= error < 0.5 for error in added.values())
-    assert 0.0 < many["gpu_cycles"] < few["gpu_cycles"]
-    assert {row.gpu for row in rows} == {"mobile", "rtx2060"}
-    assert len({row.scene for row in rows}) >= 8
-
-
 def test_sampling_errors_shrink_with_the_fraction() -> None:
     names = ("instructions", "records", "cycles", "l1d_misses", "l1d_hits", "l2_misses", "l2_hits")
     names = (*names, "rt_efficiency_sum", "rt_warps", "data_ticks", "active_ticks")
@@ -124,7 +90,7 @@ def test_traffic_is_corrected_by_hand() -> None:
     assert found[:5] == pytest.approx((1100.0, 310.0, 450.0, 80.0, 100.0))
     # rows for a sector: 0.8 counted, 0.5 of all where the sample has 0.8
     assert found.rows_per_sector == pytest.approx(0.8 * 0.5 / 0.8)
-    assert correct(Matched(1.0, part, part), counted, 1.0) == pytest.approx(counted)
+    assert correct(Matched(1.0, part, part), counted, 1.0)[:8] == pytest.approx(counted[:8])
 
 
 def test_rows_that_are_opened_more_often_lower_the_efficiency() -> None:
