@@ -45,9 +45,12 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = 1 if numba.config.DISABLE_JIT else threads  # type: ignore[attr-defined]
         self._others = ThreadPoolExecutor(max(self.threads - 1, 1))
+        self._alone = make_team(1)
 
     def run(self, job: Callable[..., int], *arguments: Any) -> int:
         """Run ``job(*arguments, team, rank)`` on every thread; returns what the leader's returns."""
+        if self.threads == 1:
+            return job(*arguments, self._alone, 0)
         team, others = make_team(self.threads), []
 
         def work(rank: int) -> int:

@@ -179,7 +179,8 @@ def advance_sm(
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
     if dispatch.is_idle(ctas, sm):
         l1.forget_idle(caches, sm)
-    foresight.of_sm(core, lsus, caches, ports, sm)
+    else:
+        foresight.of_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
         # responses come out of the crossbar
