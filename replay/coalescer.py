@@ -124,9 +124,6 @@ def add_lane(accesses: Accesses, start: int, stop: int, low: int, size: int, ato
 def add_bytes(accesses: Accesses, start: int, stop: int, number: int, mask: int, atomic: bool) -> int:
     """Add bytes to a sector's access, or make one: for atomics too where all of them have one of the bytes."""
     sector, byte_mask = accesses.sector, accesses.byte_mask
-    if stop > start and sector[stop - 1] == number and not atomic:  # as mostly
-        byte_mask[stop - 1] |= mask
-        return stop
     place = stop
     while place > start and sector[place - 1] > number:
         place -= 1

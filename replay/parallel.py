@@ -9,6 +9,7 @@ be raised; a thread that does not get there has the others leave.
 """
 
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
@@ -29,9 +30,12 @@ PHASE, BACK, MISSING, SHARES = range(4)
 JOB, ARGUMENT = 1, 2  # columns of PHASE, after the number of phases opened
 END = 1  # column of a share, after its next piece
 LEAVE = 0  # the job with which all leave compiled code
-# A thread that waits looks so often before it gives its core away between two looks, some microseconds, and before it
-# sleeps between them: some milliseconds, longer than any phase of most replays unless another process has a core.
-LOOKS, LOOKS_AWAKE = 2000, 6000
+# A thread that waits looks so often before it gives its core away between two looks, a microsecond, and before it
+# sleeps between them: a quarter of a millisecond, longer than the leader is alone unless another process has its core.
+LOOKS, LOOKS_AWAKE = 2000, 2600
+ENOUGH = 0.8  # of the time, the leader has a core for itself where there are as many cores as threads
+LONG_SECONDS = 0.005  # of a run that says so
+FEW_ALONE, MOST_ALONE = 4, 512  # runs
 
 
 def make_team(threads: int) -> np.ndarray:
@@ -45,12 +49,27 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = 1 if numba.config.DISABLE_JIT else threads  # type: ignore[attr-defined]
         self._others = ThreadPoolExecutor(max(self.threads - 1, 1))
-        self._alone = make_team(1)
+        self._alone, self._runs_alone, self._pause = make_team(1), 0, FEW_ALONE
 
     def run(self, job: Callable[..., int], *arguments: Any) -> int:
-        """Run ``job(*arguments, team, rank)`` on every thread; returns what the leader's returns."""
-        if self.threads == 1:
+        """Run ``job(*arguments, team, rank)`` on every thread; returns what the leader's returns.
+
+        Threads that have to wait for a core make all others wait. So after a run in which the leader waited too much it
+        runs alone, for a while that doubles each time, before they try again.
+        """
+        if self.threads == 1 or self._runs_alone:
+            self._runs_alone = max(self._runs_alone - 1, 0)
             return job(*arguments, self._alone, 0)
+        begun, begun_cpu = time.perf_counter(), time.thread_time()
+        result = self._run_together(job, *arguments)
+        seconds = time.perf_counter() - begun
+        if seconds > LONG_SECONDS:
+            crowded = time.thread_time() - begun_cpu < ENOUGH * seconds
+            self._runs_alone = self._pause if crowded else 0
+            self._pause = min(2 * self._pause, MOST_ALONE) if crowded else FEW_ALONE
+        return result
+
+    def _run_together(self, job: Callable[..., int], *arguments: Any) -> int:
         team, others = make_team(self.threads), []
 
         def work(rank: int) -> int:

@@ -34,7 +34,7 @@ fields.install()
 indexing.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 SMS, PARTITIONS = LEAVE + 1, LEAVE + 2  # what threads share
-QUANTA_AT_ONCE = 64  # before Python may look at the clock and at Ctrl-C
+QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C
 
 
 class Memory(NamedTuple):
