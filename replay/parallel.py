@@ -33,7 +33,7 @@ LEAVE = 0  # the job with which all leave compiled code
 # A thread that waits looks so often before it gives its core away between two looks, a microsecond, and before it
 # sleeps between them: a quarter of a millisecond, longer than the leader is alone unless another process has its core.
 LOOKS, LOOKS_AWAKE = 2000, 2600
-ENOUGH = 0.8  # of the time, the leader has a core for itself where there are as many cores as threads
+ENOUGH = 0.65  # of the time, the leader has a core for itself where there are as many cores as threads
 LONG_SECONDS = 0.005  # of a run that says so
 FEW_ALONE, MOST_ALONE = 4, 512  # runs
 
