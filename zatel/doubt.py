@@ -75,7 +75,7 @@ def doubts(rows: Sequence[Spread], warps: int) -> dict[str, Doubt]:
     away = np.abs(sizes - np.log2(warps) // 2)
     near = [row for row, far in zip(rows, away, strict=True) if far == away.min()]
     found = {}
-    for metric in {row.metric for row in near}:
+    for metric in dict.fromkeys(row.metric for row in near):
         several = [row for row in rows if row.metric == metric and row.trials > 1 and row.sampling_error]
         share = min(float(np.median([row.spread / row.sampling_error for row in several])), 1.0) if several else 1.0
         mine = [row for row in near if row.metric == metric]
