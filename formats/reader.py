@@ -129,7 +129,8 @@ class Trace(Dataset):
         """Batches of warps in order: (first warp, last warp exclusive, the rows of these warps per table).
 
         warps_per_batch  warps of each batch, or the bounds of all batches: 0, ..., the number of warps.
-        pieces_ahead     pieces of 16,384 rows of each table that a thread of its own reads before they are asked for.
+        pieces_ahead     pieces of each table, as ``batches`` gives them, that a thread of its own reads before they are
+                         asked for.
 
         Streams: memory holds one batch, what is read ahead, and at most one row group of each table. ``tables`` must
         have the column ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are

@@ -35,7 +35,7 @@ from zatel.control_schedule import Machine, Phases, moments, phases_of, schedule
 LINE_BYTES = 128
 SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
-WINDOWS = 128
+WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 RAYS = ("warp_id", "visit", "lane", "node")
 SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
 

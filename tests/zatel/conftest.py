@@ -1,0 +1,29 @@
+"""Traces of path tracing, a few warps long."""
+
+import numpy as np
+import pytest
+
+from formats.generate import make_trace
+from formats.reader import Trace, open_trace
+from formats.trace import NODE_KINDS
+from formats.writer import TraceWriter
+
+
+@pytest.fixture(scope="session")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return open_trace(make_trace(tmp_path_factory.mktemp("control") / "small.trace", 2, (128, 24), 0))
+
+
+@pytest.fixture(scope="session")
+def spheres(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """The trace with every other triangle a procedural primitive."""
+    path = tmp_path_factory.mktemp("control") / "spheres.trace"
+    triangle, procedural = NODE_KINDS.index("triangle"), NODE_KINDS.index("procedural")
+    with TraceWriter(path, {}, trace.image_size) as writer:
+        for name in trace.tables:
+            columns = trace.read(name)
+            if name == "nodes":
+                odd = (columns["kind"] == triangle) & (np.arange(len(columns["kind"])) % 2 > 0)
+                columns["kind"] = np.where(odd, procedural, columns["kind"]).astype(np.uint8)
+            writer.put(name, columns)
+    return open_trace(path)

@@ -1,0 +1,121 @@
+"""The functional caches and open rows once more, with dicts: the slow twin of ``zatel.control.traffic``."""
+
+from replay.gpu_description import Gpu
+from zatel.control import WINDOWS, Requests
+from zatel.control_accesses import LOCAL_LINES
+from zatel.control_kernels import HIT_LINES
+
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)
+
+
+class SlowSets:
+    """Sets of some lines, the last the most recent: line -> [sectors that can be read, sectors written to]."""
+
+    def __init__(self, sets: int, ways: int) -> None:
+        self.ways = ways
+        self.sets: list[dict[int, list[int]]] = [{} for _ in range(sets)]
+
+    def use(self, index: int, line: int) -> tuple[list[int], tuple[int, int]]:
+        """The line's sectors, now the most recent of its set, and which line went for it with dirty sectors, or 0 0."""
+        held, gone = self.sets[index], (0, 0)
+        state = held.pop(line, None)
+        if state is None and len(held) == self.ways:
+            oldest = next(iter(held))
+            gone = oldest, held.pop(oldest)[1]
+        held[line] = state or [0, 0]
+        return held[line], gone
+
+
+def slow_spread(line: int) -> int:
+    mixed = line * 0x9E3779B97F4A7C15 % (1 << 64)
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    return (mixed ^ (mixed >> 27)) >> 33 >> 6  # without those that choose which lines are followed
+
+
+def sum_of(bits: list[list[int]], address: int) -> int:
+    return sum((address >> right & mask) << left for right, mask, left in bits)
+
+
+class SlowCaches:
+    """L1s and L2 of a GPU, and what is counted: ``count`` as above, ``load`` of each window and slice."""
+
+    def __init__(self, gpu: Gpu, l1_sets: int, l2_sets: int) -> None:
+        self.addresses, self.l1_sets, self.l2_sets = gpu.addresses, l1_sets, l2_sets
+        slices = self.addresses.channels * self.addresses.slices
+        self.l1 = SlowSets(gpu.sm.count * l1_sets, gpu.l1.ways)
+        self.l2 = SlowSets(slices * l2_sets, gpu.l2.ways)
+        self.opened: dict[tuple[int, int], int] = {}
+        self.count, self.load = [0] * 8, [[0] * slices for _ in range(WINDOWS)]
+
+    def place_of(self, address: int) -> tuple[int, int]:
+        """Channel, and the address inside it."""
+        block, inside = divmod(address, 1 << self.addresses.block_shift)
+        channels = self.addresses.channels
+        return block % channels, inside + (block // channels << self.addresses.block_shift)
+
+    def slice_of(self, line: int) -> int:
+        channel, inside = self.place_of(line * 128)
+        return channel * self.addresses.slices + sum_of(self.addresses.bank.tolist(), inside) % self.addresses.slices
+
+    def ask_dram(self, line: int, needed: int, counted: int) -> None:
+        for sector in (4 * line + offset for offset in range(4) if needed >> offset & 1):
+            channel, inside = self.place_of(sector * 32)
+            bank, row = (sum_of(bits.tolist(), inside) for bits in (self.addresses.bank, self.addresses.row))
+            place = channel, (bank ^ row) % self.addresses.banks
+            self.count[ROWS_OPENED] += (self.opened.get(place) != row) * counted
+            self.opened[place] = row
+
+    def ask_l2(self, line: int, asked: int, write: bool, full: int, window: int, counted: int = 1) -> None:
+        self.load[window][self.slice_of(line)] += asked.bit_count() * counted
+        state, (gone, dirty) = self.l2.use(self.slice_of(line) * self.l2_sets + slow_spread(line) % self.l2_sets, line)
+        missed = asked & ~(state[0] | state[1]) if write else asked & ~state[0]
+        at = (WRITES, WRITE_MISSES) if write else (READS, READ_MISSES)
+        for counter, number in zip((*at, WRITE_BACKS), (asked, missed, dirty), strict=True):
+            self.count[counter] += number.bit_count() * counted
+        self.ask_dram(gone, dirty, counted)
+        self.ask_dram(line, 0 if write else missed, counted)
+        state[0] |= full if write else asked
+        state[1] |= asked if write else 0
+
+    def read(self, index: int, line: int, asked: int, window: int) -> None:
+        """Through the set ``index`` of an L1."""
+        state, (gone, dirty) = self.l1.use(index, line)
+        if dirty:
+            self.ask_l2(gone, dirty, True, dirty, window)
+        missed = asked & ~state[0]
+        self.count[L1_MISSES] += missed.bit_count()
+        if missed:
+            self.ask_l2(line, missed, False, 0, window)
+        state[0] |= asked
+
+    def write(self, index: int, line: int, asked: int, full: int, window: int) -> None:
+        """Through the set ``index`` of an L1."""
+        kept = 0
+        if line in self.l1.sets[index]:
+            if LOCAL_LINES <= line < HIT_LINES:
+                state = self.l1.use(index, line)[0]
+                kept = asked & state[0]
+                state[1] |= kept
+            else:
+                self.l1.sets[index][line][0] &= ~asked
+        self.count[L1_MISSES] += (asked & ~kept).bit_count()
+        if asked & ~kept:
+            self.ask_l2(line, asked & ~kept, True, full & ~kept, window)
+
+
+def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[int]]:
+    """What is counted, and what the busiest slice is asked for in each window."""
+    caches = SlowCaches(gpu, l1_sets, l2_sets)
+    columns = requests.line, requests.sectors, requests.sm, requests.window
+    for line, kind, sm, window in zip(*(column.tolist() for column in columns), strict=True):
+        asked, full = kind & 15, kind >> 8
+        if sm < 0:
+            caches.ask_l2(line, asked, False, 0, window, counted=0)
+            continue
+        caches.count[L1_ACCESSES] += asked.bit_count()
+        index = sm * l1_sets + slow_spread(line) * 7919 % 65521 % l1_sets
+        if kind & 16:
+            caches.write(index, line, asked, full, window)
+        else:
+            caches.read(index, line, asked, window)
+    return caches.count, [max(window) for window in caches.load]
