@@ -84,10 +84,12 @@ def put_program(writer: TraceWriter, kernels: int, ctas: int) -> None:
         writer.put(name, columns)
 
 
-def put_warps(writer: TraceWriter, rng: np.random.Generator, kernel: int, first: int, loads: np.ndarray) -> None:
-    """Warps from number ``first`` on, a CTA each, that make so many loads."""
+def put_warps(
+    writer: TraceWriter, rng: np.random.Generator, kernel: int, first: int, first_cta: int, loads: np.ndarray
+) -> None:
+    """Warps from number ``first`` on, a CTA of the kernel each from ``first_cta`` on, that make so many loads."""
     number = first + np.arange(len(loads))
-    writer.put("warps", {"kernel_id": number * 0 + kernel, "warp_id": number, "cta_id": number,
+    writer.put("warps", {"kernel_id": number * 0 + kernel, "warp_id": number, "cta_id": number - first + first_cta,
                          "warp_in_cta": number * 0, "launched_mask": np.full(len(number), FULL)})  # fmt: skip
     warp = np.repeat(number, loads)
     visit = np.arange(len(warp)) - np.repeat(np.cumsum(loads) - loads, loads)
@@ -108,9 +110,9 @@ def make_long(path: Path, gigabytes: float) -> None:
         put_program(writer, 1, short + 1)
         warp, lane = np.divmod(np.arange((short + 1) * LANES), LANES)
         writer.put("threads", {"warp_id": warp, "lane": lane, "pixel_x": lane, "pixel_y": warp})
-        put_warps(writer, rng, 0, 0, np.array([total // 64]))
+        put_warps(writer, rng, 0, 0, 0, np.array([total // 64]))
         for first in range(1, short + 1, 64):
-            put_warps(writer, rng, 0, first, np.full(min(64, short + 1 - first), LOADS))
+            put_warps(writer, rng, 0, first, first, np.full(min(64, short + 1 - first), LOADS))
 
 
 def make_kernels(path: Path, kernels: int) -> None:
@@ -119,7 +121,7 @@ def make_kernels(path: Path, kernels: int) -> None:
     with TraceWriter(path, {"command": "bench"}) as writer:
         put_program(writer, kernels, 60)
         for kernel in range(kernels):
-            put_warps(writer, rng, kernel, kernel * 60, np.full(60, 2))
+            put_warps(writer, rng, kernel, kernel * 60, 0, np.full(60, 2))
 
 
 def measure(trace: Path, *result: Path) -> dict[str, float]:

@@ -16,10 +16,8 @@ from formats.column import STRING, Column, Table
 
 Columns = dict[str, np.ndarray]
 
-# Pages are long (zstd then finds a record list again that other rays of the warp had: 4 B per ray less than at 1 MiB)
-# and end at their size alone (each byte of a split column is then compressed in blocks of its own: 0.2 B per float).
+# Pages end at their size alone (each byte of a split column is then compressed in blocks of its own: 0.2 B per float).
 # Earlier versions of pyarrow have no limit of rows.
-_PAGE_BYTES = 8 << 20
 _LIMITED = "max_rows_per_page" in inspect.signature(pq.ParquetWriter.__init__).parameters
 _WHOLE_PAGES = {"max_rows_per_page": 1 << 24} if _LIMITED else {}
 
@@ -57,7 +55,7 @@ def parquet_options(table: Table) -> dict[str, Any]:
         "write_statistics": [path for c, path in plain.items() if c.sorted],
         "write_page_checksum": True,
         "store_schema": False,
-        "data_page_size": _PAGE_BYTES,
+        "data_page_size": table.page_bytes,
         **_WHOLE_PAGES,
     }
 

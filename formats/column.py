@@ -43,6 +43,7 @@ class Table:
     row_number  the column that counts rows, if there is one.
     optional    True: a file may lack the table, which then has no rows.
     group_rows  rows of a Parquet row group, so that streaming needs bounded memory; chosen by measurement.
+    page_bytes  of a Parquet page before it is compressed, about: what a reader unpacks at a time; likewise.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Table:
     row_number: str | None = None
     optional: bool = False
     group_rows: int = 1 << 16
+    page_bytes: int = 8 << 20
 
     def column(self, name: str) -> Column:
         """The column called ``name``; ``KeyError`` when there is none."""

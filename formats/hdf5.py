@@ -34,9 +34,11 @@ def write_hdf5(dataset: Dataset, path: Path | str) -> None:
     with atomic_file(final) as partial:
         try:
             with Hdf5Sink(partial) as sink:
-                with h5py.File(sink, "w", libver="latest") as file:
-                    _write(dataset, file, final, sink)
-                sink.check()
+                try:
+                    with h5py.File(sink, "w", libver="latest") as file:
+                        _write(dataset, file, final, sink)
+                finally:
+                    sink.check()  # what the library raises may only follow from it
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise FormatError(f"{final}: cannot be written: {' '.join(reason.split())}") from None

@@ -15,7 +15,8 @@ from formats.manifest import FileEntry, Manifest, read_manifest
 from formats.parquet_pages import check_footer, check_group, widths
 from formats.store import open_binary, reached, readable
 
-ROWS_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 13
+CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
 
 
@@ -74,6 +75,7 @@ class ParquetSource:
                 readable(path),
                 metadata=metadata,
                 pre_buffer=False,
+                buffer_size=CHUNK_BYTES_AT_ONCE,
                 page_checksum_verification=True,
                 read_dictionary=texts or None,
             )

@@ -93,7 +93,7 @@ VISITS = Table(
 )  # fmt: skip
 
 ACCESSES = Table(
-    "accesses", "memory instruction executed by a warp, in order", columns=(
+    "accesses", "memory instruction executed by a warp, in order", page_bytes=1 << 20, columns=(
         Column("warp_id", "uint32", "id", "Warp that executed it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),
         Column("visit", "uint32", "count", "Which visit of its warp it belongs to: 0 is the warp's first.", encoding="BYTE_STREAM_SPLIT", level=3),
         Column("instruction_id", "uint32", "id", "The instruction.", points_to="instructions"),
@@ -119,6 +119,7 @@ COPIES = Table(
     ),
 )  # fmt: skip
 
+# Long pages: zstd then finds a record list again that other rays of the warp had (4 B per ray less than at 1 MiB).
 RAYS = Table(
     "rays", "stretch of a ray traced by a lane: a trace call, or its continuation after any-hit or intersection code", optional=True, group_rows=1 << 17, columns=(
         Column("warp_id", "uint32", "id", "Warp that traced it.", sorted=True, points_to="warps", encoding="DELTA_BINARY_PACKED"),

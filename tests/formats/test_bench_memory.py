@@ -1,0 +1,17 @@
+"""The traces that ``bench/bench_memory.py`` measures with break no law."""
+
+from pathlib import Path
+
+from bench.bench_memory import make_kernels, make_long
+from formats.check import validate
+from formats.reader import open_trace
+
+
+def test_kernels(tmp_path: Path) -> None:
+    make_kernels(tmp_path / "kernels.trace", 3)
+    assert validate(open_trace(tmp_path / "kernels.trace")) == []
+
+
+def test_long(tmp_path: Path) -> None:
+    make_long(tmp_path / "long.trace", 0.0001)
+    assert validate(open_trace(tmp_path / "long.trace")) == []
