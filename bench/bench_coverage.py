@@ -27,7 +27,7 @@ from zatel.runs import Run, simulate_runs
 from zatel.store import Store, engine_identity, trace_identity
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
-# scene, gpu, fraction, warps, size, metrics: name -> [estimate, truth, standard error, degrees]
+# scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]
 Trial = dict[str, Any]
 
 
@@ -71,7 +71,7 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
     metrics = {name: [found.metrics[name], full[name], *errors[name]] for name in RULES if np.isfinite(errors[name][0])}
     share = min(found.machine.sms / gpu.sm.count, float(found.warps.mean()))
     value = {"scene": trace.path.stem, "gpu": gpu_name, "fraction": fraction, "size": share, "metrics": metrics}
-    value["warps"] = int(found.warps.sum())
+    value |= {"warps": int(found.warps.sum()), "rounds": found.rounds}
     store.put(key, value)
     return value
 
@@ -84,17 +84,17 @@ def code_text() -> str:
 
 def table(trials: list[Trial]) -> list[Spread]:
     """A row per scene, GPU, fraction and metric."""
-    groups: dict[tuple[str, str, float, int, str], list[tuple[float, float]]] = {}
+    groups: dict[tuple[str, str, float, int, float, str], list[tuple[float, float]]] = {}
     for one in trials:
         for name, (value, truth, error, _) in one["metrics"].items():
             if value:
-                key = one["scene"], one["gpu"], one["fraction"], one["warps"], name
+                key = one["scene"], one["gpu"], one["fraction"], one["warps"], one["rounds"], name
                 groups.setdefault(key, []).append((truth / value - 1.0, error))
     rows = []
-    for (scene, gpu, fraction, warps, name), found in groups.items():
+    for (scene, gpu, fraction, warps, rounds, name), found in groups.items():
         error, sampling = (float(np.sqrt(np.mean(np.square(column)))) for column in zip(*found, strict=True))
         spread = float(np.std([off for off, _ in found], ddof=1)) if len(found) > 1 else 0.0
-        rows.append(Spread(scene, gpu, fraction, warps, len(found), name, error, spread, sampling))
+        rows.append(Spread(scene, gpu, fraction, warps, rounds, len(found), name, error, spread, sampling))
     return rows
 
 
@@ -103,7 +103,9 @@ def write_table(rows: list[Spread], path: Path) -> None:
     with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:6], *(f"{value:.4g}" for value in row[6:])] for row in rows)
+        writer.writerows(
+            [*row[:4], f"{row.rounds:.4g}", *row[5:7], *(f"{value:.4g}" for value in row[7:])] for row in rows
+        )
 
 
 def report(trials: list[Trial], rows: list[Spread]) -> None:
@@ -117,7 +119,9 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
     for name in RULES:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
-        both = [[doubts(of, one["warps"])[name] for of in (rows, others[one["scene"]])] for one, _ in known]
+        both = [
+            [doubts(of, one["warps"], one["rounds"])[name] for of in (rows, others[one["scene"]])] for one, _ in known
+        ]
         covers = [
             [within(found, doubt, 1.0 - one["size"]) for doubt in pair]
             for (one, found), pair in zip(known, both, strict=True)

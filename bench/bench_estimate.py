@@ -2,12 +2,14 @@
 
     python bench/bench_estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5]
     python bench/bench_estimate.py TRACE --whatif [--fraction 0.25]
+    python bench/bench_estimate.py TRACE --speed [--times 3]
 
 Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
 metric over the seeds, their mean, how many of the 95 % intervals cover the full replay, and the processor time of the
-full replay divided by that of the sample's (one core, no file reading). ``--whatif`` compares the relative changes of
-the designs of ``zatel.whatif.CHANGES``: how many signs are right where the full change is above the noise, and the mean
-error of the changes.
+full replay divided by that of the sample's (one core, no file reading; that of a stored one is of when it was made).
+``--whatif`` compares the relative changes of the designs of ``zatel.whatif.CHANGES``: how many signs are right where
+the full change is above the noise, and the mean error of the changes. ``--speed`` replays the sample of seed 1 and the
+whole trace in turn, --times times, and compares the least processor times.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from zatel.combine import RULES
 from zatel.downscale import load_gpu
 from zatel.estimate import Work, estimate, read_work
 from zatel.runs import Run, simulate_runs
+from zatel.simulate import simulate_all
 from zatel.store import Store
 from zatel.whatif import CHANGES, what_if
 
@@ -32,6 +35,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
     parser.add_argument("--whatif", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
     for path in arguments.traces:
         trace = open_trace(path)
@@ -40,6 +45,8 @@ def main() -> None:
             for fraction in arguments.fraction:
                 if arguments.whatif:
                     compare_changes(trace, gpu, fraction, work)
+                elif arguments.speed:
+                    compare_speed(trace, gpu, fraction, arguments.times, work)
                 else:
                     compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
 
@@ -80,6 +87,20 @@ def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work) ->
     floor, full_floor = (100 * floors["gpu_cycles"] for floors in (found.floor, found.full_floor))
     print(f"{trace.path.name} {gpu_name} {fraction:g}: noise floor of cycles {floor:.1f} %, full {full_floor:.1f} %;")
     print(f"    sign right for {right} of the {above} changes above it; mean error {100 * np.mean(errors):.1f} %")
+
+
+def compare_speed(trace: Trace, gpu_name: str, fraction: float, times: int, work: Work) -> None:
+    """One line: the least processor times of the replays of a sample and of everything, made in turn."""
+    gpu = load_gpu(gpu_name)
+    sample, full = [], []
+    for _ in range(times):
+        sample.append(estimate(trace, gpu, fraction, 1, work).replayed.cpu_seconds)
+        full.append(simulate_all([(trace.path, gpu)], 1)[0].cpu_seconds)
+    print(
+        f"{trace.path.name} {gpu_name} {fraction:g}: least of {times}: {min(full):.2f} s and {min(sample):.2f} s,",
+        end=" ",
+    )
+    print(f"{min(full) / min(sample):.1f} times faster")
 
 
 if __name__ == "__main__":

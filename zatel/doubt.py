@@ -5,6 +5,10 @@ but more than is true, for samples are balanced and most metrics corrected by wh
 the schedule are wrong alike for every sample; that differs from scene to scene and takes most of the width. Both are
 learned from the table. A scene that nobody has seen is one more draw, predicted from the n scenes of the table: with
 the factor 1 + 1 / n for the variance and Student's t of n - 1 degrees. ``bench/bench_coverage.py`` writes the table.
+
+How much is wrong depends on how often warps fill the whole GPU, its rounds: where all of them find a place at once the
+longest decide when it ends, and a machine with few SMs, whose places are filled anew, has another time. So estimates of
+like rounds are compared, from samples of like size.
 """
 
 import csv
@@ -17,13 +21,14 @@ import numpy as np
 from zatel.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
-COLUMNS = ("scene", "gpu", "fraction", "warps", "trials", "metric", "error", "spread", "sampling_error")
+COLUMNS = ("scene", "gpu", "fraction", "warps", "rounds", "trials", "metric", "error", "spread", "sampling_error")
 
 
 class Spread(NamedTuple):
     """How far the estimates of a metric were off for one scene and GPU; all of the following relative to the estimate.
 
     warps           of a sample.
+    rounds          of all warps: their number by that of the places for warps on the whole GPU.
     error           root mean square of the errors of ``trials`` samples.
     spread          their standard deviation, 0 for a single one.
     sampling_error  root mean square of their standard errors by their stretches.
@@ -33,6 +38,7 @@ class Spread(NamedTuple):
     gpu: str
     fraction: float
     warps: int
+    rounds: float
     trials: int
     metric: str
     error: float
@@ -58,21 +64,20 @@ def read_table(path: Path = TABLE) -> list[Spread]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
     return [
-        Spread(scene, gpu, float(fraction), int(warps), int(trials), metric, *map(float, errors))
-        for scene, gpu, fraction, warps, trials, metric, *errors in rows
+        Spread(scene, gpu, float(fraction), int(warps), float(rounds), int(trials), metric, *map(float, errors))
+        for scene, gpu, fraction, warps, rounds, trials, metric, *errors in rows
     ]
 
 
-def doubts(rows: Sequence[Spread], warps: int) -> dict[str, Doubt]:
-    """Metric -> the doubt about samples of ``warps``.
+def doubts(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str, Doubt]:
+    """Metric -> the doubt about samples of ``warps`` where all warps fill the GPU ``rounds`` times.
 
-    Of the rows those count whose samples come nearest in size, by powers of four: where a sample is a few dozen warps
-    the longest of them decide, and nothing is as sure. The share is the median over all scenes and GPUs with several
-    trials, at most 1; the machine's error follows from the mean square over scenes and GPUs, each of which counts the
-    same. A bias is part of it.
+    Of the rows those count whose samples and rounds come nearest, by powers of four. The share is the median over all
+    scenes and GPUs with several trials, at most 1; the machine's error follows from the mean square over scenes and
+    GPUs, each of which counts the same. A bias is part of it.
     """
-    sizes = np.log2([row.warps for row in rows]) // 2
-    away = np.abs(sizes - np.log2(warps) // 2)
+    known, here = np.array([(row.warps, row.rounds) for row in rows]), np.array([warps, rounds])
+    away = np.abs(np.log2(known) // 2 - np.log2(here) // 2).sum(axis=1)
     near = [row for row, far in zip(rows, away, strict=True) if far == away.min()]
     found = {}
     for metric in dict.fromkeys(row.metric for row in near):

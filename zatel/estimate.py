@@ -55,6 +55,7 @@ class Estimate(NamedTuple):
     metrics    the seven metrics of Table I.
     intervals  95 % confidence interval of each.
     warps      bool[warps], those that were replayed; share of all thread instructions: ``share``.
+    rounds     how often all warps fill the whole GPU.
     machine    what they were replayed on, ``gpu`` its description, ``l2_share`` its share of the L2.
     replayed   what the replay says.
     """
@@ -63,6 +64,7 @@ class Estimate(NamedTuple):
     intervals: dict[str, Interval | None]
     warps: np.ndarray
     share: float
+    rounds: float
     machine: Machine
     gpu: Gpu
     l2_share: float
@@ -128,9 +130,10 @@ def estimate_many(
         metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
         size = parts[1].sms / parts[0].sms
         alike = min(float(chosen.mean()), size, 1.0 / size)
-        known = doubts(ERRORS, int(chosen.sum()))
+        rounds = len(chosen) / (parts[0].sms * parts[0].places)
+        known = doubts(ERRORS, int(chosen.sum()), rounds)
         intervals = confidence(metrics, replayed, known, float(chosen.mean()), alike)
-        found.append(Estimate(metrics, intervals, chosen, taken, parts[1], description, own.share, replayed))
+        found.append(Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed))
     return found
 
 

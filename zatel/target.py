@@ -57,7 +57,7 @@ def half_width(found: Estimate) -> float:
 def parts(found: Estimate) -> tuple[float, float]:
     """``half_width`` as it would be with the sampling error alone, and with the machine's alone."""
     errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
-    known = doubts(ERRORS, int(found.warps.sum()))["gpu_cycles"]
+    known = doubts(ERRORS, int(found.warps.sum()), found.rounds)["gpu_cycles"]
     sampling = bounds(1.0, *errors["gpu_cycles"], known, 0.0).high - 1.0
     both = half_width(found)
     return (sampling, float(np.sqrt(max(both**2 - sampling**2, 0.0)))) if np.isfinite(both) else (both, 0.0)
