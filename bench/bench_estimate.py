@@ -1,12 +1,14 @@
 """How near ``zatel estimate`` comes, how often its intervals cover the truth, and how much faster it is.
 
-    python bench/bench_estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5]
+    python bench/bench_estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5] [--floor]
     python bench/bench_estimate.py TRACE --whatif [--fraction 0.25]
     python bench/bench_estimate.py TRACE --speed [--times 3]
 
 Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
 metric over the seeds, their mean, how many of the 95 % intervals cover the full replay, and the processor time of the
 full replay divided by that of the sample's (one core, no file reading; that of a stored one is of when it was made).
+``--floor`` replays the whole trace with latencies and starts off by a cycle, too: the noise floor between two of these
+replays, and how far the estimates are from their mean.
 ``--whatif`` compares the relative changes of the designs of ``zatel.whatif.CHANGES``: how many signs are right where
 the full change is above the noise, and the mean error of the changes. ``--speed`` replays the sample of seed 1 and the
 whole trace in turn, --times times, and compares the least processor times.
@@ -20,7 +22,8 @@ import numpy as np
 from formats.reader import Trace, open_trace
 from zatel.combine import RULES
 from zatel.downscale import load_gpu
-from zatel.estimate import Work, estimate, read_work
+from zatel.estimate import Estimate, Work, estimate, read_work
+from zatel.noise import Metrics, mean_of, noise_floor, perturbed
 from zatel.runs import Run, simulate_runs
 from zatel.simulate import simulate_all
 from zatel.store import Store
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--fraction", nargs="+", type=float, default=[0.1])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
+    parser.add_argument("--floor", action="store_true")
     parser.add_argument("--whatif", action="store_true")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--times", type=int, default=3)
@@ -48,26 +52,44 @@ def main() -> None:
                 elif arguments.speed:
                     compare_speed(trace, gpu, fraction, arguments.times, work)
                 else:
-                    compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
+                    found = compare(trace, gpu, fraction, arguments.seeds, work, Store(arguments.store))
+                    if arguments.floor:
+                        compare_floor(trace, gpu, found, Store(arguments.store))
 
 
-def compare(trace: Trace, gpu_name: str, fraction: float, seeds: int, work: Work, store: Store) -> None:
-    """One line: errors, coverage, speed-up."""
+def compare(trace: Trace, gpu_name: str, fraction: float, seeds: int, work: Work, store: Store) -> list[Estimate]:
+    """Two lines: errors, coverage, speed-up. Returns the estimates."""
     gpu = load_gpu(gpu_name)
     full = simulate_runs(trace, [Run(gpu)], store)[0]
-    errors, covered, seconds = [], [], []
-    for seed in range(1, seeds + 1):
-        found = estimate(trace, gpu, fraction, seed, work)
-        errors.append([(found.metrics[name] or 0.0) / (full.metrics[name] or 1.0) - 1.0 for name in RULES])
+    covered: list[bool] = []
+    estimates = [estimate(trace, gpu, fraction, seed, work) for seed in range(1, seeds + 1)]
+    for found in estimates:
         for name in RULES:
             bounds = found.intervals[name]
             if bounds is not None:
                 covered.append(bounds.low <= (full.metrics[name] or 0.0) <= bounds.high)
-        seconds.append(found.replayed.cpu_seconds)
+    seconds = np.mean([found.replayed.cpu_seconds for found in estimates])
+    errors = errors_of(estimates, full.metrics)
+    print(f"{trace.path.name} {gpu_name} {fraction:g}: mean absolute error % (bias): {errors};")
+    print(f"    covered {sum(covered)} of {len(covered)}; {full.cpu_seconds / seconds:.1f} times faster")
+    return estimates
+
+
+def errors_of(estimates: list[Estimate], truth: Metrics) -> str:
+    """Of each metric the mean absolute error in % and the mean error, and the mean over the metrics."""
+    errors = [[(found.metrics[name] or 0.0) / (truth[name] or 1.0) - 1.0 for name in RULES] for found in estimates]
     mean, bias = 100 * np.abs(errors).mean(axis=0), 100 * np.mean(errors, axis=0)
     shown = " ".join(f"{name} {a:.1f} ({b:+.1f})" for name, a, b in zip(RULES, mean, bias, strict=True))
-    print(f"{trace.path.name} {gpu_name} {fraction:g}: mean absolute error % (bias): {shown}; all {mean.mean():.2f};")
-    print(f"    covered {sum(covered)} of {len(covered)}; {full.cpu_seconds / np.mean(seconds):.1f} times faster")
+    return f"{shown}; all {mean.mean():.2f}"
+
+
+def compare_floor(trace: Trace, gpu_name: str, estimates: list[Estimate], store: Store) -> None:
+    """Two lines: the noise floor of full replays, and how far estimates are from the mean of these."""
+    gpu = load_gpu(gpu_name)
+    runs = [one.metrics for one in simulate_runs(trace, [Run(one) for one in (gpu, *perturbed(gpu))], store)]
+    floors = noise_floor(runs)
+    print("    noise floor of full replays, %:", " ".join(f"{name} {100 * floors[name]:.2f}" for name in RULES))
+    print(f"    errors from the mean of these {len(runs)}: {errors_of(estimates, mean_of(runs))}")
 
 
 def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work) -> None:

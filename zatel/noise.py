@@ -16,11 +16,12 @@ from replay.gpu_description import Gpu
 
 # Cycles more of the latency of L2 and DRAM, none worth half a per cent of a miss, and before the first CTA starts.
 OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))
+MORE_OFFSETS = (*OFFSETS, (1, 1, 0), (-1, 1, 0), (0, 0, 2), (1, 0, 1), (-1, 0, 1), (0, 1, 1))
 
 Metrics = Mapping[str, float | None]
 
 
-def perturbed(gpu: Gpu) -> list[Gpu]:
+def perturbed(gpu: Gpu, offsets: Sequence[tuple[int, int, int]] = OFFSETS) -> list[Gpu]:
     """The GPU a handful of times, each with a latency or the start of its CTAs off by some cycles."""
     return [
         dataclasses.replace(
@@ -30,7 +31,7 @@ def perturbed(gpu: Gpu) -> list[Gpu]:
             l2=dataclasses.replace(gpu.l2, latency_cycles=gpu.l2.latency_cycles + l2),
             dram=dataclasses.replace(gpu.dram, latency_cycles=max(0, gpu.dram.latency_cycles + dram)),
         )
-        for l2, dram, start in OFFSETS
+        for l2, dram, start in offsets
     ]
 
 
@@ -43,16 +44,18 @@ def mean_of(runs: Sequence[Metrics]) -> dict[str, float | None]:
     return {name: None if None in found else float(np.mean(found)) for name, found in values.items()}  # type: ignore[arg-type]
 
 
-def noise_floor(runs: Sequence[Metrics], from_mean: bool = False, confidence: float = 0.95) -> dict[str, float]:
+def noise_floor(runs: Sequence[Metrics], changes: int | None = None, confidence: float = 0.95) -> dict[str, float]:
     """Metric -> relative change that noise alone exceeds with 1 - ``confidence``: between two runs, each like ``runs``.
 
-    runs       metrics of the machine and of its perturbed twins, at least two.
-    from_mean  the change of one run from ``mean_of`` these runs instead.
+    runs     metrics of the machine and of its perturbed twins, at least two.
+    changes  instead, of so many runs from ``mean_of`` these runs: that noise alone moves any of them further than that.
 
-    Student's t times the standard deviation of such a difference; 0 for a metric that is missing or 0.
+    Student's t times the standard deviation of such a difference, for several changes with Sidak's confidence for each;
+    0 for a metric that is missing or 0.
     """
-    factor = float(student.ppf(0.5 + confidence / 2, len(runs) - 1))
-    factor *= np.sqrt(1.0 + (1.0 / len(runs) if from_mean else 1.0))
+    each = confidence ** (1.0 / (changes or 1))
+    factor = float(student.ppf(0.5 + each / 2, len(runs) - 1))
+    factor *= np.sqrt(1.0 + (1.0 / len(runs) if changes else 1.0))
     floors = {}
     for name in runs[0]:
         values = np.array([run[name] or 0.0 for run in runs], float)

@@ -2,7 +2,7 @@
 
 Every design replays the same CTAs, so that what they are unlike the others cancels. It is compared with the mean of the
 unchanged machine's replays, some with a cycle more of a latency; what is left must be more than what that cycle does
-(``noise``), or it says nothing.
+(``noise``) to the one of so many changes that it moves most, or it says nothing.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from formats.reader import Trace
 from replay.gpu_description import Gpu
 from zatel.combine import RULES
 from zatel.estimate import Work, estimate_many
-from zatel.noise import Metrics, mean_of, noise_floor, perturbed
+from zatel.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
 from zatel.simulate import simulate_all
 
 # The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
@@ -89,7 +89,7 @@ def what_if(
 
     full  also replay the whole trace on every design, to compare. Errors as of ``changed`` and ``estimate``.
     """
-    twins, designs = [gpu, *perturbed(gpu)], [changed(gpu, change) for change in changes]
+    twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
     found = estimate_many(trace, [*twins, *designs], fraction, seed, work, folder, workers)
     predicted = [one.metrics for one in found]
     cpu = sum(one.replayed.cpu_seconds for one in found)
@@ -108,7 +108,7 @@ def what_if(
 def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:
     """What each run changes that follows the ``twins``, those of the unchanged machine, and the noise floor of that."""
     base = mean_of(runs[:twins])
-    return [relative_change(run, base) for run in runs[twins:]], noise_floor(runs[:twins], from_mean=True)
+    return [relative_change(run, base) for run in runs[twins:]], noise_floor(runs[:twins], len(runs) - twins)
 
 
 def relative_change(new: Metrics, old: Metrics) -> dict[str, float | None]:

@@ -4,13 +4,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
 from replay.gpu_description import load
-from zatel.noise import OFFSETS, mean_of, noise_floor, perturbed
+from zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
 from zatel.whatif import CHANGES, changed, relative_change, what_if
 from zatel.whatif_command import as_json, table_text
 
@@ -56,18 +57,32 @@ def test_the_noise_floor_by_hand() -> None:
     floors = noise_floor(runs)
     assert floors["a"] == pytest.approx(12.7062 * 2 / 100, rel=1e-4)
     assert floors["b"] == 0.0
-    assert noise_floor(runs, from_mean=True)["a"] == pytest.approx(12.7062 * 2**0.5 * 1.5**0.5 / 100, rel=1e-4)
+    assert noise_floor(runs, 1)["a"] == pytest.approx(12.7062 * 2**0.5 * 1.5**0.5 / 100, rel=1e-4)
+    # two changes: 97.468 % for each; of 1 degree tan(0.97468 * 90 degrees) = 25.13
+    assert noise_floor(runs, 2)["a"] == pytest.approx(25.13 * 2**0.5 * 1.5**0.5 / 100, rel=1e-3)
+
+
+def test_noise_alone_moves_none_of_the_changes_above_the_floor_in_95_of_100_lists() -> None:
+    random, silent = np.random.default_rng(5), 0
+    for _ in range(2000):
+        runs = random.normal(100.0, 1.0, 12 + 13)
+        known = [{"a": value} for value in runs[:12]]
+        base, floor = mean_of(known)["a"], noise_floor(known, 13)["a"]
+        assert base is not None
+        silent += bool(np.all(np.abs(runs[12:] / base - 1.0) <= floor))
+    assert 0.94 <= silent / 2000 <= 0.98
 
 
 def test_changes_are_from_the_mean_of_the_unchanged_runs() -> None:
     assert mean_of([{"a": 1.0, "b": None}, {"a": 2.0, "b": 3.0}]) == {"a": 1.5, "b": None}
 
 
-def test_perturbed_machines_differ_by_latencies_and_starts_alone() -> None:
+@pytest.mark.parametrize("offsets", [OFFSETS, MORE_OFFSETS])
+def test_perturbed_machines_differ_by_latencies_and_starts_alone(offsets: tuple[tuple[int, int, int], ...]) -> None:
     gpu = load("rtx2060")
-    twins = perturbed(gpu)
+    twins = perturbed(gpu, offsets)
     moved = {(one.l2.latency_cycles, one.dram.latency_cycles, one.sm.kernel_launch_cycles) for one in [gpu, *twins]}
-    assert len(moved) == len(OFFSETS) + 1
+    assert len(moved) == len(offsets) + 1
     assert len({start for _, _, start in moved}) > 1
     for twin in twins:
         back = replace(twin, name=gpu.name, l2=gpu.l2, dram=gpu.dram, sm=gpu.sm)
