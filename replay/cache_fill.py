@@ -97,7 +97,7 @@ def fill(state: Cache, at: int, now: int, entry: int) -> None:
 @compiled
 def place(state: Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
-    here = at * state.entries + entry
+    here = at * state.pitch + entry
     sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES] & FULL
     offset = sector & ((1 << state.sector_shift) - 1)
     row = state.mshr[here, ROW]

@@ -83,8 +83,9 @@ def look_for(state: Cache, at: int, line: int) -> int:
 
 @inlined
 def look_ahead(cache: Cache, at: int, sector: int) -> None:
-    """Where an instance looks for a sector: among its lines, and among those that are missing."""
-    prefetch(cache.bucket_head, at * cache.buckets + bucket(sector >> cache.sector_shift, cache.buckets))
+    """Where an instance will look for a sector: among its lines, and among the sectors that are missing."""
+    head = at * cache.buckets + bucket(sector >> cache.sector_shift, cache.buckets)
+    prefetch(cache.line, int(cache.bucket_head[head]))
     prefetch(cache.mshr_head, at * cache.mshr_buckets + bucket(sector, cache.mshr_buckets))
 
 

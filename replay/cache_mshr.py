@@ -37,8 +37,8 @@ def fail(state: Cache, at: int, reason: int) -> int:
 def find_entry(state: Cache, at: int, sector: int) -> int:
     """MSHR entry of a sector, or -1."""
     entry = int(state.mshr_head[at * state.mshr_buckets + bucket(sector, state.mshr_buckets)])
-    while entry >= 0 and state.mshr[at * state.entries + entry, SECTOR] != sector:
-        entry = state.mshr[at * state.entries + entry, NEXT]
+    while entry >= 0 and state.mshr[at * state.pitch + entry, SECTOR] != sector:
+        entry = state.mshr[at * state.pitch + entry, NEXT]
     return entry
 
 
@@ -49,7 +49,7 @@ def may_join(state: Cache, at: int, entry: int) -> bool:
         if state.unit[at, MSHR_FREE] == 0:
             fail(state, at, NO_ENTRY)
         return state.unit[at, MSHR_FREE] > 0
-    full = state.mshr[at * state.entries + entry, WAITING] == state.merges
+    full = state.mshr[at * state.pitch + entry, WAITING] == state.merges
     if full:
         fail(state, at, NO_MERGE)
     return not full
@@ -60,7 +60,7 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
     """Take a free MSHR entry for a sector."""
     state.unit[at, MSHR_FREE] -= 1
     entry = int(state.mshr_free[at, state.unit[at, MSHR_FREE]])
-    here, head = at * state.entries + entry, at * state.mshr_buckets + bucket(sector, state.mshr_buckets)
+    here, head = at * state.pitch + entry, at * state.mshr_buckets + bucket(sector, state.mshr_buckets)
     mshr = state.mshr
     mshr[here, SECTOR], mshr[here, NEXT] = sector, state.mshr_head[head]
     mshr[here, FIRST] = mshr[here, WAITING] = 0
@@ -72,7 +72,7 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
 @inlined
 def join(state: Cache, at: int, entry: int, waiter: int, atomic: int) -> None:
     """One more waits for the sector of an entry."""
-    here = at * state.entries + entry
+    here = at * state.pitch + entry
     put_waiter(state, here, state.mshr[here, WAITING], waiter)
     state.mshr[here, WAITING] += 1
     state.mshr[here, BYTES] |= atomic << ATOMIC_SHIFT
@@ -115,7 +115,7 @@ def has_ready(state: Cache, at: int) -> bool:
 def next_ready(state: Cache, at: int) -> int:
     """The next waiter whose data has come."""
     entry = int(state.ready[at, state.unit[at, READY_HEAD] & (state.ready.shape[1] - 1)])
-    here = at * state.entries + entry
+    here = at * state.pitch + entry
     waiter = state.mshr[here, WAITER]
     state.mshr[here, WAITING] -= 1
     if state.mshr[here, WAITING] == 0:
@@ -130,7 +130,7 @@ def next_ready(state: Cache, at: int) -> int:
 @inlined
 def drop_entry(state: Cache, at: int, entry: int) -> None:
     """Take an entry out of its bucket and make it free."""
-    base = at * state.entries
+    base = at * state.pitch
     head = at * state.mshr_buckets + bucket(state.mshr[base + entry, SECTOR], state.mshr_buckets)
     here, before = int(state.mshr_head[head]), -1
     while here != entry:

@@ -12,7 +12,7 @@ import numpy as np
 
 from replay.bits import HASH_FACTOR, count_bits, inlined
 from replay.config import law, value
-from replay.rows import FixedRows, aligned_rows, ring_size
+from replay.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
 
 SECTOR_BYTES = 32
 SET_BITS = 20
@@ -30,6 +30,7 @@ NEWEST, OLDEST = 0, 1  # columns of order
 # (-1: none yet), what chooses the set, bytes of the access that fetches and, above them, whether an atomic
 # waits, place of the oldest waiter in the ring of the others
 SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
+MSHR_COLUMNS = 8
 ATOMIC_SHIFT = 32
 # columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
 # free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
@@ -102,10 +103,10 @@ class Cache(NamedTuple):
     order: FixedRows  # int64[instances * sets * 2, 2]: clean list, dirty list of each set
     free_ways: np.ndarray  # int64[instances * sets, words]
     hash_mask: np.ndarray  # int64[bits of the set number]: line number bits whose parity is the bit; or empty
-    mshr: FixedRows  # int64[instances * entries, 8]
+    mshr: FixedRows  # int64[instances * pitch, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
-    waiter: np.ndarray  # int64[instances * entries, power of two]: ring of those that wait behind the oldest
+    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of those that wait behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
     unit: FixedRows  # int64[instances, 12]
@@ -117,6 +118,7 @@ class Cache(NamedTuple):
     buckets: int
     multiplicative: int  # 1: hash of any number of sets; else linear where hash_mask is empty
     entries: int
+    pitch: int  # rows of ``mshr`` from one instance to the next
     merges: int
     mshr_buckets: int
     ring: int
@@ -135,17 +137,17 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
     buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
-    ring = ring_size(policy.miss_queue + 3)
+    ring, apart = ring_size(policy.miss_queue + 3), pitch(entries, MSHR_COLUMNS)
     state = Cache(
         aligned_rows(rows, LINE_COLUMNS),
         np.zeros(instances * buckets, np.int32),
         np.zeros((groups * 2, 2), np.int64),
         np.zeros((groups, (ways + 63) // 64), np.int64),
         hash_masks(policy.set_hash, sets),
-        aligned_rows(instances * entries, 8),
+        aligned_rows(instances * apart, MSHR_COLUMNS),
         np.full(instances * mshr_buckets, -1, np.int32),
         np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
-        np.zeros((instances * entries, ring_size(policy.mshr_merges)), np.int64),
+        sparse_rows(instances * apart, ring_size(policy.mshr_merges)),
         np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
         np.zeros((instances, 12), np.int64),
@@ -157,6 +159,7 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         buckets,
         int(policy.set_hash == "multiplicative"),
         entries,
+        apart,
         policy.mshr_merges,
         mshr_buckets,
         ring,

@@ -132,8 +132,7 @@ def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) 
     cache.input[row, 2] = port.request[at, 2]
     cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
     cache.input[row, 4] = state.known[sm, HOME]
-    port.request[at, 0] = clocks.at_or_after(state.to_core, cycle)
-    port.port[sm, REQUEST_HEAD] += 1
+    ports.leave(port, sm, clocks.at_or_after(state.to_core, cycle))
     win(state.requests, sm, part)
     offer_request(state, port, cache, sm, cycle)
 
@@ -143,7 +142,7 @@ def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
     """Cycle from which a slice's oldest response competes."""
     if cache.slice[part, OUT_HEAD] == cache.slice[part, OUT_TAIL]:
         return FAR
-    row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
     return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
@@ -152,6 +151,8 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
     """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
     net = state.replies
     last = clocks.at_or_after(state.from_l2, until)
+    for sm in range(net.wanting.shape[0]):
+        ports.rewind_both(port, sm)
     for part in range(net.arrives.shape[0]):
         if not net.competes[part]:
             expect(net, part, reply_arrives(state, cache, part))
@@ -164,7 +165,7 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
         cycle = next_cycle(net)
     net.net[TICK] = max(net.net[TICK], last)
     for part in range(net.arrives.shape[0]):
-        l2.rewind(cache, part)
+        l2.rewind_output(cache, part)
 
 
 @inlined
@@ -174,7 +175,7 @@ def offer_response(state: Crossbar, cache: L2, part: int, cycle: int) -> None:
     if arrives > cycle:
         expect(state.replies, part, arrives)
         return
-    row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
     compete(state.replies, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
 
 
@@ -196,7 +197,7 @@ def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> No
     net, sm = state.replies, next_wanted(state.replies, 0)
     while sm >= 0:
         part = grant(net, sm)
-        row = part * cache.out_ring + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+        row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
         waited = cycle - reply_arrives(state, cache, part)
         cache.stats[part, LONGEST_WAIT] = max(cache.stats[part, LONGEST_WAIT], waited)
         cache.slice[part, OUT_HEAD] += 1

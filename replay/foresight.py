@@ -25,13 +25,13 @@ def of_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
     prefetch_rows(lsus.unit, sm, sm + 1)
     first, last = ports.port[sm, RESPONSE_HEAD], ports.port[sm, RESPONSE_TAIL]
     for place in range(first, last):
-        tag = ports.response[sm * ports.ring + (place & (ports.ring - 1)), 1]
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
         if tag & 3 == FILL_TAG:
-            prefetch(cache.mshr, sm * cache.entries + (tag >> 2))
+            prefetch(cache.mshr, sm * cache.pitch + (tag >> 2))
     for place in range(first, last):
-        tag = ports.response[sm * ports.ring + (place & (ports.ring - 1)), 1]
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
         if tag & 3 == FILL_TAG:
-            look_ahead(cache, sm, cache.mshr[sm * cache.entries + (tag >> 2), SECTOR])
+            look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), SECTOR])
 
 
 @compiled
@@ -39,7 +39,7 @@ def of_partition(cache: L2, memory: Dram, controller: int) -> None:
     """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use."""
     tags, first = cache.tags, controller * cache.slices_per_controller
     last = first + cache.slices_per_controller
-    prefetch_rows(tags.mshr, first * tags.entries, last * tags.entries)
+    prefetch_rows(tags.mshr, first * tags.pitch, last * tags.pitch)
     prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
     prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
     prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)

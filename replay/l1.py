@@ -19,7 +19,6 @@ from replay.cache_state import (
     HIT,
     HIT_RESERVED,
     MISS,
-    QUEUE_HEAD,
     QUEUE_TAIL,
     READ_SECTOR,
     SECTOR_BYTES,
@@ -28,7 +27,7 @@ from replay.cache_state import (
     Policy,
 )
 from replay.config import law, value
-from replay.port import READ, WRITE, Port, may_send, send
+from replay.port import READ, SENT, WRITE, Port, may_send, send
 from replay.rows import prefetch
 
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
@@ -157,13 +156,13 @@ def forget_idle(state: L1, sm: int) -> None:
 @inlined
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
-    return state.cache.mshr[sm * state.cache.entries + entry, WAITER]
+    return state.cache.mshr[sm * state.cache.pitch + entry, WAITER]
 
 
 @inlined
 def prefetch_entry(state: L1, sm: int, entry: int) -> None:
     """An MSHR entry will be looked at soon; what is none does no harm."""
-    prefetch(state.cache.mshr, sm * state.cache.entries + entry)
+    prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
 
 
 @inlined
@@ -187,15 +186,15 @@ def queued(state: L1, port: Port, sm: int, now: int) -> int:
 def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
     """Date the requests that an access queued: they leave from the next cycle on, one per cycle."""
     unit, queue = state.cache.unit, state.cache.queue
-    while unit[sm, QUEUE_HEAD] != unit[sm, QUEUE_TAIL]:
-        row = sm * state.cache.ring + (unit[sm, QUEUE_HEAD] & (state.cache.ring - 1))
-        unit[sm, QUEUE_HEAD] += 1
+    first = sm * state.cache.ring
+    for row in range(first, first + unit[sm, QUEUE_TAIL]):
         leaves = max(state.leaves_at[sm], now + 1)
         state.leaves_at[sm] = leaves + 1
         if queue[row, 0] == READ_SECTOR:
             send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
         else:
             send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
+    unit[sm, QUEUE_TAIL] = 0
 
 
 @compiled
@@ -216,11 +215,11 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
 @compiled
 def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
-    requests = state.cache.unit[sm, QUEUE_TAIL]
+    requests = port.stats[sm, SENT]
     answer = load(state, port, sm, now, sector, FULL, waiter)
     if answer in (HIT, FAIL):
         return answer
-    return MISS if state.cache.unit[sm, QUEUE_TAIL] != requests else HIT_RESERVED
+    return MISS if port.stats[sm, SENT] != requests else HIT_RESERVED
 
 
 @compiled

@@ -46,6 +46,7 @@ from replay.l2_state import (
     WAITS,
 )
 from replay.port import ATOMIC, WRITE
+from replay.rows import rewind
 
 # Called from one place and for every request: inlined here, which the L1 with its several callers does without.
 read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined_copy(cache_fill.fill)
@@ -135,25 +136,28 @@ def respond(state: L2, part: int, now: int, word: int) -> None:
     own = state.slice
     cycle = max(now, own[part, LAST_REPLY]) + 1
     own[part, LAST_REPLY] = cycle
-    row = part * state.out_ring + (own[part, OUT_TAIL] & (state.out_ring - 1))
+    row = part * state.out_pitch + (own[part, OUT_TAIL] & (state.out_ring - 1))
     own[part, OUT_TAIL] += 1
     state.output[row, 0] = cycle
     state.output[row, 1] = word
 
 
 @inlined
-def rewind(state: L2, part: int) -> None:
-    """Move what few responses wait to the begin of their ring, whose memory is still in the host's caches."""
+def rewind_output(state: L2, part: int) -> None:
+    """Move the responses that wait to the begin of their ring, as ``rows.rewind`` does."""
     own = state.slice
-    first, base = own[part, OUT_HEAD], part * state.out_ring
-    waiting = own[part, OUT_TAIL] - first
-    if first < waiting or own[part, OUT_TAIL] > state.out_ring:
-        return
-    for place in range(waiting):
-        state.output[base + place, 0] = state.output[base + first + place, 0]
-        state.output[base + place, 1] = state.output[base + first + place, 1]
-    own[part, OUT_HEAD] = 0
-    own[part, OUT_TAIL] = waiting
+    gone = rewind(state.output, part * state.out_pitch, own[part, OUT_HEAD], own[part, OUT_TAIL], state.out_ring)
+    own[part, OUT_HEAD] -= gone
+    own[part, OUT_TAIL] -= gone
+
+
+@inlined
+def rewind_input(state: L2, part: int) -> None:
+    """Move the requests that wait to the begin of theirs."""
+    own = state.slice
+    gone = rewind(state.input, part * state.ring, own[part, HEAD], own[part, TAIL], state.ring)
+    for column in (HEAD, QUEUED, POPPED, TAIL):
+        own[part, column] -= gone
 
 
 @inlined
@@ -207,7 +211,7 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
         place = bank_of(state.addresses, tags.queue[row, 1])
     else:
         columns = memory.gap[SECTOR_COLUMNS]
-        place = tags.mshr[part * tags.entries + tags.queue[row, 3], INDEX] >> SET_BITS
+        place = tags.mshr[part * tags.pitch + tags.queue[row, 3], INDEX] >> SET_BITS
     dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
 
 

@@ -11,7 +11,7 @@ from replay.bits import FAR
 from replay.cache_state import Cache, Policy
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
-from replay.rows import FixedRows
+from replay.rows import FixedRows, pitch, ring_size, sparse_rows
 
 SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
@@ -57,10 +57,11 @@ class L2(NamedTuple):
     slice: FixedRows  # int64[slices, 15]
     input: FixedRows  # int64[slices * ring, 5]
     stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
-    output: FixedRows  # int64[slices * out_ring, 2]: cycle, tag and SM
+    output: FixedRows  # int64[slices * out_pitch, 2]: cycle, tag and SM
     stats: FixedRows  # int64[slices, 2]
     ring: int
     out_ring: int
+    out_pitch: int  # rows of ``output`` from one slice to the next
     out_packets: int
     input_queue: int
     reply_queue: int
@@ -81,18 +82,20 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     slices = controllers * per_controller
     sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
     held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
-    ring = 1 << (held - 1).bit_length()
-    out_ring = 1 << (in_flight - 1).bit_length()
+    ring = ring_size(held)
+    out_ring = ring_size(in_flight)
+    out_pitch = pitch(out_ring, 2)
     state = L2(
         cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, given_sets=True),
         addresses,
         np.zeros((slices, 15), np.int64),
         np.zeros((slices * ring, 5), np.int64),
         np.zeros((slices * ring, 2), np.int64),
-        np.zeros((slices * out_ring, 2), np.int64),
+        sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
         ring,
         out_ring,
+        out_pitch,
         out_packets,
         spec.input_queue,
         spec.reply_queue,

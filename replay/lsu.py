@@ -65,7 +65,7 @@ from replay.lsu_state import (
     Lsu,
 )
 from replay.port import Port, may_send
-from replay.rows import prefetch
+from replay.rows import CACHE_LINE_WORDS, prefetch
 from replay.work import EMPTY_SHARED, IS_LOCAL, LOAD, Work
 
 # what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
@@ -103,8 +103,10 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
     first, last, conflict = 0, 0, 0
     if access >= 0:
         first, last, conflict = work.access_first[access], work.access_first[access + 1], int(work.conflict[access])
-        prefetch(work.sector, first)
-        prefetch(work.byte_mask, first)
+        prefetch(work.sector, last)  # of the warp's next access, and some further on
+        prefetch(work.byte_mask, last)
+        prefetch(work.access_key, access + CACHE_LINE_WORDS)
+        prefetch(work.access_first, access + CACHE_LINE_WORDS)
     elif access == EMPTY_SHARED:
         conflict = 1
     operation[row, WARP], operation[row, KIND], operation[row, SLOT] = warp, kind, slot
@@ -138,7 +140,7 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
     unit = state.unit
     if unit[sm, INBOX_HEAD] == unit[sm, INBOX_TAIL]:
         unit[sm, INBOX_HEAD] = unit[sm, INBOX_TAIL] = 0  # memory that is still in the host's caches
-    place = sm * state.inbox_size + (unit[sm, INBOX_TAIL] & (state.inbox_size - 1))
+    place = sm * state.inbox_pitch + (unit[sm, INBOX_TAIL] & (state.inbox_size - 1))
     state.inbox[place, 0] = now + 1
     state.inbox[place, 1] = tag
     unit[sm, INBOX_TAIL] += 1
@@ -151,7 +153,7 @@ def next_response(state: Lsu, sm: int, now: int) -> int:
     unit = state.unit
     if unit[sm, INBOX_HEAD] == unit[sm, INBOX_TAIL]:
         return -1
-    place = sm * state.inbox_size + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
+    place = sm * state.inbox_pitch + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
     tag = state.inbox[place, 1]
     is_past = tag & 3 == BYPASS_TAG and tag < TEXTURE_TAGS
     if state.inbox[place, 0] > now or (is_past and unit[sm, PAST_L1] >= 0):
@@ -265,7 +267,7 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:
         soonest = state.pipe[sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1)), 0]
     if unit[sm, INBOX_HEAD] != unit[sm, INBOX_TAIL]:
-        place = sm * state.inbox_size + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
+        place = sm * state.inbox_pitch + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
         soonest = min(soonest, state.inbox[place, 0])
     if unit[sm, BLOCKED] == 0:
         soonest = min(soonest, unit[sm, TAGS_AT])

@@ -96,6 +96,7 @@ def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
 def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at: int) -> None:
     """Accesses enter their banks until one of these has had one in this cycle, or is full."""
     cursor, end, addend = state.operation[row, CURSOR], state.operation[row, END], state.operation[row, ADDEND]
+    line = -1
     while cursor < end:
         sector = work.sector[cursor] + addend
         bank = sm * state.banks + cache.bank_of(l1, sector)
@@ -106,7 +107,9 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
             state.unit[sm, STALLED] = 1
             break
         place = bank * state.depth + (state.bank[bank, TAIL] & (state.depth - 1))
-        look_ahead(l1.cache, sm, sector)
+        if sector >> l1.cache.sector_shift != line:
+            line = sector >> l1.cache.sector_shift
+            look_ahead(l1.cache, sm, sector)
         state.access[place, READY] = now + state.l1_latency
         state.access[place, SECTOR] = sector
         state.access[place, BYTES] = work.byte_mask[cursor]

@@ -9,7 +9,7 @@ from replay import l1 as cache
 from replay import texture as texture_unit
 from replay.bits import FAR
 from replay.config import law, value
-from replay.rows import FixedRows
+from replay.rows import FixedRows, pitch, ring_size
 
 OPERATIONS = 1024  # memory instructions of an SM under way
 ACK_TAG, BYPASS_TAG = 1, 3
@@ -65,7 +65,7 @@ class Lsu(NamedTuple):
     bank: FixedRows  # int64[sms * banks, 3]
     access: FixedRows  # int64[sms * banks * depth, 4]
     pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
-    inbox: FixedRows  # int64[sms * inbox_size, 2]: cycle, tag
+    inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle, tag
     due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
     stats: FixedRows  # int64[sms, 5]
     texture: texture_unit.Texture
@@ -73,6 +73,7 @@ class Lsu(NamedTuple):
     perfect: bool
     depth: int
     inbox_size: int
+    inbox_pitch: int  # rows of ``inbox`` from one SM to the next
     pipe_size: int
     queue_entries: int
     issue_cycles: int
@@ -86,7 +87,8 @@ def make_state(
     spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int
 ) -> Lsu:
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
-    inbox_size = 1 << (packets_in_flight - 1).bit_length()
+    inbox_size = ring_size(packets_in_flight)
+    inbox_pitch = pitch(inbox_size, 2)
     depth = 1 << (l1.latency_cycles - 1).bit_length()
     pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
     # a scheduler issues one instruction a cycle, and there are at most 8
@@ -105,7 +107,7 @@ def make_state(
         bank,
         np.zeros((sms * l1.banks * depth, 4), np.int64),
         np.zeros((sms * pipe_size, 2), np.int64),
-        np.zeros((sms * inbox_size, 2), np.int64),
+        np.zeros((sms * inbox_pitch, 2), np.int64),
         np.zeros((sms * due_size, 4), np.int64),
         np.zeros((sms, len(COUNTERS)), np.int64),
         texture_unit.make_state(texture, sms),
@@ -113,6 +115,7 @@ def make_state(
         spec.perfect_memory,
         depth,
         inbox_size,
+        inbox_pitch,
         pipe_size,
         1 if register else spec.queue_entries,
         1 if register else spec.issue_cycles,

@@ -54,12 +54,12 @@ def receive(
 ) -> None:  # fmt: skip
     """Take what comes out of the crossbar: the RT unit has its own way in, all else waits for the LSU."""
     while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
-        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        head = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
         if ports.response[head, 0] > now:
             break
         tag = ports.response[head, 1]
         ports.port[sm, RESPONSE_HEAD] += 1
-        following = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        following = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
         l1_cache.prefetch_entry(caches, sm, ports.response[following, 1] >> 2)
         ports.port[sm, IN_FLIGHT] -= 1
         ports.stats[sm, RECEIVED] += 1
@@ -76,7 +76,7 @@ def receive(
 def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int) -> None:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
     cache = caches.cache
-    row = sm * cache.entries + entry
+    row = sm * cache.pitch + entry
     l1_cache.fill(caches, sm, now, entry)
     sector, kept, leader = cache.mshr[row, SECTOR], 0, -1
     for place in range(cache.mshr[row, WAITING]):
@@ -203,6 +203,7 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
         lsus.bank[row, HEAD] += 1
         if lsus.bank[row, HEAD] == lsus.bank[row, TAIL]:
             lsus.unit[sm, OCCUPIED] &= ~(1 << bank)
+            lsus.bank[row, HEAD] = lsus.bank[row, TAIL] = 0  # memory that is still in the host's caches
         else:
             soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), READY])
         at = lsus.access[place, OPERATION]

@@ -32,6 +32,7 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
     run(cache, memory, controller, until)
     for part in range(first, last):
         l2.settle(cache, part, until)
+        l2.rewind_input(cache, part)
 
 
 @compiled

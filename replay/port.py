@@ -14,11 +14,12 @@ import numpy as np
 
 from replay.bits import inlined
 from replay.config import law, value
-from replay.rows import FixedRows
+from replay.rows import FixedRows, pitch, rewind, ring_size
 
 READ, WRITE, ATOMIC = 0, 1, 2
-# columns of port: requests transferred, sent, and whose place is free again; requests under way; responses
-REQUEST_HEAD, REQUEST_TAIL, RELEASED, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(6)
+# columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;
+# requests under way; responses taken and come
+REQUEST_HEAD, REQUEST_TAIL, LEFT_HEAD, LEFT_TAIL, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(7)
 SENT, RECEIVED = range(2)
 
 
@@ -35,17 +36,19 @@ class Spec:
 
 
 class Port(NamedTuple):
-    """``request`` rows: send cycle (once transferred: that cycle), sector, kind + 4 x byte mask, tag.
+    """``request`` rows: send cycle, sector, kind + 4 x byte mask, tag; ``left``: cycle in which a request left.
 
     ``response`` rows: cycle in which it leaves the crossbar, tag.
     """
 
-    port: FixedRows  # int64[sms, 6]
+    port: FixedRows  # int64[sms, 7]
     request: FixedRows  # int64[sms * request_ring, 4]
-    response: FixedRows  # int64[sms * ring, 2]
+    left: np.ndarray  # int64[sms * request_ring]
+    response: FixedRows  # int64[sms * pitch, 2]
     stats: FixedRows  # int64[sms, 2]
     request_ring: int
     ring: int
+    pitch: int  # rows of ``response`` from one SM to the next
     in_packets: int
     packets_in_flight: int
     credit_cycles: int
@@ -54,14 +57,17 @@ class Port(NamedTuple):
 def make_state(spec: Spec, sms: int, credit_cycles: int) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
     request_ring = 1 << (spec.in_packets + 64).bit_length()
-    ring = 1 << (spec.packets_in_flight - 1).bit_length()
+    ring = ring_size(spec.packets_in_flight)
+    apart = pitch(ring, 2)
     return Port(
-        np.zeros((sms, 6), np.int64),
+        np.zeros((sms, 7), np.int64),
         np.zeros((sms * request_ring, 4), np.int64),
-        np.zeros((sms * ring, 2), np.int64),
+        np.zeros(sms * request_ring, np.int64),
+        np.zeros((sms * apart, 2), np.int64),
         np.zeros((sms, 2), np.int64),
         request_ring,
         ring,
+        apart,
         spec.in_packets,
         spec.packets_in_flight,
         credit_cycles,
@@ -74,14 +80,30 @@ def may_send(state: Port, sm: int, now: int) -> bool:
     port = state.port
     if port[sm, IN_FLIGHT] >= state.packets_in_flight:
         return False
-    if port[sm, REQUEST_TAIL] - port[sm, RELEASED] < state.in_packets:
+    if places_in_use(state, sm) < state.in_packets:
         return True
-    while port[sm, RELEASED] < port[sm, REQUEST_HEAD]:
-        at = sm * state.request_ring + (port[sm, RELEASED] & (state.request_ring - 1))
-        if state.request[at, 0] + state.credit_cycles > now:
+    while port[sm, LEFT_HEAD] < port[sm, LEFT_TAIL]:
+        at = sm * state.request_ring + (port[sm, LEFT_HEAD] & (state.request_ring - 1))
+        if state.left[at] + state.credit_cycles > now:
             break
-        port[sm, RELEASED] += 1
-    return port[sm, REQUEST_TAIL] - port[sm, RELEASED] < state.in_packets
+        port[sm, LEFT_HEAD] += 1
+    return places_in_use(state, sm) < state.in_packets
+
+
+@inlined
+def places_in_use(state: Port, sm: int) -> int:
+    """Places of the input buffer that do not count as free."""
+    port = state.port
+    return port[sm, REQUEST_TAIL] - port[sm, REQUEST_HEAD] + port[sm, LEFT_TAIL] - port[sm, LEFT_HEAD]
+
+
+@inlined
+def leave(state: Port, sm: int, cycle: int) -> None:
+    """The oldest request leaves the input buffer."""
+    port = state.port
+    state.left[sm * state.request_ring + (port[sm, LEFT_TAIL] & (state.request_ring - 1))] = cycle
+    port[sm, LEFT_TAIL] += 1
+    port[sm, REQUEST_HEAD] += 1
 
 
 @inlined
@@ -114,10 +136,22 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     port = state.port
     if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
         port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
-    at = sm * state.ring + (port[sm, RESPONSE_TAIL] & (state.ring - 1))
+    at = sm * state.pitch + (port[sm, RESPONSE_TAIL] & (state.ring - 1))
     port[sm, RESPONSE_TAIL] += 1
     state.response[at, 0] = cycle
     state.response[at, 1] = tag
+
+
+@inlined
+def rewind_both(state: Port, sm: int) -> None:
+    """Move the requests and the responses that wait to the begin of their rings, as ``rows.rewind`` does."""
+    port, ring = state.port, state.request_ring
+    gone = rewind(state.request, sm * ring, port[sm, REQUEST_HEAD], port[sm, REQUEST_TAIL], ring)
+    port[sm, REQUEST_HEAD] -= gone
+    port[sm, REQUEST_TAIL] -= gone
+    gone = rewind(state.response, sm * state.pitch, port[sm, RESPONSE_HEAD], port[sm, RESPONSE_TAIL], state.ring)
+    port[sm, RESPONSE_HEAD] -= gone
+    port[sm, RESPONSE_TAIL] -= gone
 
 
 def stats(state: Port) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 A GPU's state is larger than a core's caches, so that much of a replay's time is waiting for memory.
 """
 
+import mmap
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from replay.bits import inlined, intrinsic
 # Array of a state, of two dimensions, whose rows are as long on every GPU: machine code has their length as a constant.
 FixedRows = Annotated[np.ndarray, "fixed rows"]
 CACHE_LINE_WORDS = 8  # of 8 bytes
+SPREAD_WORDS = 37 * CACHE_LINE_WORDS  # 37 lines: some 30 SMs are to be spread over 1,024 places
 LARGE_BYTES = 1 << 22  # from here on numpy asks for large pages, and most of what lies there may never be used
 
 
@@ -24,6 +26,20 @@ def aligned_rows(rows: int, columns: int) -> np.ndarray:
     words = np.zeros(rows * columns + CACHE_LINE_WORDS, np.int64)
     first = -(words.ctypes.data >> 3) % CACHE_LINE_WORDS
     return words[first : first + rows * columns].reshape(rows, columns)
+
+
+def sparse_rows(rows: int, columns: int) -> np.ndarray:
+    """int64[rows, columns] of zeros, few of which will ever be used: the host gives them page by page, small ones."""
+    return np.frombuffer(mmap.mmap(-1, 8 * rows * columns), np.int64).reshape(rows, columns)
+
+
+def pitch(rows: int, columns: int) -> int:
+    """Rows from those of one SM or slice to those of the next, each of which has so many, 8 bytes a column.
+
+    With a power of two between them, the first rows of all, the most used, would push each other out of the few places
+    of the host's caches that their addresses share.
+    """
+    return rows + SPREAD_WORDS // columns
 
 
 def ring_size(entries: int) -> int:
@@ -92,3 +108,20 @@ def prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
     """Have the rows ``first`` to ``last`` (exclusive) brought there, all at once."""
     for offset in range(first * array.strides[0], last * array.strides[0], 8 * CACHE_LINE_WORDS):
         prefetch_bytes(array, offset)
+
+
+@inlined
+def rewind(array: np.ndarray, base: int, head: int, tail: int, ring: int) -> int:
+    """Move what waits in a ring to its begin, whose memory is still in the host's caches, unless that is much.
+
+    array  rows of ``ring`` places from row ``base`` on; those of ``head`` to ``tail`` (exclusive) wait.
+
+    Returns by how many places ``head`` and ``tail`` move back.
+    """
+    first, waiting = head & (ring - 1), tail - head
+    if first < waiting or first + waiting > ring:
+        return 0
+    for place in range(waiting):
+        for column in range(array.shape[1]):
+            array[base + place, column] = array[base + first + place, column]
+    return head

@@ -274,7 +274,7 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
     """A sector arrived for an MSHR entry of a private cache: serve all who wait for it."""
     private, core = state.private, sm * state.cores + number % state.cores
     entry = number // state.cores
-    sector, leader = private.mshr[core * private.entries + entry, SECTOR], np.int64(-1)
+    sector, leader = private.mshr[core * private.pitch + entry, SECTOR], np.int64(-1)
     fill(private, core, now, entry)
     while has_ready(private, core):
         waiter = next_ready(private, core)

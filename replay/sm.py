@@ -7,6 +7,7 @@ from replay import scheduler as warps
 from replay.bits import FAR, compiled, count_bits, inlined
 from replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
 from replay.lsu_state import Lsu
+from replay.rows import CACHE_LINE_WORDS, prefetch
 from replay.rt_unit_state import RtUnit
 from replay.scheduler import (
     ACCESS,
@@ -73,6 +74,8 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
         warp[here, WAIT] = ALL_SLOTS
         return
     block = work.block[visit]
+    prefetch(work.block, visit + 2 * CACHE_LINE_WORDS)
+    prefetch(work.mask, visit + 2 * CACHE_LINE_WORDS)
     first = program.first[block]
     warp[here, INSTRUCTION] = first
     warp[here, BLOCK_END] = first + program.length[block]

@@ -206,7 +206,7 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     soonest = model.next_event(core, sm, now)
     if ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
-        head = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+        head = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
         soonest = min(soonest, ports.response[head, 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, LSU_CYCLE])

@@ -75,7 +75,7 @@ def missing(cache: Cache, at: int) -> np.ndarray:
     """Sectors of the MSHR entries in use of a cache."""
     free = cache.mshr_free[at, : cache.unit[at, cache_state.MSHR_FREE]]
     used = np.setdiff1d(np.arange(cache.entries), free)
-    return cache.mshr[at * cache.entries + used, cache_state.SECTOR]
+    return cache.mshr[at * cache.pitch + used, cache_state.SECTOR]
 
 
 def of_front(scene: "Scene", sm: int) -> str:
@@ -85,7 +85,7 @@ def of_front(scene: "Scene", sm: int) -> str:
         return f"all {ports.packets_in_flight} packets of the SM are in flight"
     if cache.unit[sm, cache_state.MSHR_FREE] == 0:
         return f"all {cache.entries} MSHRs of the L1 are taken"
-    queued = int(ports.port[sm, port.REQUEST_TAIL] - ports.port[sm, port.RELEASED])
+    queued = int(port.places_in_use(ports, sm))
     if queued >= ports.in_packets:
         return f"the port of the SM is full, {queued} requests"
     state = scene.replay.lsu

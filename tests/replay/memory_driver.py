@@ -43,7 +43,7 @@ def run_sm(
     """One SM: every cycle it takes what has come and sends one request."""
     for now in range(since, until):
         while ports.port[sm, RESPONSE_HEAD] < ports.port[sm, RESPONSE_TAIL]:
-            at = sm * ports.ring + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
+            at = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
             if ports.response[at, 0] > now:
                 break
             ports.port[sm, RESPONSE_HEAD] += 1
