@@ -64,6 +64,18 @@ def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
 
 
 @intrinsic
+def high_product(typing_context: Any, first: Any, second: Any) -> Any:
+    """The upper 64 of the 128 bits that two unsigned 64-bit numbers make."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(number, wide) for number in arguments))
+        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
 def quotient(typing_context: Any, number: Any, divisor: Any) -> Any:
     """A number that is not negative by a positive one, rounded down: without a look at their signs."""
 

@@ -47,10 +47,10 @@ def issue(
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     state = core
-    issued, retry = 0, FAR
-    if not has_ready(core, sm):
-        return FAR
-    for row in range(sm * state.schedulers, (sm + 1) * state.schedulers):
+    issued, retry, able = 0, FAR, core.able[sm]
+    while able:
+        row = sm * state.schedulers + lowest_bit(able)
+        able &= able - 1
         candidates, last = warps.candidates_of(state, row), state.last[row]
         if candidates == 0:
             continue
@@ -76,18 +76,9 @@ def issue(
 
 
 @inlined
-def has_ready(core: Warps, sm: int) -> bool:
-    """Whether any scheduler of the SM has a ready warp."""
-    any_ready = 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        any_ready |= core.ready[row]
-    return any_ready != 0
-
-
-@inlined
 def first_event(core: Warps, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
-    return now + 1 if has_ready(core, sm) else warps.next_stall_end(core, sm, now)
+    return now + 1 if core.able[sm] else warps.next_stall_end(core, sm, now)
 
 
 def live_warps(core: Warps) -> np.ndarray:

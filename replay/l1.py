@@ -111,6 +111,7 @@ class L1(NamedTuple):
     cache: Cache
     leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
     bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
+    bank_bits: int  # those bits where they are the bank itself; else 0
     invalidate_idle: bool
 
 
@@ -126,6 +127,7 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
         cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries),
         np.zeros(sms, np.int64),
         cache_state.hash_masks(spec.bank_hash, spec.banks),
+        spec.banks - 1 if spec.bank_hash == "linear" else 0,
         spec.invalidate_idle,
     )
 
@@ -168,6 +170,8 @@ def prefetch_entry(state: L1, sm: int, entry: int) -> None:
 @inlined
 def bank_of(state: L1, sector: int) -> int:
     """Bank of a sector."""
+    if state.bank_bits:
+        return sector & state.bank_bits
     bank = 0
     for bit in range(state.bank_mask.shape[0]):
         bank |= (count_bits(sector & state.bank_mask[bit]) & 1) << bit

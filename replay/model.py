@@ -28,7 +28,7 @@ from replay.scheduler import (
     Warps,
 )  # fmt: skip
 from replay.window_arrays import Moved
-from replay.work import LOAD, MODELS, TEXTURE, Program
+from replay.work import LOAD, MODELS, TEXTURE, Program, slow_units
 
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
@@ -90,7 +90,8 @@ def make(
         program, known = load_pipeline_program(tables, pipe, textures, pipe.register_banks // warps.count, place)
         return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
     kind = TEXTURE if textures.path == "cache" else LOAD
-    return load_program(tables, characterisation, place, kind), scheduler.make_state(warps, held.count, held.warps)
+    program = load_program(tables, characterisation, place, kind)
+    return program, scheduler.make_state(warps, held.count, held.warps, slow_units(program))
 
 
 def has_latches(core: Core) -> bool:

@@ -22,6 +22,7 @@ from replay.rows import FixedRows
 POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL = range(4)
 UNITS = 10  # formats.trace.UNITS
+ALL_UNITS = (1 << UNITS) - 1
 WHEEL = 64
 SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
 STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
@@ -62,6 +63,7 @@ class Warps(NamedTuple):
     warp: FixedRows  # int64[sms * warps, WARP_COLUMNS]
     pending: FixedRows  # int32[sms * warps, SLOTS]: results still to come, per slot
     ready: np.ndarray  # int64[sms * schedulers]: bit = rank
+    able: np.ndarray  # int64[sms]: schedulers with a ready warp, bit = scheduler
     active: np.ndarray  # int64[sms * schedulers]: the warps two-level chooses among, bit = rank
     wants: FixedRows  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
     free_at: FixedRows  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
@@ -78,9 +80,10 @@ class Warps(NamedTuple):
     schedulers: int
     policy: int
     active_warps: int
+    slow_units: int  # mask of those that some instruction keeps for more than a cycle
 
 
-def make_state(spec: Spec, sms: int, warps: int) -> Warps:
+def make_state(spec: Spec, sms: int, warps: int, slow_units: int = ALL_UNITS) -> Warps:
     """SMs without warps."""
     rows = sms * spec.count
     last = np.full(rows, -1, np.int64)
@@ -88,6 +91,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
         np.zeros((sms * warps, SLOTS), np.int32),
         np.zeros(rows, np.int64),
+        np.zeros(sms, np.int64),
         np.zeros(rows, np.int64),
         np.zeros((rows, UNITS), np.int64),
         np.zeros((rows, UNITS), np.int64),
@@ -103,6 +107,7 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         spec.count,
         POLICIES.index(spec.policy),
         spec.active_warps,
+        slow_units,
     )
 
 
@@ -169,8 +174,16 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
 @inlined
 def set_ready(state: Warps, sm: int, warp: int) -> None:
     """The warp may issue."""
+    state.ready[row_of(state, sm, warp)] |= 1 << state.warp[sm * state.warps + warp, RANK]
+    state.able[sm] |= 1 << state.scheduler_of[warp]
+
+
+@inlined
+def set_issued(state: Warps, sm: int, warp: int) -> None:
+    """The warp has issued, and is not ready any more."""
     row = row_of(state, sm, warp)
-    state.ready[row] |= 1 << state.warp[sm * state.warps + warp, RANK]
+    state.ready[row] &= ~(1 << state.warp[sm * state.warps + warp, RANK])
+    state.able[sm] &= ~((state.ready[row] == 0) << state.scheduler_of[warp])
 
 
 @inlined
@@ -222,9 +235,11 @@ def candidates_of(state: Warps, row: int) -> int:
 
 @inlined
 def held_back(state: Warps, row: int, now: int) -> int:
-    """The warps whose next instruction needs a unit that is busy, as a mask of ranks. No branch in the loop."""
-    held = 0
-    for unit in range(UNITS):
+    """The warps whose next instruction needs a unit that is busy, as a mask of ranks."""
+    held, rest = 0, state.slow_units
+    while rest:
+        unit = lowest_bit(rest)
+        rest &= rest - 1
         held |= state.wants[row, unit] & ((now - state.free_at[row, unit]) >> 63)
     return held
 
@@ -232,8 +247,10 @@ def held_back(state: Warps, row: int, now: int) -> int:
 @inlined
 def first_free(state: Warps, row: int, now: int) -> int:
     """The first cycle in which a busy unit is free that a ready warp needs, FAR for none."""
-    soonest = FAR
-    for unit in range(UNITS):
+    soonest, rest = FAR, state.slow_units
+    while rest:
+        unit = lowest_bit(rest)
+        rest &= rest - 1
         if state.free_at[row, unit] > now and state.wants[row, unit] & state.ready[row]:
             soonest = min(soonest, state.free_at[row, unit])
     return soonest

@@ -235,7 +235,7 @@ def issue(
     bit = 1 << warp[here, warps.RANK]
     unit = code & 15
     core.free_at[scheduler, unit] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
-    core.ready[scheduler] &= ~bit
+    warps.set_issued(core, sm, index)
     core.last[scheduler] = index
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[here, THREADS]
