@@ -9,7 +9,7 @@ from replay.bits import FAR
 from replay.cache_state import SECTOR_BYTES
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
-from replay.rows import FixedRows
+from replay.rows import FixedRows, aligned_rows
 
 # columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
 # wait; first tick of a read, write, precharge and activate as far as the bank itself goes
@@ -17,6 +17,7 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
     LOCAL_AT = range(12)  # fmt: skip
 # columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
+REQUEST_COLUMNS = 8  # a row is a line of the host's caches
 # columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left
 (NEXT_TICK,  # of the next event
  COMMAND_AT, ENTRY_AT, PIPE_AT,  # before these ticks no command, no entry and no end of a transfer is possible
@@ -129,7 +130,7 @@ class Dram(NamedTuple):
     group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
     slice: FixedRows  # int64[slices, 6]
-    request: FixedRows  # int64[channels * capacity, 7]
+    request: FixedRows  # int64[channels * capacity, 8]
     waiting: FixedRows  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
     latency: FixedRows  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
     pipe: FixedRows  # int64[channels * capacity, 2]: number of the pop that ends it, request
@@ -168,7 +169,7 @@ def make_state(
     channel[:, LAST_SLICE] = slices - 1
     ends = np.zeros((channels * slices, 6), np.int64)
     ends[:, OLDEST_AT] = FAR
-    request = np.zeros((channels * capacity, 7), np.int64)
+    request = aligned_rows(channels * capacity, REQUEST_COLUMNS)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
     return Dram(
         channel,

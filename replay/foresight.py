@@ -8,8 +8,8 @@ from typing import Any
 
 from replay.bits import bucket, compiled, inlined
 from replay.cache_lines import look_ahead
-from replay.cache_state import NEWER, NEWEST, OLDEST, SECTOR, chosen_set
-from replay.dram_state import BANKS, Dram
+from replay.cache_state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
+from replay.dram_state import BANKS, UNDER_WAY, Dram
 from replay.l1 import FILL_TAG, L1
 from replay.l2_state import HEAD, L2, POPPED
 from replay.lsu_state import Lsu
@@ -35,15 +35,18 @@ def of_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
 
 
 @compiled
-def of_partition(cache: L2, memory: Dram, controller: int) -> None:
-    """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use."""
+def of_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
+    """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
+
+    waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.
+    """
     tags, first = cache.tags, controller * cache.slices_per_controller
     last = first + cache.slices_per_controller
-    prefetch_rows(tags.mshr, first * tags.pitch, last * tags.pitch)
     prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
     prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
     prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
-    prefetch_rows(memory.request, controller * memory.capacity, (controller + 1) * memory.capacity)
+    queued = min(memory.channel[controller, UNDER_WAY] + waiting, memory.capacity)
+    prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
     prefetch_rows(memory.bank, controller * memory.gap[BANKS], (controller + 1) * memory.gap[BANKS])
     for part in range(first, last):
         look_through(cache, part)
@@ -53,6 +56,8 @@ def of_partition(cache: L2, memory: Dram, controller: int) -> None:
 def look_through(cache: L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
+    free, first = tags.unit[part, MSHR_FREE] - (own[part, POPPED] - own[part, HEAD]), part * tags.pitch
+    prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
     for place in range(own[part, HEAD], own[part, POPPED]):
         row = part * cache.ring + (place & (cache.ring - 1))
         line = cache.input[row, 1] >> 2

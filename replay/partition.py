@@ -28,7 +28,7 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
     for part in range(first, last):
         waiting += l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
     if waiting >= MANY:
-        foresight.of_partition(cache, memory, controller)
+        foresight.of_partition(cache, memory, controller, waiting)
     run(cache, memory, controller, until)
     for part in range(first, last):
         l2.settle(cache, part, until)
