@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.pipeline_program import places
-from replay.rows import aligned_rows, ring_size
+from replay.rows import aligned_rows, rewind, ring_size
 
 instructions = st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 300), max_size=6)), max_size=60)
 
@@ -24,6 +24,19 @@ def test_rows_begin_at_a_line_of_the_caches(rows: int, columns: int) -> None:
     assert array.shape == (rows, columns)
     assert array.flags.c_contiguous
     assert not array.any()
+
+
+@given(st.integers(0, 1000), st.integers(0, 16), st.integers(0, 3))
+def test_what_waits_in_a_ring_is_the_same_after_it_moved(head: int, waiting: int, base: int) -> None:
+    array, tail = np.full((base + 16, 2), -1), head + waiting
+    for place in range(head, tail):
+        array[base + (place & 15)] = place, -place
+    gone = getattr(rewind, "py_func", rewind)(array, base, head, tail, 16)
+    held = [array[base + (place & 15)].tolist() for place in range(head - gone, tail - gone)]
+    assert held == [[place, -place] for place in range(head, tail)]
+    assert gone in (0, head)
+    if not waiting:
+        assert gone == head
 
 
 @given(instructions)
