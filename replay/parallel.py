@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from typing import Any
 
-import numba
 import numpy as np
 
 from replay.atomics import fetch_and_add, give_way, load, sleep, store
@@ -41,11 +40,11 @@ def make_team(threads: int) -> np.ndarray:
 
 
 class Team:
-    """``threads`` threads, the caller's among them; one where nothing is compiled."""
+    """``threads`` threads, the caller's among them."""
 
     def __init__(self, threads: int) -> None:
-        self.threads = 1 if numba.config.DISABLE_JIT else threads  # type: ignore[attr-defined]
-        self._others = ThreadPoolExecutor(max(self.threads - 1, 1))
+        self.threads = threads
+        self._others = ThreadPoolExecutor(max(threads - 1, 1))
         self._alone, self._runs_alone, self._pause = make_team(1), 0, FEW_ALONE
 
     def run(self, job: Callable[..., int], *arguments: Any) -> int:

@@ -77,12 +77,12 @@ class Ref:
 
 
 def refer(state: Any, known: Parts | None = None) -> Any:
-    """A reference to a state, for compiled code; the state itself where nothing is compiled.
+    """A reference to a state, for compiled code.
 
     known  fields of states of this class that were referred to before, by name: those that are the same need not be
            looked at again. Filled here.
     """
-    return state if numba.core.config.DISABLE_JIT else Ref(state, {} if known is None else known)  # type: ignore[attr-defined]
+    return Ref(state, {} if known is None else known)
 
 
 KINDS: dict[Any, RefType] = {}  # numba takes a millisecond to tell the type of an engine

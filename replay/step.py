@@ -72,8 +72,7 @@ def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) 
 
 def compile_for(engine: Engine) -> None:
     """Compile what ``run`` calls, or load it, for a reference to an engine."""
-    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        run_quanta.compile(tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0)))
+    run_quanta.compile(tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0)))
 
 
 @entry_point
