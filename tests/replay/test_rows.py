@@ -31,7 +31,7 @@ def test_what_waits_in_a_ring_is_the_same_after_it_moved(head: int, waiting: int
     array, tail = np.full((base + 16, 2), -1), head + waiting
     for place in range(head, tail):
         array[base + (place & 15)] = place, -place
-    gone = getattr(rewind, "py_func", rewind)(array, base, head, tail, 16)
+    gone = rewind.py_func(array, base, head, tail, 16)
     held = [array[base + (place & 15)].tolist() for place in range(head - gone, tail - gone)]
     assert held == [[place, -place] for place in range(head, tail)]
     assert gone in (0, head)
