@@ -50,6 +50,13 @@ other with one --store, or all at once: no replay is done twice. Scenes are call
 holds README.md (the paper's findings and what is found here), tables.md, the figures as PNG, and every prediction and
 time as Parquet.
 """
+JOIN_EXAMPLE = """\
+example:
+  python -m zatel join elsewhere/park-and-bath here/wknd --out docs/paper/whole
+
+The scenes, or the studies of a scene, must be different; figures, tables and findings are those of all together, as if
+they had been studied at once. No trace is read and nothing is replayed.
+"""
 
 
 def main() -> int:
@@ -64,6 +71,7 @@ def main() -> int:
         "filter": filter_verb,
         "report": report_verb,
         "paper": paper_verb,
+        "join": join_verb,
     }
     return verbs[arguments.verb](arguments)
 
@@ -74,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = top.add_subparsers(
-        dest="verb", required=True, metavar="predict | estimate | whatif | scale | filter | report | paper"
+        dest="verb", required=True, metavar="predict | estimate | whatif | scale | filter | report | paper | join"
     )
     predict = _add_verb(
         verbs,
@@ -104,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
     )
     _add_paper(verbs)
+    _add_join(verbs)
     add_limits(*verbs.choices.values())
     return top
 
@@ -121,6 +130,12 @@ def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
     paper.add_argument("--estimate", action="store_true", help="say what is to be done and how long it takes, and stop")
+
+
+def _add_join(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    join = _add_verb(verbs, "join", "studies that paper wrote, of different scenes -> one study", JOIN_EXAMPLE)
+    join.add_argument("studies", type=location, nargs="+", metavar="STUDY", help="folders that the verb paper wrote")
+    join.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
 
 
 def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, example: str) -> argparse.ArgumentParser:  # fmt: skip # noqa: E501
@@ -175,6 +190,13 @@ def paper_verb(arguments: argparse.Namespace) -> int:
     from zatel.study import command
 
     return command.paper_verb(arguments)
+
+
+def join_verb(arguments: argparse.Namespace) -> int:
+    """Join studies into one."""
+    from zatel.study import join
+
+    return join.join_verb(arguments)
 
 
 if __name__ == "__main__":

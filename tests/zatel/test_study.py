@@ -6,16 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import image
 
 import zatel.runs
-from formats.errors import UserError
+from formats.errors import FormatError, UserError
 from formats.generate import make_trace
 from formats.reader import Dataset, open_source
 from formats.study import STUDY
 from zatel.combine import RULES
 from zatel.options import Options
 from zatel.store import Store
-from zatel.study import command, summaries
+from zatel.study import command, join, summaries
 from zatel.study.execute import Row
 from zatel.study.findings import uniform_best
 from zatel.study.points import BLOCKS, QUICK, STUDIES, WHOLE, Extent, Point, points_of
@@ -147,3 +148,75 @@ def test_a_part_of_the_study_has_its_own_figures_and_findings(
 def test_two_scenes_of_one_name_are_refused(arguments: argparse.Namespace) -> None:
     with pytest.raises(UserError, match="traces must have different names, not one, one"):
         command.open_studies([arguments.traces[0]] * 2, SMALL)
+
+
+@pytest.fixture(scope="module")
+def parts(study: Path, arguments: argparse.Namespace) -> dict[str, Path]:
+    """The study once more from its store, and in three parts: all but Figures 10 and 11 of each scene, and those."""
+    but_whole = [name for name in STUDIES if name != "whole"]
+    asked = [
+        ("all", arguments.traces, STUDIES),
+        ("first", arguments.traces[:1], but_whole),
+        ("second", arguments.traces[1:], but_whole),
+        ("whole", arguments.traces, ["whole"]),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "QUICK", SMALL)
+        for name, traces, studies in asked:
+            changed = {"out": study.with_name(name), "traces": traces, "only": studies}
+            command.paper_verb(argparse.Namespace(**{**vars(arguments), **changed}))
+    return {name: study.with_name(name) for name, *_ in asked}
+
+
+def test_joined_parts_are_the_whole_study(parts: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte for byte, but for the commands that made them; joined in two steps or in one."""
+    monkeypatch.setattr(join, "SATURATING", SMALL.subset)
+    whole = parts["all"]
+    two, out = whole.with_name("two"), whole.with_name("joined")
+    join.join_verb(argparse.Namespace(studies=[parts["first"], parts["second"]], out=two))
+    join.join_verb(argparse.Namespace(studies=[two, parts["whole"]], out=out))
+    same = {path.name for path in whole.iterdir()} - {"README.md", "manifest.json"}
+    assert {"times-00000.parquet", "figure-19.png", "scenes.png", "tables.md"} < same
+    for name in same:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+    findings = [(folder / "README.md").read_text().partition("## What")[2] for folder in (out, whole)]
+    assert findings[0] == findings[1]
+    made = Dataset(open_source(out, STUDY), STUDY).manifest.provenance["parts"]
+    traces = [made_by.removeprefix("python -m zatel paper ").partition(" --")[0] for made_by in made]
+    assert traces == ["one.trace", "two.trace", "one.trace two.trace"]
+
+
+def test_parts_that_do_not_fit_are_refused(parts: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="but both have fractions of one"):
+        join.join_verb(argparse.Namespace(studies=[parts["all"], parts["first"]], out=tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    rows = join.read_rows(Dataset(open_source(parts["first"], STUDY), STUDY))
+    other = [one._replace(full={**one.full, "gpu_cycles": 1.0}) for one in rows if one.point.study == "tuning"]
+    mine = [one for one in rows if one.point.study == "fractions"]
+    with pytest.raises(
+        UserError, match=r"b: the full replay of one on rtx2060 must have the gpu_cycles .*, but has 1.0"
+    ):
+        join.join_rows({Path("a"): mine, Path("b"): other})
+
+
+def test_pictures_of_scenes_are_stacked(study: Path, tmp_path: Path) -> None:
+    picture = study / "scenes.png"
+    join.stack_pictures([picture, picture], tmp_path / "two.png")
+    one, two = image.imread(picture), image.imread(tmp_path / "two.png")
+    np.testing.assert_array_equal(two, np.concatenate([one, one]))
+    image.imsave(tmp_path / "narrow.png", one[:, :5])
+    with pytest.raises(UserError, match=r"narrow.png: must have one width"):
+        join.stack_pictures([picture, tmp_path / "narrow.png"], tmp_path / "three.png")
+
+
+def test_a_study_whose_rows_are_not_whole_is_refused(study: Path) -> None:
+    damaged = Dataset(open_source(study, STUDY), STUDY)
+    table = damaged.read("predictions")
+    table["metric"][:2] = table["metric"][1::-1]
+    damaged.read = {"predictions": table, "times": damaged.read("times")}.get  # type: ignore[method-assign,assignment]
+    with pytest.raises(FormatError, match="every prediction must have its times and gpu_ipc"):
+        join.read_rows(damaged)
+    table["metric"][:2] = table["metric"][1::-1]
+    table["distribution"][7] = "even"
+    with pytest.raises(FormatError, match=r"predictions, row 7: --distribution must be one of .*, not 'even'"):
+        join.read_rows(damaged)

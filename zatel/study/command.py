@@ -4,7 +4,8 @@ import argparse
 import importlib.metadata
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,16 @@ def paper_verb(arguments: argparse.Namespace) -> int:
         print(f"{number} of {len(studies)}: {study.scene}", file=sys.stderr, flush=True)
         rows += study.rows(store, workers)
     sizes = sorted({"x".join(str(side) for side in image_size(study.trace)) for study in studies})
-    request = {"command": command_text(arguments), "size": " and ".join(sizes), "studies": list(arguments.only)}
-    write_study(arguments.out, studies, rows, extent, request)
+    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    request = {
+        "command": command_text(arguments),
+        "size": " and ".join(sizes),
+        "studies": list(arguments.only),
+        "tuning_seeds": extent.tuning_seeds,
+        "versions": {"engine": engine_identity()[:16], **versions},
+    }
+    draw = partial(draw_scenes, studies) if "whole" in arguments.only else None
+    write_study(arguments.out, rows, extent.subset, request, draw)
     print(f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes")
     return 0
 
@@ -80,26 +89,29 @@ def command_text(arguments: argparse.Namespace) -> str:
 
 
 def write_study(
-    out: Path, studies: Sequence[SceneStudy], rows: Sequence[Row], extent: Extent, request: dict[str, Any]
+    out: Path,
+    rows: Sequence[Row],
+    subset: Sequence[str],
+    request: dict[str, Any],
+    draw_scenes: Callable[[Path], None] | None,
 ) -> None:
-    """Write the folder ``out``: tables, figures and pages; nothing appears before it is complete."""
-    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
-    request = {
-        **request,
-        "tuning_seeds": extent.tuning_seeds,
-        "versions": {"engine": engine_identity()[:16], **versions},
-    }
+    """Write the folder ``out``: tables, figures and pages; nothing appears before it is complete.
+
+    subset       the scenes of Figure 17.
+    request      how the rows were made, for the page and the manifest.
+    draw_scenes  draws what each scene looks like to the method, or ``None``.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     with FolderWriter(out, STUDY, request) as writer:
         writer.put("predictions", prediction_columns(rows))
         writer.put("times", time_columns(rows))
-        figures = draw_all(rows, extent.subset, writer.folder)
-        if "whole" in request["studies"]:
-            draw_scenes(studies, writer.folder / SCENES)
+        figures = draw_all(rows, subset, writer.folder)
+        if draw_scenes:
+            draw_scenes(writer.folder / SCENES)
             figures.insert(0, SCENES)
         found = findings(rows)
         (writer.folder / "README.md").write_text(comparison_page(found, rows, figures, request), encoding="utf-8")
-        (writer.folder / "tables.md").write_text(tables_page(rows, extent.subset), encoding="utf-8")
+        (writer.folder / "tables.md").write_text(tables_page(rows, subset), encoding="utf-8")
 
 
 def prediction_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:

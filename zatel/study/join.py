@@ -1,0 +1,140 @@
+"""The verb ``join``: studies of different scenes, or different studies of a scene -> one study, as if done at once.
+
+A study keeps every prediction and time as Parquet, so that figures, tables and findings can be made again without a
+trace or a replay: scenes can be studied on different machines, and their folders joined.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.atomic import atomic_file
+from formats.errors import FormatError, UserError
+from formats.reader import Columns, Dataset, open_source
+from formats.study import STUDY
+from zatel.combine import RULES
+from zatel.options import Options
+from zatel.study.command import SCENES, write_study
+from zatel.study.execute import Row
+from zatel.study.points import SATURATING, STUDIES, Point
+
+
+def join_verb(arguments: argparse.Namespace) -> int:
+    """Read the studies, check that they fit, and write the joined one."""
+    opened = [Dataset(open_source(path, STUDY), STUDY) for path in arguments.studies]
+    rows = join_rows({study.path: read_rows(study) for study in opened})
+    pictures = [study.path / SCENES for study in opened if SCENES in study.manifest.files]
+    draw = partial(stack_pictures, pictures) if pictures else None
+    write_study(arguments.out, rows, SATURATING, join_requests(opened, arguments.out), draw)
+    print(f"{arguments.out}/README.md: {len(rows)} predictions of {len({row.scene for row in rows})} scenes")
+    return 0
+
+
+def read_rows(study: Dataset) -> list[Row]:
+    """The predictions of a study; ``FormatError`` when one lacks a metric or its times, or its options are none."""
+    table, times = study.read("predictions"), study.read("times")
+    numbers = np.arange(len(times["prediction"]))
+    shape_holds = np.array_equal(times["prediction"], numbers) and np.array_equal(
+        table["prediction"], np.repeat(numbers, len(RULES))
+    )
+    if not shape_holds or list(table["metric"]) != list(RULES) * len(numbers):
+        raise FormatError(f"{study.path}: every prediction must have its times and {', '.join(RULES)}, in this order")
+    return [_row(study.path, table, times, number) for number in range(len(numbers))]
+
+
+def _row(path: Path, table: Columns, times: Columns, number: int) -> Row:
+    first = number * len(RULES)
+    cells = slice(first, first + len(RULES))
+
+    def metrics(column: str) -> dict[str, float | None]:
+        return {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(RULES, table[column][cells], strict=True)
+        }
+
+    def text(column: str) -> str:
+        return str(table[column][first])
+
+    asked, factor = float(table["asked"][first]), int(table["factor"][first])
+    try:
+        width, height = map(int, text("block").split("x"))
+        options = Options(
+            factor=factor, division=text("division"), block=(width, height), distribution=text("distribution"),
+            fraction=None if np.isnan(asked) else asked, extrapolation=text("extrapolation"),
+            seed=int(table["seed"][first]),
+        )  # fmt: skip
+    except (UserError, ValueError) as error:
+        raise FormatError(f"{path}: predictions, row {first}: {error}") from None
+    return Row(
+        text("scene"),
+        Point(text("study"), text("gpu"), options),
+        float(table["warmth"][first]),
+        factor,
+        float(table["fraction"][first]),
+        metrics("predicted"),
+        metrics("full"),
+        (
+            float(times["seconds"][number]),
+            float(times["longest_seconds"][number]),
+            float(times["full_seconds"][number]),
+        ),
+    )
+
+
+def join_rows(parts: dict[Path, list[Row]]) -> list[Row]:
+    """All rows, scene by scene as they first appear, studies in the paper's order.
+
+    Raises ``UserError`` when two parts have the same study of a scene, or full replays of it that differ: then they
+    are of different traces, GPUs or engines.
+    """
+    owners: dict[tuple[str, str], Path] = {}
+    full: dict[tuple[str, str], tuple[Path, dict[str, float | None]]] = {}
+    for path, rows in parts.items():
+        for row in rows:
+            study, gpu = row.point.study, row.point.gpu
+            if owners.setdefault((row.scene, study), path) != path:
+                raise UserError(f"{path}: must have other studies than {owners[row.scene, study]}, but both have {study} of {row.scene}")  # fmt: skip # noqa: E501
+            before, expected = full.setdefault((row.scene, gpu), (path, row.full))
+            for metric, value in row.full.items():
+                if value != expected[metric]:
+                    message = f"{path}: the full replay of {row.scene} on {gpu} must have the {metric} that it has in "
+                    raise UserError(f"{message}{before}, {expected[metric]}, but has {value}")
+    rows = [row for part in parts.values() for row in part]
+    scenes = list(dict.fromkeys(row.scene for row in rows))
+    return sorted(rows, key=lambda row: (scenes.index(row.scene), STUDIES.index(row.point.study)))
+
+
+def join_requests(studies: Sequence[Dataset], out: Path) -> dict[str, Any]:
+    """What was asked for, of all studies: sizes, versions and seeds that differ are named one after the other."""
+    made = [study.manifest.provenance for study in studies]
+    names = {name for one in made for name in one["studies"]}
+    versions = {name: _all_of(one["versions"].get(name, "unknown") for one in made) for name in made[0]["versions"]}
+    return {
+        "command": f"python -m zatel join {' '.join(study.path.name for study in studies)} --out {out.name}",
+        "parts": [command for one in made for command in one.get("parts", [one["command"]])],
+        "size": _all_of(one["size"] for one in made),
+        "studies": [name for name in STUDIES if name in names],
+        "tuning_seeds": max(one["tuning_seeds"] for one in made),
+        "versions": versions,
+    }
+
+
+def _all_of(values: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(values))
+
+
+def stack_pictures(pictures: Sequence[Path], path: Path) -> None:
+    """Draw pictures one below the other; ``UserError`` when their widths differ, which ``draw_scenes`` never does."""
+    from matplotlib import image
+
+    parts = [np.rint(255 * image.imread(picture)).astype(np.uint8) for picture in pictures]
+    shapes = {part.shape[1:] for part in parts}
+    if len(shapes) > 1:
+        raise UserError(f"{', '.join(map(str, pictures))}: must have one width and number of channels, not {shapes}")
+    metadata: Any = {"Software": None}  # the same bytes whatever the version of the library
+    with atomic_file(path) as partial_path:
+        image.imsave(partial_path, np.concatenate(parts), format="png", metadata=metadata)
