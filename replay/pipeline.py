@@ -183,5 +183,5 @@ def can_write_back(core: Pipeline, sm: int, now: int, index: int, slot: int) -> 
 
 def live_warps(core: Pipeline) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not left."""
-    row, position = np.nonzero(core.row[:, LIVE][:, None] >> np.arange(64) & 1)
-    return row // core.schedulers * core.warps + position * core.schedulers + row % core.schedulers
+    sm, index = np.nonzero(core.unit[:, LIVE][:, None] >> np.arange(64) & 1)
+    return sm * core.warps + index

@@ -111,10 +111,10 @@ def give(core: Pipeline, sm: int, number: int) -> int:
 def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
     """Every bank that is not written reads an operand for the unit that came first."""
     reading = core.unit[sm, IN_USE] & ~core.unit[sm, COMPLETE]
-    for scheduler in range(core.schedulers):
+    while reading:
+        scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), LATCH] & (core.schedulers - 1)
         row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
-        if mine == 0:
-            continue
+        reading &= ~mine
         banks = ONES & ((1 << (8 * core.banks)) - 1) if core.banks < 8 else ONES
         if is_first and core.row[row, WRITTEN_AT] == now:
             banks &= ~core.row[row, WRITTEN]

@@ -40,12 +40,12 @@ def end_group(core: Pipeline, sm: int, here: int) -> None:
 
 
 @compiled
-def await_groups(core: Pipeline, row: int, position: int, here: int, now: int, spared: int) -> None:
+def await_groups(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, spared: int) -> None:
     """The warp waits until all groups that have ended, but the latest ``spared``, are done."""
     until = core.copies[here, LAST_GROUP] - spared
     if core.copies[here, FIRST_GROUP] < until:
         core.copies[here, AWAITED] = until
-        wait(core, row, position, here, now, stack.MEMORY)
+        wait(core, sm, row, index, here, now, stack.MEMORY)
 
 
 @compiled

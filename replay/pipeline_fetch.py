@@ -34,6 +34,7 @@ from replay.pipeline_state import (
     OVER,
     PREDICATE,
     PREDICATE_END,
+    SEEN_ON_MEMORY,
     STORES,
     VALID,
     WRITES,
@@ -99,7 +100,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     core.unit[sm, LAUNCHED] += 1
     core.unit[sm, FETCH] |= 1 << index
     row = sm * core.schedulers + (index & (core.schedulers - 1))
-    core.row[row, LIVE] |= 1 << (index >> core.shift)
+    core.unit[sm, LIVE] |= 1 << index
     stack.change_live(core, row, now, 1)
     start_visit(core, program, work, here)
 
@@ -186,23 +187,22 @@ def decode(core: Pipeline, sm: int, index: int) -> None:
 @inlined
 def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     """A warp's next instruction comes before its scheduler."""
-    warp = core.warp
-    row, bit = sm * core.schedulers + (index & (core.schedulers - 1)), 1 << (index >> core.shift)
+    warp, unit, bit = core.warp, core.unit, 1 << index
     instruction = warp[here, INSTRUCTION]
     code = core.code[instruction]
     warp[here, CODE] = code
     before, after = warp[here, CLASS], code & 15
-    core.wants[row, after] |= bit
+    core.wants[sm, after] |= bit
     if before != after:
-        core.wants[row, before] &= ~bit
+        core.wants[sm, before] &= ~bit
         warp[here, CLASS] = after
-    core.row[row, VALID] |= bit
+    unit[sm, VALID] |= bit
     if collides(core, here, instruction):
-        core.row[row, COLLIDES] |= bit
+        unit[sm, COLLIDES] |= bit
         if warp[here, LOADS] & core.filters[instruction]:
-            core.row[row, ON_MEMORY] |= bit
+            unit[sm, ON_MEMORY] |= bit
     else:
-        core.row[row, COLLIDES] &= ~bit
+        unit[sm, COLLIDES] &= ~bit
 
 
 @inlined
@@ -223,11 +223,12 @@ def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> N
         over &= over - 1
         here = sm * core.warps + index
         row = sm * core.schedulers + (index & (core.schedulers - 1))
-        bit = 1 << (index >> core.shift)
-        if core.row[row, ON_MEMORY] & bit:  # the slot now under way is divided among the others alone
+        bit = 1 << index
+        if unit[sm, ON_MEMORY] & bit:  # the slot now under way is divided among the others alone
             stack.observe(core, row, now, core.slot[row, stack.SEEN] - stack.ONE_FOR_MEMORY)
-        core.row[row, LIVE] &= ~bit
-        core.row[row, ON_MEMORY] &= ~bit
+            unit[sm, SEEN_ON_MEMORY] |= bit  # to be told in any case that it has left
+        unit[sm, LIVE] &= ~bit
+        unit[sm, ON_MEMORY] &= ~bit
         stack.change_live(core, row, now, -1)
         core.stats[sm, RETIRED_WARPS] += 1
         core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]

@@ -12,9 +12,9 @@ from replay.scheduler import BARRIERS, CTA
 
 
 @inlined
-def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: int) -> None:
+def wait(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, reason: int) -> None:
     """The warp may not issue until what it waits for has come."""
-    core.row[row, WAITING] |= 1 << position
+    core.unit[sm, WAITING] |= 1 << index
     stack.begin_wait(core, row, here, now, reason)
 
 
@@ -22,7 +22,7 @@ def wait(core: Pipeline, row: int, position: int, here: int, now: int, reason: i
 def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
     """What the warp waited for has come."""
     row = sm * core.schedulers + (index & (core.schedulers - 1))
-    core.row[row, WAITING] &= ~(1 << (index >> core.shift))
+    core.unit[sm, WAITING] &= ~(1 << index)
     stack.end_wait(core, row, sm * core.warps + index, now)
 
 
@@ -39,10 +39,10 @@ def open_barrier(core: Pipeline, sm: int, at: int, now: int) -> None:
 
 
 @inlined
-def arrive(core: Pipeline, sm: int, row: int, position: int, index: int, here: int, now: int) -> None:
+def arrive(core: Pipeline, sm: int, row: int, index: int, here: int, now: int) -> None:
     """A warp reaches a barrier: it waits until every warp of its CTA that still runs has come."""
     at = sm * MAX_CTAS + core.warp[here, CTA]
-    wait(core, row, position, here, now, stack.BARRIER)
+    wait(core, sm, row, index, here, now, stack.BARRIER)
     core.barrier[at, 1] |= 1 << index
     if core.barrier[at, 1] == core.barrier[at, 0]:
         open_barrier(core, sm, at, now)

@@ -88,17 +88,16 @@ def issue(
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
     unit = core.unit
+    if able_warps(core, sm) == 0 and core.policy != TWO_LEVEL and unit[sm, FENCES] == 0:
+        return False
     first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
     issued = 0
     for turn in range(core.schedulers):
-        scheduler = first + turn
-        if scheduler >= core.schedulers:
-            scheduler -= core.schedulers
+        scheduler = (first + turn) & (core.schedulers - 1)
         row = sm * core.schedulers + scheduler
-        position = find(core, caches, sm, row, scheduler, now)
-        if position >= 0:
-            index = position * core.schedulers + scheduler
-            issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, position, index)
+        index = find(core, caches, sm, row, scheduler, now)
+        if index >= 0:
+            issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
             issued += 1
     if issued:
         core.stats[sm, WARP_INSTRUCTIONS] += issued
@@ -107,58 +106,64 @@ def issue(
 
 
 @inlined
-def find(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> int:
-    """Position of the warp that a scheduler issues from, or -1."""
-    if core.policy == TWO_LEVEL and core.unit[sm, CTAS]:
-        return choose_active(core, caches, sm, row, scheduler, now, hindered(core, sm, row, scheduler))
-    if core.unit[sm, FENCES]:
-        open_fences(core, caches, sm, row, scheduler, now)
-    able = core.row[row, VALID] & ~core.row[row, WAITING] & ~core.row[row, COLLIDES]
-    if able == 0:
-        return -1
-    free = able & ~hindered(core, sm, row, scheduler)
-    return choose(core, sm, row, scheduler, free) if free else -1
+def able_warps(core: Pipeline, sm: int) -> int:
+    """Warps that may issue as far as they themselves go, bit = warp."""
+    return core.unit[sm, VALID] & ~core.unit[sm, WAITING] & ~core.unit[sm, COLLIDES]
 
 
 @inlined
-def hindered(core: Pipeline, sm: int, row: int, scheduler: int) -> int:
-    """Warps whose next instruction is of a class whose latch is full."""
-    full, warps = (core.unit[sm, ISSUED_TO] >> scheduler) & core.classes, 0
+def find(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> int:
+    """The warp that a scheduler issues from, or -1."""
+    if core.policy == TWO_LEVEL and core.unit[sm, CTAS]:
+        return choose_active(core, caches, sm, row, scheduler, now, hindered(core, sm, scheduler))
+    if core.unit[sm, FENCES]:
+        open_fences(core, caches, sm, row, scheduler, now)
+    able = able_warps(core, sm) & (core.every << scheduler)
+    if able == 0:
+        return -1
+    free = able & ~hindered(core, sm, scheduler)
+    return choose(core, sm, row, free) if free else -1
+
+
+@inlined
+def hindered(core: Pipeline, sm: int, scheduler: int) -> int:
+    """Warps whose next instruction is of a class whose latch of the scheduler is full."""
+    full, warps = (core.unit[sm, ISSUED_TO] >> scheduler) & core.every, 0
     while full:
-        warps |= core.wants[row, lowest_bit(full) >> core.shift]
+        warps |= core.wants[sm, lowest_bit(full) >> core.shift]
         full &= full - 1
     return warps
 
 
 @inlined
-def choose(core: Pipeline, sm: int, row: int, scheduler: int, able: int) -> int:
-    """Position of the warp to issue from, by the policy: ``able`` is a mask of positions, not 0."""
+def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
+    """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
     last = core.row[row, LAST]
     if core.policy == LRR:
         later = (able >> (last + 1)) << (last + 1)
         return lowest_bit(later) if later else lowest_bit(able)
     if core.policy == GTO and last >= 0 and (able >> last) & 1:
         return last
-    return oldest(core, sm, scheduler, able)
+    return oldest(core, sm, able)
 
 
 @inlined
-def oldest(core: Pipeline, sm: int, scheduler: int, able: int) -> int:
-    """Position of the warp that was launched first."""
+def oldest(core: Pipeline, sm: int, able: int) -> int:
+    """The warp that was launched first."""
     best, best_age = -1, np.int64(1) << 62
     while able:
-        position = lowest_bit(able)
+        index = lowest_bit(able)
         able &= able - 1
-        age = core.warp[sm * core.warps + position * core.schedulers + scheduler, AGE]
+        age = core.warp[sm * core.warps + index, AGE]
         if age < best_age:
-            best, best_age = position, age
+            best, best_age = index, age
     return best
 
 
 @inlined
 def issue_instruction(
     core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
-    now: int, row: int, scheduler: int, position: int, index: int,
+    now: int, row: int, scheduler: int, index: int,
 ) -> None:  # fmt: skip
     """Send a warp's next instruction into the latch of its class, and move the warp on."""
     here = sm * core.warps + index
@@ -169,46 +174,44 @@ def issue_instruction(
     unit[sm, ISSUED_TO] |= 1 << latch
     unit[sm, SERIAL] += 1
     core.issued[sm * LATCHES + latch, OPERATION] = unit[sm, SERIAL] << 32 | index << INSTRUCTION_BITS | instruction
-    core.row[row, LAST] = position
+    core.row[row, LAST] = index
     counter = UNIT_OF_CLASS[group]
     core.stats[sm, UNIT_ISSUES + counter] += 1
     stack.issued(core, row, now)
     warp[here, ISSUED] += 1
     if kind != PLAIN:
-        core.issued[sm * LATCHES + latch, PLACE] = special(core, work, sm, row, position, here, index, now, kind)
+        core.issued[sm * LATCHES + latch, PLACE] = special(core, work, sm, row, here, index, now, kind)
     core.stats[sm, UNIT_THREADS + counter] += threads(core, work, here)
     count = (code >> DESTINATIONS_SHIFT) & 255
     if count:
         reserve(core, here, instruction, count)
-    advance(core, rays, program, work, lane_cycles, sm, now, row, position, here, index)
+    advance(core, rays, program, work, lane_cycles, sm, now, row, here, index)
     warp[here, BUFFERED] -= 1
     if warp[here, BUFFERED]:
         show(core, sm, index, here)
     else:
-        core.row[row, VALID] &= ~(1 << position)
+        unit[sm, VALID] &= ~(1 << index)
         if warp[here, ENDED] == 0:
             unit[sm, FETCH] |= 1 << index
 
 
 @compiled
-def special(
-    core: Pipeline, work: Work, sm: int, row: int, position: int, here: int, index: int, now: int, kind: int
-) -> int:
+def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int, now: int, kind: int) -> int:
     """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
     groups = (core.warp[here, CODE] >> GROUPS_SHIFT) & MOST_GROUPS
     if kind == BARRIER:
-        arrive(core, sm, row, position, index, here, now)
+        arrive(core, sm, row, index, here, now)
     elif kind == FENCE:
-        wait(core, row, position, here, now, stack.MEMORY)
+        wait(core, sm, row, index, here, now, stack.MEMORY)
         core.unit[sm, FENCES] |= 1 << index
     elif kind == COMMIT:
         end_group(core, sm, here)
     elif kind == AWAIT:
-        await_groups(core, row, position, here, now, groups)
+        await_groups(core, sm, row, index, here, now, groups)
     else:
         access = next_access(core, work, here)
         if access != NO_ACCESS and kind in (ATOMIC, REDUCTION):
-            wait(core, row, position, here, now, stack.MEMORY)
+            wait(core, sm, row, index, here, now, stack.MEMORY)
         elif access != NO_ACCESS and groups:
             begin_copy(core, here)
         return access
@@ -226,17 +229,17 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
         index = lowest_bit(fences)
         fences &= fences - 1
         if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
-            written |= 1 << (index >> core.shift)
+            written |= 1 << index
     if core.policy == LRR:
-        able = core.row[row, VALID] & ~(core.row[row, WAITING] & ~written) & ~core.row[row, COLLIDES]
-        able &= ~hindered(core, sm, row, scheduler)
+        able = core.unit[sm, VALID] & ~(core.unit[sm, WAITING] & ~written) & ~core.unit[sm, COLLIDES]
+        able &= (core.every << scheduler) & ~hindered(core, sm, scheduler)
         if able:
-            last, position = core.row[row, LAST], choose(core, sm, row, scheduler, able)
-            before = (2 << position) - 1
+            last, chosen = core.row[row, LAST], choose(core, sm, row, able)
+            before = (2 << chosen) - 1
             passed = (1 << (last + 1)) - 1
-            written &= before & ~passed if position > last else before | ~passed
+            written &= before & ~passed if chosen > last else before | ~passed
     while written:
-        index = lowest_bit(written) * core.schedulers + scheduler
+        index = lowest_bit(written)
         written &= written - 1
         open_fence(core, caches, sm, index, now)
 
@@ -244,7 +247,7 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
 @inlined
 def advance(
     core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
-    now: int, row: int, position: int, here: int, index: int,
+    now: int, row: int, here: int, index: int,
 ) -> None:  # fmt: skip
     """Go to the warp's next instruction; after a visit's last, its rays go to the RT unit and the warp waits."""
     warp = core.warp
@@ -254,7 +257,7 @@ def advance(
     account_lanes(core, lane_cycles, here, now, warp[here, MASK])
     trace, visit = warp[here, TRACE], warp[here, VISIT] - warp[here, FIRST_VISIT]
     if trace < warp[here, TRACE_END] and work.trace_visit[trace] == visit:
-        wait(core, row, position, here, now, stack.RT_UNIT)
+        wait(core, sm, row, index, here, now, stack.RT_UNIT)
         warp[here, TRACE_MASK] = warp[here, MASK]
         rt_unit.enqueue(rays, sm, now + 1, index, trace)
         warp[here, TRACE] = trace + 1
@@ -270,7 +273,7 @@ def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     warp = core.warp
     warp[here, ENDED] = 1
-    core.row[sm * core.schedulers + (index & (core.schedulers - 1)), ON_MEMORY] |= 1 << (index >> core.shift)
+    core.unit[sm, ON_MEMORY] |= 1 << index
     at = sm * MAX_CTAS + warp[here, CTA]
     core.barrier[at, 0] &= ~(1 << index)
     if core.barrier[at, 0] and core.barrier[at, 1] == core.barrier[at, 0]:

@@ -15,16 +15,16 @@ from replay.pipeline_state import COLLIDES, LIVE, ON_MEMORY, VALID, WAITING, Pip
 
 @compiled
 def choose_active(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, hindered: int) -> int:
-    """Position of the warp that issues, or -1. ``hindered``: mask of the warps whose latch is full."""
+    """The warp that issues, or -1. ``hindered``: mask of the warps whose latch is full."""
     admit(core, caches, sm, row, scheduler, now)
-    state = core.row
+    unit = core.unit
     for place in range(core.active_warps):
-        position = core.pool[row, place]
-        pass_fence(core, caches, sm, position * core.schedulers + scheduler, now)
-        able = state[row, VALID] & ~state[row, WAITING] & ~state[row, COLLIDES] & ~hindered
-        if (able >> position) & 1:
+        index = core.pool[row, place] * core.schedulers + scheduler
+        pass_fence(core, caches, sm, index, now)
+        able = unit[sm, VALID] & ~unit[sm, WAITING] & ~unit[sm, COLLIDES] & ~hindered
+        if (able >> index) & 1:
             turn(core, row, place)
-            return int(position)
+            return int(index)
     return -1
 
 
@@ -35,9 +35,10 @@ def admit(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: in
     kept = sent = 0
     for place in range(core.active_warps):
         position = pool[place]
-        pass_fence(core, caches, sm, position * core.schedulers + scheduler, now)
-        waits = core.row[row, WAITING] | core.row[row, ON_MEMORY] | ~core.row[row, LIVE]
-        if (waits >> position) & 1:
+        index = position * core.schedulers + scheduler
+        pass_fence(core, caches, sm, index, now)
+        waits = core.unit[sm, WAITING] | core.unit[sm, ON_MEMORY] | ~core.unit[sm, LIVE]
+        if (waits >> index) & 1:
             pool[size + sent] = position
             sent += 1
         else:

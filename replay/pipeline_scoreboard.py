@@ -44,7 +44,7 @@ def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
 
 
 @inlined
-def free(core: Pipeline, row: int, position: int, here: int, instruction: int) -> None:
+def free(core: Pipeline, sm: int, index: int, here: int, instruction: int) -> None:
     """The instruction has written its registers; the warp's next may be freed by that."""
     count = (core.code[instruction] >> DESTINATIONS_SHIFT) & 255
     if count == 0:
@@ -53,8 +53,8 @@ def free(core: Pipeline, row: int, position: int, here: int, instruction: int) -
     freed = core.outputs[instruction] if core.words == 1 else free_each(core, here, instruction, count)
     core.filter[here] &= ~freed
     core.warp[here, LOADS] &= ~freed
-    if (core.row[row, COLLIDES] >> position) & 1:
-        look_again(core, row, position, here)
+    if (core.unit[sm, COLLIDES] >> index) & 1:
+        look_again(core, sm, index, here)
 
 
 @inlined
@@ -72,11 +72,11 @@ def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int
 
 
 @inlined
-def look_again(core: Pipeline, row: int, position: int, here: int) -> None:
+def look_again(core: Pipeline, sm: int, index: int, here: int) -> None:
     """A register that the scoreboard held for the warp is free: it may be hindered no more, or by no load any more."""
-    instruction, bit = core.warp[here, INSTRUCTION], 1 << position
+    instruction, bit = core.warp[here, INSTRUCTION], 1 << index
     if not collides(core, here, instruction):
-        core.row[row, COLLIDES] &= ~bit
-        core.row[row, ON_MEMORY] &= ~bit
+        core.unit[sm, COLLIDES] &= ~bit
+        core.unit[sm, ON_MEMORY] &= ~bit
     elif core.warp[here, LOADS] & core.filters[instruction] == 0:
-        core.row[row, ON_MEMORY] &= ~bit
+        core.unit[sm, ON_MEMORY] &= ~bit

@@ -6,17 +6,39 @@ buffer waits for fetch and decode. The others wait for a register; for memory, w
 
 from replay import stack
 from replay.bits import count_bits, inlined
-from replay.pipeline_state import COLLIDES, LIVE, MEMORY, ON_MEMORY, VALID, WAITING, Pipeline
+from replay.pipeline_state import (
+    COLLIDES,
+    LIVE,
+    MEMORY,
+    ON_MEMORY,
+    SEEN_FETCHING,
+    SEEN_FOR_LSU,
+    SEEN_FOR_UNIT,
+    SEEN_ON_MEMORY,
+    VALID,
+    WAITING,
+    Pipeline,
+)
 
 
 @inlined
 def observe(core: Pipeline, sm: int, now: int) -> None:
     """Note what the warps of an SM will wait for from the next cycle on."""
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        free = core.row[row, LIVE] & ~core.row[row, WAITING]
-        valid, on_memory = core.row[row, VALID] & free, core.row[row, ON_MEMORY] & free
-        able = valid & ~core.row[row, COLLIDES]
-        for_lsu = able & core.wants[row, MEMORY]
-        fetches = free & ~valid & ~on_memory
-        seen = count_bits(able & ~for_lsu) | count_bits(for_lsu) << 8
-        stack.observe(core, row, now + 1, seen | count_bits(fetches) << 16 | count_bits(on_memory) << 24)
+    unit = core.unit
+    free = unit[sm, LIVE] & ~unit[sm, WAITING]
+    valid, on_memory = unit[sm, VALID] & free, unit[sm, ON_MEMORY] & free
+    able = valid & ~unit[sm, COLLIDES]
+    for_lsu, fetching = able & core.wants[sm, MEMORY], free & ~valid & ~on_memory
+    for_unit = able & ~for_lsu
+    changed = (unit[sm, SEEN_FOR_UNIT] ^ for_unit) | (unit[sm, SEEN_FOR_LSU] ^ for_lsu)
+    changed |= (unit[sm, SEEN_FETCHING] ^ fetching) | (unit[sm, SEEN_ON_MEMORY] ^ on_memory)
+    if changed == 0:
+        return
+    unit[sm, SEEN_FOR_UNIT], unit[sm, SEEN_FOR_LSU] = for_unit, for_lsu
+    unit[sm, SEEN_FETCHING], unit[sm, SEEN_ON_MEMORY] = fetching, on_memory
+    for scheduler in range(core.schedulers):
+        mine = core.every << scheduler
+        if changed & mine:
+            seen = count_bits(for_unit & mine) | count_bits(for_lsu & mine) << 8
+            seen |= count_bits(fetching & mine) << 16 | count_bits(on_memory & mine) << 24
+            stack.observe(core, sm * core.schedulers + scheduler, now + 1, seen)

@@ -15,7 +15,7 @@ from replay import scheduler, stack
 from replay.bits import FAR
 from replay.config import law, value
 from replay.dispatch import MAX_CTAS
-from replay.rows import aligned_rows
+from replay.rows import FixedRows, aligned_rows
 from replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
 
 # Classes of instructions, in the order in which the collector looks at their latches, and their rank in the order in
@@ -31,18 +31,20 @@ EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
     WARP_COLUMNS, WARP_COLUMNS + 10
 )  # fmt: skip
 COLUMNS = WARP_COLUMNS + 10
-# columns of row (a scheduler), masks with bit = position of the warp among the scheduler's: with an instruction in the
-# buffer, waiting, hindered by the scoreboard; then position that issued last, cycle in which banks were written last
-# and those banks (a byte each), live warps, warps hindered by a register of a load and those whose last instruction has
-# issued
-VALID, WAITING, COLLIDES, LAST, WRITTEN_AT, WRITTEN, LIVE, ON_MEMORY = range(8)
+# columns of row (a scheduler): warp that issued last, cycle in which banks were written last, those banks (a byte each)
+LAST, WRITTEN_AT, WRITTEN = range(3)
 # columns of unit (an SM): full ID_OC latches (bit = class x schedulers + scheduler), full OC_EX latches (bit = rank of
 # the class x schedulers + scheduler), warps to fetch for, warps that are over, warp fetched last, warp in the fetch
 # latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, collector units in
 # use and those that have all operands (bit = scheduler x collectors + unit), warps at a fence, CTAs, warps launched,
-# next cycle in which the stages behind the LD/ST unit may do something, instructions that entered a collector unit
+# next cycle in which the stages behind the LD/ST unit may do something, instructions that entered a collector unit;
+# then masks with bit = warp: with an instruction in the buffer, waiting, hindered by the scoreboard, live, hindered by
+# a register of a load or through with its last instruction; and which the cycle stack was told of last: refused by the
+# latch of the LD/ST unit, by another one, with an empty buffer, waiting for memory
 (ISSUED_TO, EXECUTES, FETCH, OVER, LAST_FETCHED, FETCHED, SERIAL, ACTIVE_SINCE, ACTIVE_BEFORE, IN_USE, COMPLETE, FENCES,
- CTAS, LAUNCHED, NEXT_CYCLE, ENTERED) = range(16)  # fmt: skip
+ CTAS, LAUNCHED, NEXT_CYCLE, ENTERED, VALID, WAITING, COLLIDES, LIVE, ON_MEMORY, SEEN_FOR_LSU, SEEN_FOR_UNIT,
+ SEEN_FETCHING, SEEN_ON_MEMORY) = range(25)  # fmt: skip
+UNIT_COLUMNS = 32
 LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
 # columns of collector: instruction, access, reads left per bank, OC_EX latch, order in which they entered
 OPERATION, PLACE, LEFT, LATCH, ORDER = range(5)
@@ -118,28 +120,28 @@ class Tables(NamedTuple):
 class Pipeline(NamedTuple):
     """All SMs: warp w of SM s is row s * warps + w, scheduler q row s * schedulers + q, latch l row s * LATCHES + l."""
 
-    warp: np.ndarray  # int64[sms * warps, COLUMNS]
+    warp: FixedRows  # int64[sms * warps, COLUMNS]
     pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number; filter, where words is 1
     filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its place among those of the kernel
-    sharing: np.ndarray  # uint8[sms * warps, 64]: registers behind each bit of filter
-    row: np.ndarray  # int64[sms * schedulers, 8]
-    wants: np.ndarray  # int64[sms * schedulers, 10]: warps whose next instruction is of the class, bit = position
-    unit: np.ndarray  # int64[sms, 16]
-    issued: np.ndarray  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
-    ready: np.ndarray  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
+    sharing: FixedRows  # uint8[sms * warps, 64]: registers behind each bit of filter
+    row: FixedRows  # int64[sms * schedulers, 4]
+    wants: FixedRows  # int64[sms, 10]: warps whose next instruction is of the class, bit = warp
+    unit: FixedRows  # int64[sms, UNIT_COLUMNS]
+    issued: FixedRows  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
+    ready: FixedRows  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
     free_at: np.ndarray  # int64[sms * LATCHES]: first cycle the unit behind an OC_EX latch takes an instruction
-    taken: np.ndarray  # int64[sms, 64]: schedulers whose integer unit ends an instruction in the cycle (mod 64)
-    collector: np.ndarray  # int64[sms * schedulers * collectors, 5]
+    taken: FixedRows  # int64[sms, 64]: schedulers whose integer unit ends an instruction in the cycle (mod 64)
+    collector: FixedRows  # int64[sms * schedulers * collectors, 5]
     turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
     wheel: np.ndarray  # int64[sms * ring, buses]: instructions that end in a cycle
     results: np.ndarray  # int64[sms, ring]: how many
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
-    barrier: np.ndarray  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
-    copies: np.ndarray  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
+    barrier: FixedRows  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
+    copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
     pool: np.ndarray  # int64[sms * schedulers, 2 * positions]: two-level: active warps, the others; as much scratch
-    stats: np.ndarray  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
-    slot: np.ndarray  # the arrays of replay.stack
-    wait: np.ndarray
+    stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
+    slot: FixedRows  # the arrays of replay.stack
+    wait: FixedRows
     code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
     register: np.ndarray  # int32: registers of the instructions, those that it writes first
     register_first: np.ndarray  # int64[instructions + 1]
@@ -150,7 +152,7 @@ class Pipeline(NamedTuple):
     warps: int
     schedulers: int  # a power of two
     shift: int  # its logarithm
-    classes: int  # bits of the first scheduler's latches, one of each class
+    every: int  # each bit whose place is a multiple of schedulers: the first scheduler's warps, or its latches
     policy: int
     active_warps: int  # of a scheduler, no more than it has
     fetches: int
@@ -168,16 +170,16 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     slowest = max(spec.timing(unit)[0] for unit in CLASSES if unit not in ("lsu", "rt"))
     ring = max(64, 1 << (slowest + 3).bit_length())
     collectors = spec.collectors // policy.count
-    unit = aligned_rows(sms, 16)
+    unit = aligned_rows(sms, UNIT_COLUMNS)
     unit[:, FETCHED] = -1
     unit[:, NEXT_CYCLE] = FAR
     positions = -(-warps // policy.count)
-    row = aligned_rows(rows, 8)
+    row = aligned_rows(rows, 4)
     row[:, [LAST, WRITTEN_AT]] = -1
     return Pipeline(
         np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, tables.words), np.int64),
         np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
-        np.zeros((rows, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
+        np.zeros((sms, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
         np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros((sms, 64), np.int64),
         np.zeros((rows * collectors, 5), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
         np.zeros((sms * ring, spec.result_buses), np.int64), np.zeros((sms, ring), np.int64),
@@ -186,7 +188,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.tile(np.arange(2 * positions), (rows, 1)),
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
-        policy.count, policy.count.bit_length() - 1, sum(1 << kind * policy.count for kind in range(len(CLASSES))),
+        policy.count, policy.count.bit_length() - 1, sum(1 << place for place in range(0, 63, policy.count)),
         POLICIES.index(policy.policy), min(policy.active_warps, positions),
         spec.fetches, collectors,
         spec.collector_ports,

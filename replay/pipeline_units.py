@@ -85,7 +85,7 @@ def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
     """An instruction is over."""
     here = sm * core.warps + index
     core.warp[here, FLYING] -= 1
-    free(core, sm * core.schedulers + (index & (core.schedulers - 1)), index >> core.shift, here, instruction)
+    free(core, sm, index, here, instruction)
     check_over(core, sm, index, here)
 
 

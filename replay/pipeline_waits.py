@@ -51,18 +51,18 @@ def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
     """What one warp waits for."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
-    row, bit = core.row[sm * core.schedulers + index % core.schedulers], index // core.schedulers
+    unit = core.unit[sm]
     if warp[ENDED]:
         return of_end(scene, sm, index)
-    if int(row[WAITING]) >> bit & 1:
+    if int(unit[WAITING]) >> index & 1:
         return of_held(scene, sm, index, live)
     if warp[BUFFERED] == 0:
         return "its instruction buffer to be filled"
-    if int(row[COLLIDES]) >> bit & 1:
+    if int(unit[COLLIDES]) >> index & 1:
         return of_register(scene, sm, index)
     latch = int(warp[CLASS]) * core.schedulers + index % core.schedulers
     name = CLASSES[int(warp[CLASS])]
-    if int(core.unit[sm, ISSUED_TO]) >> latch & 1:
+    if int(unit[ISSUED_TO]) >> latch & 1:
         return f"unit {name}: {of_latch(scene, sm, index % core.schedulers, name)}"
     return f"its scheduler {index % core.schedulers}, which does not choose it"
 

@@ -128,7 +128,7 @@ def test_a_barrier_that_counts_a_warp_too_many(hangs: dict[str, Path]) -> None:
 def test_a_barrier_that_a_warp_of_the_pipeline_never_reaches(hangs: dict[str, Path]) -> None:
     def never(replay: Replay) -> None:
         core = replay.warps
-        core.row[1, pipeline_state.WAITING] |= 1
+        core.unit[0, pipeline_state.WAITING] |= 2
         core.unit[0, pipeline_state.FENCES] |= 2
         core.warp[1, pipeline_state.WRITES] += 1
 
