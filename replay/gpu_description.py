@@ -70,6 +70,8 @@ class Gpu:
                 count % self.scheduler.count == 0,
                 f"pipeline.{name} ({count}) must be a multiple of scheduler.count ({self.scheduler.count})",
             )
+        banks, most = self.pipeline.register_banks, pipeline_state.MOST_BANKS * self.scheduler.count
+        law(banks <= most, f"pipeline.register_banks must be at most {most}, for each scheduler 8, not {banks}")
         self.l2.check_sets(self.l2_sets_per_slice)
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
         law(

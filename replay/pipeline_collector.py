@@ -7,7 +7,7 @@ one door: its oldest instruction goes first, and while that one finds no unit, n
 is written in a cycle does not read in the first step. Source: ``reference/accel-sim.md`` B.2.
 """
 
-from replay.bits import inlined, lowest_bit
+from replay.bits import inlined, lowest_bit, shift_right
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
     COMPLETE,
@@ -115,7 +115,7 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
         scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), LATCH] & (core.schedulers - 1)
         row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
         reading &= ~mine
-        banks = ONES & ((1 << (8 * core.banks)) - 1) if core.banks < 8 else ONES
+        banks = ONES & all_banks(core)
         if is_first and core.row[row, WRITTEN_AT] == now:
             banks &= ~core.row[row, WRITTEN]
         while mine:
@@ -203,5 +203,12 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
 def turned(core: Pipeline, reads: int, warp: int) -> int:
     """Reads per bank of a warp: those of warp 0, moved by the warp's number."""
     shift = 8 * (warp & (core.banks - 1))
-    bits = 8 * core.banks
-    return ((reads << shift) | (reads >> (bits - shift))) & ((1 << bits) - 1)
+    if shift == 0:
+        return reads
+    return ((reads << shift) | shift_right(reads, 8 * core.banks - shift)) & all_banks(core)
+
+
+@inlined
+def all_banks(core: Pipeline) -> int:
+    """The bytes of a scheduler's banks."""
+    return shift_right(-1, 64 - 8 * core.banks)

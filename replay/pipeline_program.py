@@ -78,7 +78,7 @@ def load_pipeline_program(
         code, numbers, starts,
         np.array([bits(found) for found in bit], np.int64),
         np.array([bits(found[:count]) for found, count in zip(bit, destinations, strict=True)], np.int64),
-        np.array([reads_per_bank(found, banks) for found in read], np.int64), words,
+        np.array([reads_per_bank(found, banks) for found in read], np.uint64).view(np.int64), words,
         bool(groups.any() or np.isin(kind, (COMMIT, AWAIT)).any()),
     )  # fmt: skip
     return Program(code, first, length), tables

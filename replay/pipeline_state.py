@@ -60,6 +60,8 @@ BARRIERS = 16
 # also its serial number << SERIAL_SHIFT
 SLOT_BASE = 16
 
+MOST_BANKS = 8  # of a scheduler: what is read of each is a byte of a word
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -158,7 +160,7 @@ class Pipeline(NamedTuple):
     fetches: int
     collectors: int  # of a scheduler
     ports: int
-    banks: int  # of a scheduler, a power of two
+    banks: int  # of a scheduler, a power of two up to MOST_BANKS
     steps: int
     buses: int
     ring: int

@@ -47,6 +47,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("memory.partition_hash=xor", "memory.address_map partition_hash xor needs a power of two of channels"),
         ("interconnect.in_packets=100", "interconnect.in_packets (100) must be more than 162"),
         ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),
+        ("pipeline.register_banks=64", "pipeline.register_banks must be at most 32, for each scheduler 8, not 64"),
         ("l1", "must be key=value"),
     ],
 )

@@ -52,7 +52,7 @@ def random_values(random: Random) -> dict[str, Any]:
         "sm.count": pick((1, 2, 3)), "sm.warps": pick((4, 8, 16)), "sm.ctas": pick((1, 2, 4)),
         "scheduler.policy": pick(("lrr", "gto", "oldest", "two-level")), "scheduler.active_warps": pick((1, 2, 3)),
         "pipeline.fetches": pick((1, 2, 4)), "pipeline.collectors": pick((4, 8, 16)),
-        "pipeline.collector_ports": pick((1, 8)), "pipeline.register_banks": pick((4, 8, 16)),
+        "pipeline.collector_ports": pick((1, 8)), "pipeline.register_banks": pick((4, 8, 16, 32)),
         "pipeline.register_steps": pick((1, 2)), "pipeline.result_buses": pick((2, 8)),
         "lsu.shared_latency_cycles": pick((2, 7, 30)),
         "l1.ways": pick((1, 2, 8)), "l1.mshr_entries": pick((2, 8, 64)), "l1.mshr_merges": pick((2, 32)),
