@@ -63,6 +63,12 @@ def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
+@inlined
+def rotate_right(mask: int, distance: int) -> int:
+    """An int64 with its lowest ``distance`` bits (0 to 63) moved to its top."""
+    return shift_right(mask, distance) | mask << (-distance & 63)
+
+
 @intrinsic
 def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     """The upper 64 of the 128 bits that two unsigned 64-bit numbers make."""

@@ -18,7 +18,19 @@ from replay import port as ports
 from replay.addresses import slice_of
 from replay.bits import FAR, compiled, inlined
 from replay.clocks import Ratio, ratio
-from replay.crossbar_net import SOONEST, TICK, Net, compete, expect, grant, make_net, next_cycle, next_wanted, win
+from replay.crossbar_net import (
+    COMPETES,
+    SOONEST,
+    TICK,
+    Net,
+    compete,
+    expect,
+    grant,
+    make_net,
+    next_cycle,
+    next_wanted,
+    win,
+)
 from replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
 from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 from replay.rows import FixedRows
@@ -66,7 +78,7 @@ def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
     net = state.requests
     last = clocks.after(state.from_core, until)
     for sm in range(net.arrives.shape[0]):
-        if not net.competes[sm]:
+        if net.arrives[sm] != COMPETES:
             expect(net, sm, request_arrives(state, port, sm))
     cycle = next_cycle(net)
     while cycle < last:
@@ -151,10 +163,10 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
     """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
     net = state.replies
     last = clocks.at_or_after(state.from_l2, until)
-    for sm in range(net.wanting.shape[0]):
+    for sm in range(net.pointer.shape[0]):
         ports.rewind_both(port, sm)
     for part in range(net.arrives.shape[0]):
-        if not net.competes[part]:
+        if net.arrives[part] != COMPETES:
             expect(net, part, reply_arrives(state, cache, part))
     cycle = next_cycle(net)
     while cycle < last:

@@ -8,54 +8,66 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, inlined, lowest_bit
+from replay.bits import FAR, compiled, inlined, lowest_bit, rotate_right
 
-WORD_SHIFT = 5
+WORD_SHIFT = 6
 WORD = 1 << WORD_SHIFT  # inputs per word of ``wants``, outputs per word of ``wanted``
-TICK, SOONEST, WANTED = range(3)  # columns of net: next cycle, first cycle of another packet, packets that compete
+TICK, SOONEST = range(2)  # columns of net: next cycle, first cycle of another packet
+COMPETES = FAR + 1  # in place of the cycle from which a packet competes: it does
 
 
 class Net(NamedTuple):
     """One direction: what competes for the outputs."""
 
-    wants: np.ndarray  # int64[outputs, words]: inputs whose oldest packet is for the output
-    wanting: np.ndarray  # int64[outputs]: number of them
+    wants: np.ndarray  # int64[outputs * words]: inputs whose oldest packet is for the output
     wanted: np.ndarray  # int64[words of outputs]: outputs that have some
     pointer: np.ndarray  # int64[outputs]: input that an output looks at first
-    arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, FAR once it does or without one
-    competes: np.ndarray  # int64[inputs]: 1 while it does
-    net: np.ndarray  # int64[3]
+    arrives: np.ndarray  # int64[inputs]: cycle from which the oldest packet competes, or COMPETES; FAR without one
+    net: np.ndarray  # int64[2]
+    words: int  # of ``wants`` for an output
 
 
 def make_net(inputs: int, outputs: int) -> Net:
     """An empty network."""
+    words = -(-inputs // WORD)
     return Net(
-        np.zeros((outputs, -(-inputs // WORD)), np.int64),
-        np.zeros(outputs, np.int64),
+        np.zeros(outputs * words, np.int64),
         np.zeros(-(-outputs // WORD), np.int64),
         np.zeros(outputs, np.int64),
         np.full(inputs, FAR, np.int64),
-        np.zeros(inputs, np.int64),
-        np.array([0, FAR, 0], np.int64),
+        np.array([0, FAR], np.int64),
+        words,
     )
 
 
 @inlined
 def grant(state: Net, output: int) -> int:
-    """The input whose packet a wanted output takes: the first from the pointer on, else the first."""
-    wants, pointer = state.wants, state.pointer[output]
-    first = -1
-    for word in range(wants.shape[1]):
-        mask = wants[output, word]
-        if mask == 0:
-            continue
-        if first < 0:
-            first = word * WORD + lowest_bit(mask)
-        passed = max(pointer - word * WORD, 0)
-        later = mask >> passed if passed < WORD else 0
-        if later:
-            return word * WORD + passed + lowest_bit(later)
-    return first
+    """The input whose packet a wanted output takes: the first from the pointer on, going round."""
+    if state.words == 1:
+        first = state.pointer[output]
+        return (first + lowest_bit(rotate_right(state.wants[output], first))) & (WORD - 1)
+    return grant_among_many(state, output)
+
+
+@compiled
+def grant_among_many(state: Net, output: int) -> int:
+    """The same, of more inputs than a word has bits."""
+    first, base = state.pointer[output], output * state.words
+    word = first >> WORD_SHIFT
+    mask = state.wants[base + word] & (-1 << (first & WORD - 1))
+    while mask == 0:
+        word = word + 1 if word + 1 < state.words else 0
+        mask = state.wants[base + word]
+    return word * WORD + lowest_bit(mask)
+
+
+@compiled
+def any_of_many(state: Net, output: int) -> int:
+    """Not 0 where a packet competes for an output, of more inputs than a word has bits."""
+    found = 0
+    for place in range(output * state.words, (output + 1) * state.words):
+        found |= state.wants[place]
+    return found
 
 
 @inlined
@@ -76,24 +88,21 @@ def next_wanted(state: Net, first: int) -> int:
 @inlined
 def compete(state: Net, source: int, output: int) -> None:
     """An input's oldest packet competes for its output from now on."""
-    state.wants[output, source >> WORD_SHIFT] |= 1 << (source & WORD - 1)
-    state.wanting[output] += 1
+    state.wants[output * state.words + (source >> WORD_SHIFT)] |= 1 << (source & WORD - 1)
     state.wanted[output >> WORD_SHIFT] |= 1 << (output & WORD - 1)
-    state.arrives[source] = FAR
-    state.competes[source] = 1
-    state.net[WANTED] += 1
+    state.arrives[source] = COMPETES
 
 
 @inlined
 def win(state: Net, source: int, output: int) -> None:
-    """An output took an input's packet."""
-    state.wants[output, source >> WORD_SHIFT] &= ~(1 << (source & WORD - 1))
-    state.wanting[output] -= 1
-    if state.wanting[output] == 0:
-        state.wanted[output >> WORD_SHIFT] &= ~(1 << (output & WORD - 1))
-    state.pointer[output] = source + 1
-    state.competes[source] = 0
-    state.net[WANTED] -= 1
+    """An output took an input's packet; what the input has next is not known yet."""
+    place = output * state.words + (source >> WORD_SHIFT)
+    left = state.wants[place] & ~(1 << (source & WORD - 1))
+    state.wants[place] = left
+    if state.words > 1:
+        left = any_of_many(state, output)
+    state.wanted[output >> WORD_SHIFT] &= ~((left == 0) << (output & WORD - 1))
+    state.pointer[output] = source + 1 if source + 1 < state.arrives.shape[0] else 0
 
 
 @inlined
@@ -106,4 +115,6 @@ def expect(state: Net, source: int, cycle: int) -> None:
 @inlined
 def next_cycle(state: Net) -> int:
     """The next cycle in which a packet competes."""
-    return state.net[TICK] if state.net[WANTED] else max(state.net[TICK], state.net[SOONEST])
+    if next_wanted(state, 0) >= 0:
+        return state.net[TICK]
+    return max(state.net[TICK], state.net[SOONEST])

@@ -16,7 +16,6 @@ from replay.lsu_state import (
     CONFLICT,
     CURSOR,
     END,
-    ENTERED_AT,
     FRONT_AT,
     HEAD,
     KIND,
@@ -96,13 +95,14 @@ def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
 def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at: int) -> None:
     """Accesses enter their banks until one of these has had one in this cycle, or is full."""
     cursor, end, addend = state.operation[row, CURSOR], state.operation[row, END], state.operation[row, ADDEND]
-    line = -1
+    line, first, entered = -1, cursor, 0
+    state.unit[sm, FRONT_AT] = now + 1
     while cursor < end:
         sector = work.sector[cursor] + addend
-        bank = sm * state.banks + cache.bank_of(l1, sector)
-        state.unit[sm, FRONT_AT] = now + 1
-        if state.bank[bank, ENTERED_AT] == now:
+        number = cache.bank_of(l1, sector)
+        if (entered >> number) & 1:
             break
+        bank = sm * state.banks + number
         if state.bank[bank, TAIL] - state.bank[bank, HEAD] == state.l1_latency:
             state.unit[sm, STALLED] = 1
             break
@@ -115,12 +115,13 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
         state.access[place, BYTES] = work.byte_mask[cursor]
         state.access[place, OPERATION] = at
         state.bank[bank, TAIL] += 1
-        state.unit[sm, OCCUPIED] |= 1 << (bank - sm * state.banks)
-        state.unit[sm, TAGS_AT] = min(state.unit[sm, TAGS_AT], now + state.l1_latency)
-        state.bank[bank, ENTERED_AT] = now
-        state.stats[sm, SECTORS] += 1
+        entered |= 1 << number
         cursor += 1
-    state.operation[row, CURSOR] = cursor
+    if cursor > first:
+        state.unit[sm, OCCUPIED] |= entered
+        state.unit[sm, TAGS_AT] = min(state.unit[sm, TAGS_AT], now + state.l1_latency)
+        state.stats[sm, SECTORS] += cursor - first
+        state.operation[row, CURSOR] = cursor
 
 
 @inlined

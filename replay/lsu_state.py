@@ -24,7 +24,7 @@ WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range
 (QUEUE_HEAD, QUEUE_TAIL, FREE, FRONT_AT, STALLED, NEXT_CYCLE, PIPE_HEAD, PIPE_TAIL, INBOX_HEAD, INBOX_TAIL, WRITE_BACK,
  PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND, DUE_HEAD, DUE_TAIL, OCCUPIED,
  TEXTURE_ACCESSES, TAGS_AT) = range(21)  # fmt: skip
-HEAD, TAIL, ENTERED_AT = range(3)  # columns of bank: ring, cycle of the last access that entered
+HEAD, TAIL = range(2)  # columns of bank
 READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
 # clients of the write-back: shared memory, textures, (constants,) past the L1, the L1
 SHARED, TEXTURES, PAST, OF_L1 = 0, 1, 3, 4
@@ -62,7 +62,7 @@ class Lsu(NamedTuple):
     unit: FixedRows  # int64[sms, 21]
     free: FixedRows  # int32[sms, OPERATIONS]: stack of free operations
     queue: FixedRows  # int32[sms, 64]: operations
-    bank: FixedRows  # int64[sms * banks, 3]
+    bank: FixedRows  # int64[sms * banks, 2]
     access: FixedRows  # int64[sms * banks * depth, 4]
     pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
     inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle, tag
@@ -97,14 +97,12 @@ def make_state(
     unit[:, FREE] = OPERATIONS
     unit[:, [NEXT_CYCLE, TAGS_AT]] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
-    bank = np.zeros((sms * l1.banks, 3), np.int64)
-    bank[:, ENTERED_AT] = -1
     return Lsu(
         np.zeros((sms * OPERATIONS, 10), np.int64),
         unit,
         np.tile(np.arange(OPERATIONS - 1, -1, -1, dtype=np.int32), (sms, 1)),
         np.zeros((sms, 64), np.int32),
-        bank,
+        np.zeros((sms * l1.banks, 2), np.int64),
         np.zeros((sms * l1.banks * depth, 4), np.int64),
         np.zeros((sms * pipe_size, 2), np.int64),
         np.zeros((sms * inbox_pitch, 2), np.int64),
