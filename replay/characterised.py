@@ -15,7 +15,7 @@ from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
-from replay.scheduler import PENDING, READY_AT, WAIT, WHEEL, Warps
+from replay.scheduler import CODE, PENDING, READY_AT, WAIT, WHEEL, Warps
 from replay.work import LSU, Program, Work
 
 
@@ -51,21 +51,17 @@ def issue(
     while able:
         row = sm * state.schedulers + lowest_bit(able)
         able &= able - 1
-        candidates, last = warps.candidates_of(state, row), state.last[row]
+        candidates = warps.candidates_of(state, row)
         if candidates == 0:
             continue
-        candidates &= ~warps.held_back(state, row, now)
-        if candidates & state.wants[row, LSU] and not lsu.has_room(lsus, sm):
-            candidates &= ~state.wants[row, LSU]
-        if candidates == 0:
-            retry = min(retry, warps.first_free(state, row, now))
+        index, free_at = choose(core, lsus, sm, row, candidates, now)
+        if index < 0:
+            retry = min(retry, free_at)
             waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
             stack.observe(state, row, now, waiting - for_lsu | for_lsu << 8)
             continue
         stack.observe(state, row, now, 0)
-        last_rank = state.warp[sm * state.warps + last, warps.RANK] if last >= 0 else -1
-        index = state.member[row, warps.pick(candidates, last_rank, state.policy)]
-        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, index)
+        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, row, index)
         issued += 1
         if state.ready[row]:
             retry = now + 1
@@ -73,6 +69,25 @@ def issue(
         state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
         state.stats[sm, warps.ISSUE_CYCLES] += 1
     return retry
+
+
+@inlined
+def choose(core: Warps, lsus: Lsu, sm: int, row: int, candidates: int, now: int) -> tuple[int, int]:
+    """The warp of a scheduler's ``candidates``, a mask of ranks, that issues; -1 where the units of all are busy.
+
+    Who comes first by the policy comes first among any of them, too, so that mostly one warp's unit is looked at. The
+    second number is the first cycle in which one of the busy units is free, or FAR.
+    """
+    soonest = FAR
+    while candidates:
+        index = core.member[row, warps.pick(candidates, core.last[row], core.policy)]
+        unit = core.warp[sm * core.warps + index, CODE] & 15
+        if core.free_at[row, unit] > now:
+            soonest = min(soonest, core.free_at[row, unit])
+        elif unit != LSU or lsu.has_room(lsus, sm):
+            return index, soonest
+        candidates &= ~core.wants[row, unit]
+    return -1, soonest
 
 
 @inlined

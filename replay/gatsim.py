@@ -193,8 +193,7 @@ def issue(state: Gatsim, core: Warps, program: Program, work: Work, longest: np.
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     retry, issued = FAR, 0
     for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        candidates, last = warps.candidates_of(core, row), core.last[row]
-        last_rank = core.warp[sm * core.warps + last, RANK] if last >= 0 else -1
+        candidates, last_rank = warps.candidates_of(core, row), core.last[row]
         while candidates:
             index = core.member[row, warps.pick(candidates, last_rank, core.policy)]
             unit = core.warp[sm * core.warps + index, CODE] & 15
@@ -227,7 +226,7 @@ def issue_warp(
         latency = max(latency, taken)
         core.active[row] &= ~bit
     core.ready[row] &= ~bit
-    core.last[row] = index
+    core.last[row] = warp[RANK]
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[THREADS]
     if warp[INSTRUCTION] + 1 < warp[BLOCK_END]:

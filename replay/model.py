@@ -28,7 +28,7 @@ from replay.scheduler import (
     Warps,
 )  # fmt: skip
 from replay.window_arrays import Moved
-from replay.work import LOAD, MODELS, TEXTURE, Program, slow_units
+from replay.work import LOAD, MODELS, TEXTURE, Program
 
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
@@ -91,7 +91,7 @@ def make(
         return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
     kind = TEXTURE if textures.path == "cache" else LOAD
     program = load_program(tables, characterisation, place, kind)
-    return program, scheduler.make_state(warps, held.count, held.warps, slow_units(program))
+    return program, scheduler.make_state(warps, held.count, held.warps)
 
 
 def has_latches(core: Core) -> bool:

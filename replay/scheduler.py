@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from replay import stack
-from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, shift_right
+from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right
 from replay.config import law, value
 from replay.rows import FixedRows
 
 POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL = range(4)
 UNITS = 10  # formats.trace.UNITS
-ALL_UNITS = (1 << UNITS) - 1
 WHEEL = 64
 SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
 STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
@@ -67,7 +66,7 @@ class Warps(NamedTuple):
     active: np.ndarray  # int64[sms * schedulers]: the warps two-level chooses among, bit = rank
     wants: FixedRows  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
     free_at: FixedRows  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
-    last: np.ndarray  # int64[sms * schedulers]: warp that issued last, or -1
+    last: np.ndarray  # int64[sms * schedulers]: rank of the warp that issued last, or -1
     member: np.ndarray  # int64[sms * schedulers, warps]: warp of a rank
     members: np.ndarray  # int64[sms * schedulers]
     wheel: FixedRows  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
@@ -80,10 +79,9 @@ class Warps(NamedTuple):
     schedulers: int
     policy: int
     active_warps: int
-    slow_units: int  # mask of those that some instruction keeps for more than a cycle
 
 
-def make_state(spec: Spec, sms: int, warps: int, slow_units: int = ALL_UNITS) -> Warps:
+def make_state(spec: Spec, sms: int, warps: int) -> Warps:
     """SMs without warps."""
     rows = sms * spec.count
     last = np.full(rows, -1, np.int64)
@@ -107,7 +105,6 @@ def make_state(spec: Spec, sms: int, warps: int, slow_units: int = ALL_UNITS) ->
         spec.count,
         POLICIES.index(spec.policy),
         spec.active_warps,
-        slow_units,
     )
 
 
@@ -145,8 +142,8 @@ def leave(state: Warps, sm: int, now: int, warp: int) -> None:
         moved = state.member[row, index + 1]
         state.member[row, index] = moved
         state.warp[sm * state.warps + moved, RANK] = index
-    if state.last[row] == warp:
-        state.last[row] = -1
+    if state.last[row] >= rank:
+        state.last[row] = state.last[row] - 1 if state.last[row] > rank else -1
     stack.change_live(state, row, now, -1)
 
 
@@ -164,11 +161,7 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
     occupied = state.occupied[sm]
     if occupied == 0:
         return FAR
-    start = (now + 1) & (WHEEL - 1)
-    turned = shift_right(occupied, start)
-    if start:
-        turned |= occupied << (WHEEL - start)
-    return now + 1 + lowest_bit(turned)
+    return now + 1 + lowest_bit(rotate_right(occupied, (now + 1) & (WHEEL - 1)))
 
 
 @inlined
@@ -179,9 +172,8 @@ def set_ready(state: Warps, sm: int, warp: int) -> None:
 
 
 @inlined
-def set_issued(state: Warps, sm: int, warp: int) -> None:
-    """The warp has issued, and is not ready any more."""
-    row = row_of(state, sm, warp)
+def set_issued(state: Warps, sm: int, row: int, warp: int) -> None:
+    """The warp of the scheduler in that row has issued, and is not ready any more."""
     state.ready[row] &= ~(1 << state.warp[sm * state.warps + warp, RANK])
     state.able[sm] &= ~((state.ready[row] == 0) << state.scheduler_of[warp])
 
@@ -234,29 +226,6 @@ def candidates_of(state: Warps, row: int) -> int:
 
 
 @inlined
-def held_back(state: Warps, row: int, now: int) -> int:
-    """The warps whose next instruction needs a unit that is busy, as a mask of ranks."""
-    held, rest = 0, state.slow_units
-    while rest:
-        unit = lowest_bit(rest)
-        rest &= rest - 1
-        held |= state.wants[row, unit] & ((now - state.free_at[row, unit]) >> 63)
-    return held
-
-
-@inlined
-def first_free(state: Warps, row: int, now: int) -> int:
-    """The first cycle in which a busy unit is free that a ready warp needs, FAR for none."""
-    soonest, rest = FAR, state.slow_units
-    while rest:
-        unit = lowest_bit(rest)
-        rest &= rest - 1
-        if state.free_at[row, unit] > now and state.wants[row, unit] & state.ready[row]:
-            soonest = min(soonest, state.free_at[row, unit])
-    return soonest
-
-
-@inlined
 def pick(candidates: int, last_rank: int, policy: int) -> int:
     """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
     if policy == GTO:
@@ -269,9 +238,8 @@ def pick(candidates: int, last_rank: int, policy: int) -> int:
 @inlined
 def greedy_then_oldest(candidates: int, last_rank: int) -> int:
     """The last warp while it can issue, else the oldest."""
-    if last_rank >= 0 and (candidates >> last_rank) & 1:
-        return last_rank
-    return lowest_bit(candidates)
+    again = candidates & (1 << last_rank) if last_rank >= 0 else 0
+    return lowest_bit(again if again else candidates)
 
 
 @inlined

@@ -219,9 +219,10 @@ def issue(
     lane_cycles: np.ndarray,
     sm: int,
     now: int,
+    scheduler: int,
     index: int,
 ) -> None:
-    """Issue a warp's next instruction: start its work in its unit, stall the warp, and move it on."""
+    """Issue the next instruction of a scheduler's warp: start its work in its unit, stall the warp, and move it on."""
     here = sm * core.warps + index
     warp = core.warp
     code = warp[here, CODE]
@@ -231,12 +232,12 @@ def issue(
     elif kind != PLAIN:
         issue_memory(core, lsus, work, sm, now, index, kind, (code >> SLOT_SHIFT) & 15)
     warp[here, ISSUED] += 1
-    scheduler = warps.row_of(core, sm, index)
-    bit = 1 << warp[here, warps.RANK]
+    rank = warp[here, warps.RANK]
+    bit = 1 << rank
     unit = code & 15
     core.free_at[scheduler, unit] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
-    warps.set_issued(core, sm, index)
-    core.last[scheduler] = index
+    warps.set_issued(core, sm, scheduler, index)
+    core.last[scheduler] = rank
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[here, THREADS]
     stack.issued(core, scheduler, now)
@@ -246,9 +247,8 @@ def issue(
     else:
         end_visit(core, rays, program, work, lane_cycles, sm, now, index, here)
     next_unit = warp[here, CODE] & 15
-    if next_unit != unit:
-        core.wants[scheduler, unit] &= ~bit
-        core.wants[scheduler, next_unit] |= bit
+    core.wants[scheduler, unit] &= ~bit  # mostly the units differ: asking whether they do takes longer
+    core.wants[scheduler, next_unit] |= bit
     ready_at = now + ((code >> STALL_SHIFT) & 0xFFFF)
     warp[here, READY_AT] = ready_at
     warps.stall_until(core, sm, index, now, ready_at)

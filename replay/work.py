@@ -59,12 +59,6 @@ def is_shared(work: Work, access: int) -> bool:
     return 0 < work.conflict[access] < IS_LOCAL
 
 
-def slow_units(program: Program) -> int:
-    """Mask of the units that some instruction keeps for more than a cycle."""
-    units = program.code[(program.code >> INITIATION_SHIFT & 0xFFFF) > 1] & 15
-    return int(np.bitwise_or.reduce(1 << units, initial=0))
-
-
 def pack(
     unit: np.ndarray, kind: np.ndarray, wait: np.ndarray, slot: np.ndarray, stall: np.ndarray, initiation: np.ndarray
 ) -> np.ndarray:

@@ -46,7 +46,8 @@ def log_cycles(
         now = gatsim.cycle(state, core, program, work, longest, sm, now, FAR)
         log[rows, 1] = core.stats[sm, WARP_INSTRUCTIONS] - log[rows, 1]
         for scheduler in range(core.schedulers):
-            log[rows, 2 + scheduler] = core.last[sm * core.schedulers + scheduler]
+            row = sm * core.schedulers + scheduler
+            log[rows, 2 + scheduler] = core.member[row, core.last[row]] if core.last[row] >= 0 else -1
         rows += 1
     return rows
 

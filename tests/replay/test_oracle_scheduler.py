@@ -29,11 +29,11 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
             for warp in range(state.warps):
                 if (argument[step] >> warp) & 1:
                     scheduler.set_ready(state, sm, warp)
-            candidates, last = scheduler.candidates_of(state, row), state.last[row]
-            rank = state.warp[sm * state.warps + last, scheduler.RANK] if last >= 0 else -1
+            candidates = scheduler.candidates_of(state, row)
             if candidates:
-                chosen[step] = state.member[row, scheduler.pick(candidates, rank, state.policy)]
-                state.last[row] = chosen[step]
+                rank = scheduler.pick(candidates, state.last[row], state.policy)
+                chosen[step] = state.member[row, rank]
+                state.last[row] = rank
 
 
 @pytest.mark.parametrize("policy", scheduler.POLICIES)
