@@ -18,6 +18,7 @@ from zatel.options import Options
 from zatel.store import Store
 from zatel.study import command, join, summaries
 from zatel.study.execute import Row
+from zatel.study.figures import draw_all
 from zatel.study.findings import uniform_best
 from zatel.study.points import BLOCKS, QUICK, STUDIES, WHOLE, Extent, Point, points_of
 
@@ -169,7 +170,7 @@ def parts(study: Path, arguments: argparse.Namespace) -> dict[str, Path]:
 
 
 def test_joined_parts_are_the_whole_study(parts: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Byte for byte, but for the commands that made them; joined in two steps or in one."""
+    """Byte for byte, but for the commands that made them, also when joined in two steps."""
     monkeypatch.setattr(join, "SATURATING", SMALL.subset)
     whole = parts["all"]
     two, out = whole.with_name("two"), whole.with_name("joined")
@@ -187,16 +188,43 @@ def test_joined_parts_are_the_whole_study(parts: dict[str, Path], monkeypatch: p
 
 
 def test_parts_that_do_not_fit_are_refused(parts: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="but both have fractions of one"):
-        join.join_verb(argparse.Namespace(studies=[parts["all"], parts["first"]], out=tmp_path / "out"))
+    for twice in ([parts["all"], parts["first"]], [parts["first"], parts["first"]]):
+        with pytest.raises(UserError, match="but both have fractions of one"):
+            join.join_verb(argparse.Namespace(studies=twice, out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
-    rows = join.read_rows(Dataset(open_source(parts["first"], STUDY), STUDY))
-    other = [one._replace(full={**one.full, "gpu_cycles": 1.0}) for one in rows if one.point.study == "tuning"]
-    mine = [one for one in rows if one.point.study == "fractions"]
+    one, two = (join.read_rows(Dataset(open_source(parts[name], STUDY), STUDY)) for name in ("first", "second"))
+    other = [row._replace(full={**row.full, "gpu_cycles": 1.0}) for row in one if row.point.study == "tuning"]
+    mine = [row for row in one if row.point.study == "fractions"]
     with pytest.raises(
         UserError, match=r"b: the full replay of one on rtx2060 must have the gpu_cycles .*, but has 1.0"
     ):
-        join.join_rows({Path("a"): mine, Path("b"): other})
+        join.join_rows([(Path("a"), mine), (Path("b"), other)])
+    fewer = [row for row in two if row.point.options.fraction != 0.1]
+    with pytest.raises(UserError, match=r"b: must have the predictions of fractions .* those of two differ"):
+        join.join_rows([(Path("a"), one), (Path("b"), fewer)])
+    alone = [row for row in two if row.point.study == "regression"]
+    with pytest.raises(UserError, match="b: regression of two needs its fractions"):
+        join.join_rows([(Path("a"), one), (Path("b"), alone)])
+
+
+def test_figures_10_and_11_are_of_a_scene_that_has_the_whole_method(parts: dict[str, Path], tmp_path: Path) -> None:
+    """PARK with other studies alone does not stand for the paper's PARK."""
+    one, whole = (join.read_rows(Dataset(open_source(parts[name], STUDY), STUDY)) for name in ("first", "whole"))
+    park = [row._replace(scene="park") for row in one]
+    assert summaries.hardest([*park, *whole]) in ("one", "two")
+    assert "figure-10.png" in draw_all([*park, *whole], SMALL.subset, tmp_path)
+    assert summaries.hardest([row._replace(scene="park") for row in whole]) == "park"
+
+
+def test_the_regression_alone_has_its_table(
+    study: Path, arguments: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "QUICK", SMALL)
+    alone = argparse.Namespace(**{**vars(arguments), "out": study.with_name("alone"), "only": ("regression",)})
+    command.paper_verb(alone)
+    page = (alone.out / "tables.md").read_text()
+    assert "| one | mobile | regression |" in page
+    assert "40 % directly" not in page
 
 
 def test_pictures_of_scenes_are_stacked(study: Path, tmp_path: Path) -> None:
@@ -217,6 +245,14 @@ def test_a_study_whose_rows_are_not_whole_is_refused(study: Path) -> None:
     with pytest.raises(FormatError, match="every prediction must have its times and gpu_ipc"):
         join.read_rows(damaged)
     table["metric"][:2] = table["metric"][1::-1]
-    table["distribution"][7] = "even"
-    with pytest.raises(FormatError, match=r"predictions, row 7: --distribution must be one of .*, not 'even'"):
-        join.read_rows(damaged)
+    for column, message in (
+        ("distribution", r"predictions, row 7: --distribution must be one of .*, not 'even'"),
+        ("study", r"predictions, row 7: study and GPU must be of .*, not even and mobile"),
+    ):
+        kept, table[column][7] = table[column][7], "even"
+        with pytest.raises(FormatError, match=message):
+            join.read_rows(damaged)
+        table[column][7] = kept
+    damaged.manifest.provenance.pop("versions")
+    with pytest.raises(FormatError, match=r"manifest.json: provenance must have versions"):
+        join.join_requests([damaged], Path("out"))

@@ -175,7 +175,7 @@ def figure_20(rows: Rows, path: Path) -> None:
     """Error of the regression for each scene and metric; lines reach to the error of tracing 40 % directly."""
     figure, axes = canvas(2, width=8)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
-        direct = {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
+        direct = summaries.directly(rows, gpu)
         series = {}
         for row in of(rows, "regression", gpu):
             regressed = [abs(error(row, metric)) for metric in RULES]

@@ -188,7 +188,7 @@ def regression_no_gain(rows: Rows) -> Finding:
     """IV-F, Fig. 20."""
     worse = []
     for gpu in GPUS:
-        direct = {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
+        direct = summaries.directly(rows, gpu)
         for row in of(rows, "regression", gpu):
             pairs = [(abs(error(row, metric)), abs(error(direct[row.scene], metric))) for metric in RULES]
             worse += [regressed > plain for regressed, plain in pairs if np.isfinite([regressed, plain]).all()]

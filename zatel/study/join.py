@@ -20,13 +20,13 @@ from zatel.combine import RULES
 from zatel.options import Options
 from zatel.study.command import SCENES, write_study
 from zatel.study.execute import Row
-from zatel.study.points import SATURATING, STUDIES, Point
+from zatel.study.points import GPUS, SATURATING, STUDIES, Point
 
 
 def join_verb(arguments: argparse.Namespace) -> int:
     """Read the studies, check that they fit, and write the joined one."""
     opened = [Dataset(open_source(path, STUDY), STUDY) for path in arguments.studies]
-    rows = join_rows({study.path: read_rows(study) for study in opened})
+    rows = join_rows([(study.path, read_rows(study)) for study in opened])
     pictures = [study.path / SCENES for study in opened if SCENES in study.manifest.files]
     draw = partial(stack_pictures, pictures) if pictures else None
     write_study(arguments.out, rows, SATURATING, join_requests(opened, arguments.out), draw)
@@ -60,6 +60,8 @@ def _row(path: Path, table: Columns, times: Columns, number: int) -> Row:
         return str(table[column][first])
 
     asked, factor = float(table["asked"][first]), int(table["factor"][first])
+    if text("study") not in STUDIES or text("gpu") not in GPUS:
+        raise FormatError(f"{path}: predictions, row {first}: study and GPU must be of {', '.join(STUDIES)} and {', '.join(GPUS)}, not {text('study')} and {text('gpu')}")  # fmt: skip # noqa: E501
     try:
         width, height = map(int, text("block").split("x"))
         options = Options(
@@ -85,32 +87,67 @@ def _row(path: Path, table: Columns, times: Columns, number: int) -> Row:
     )
 
 
-def join_rows(parts: dict[Path, list[Row]]) -> list[Row]:
+def join_rows(parts: Sequence[tuple[Path, list[Row]]]) -> list[Row]:
     """All rows, scene by scene as they first appear, studies in the paper's order.
 
-    Raises ``UserError`` when two parts have the same study of a scene, or full replays of it that differ: then they
-    are of different traces, GPUs or engines.
+    Raises ``UserError`` when two parts have the same study of a scene, a study of other predictions than another part,
+    such as a quick one, full replays that differ, so that they are of different traces, GPUs or engines, or when a
+    scene's regression lacks the fractions that it is compared with.
     """
-    owners: dict[tuple[str, str], Path] = {}
-    full: dict[tuple[str, str], tuple[Path, dict[str, float | None]]] = {}
-    for path, rows in parts.items():
-        for row in rows:
-            study, gpu = row.point.study, row.point.gpu
-            if owners.setdefault((row.scene, study), path) != path:
-                raise UserError(f"{path}: must have other studies than {owners[row.scene, study]}, but both have {study} of {row.scene}")  # fmt: skip # noqa: E501
-            before, expected = full.setdefault((row.scene, gpu), (path, row.full))
-            for metric, value in row.full.items():
-                if value != expected[metric]:
-                    message = f"{path}: the full replay of {row.scene} on {gpu} must have the {metric} that it has in "
-                    raise UserError(f"{message}{before}, {expected[metric]}, but has {value}")
-    rows = [row for part in parts.values() for row in part]
+    _check_studies(parts)
+    _check_full(parts)
+    rows = [row for _, part in parts for row in part]
     scenes = list(dict.fromkeys(row.scene for row in rows))
     return sorted(rows, key=lambda row: (scenes.index(row.scene), STUDIES.index(row.point.study)))
 
 
+def _check_studies(parts: Sequence[tuple[Path, list[Row]]]) -> None:
+    owners: dict[tuple[str, str], Path] = {}
+    expected: dict[str, set[Any]] = {}
+    for path, rows in parts:
+        found: dict[tuple[str, str], set[Any]] = {}
+        for row in rows:
+            found.setdefault((row.point.study, row.scene), set()).add(_prediction(row))
+        for (study, scene), predictions in found.items():
+            if (study, scene) in owners:
+                raise UserError(f"{path}: must have other studies than {owners[study, scene]}, but both have {study} of {scene}")  # fmt: skip # noqa: E501
+            if predictions != expected.setdefault(study, predictions):
+                raise UserError(f"{path}: must have the predictions of {study} that {parts[0][0]} and the others have, but those of {scene} differ, as a quick study's do")  # fmt: skip # noqa: E501
+            owners[study, scene] = path
+    for study, scene in owners:
+        if study == "regression" and ("fractions", scene) not in owners:
+            raise UserError(f"{owners[study, scene]}: regression of {scene} needs its fractions, which no study has")
+
+
+def _prediction(row: Row) -> tuple[Any, ...]:
+    options = row.point.options
+    chosen = options.division, options.block, options.distribution, options.extrapolation, options.fraction
+    return row.point.gpu, row.factor, options.seed, *chosen
+
+
+def _check_full(parts: Sequence[tuple[Path, list[Row]]]) -> None:
+    full: dict[tuple[str, str], tuple[Path, dict[str, float | None]]] = {}
+    for path, rows in parts:
+        for row in rows:
+            before, expected = full.setdefault((row.scene, row.point.gpu), (path, row.full))
+            for metric, value in row.full.items():
+                if value != expected[metric]:
+                    what = (
+                        f"{path}: the full replay of {row.scene} on {row.point.gpu} must have the {metric} that it has"
+                    )
+                    raise UserError(f"{what} in {before}, {expected[metric]}, but has {value}")
+
+
 def join_requests(studies: Sequence[Dataset], out: Path) -> dict[str, Any]:
-    """What was asked for, of all studies: sizes, versions and seeds that differ are named one after the other."""
+    """What was asked for, of all studies: sizes and versions that differ are named one after the other.
+
+    Raises ``FormatError`` when a manifest does not say how its study was made.
+    """
     made = [study.manifest.provenance for study in studies]
+    for study, one in zip(studies, made, strict=True):
+        missing = {"command", "size", "studies", "tuning_seeds", "versions"} - one.keys()
+        if missing:
+            raise FormatError(f"{study.path}/manifest.json: provenance must have {', '.join(sorted(missing))}")
     names = {name for one in made for name in one["studies"]}
     versions = {name: _all_of(one["versions"].get(name, "unknown") for one in made) for name in made[0]["versions"]}
     return {

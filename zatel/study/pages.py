@@ -165,10 +165,11 @@ def _downscaling(rows: Rows, subset: Sequence[str]) -> list[str]:
 def _regression(rows: Rows) -> list[str]:
     lines = []
     for gpu in GPUS:
-        direct = {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
+        direct = summaries.directly(rows, gpu)
         for row in of(rows, "regression", gpu):
             lines.append([row.scene, gpu, "regression", *_errors(row)])
-            lines.append([row.scene, gpu, "40 % directly", *_errors(direct[row.scene])])
+            if row.scene in direct:
+                lines.append([row.scene, gpu, "40 % directly", *_errors(direct[row.scene])])
     return [
         "## Figure 20: exponential regression",
         "",

@@ -51,11 +51,16 @@ def names(rows: Iterable[Row]) -> list[str]:
 
 
 def hardest(rows: Sequence[Row]) -> str:
-    """PARK, which the paper evaluates as a whole; without it the scene whose full replay is longest."""
-    scenes = names(rows)
-    if "park" in scenes:
+    """Of the scenes with the study ``whole`` PARK, which the paper evaluates so; else the longest full replay's."""
+    whole = of(rows, "whole")
+    if "park" in names(whole):
         return "park"
-    return max(rows, key=lambda row: row.full["gpu_cycles"] or 0).scene
+    return max(whole, key=lambda row: row.full["gpu_cycles"] or 0).scene
+
+
+def directly(rows: Iterable[Row], gpu: str) -> dict[str, Row]:
+    """Scene -> the prediction from 40 % of the pixels, which the regression is compared with (IV-F)."""
+    return {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
 
 
 def percentages(rows: Iterable[Row]) -> list[float]:
