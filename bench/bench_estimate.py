@@ -48,7 +48,7 @@ def main() -> None:
         for gpu in arguments.gpu:
             for fraction in arguments.fraction:
                 if arguments.whatif:
-                    compare_changes(trace, gpu, fraction, work)
+                    compare_changes(trace, gpu, fraction, work, Store(arguments.store))
                 elif arguments.speed:
                     compare_speed(trace, gpu, fraction, arguments.times, work)
                 else:
@@ -92,9 +92,10 @@ def compare_floor(trace: Trace, gpu_name: str, estimates: list[Estimate], store:
     print(f"    errors from the mean of these {len(runs)}: {errors_of(estimates, mean_of(runs))}")
 
 
-def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work) -> None:
+def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work, store: Store) -> None:
     """One line: signs and sizes of the changes of the cycles."""
-    found = what_if(trace, load_gpu(gpu_name), list(CHANGES.values()), fraction, workers=1, full=True, work=work)
+    changes = list(CHANGES.values())
+    found = what_if(trace, load_gpu(gpu_name), changes, fraction, workers=1, full=True, work=work, store=store)
     assert found.full_floor is not None
     right = above = 0
     errors = []

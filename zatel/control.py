@@ -132,7 +132,8 @@ class Traffic(NamedTuple):
 
     rows_opened  rows of the DRAM that are opened for that.
     l1_accesses, l1_misses  of all L1s, in sectors.
-    busiest  of each of ``WINDOWS`` equal parts of the requests, the sectors that the busiest slice is asked for.
+    asked, entered  float64[WINDOWS, slices]: sectors that each slice is asked for in each of so many equal parts of the
+             requests, by the L1s and by entries of intersection tables.
     """
 
     reads: float
@@ -143,7 +144,8 @@ class Traffic(NamedTuple):
     rows_opened: float
     l1_accesses: float = 0.0
     l1_misses: float = 0.0
-    busiest: tuple[float, ...] = ()
+    asked: np.ndarray = np.zeros((WINDOWS, 1))
+    entered: np.ndarray = np.zeros((WINDOWS, 1))
 
     @property
     def miss_rate(self) -> float:
@@ -248,9 +250,9 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
     line, window = requests.entered
     count[[WRITES, L1_ACCESSES, L1_MISSES]] += len(line)
     places = window * np.int64(slices) + slices_of(gpu.addresses, line, slices)
-    asked += np.bincount(places, minlength=asked.size).reshape(asked.shape)
-    busiest = tuple(asked.max(axis=1).astype(float).tolist())
-    return Traffic(*count.astype(float).tolist())._replace(busiest=busiest)
+    entered = np.bincount(places, minlength=asked.size).reshape(asked.shape)
+    found = Traffic(*count.astype(float).tolist())
+    return found._replace(asked=asked.astype(float), entered=entered.astype(float))
 
 
 def held_before(trace: Trace, stream: Stream, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from zatel.control import SECTOR_BYTES, Stream, Traffic
 from zatel.control_schedule import Machine, schedule
 from zatel.estimate_machine import Matched
 from zatel.estimate_replay import Replayed
-from zatel.estimate_slices import least_cycles, unhindered, window_steps
+from zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
 
 SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # of an access's time, from 1 to 1/8
 
@@ -34,7 +34,9 @@ def extrapolate(
     sampled = float(replayed.summary["gpu_cycles"] or 0)
     counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
     expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
-    time = all_cycles(gpu, whole, part, stream, chosen, matched, replayed, later(gpu, expected_traffic, counted))
+    asked = asked_more(matched.part, counted)
+    busy = least_cycles(matched.part, gpu, asked), least_cycles(matched.whole, gpu, asked)
+    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, later(gpu, expected_traffic, counted))
     cycles = time.cycles
     more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
     used = float(found["bandwidth_utilisation"] or 0)
@@ -67,11 +69,12 @@ class Time(NamedTuple):
 
 
 def all_cycles(
-    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, matched: Matched, replayed: Replayed,
-    later: float,
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, np.ndarray],
+    replayed: Replayed, later: float,
 ) -> Time:  # fmt: skip
     """Cycles of all warps: the steps of their schedule, times what a step took the ``chosen``.
 
+    busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
     later  cycles that a step takes longer than theirs.
 
     What a resident warp does not wait for the RT unit is the time of its accesses. That is their time while warps
@@ -87,13 +90,11 @@ def all_cycles(
     plans = [schedule(phases, chosen, part, cost * share) for share in SHARES]
     best = int(np.argmin([abs(plan.steps - sampled / step) for plan in plans]))
     cost *= SHARES[best]
-    free = (
-        unhindered(sampled, window_steps(stream, plans[best], cost, chosen), least_cycles(matched.part, gpu)) / sampled
-    )
+    free = unhindered(sampled, window_steps(stream, plans[best], cost, chosen), busy[0]) / sampled
     everybody = np.ones(len(chosen), bool)
     windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
     windows *= max(step * free + later, 1.0)
-    cycles = float(np.maximum(windows, least_cycles(matched.whole, gpu)).sum())
+    cycles = float(np.maximum(windows, busy[1]).sum())
     return Time(launch + cycles, free * cycles / float(windows.sum()))
 
 

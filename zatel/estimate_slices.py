@@ -26,10 +26,23 @@ def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarr
     return np.diff(np.partition(time, last)[last], prepend=0.0, append=planned.steps)
 
 
-def least_cycles(traffic: Traffic, gpu: Gpu) -> np.ndarray:
-    """float64[WINDOWS]: cycles for which the busiest slice is busy with each part of the requests."""
+def asked_more(part: Traffic, counted: Traffic) -> float:
+    """How many times more sectors L1s ask for in the replay of a sample, ``counted``, than the functional caches say.
+
+    Apart from entries of intersection tables, of which both have the same.
+    """
+    entered = float(part.entered.sum())
+    expected, found = (max(of.reads + of.writes - entered, 0.0) for of in (part, counted))
+    return found / expected if expected else 1.0
+
+
+def least_cycles(traffic: Traffic, gpu: Gpu, more: float = 1.0) -> np.ndarray:
+    """float64[WINDOWS]: cycles for which the busiest slice is busy with each part of the requests.
+
+    more  of ``asked_more``.
+    """
     slowest = min(gpu.memory.l2_clock_khz, gpu.memory.interconnect_clock_khz)
-    return np.array(traffic.busiest) * gpu.sm.clock_khz / slowest
+    return (traffic.asked * more + traffic.entered).max(axis=1) * gpu.sm.clock_khz / slowest
 
 
 def unhindered(cycles: float, steps: np.ndarray, least: np.ndarray) -> float:

@@ -15,7 +15,8 @@ from replay.gpu_description import Gpu
 from zatel.combine import RULES
 from zatel.estimate import Work, estimate_many
 from zatel.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
-from zatel.simulate import simulate_all
+from zatel.runs import Run, simulate_runs
+from zatel.store import Store
 
 # The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
 CHANGES = {
@@ -51,8 +52,6 @@ class WhatIf(NamedTuple):
     designs: list[Design]
     floor: dict[str, float]
     full_floor: dict[str, float] | None
-    cpu_seconds: float
-    full_cpu_seconds: float
 
 
 def changed(gpu: Gpu, change: str) -> Gpu:
@@ -83,26 +82,27 @@ def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:
 
 def what_if(
     trace: Trace, gpu: Gpu, changes: Sequence[str], fraction: float, seed: int = 1, workers: int = 1,
-    full: bool = False, work: Work | None = None, folder: Path | None = None,
+    full: bool = False, work: Work | None = None, folder: Path | None = None, store: Store | None = None,
 ) -> WhatIf:  # fmt: skip
     """The relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
 
-    full  also replay the whole trace on every design, to compare. Errors as of ``changed`` and ``estimate``.
+    full   also replay the whole trace on every design, to compare.
+    store  where these replays are kept, if anywhere: none of them is done twice.
+
+    Errors as of ``changed`` and ``estimate``.
     """
     twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
     found = estimate_many(trace, [*twins, *designs], fraction, seed, work, folder, workers)
     predicted = [one.metrics for one in found]
-    cpu = sum(one.replayed.cpu_seconds for one in found)
     exact: list[Metrics] = []
-    whole = 0.0
     if full:
-        replays = simulate_all([(trace.path, one) for one in [*twins, *designs]], workers)
-        exact, whole = [one.metrics for one in replays], sum(one.cpu_seconds for one in replays)
+        replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers, folder)
+        exact = [one.metrics for one in replays]
     count = len(twins)
     found_changes, floor = _changes(predicted, count)
     full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
     rows = [Design(*row) for row in zip(changes, found_changes, full_changes, strict=True)]
-    return WhatIf(rows, floor, full_floor, cpu, whole)
+    return WhatIf(rows, floor, full_floor)
 
 
 def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:

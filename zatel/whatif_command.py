@@ -1,6 +1,7 @@
 """``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
@@ -12,11 +13,11 @@ with a latency off by a cycle or two: what such a trifle does is the noise floor
 EXAMPLE = """\
 examples:
   python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
-  python -m zatel whatif traces/bunny.trace --gpu mobile --full
+  python -m zatel whatif traces/bunny.trace --gpu mobile --full --store build/whatif
 
 A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
 halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
-trace on every design as well, and prints what it finds beside.
+trace on every design as well, and prints what it finds beside; with --store it can be interrupted, and goes on.
 """
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 BELOW = "~"  # marks a change within the noise
@@ -29,6 +30,7 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
     made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
+    made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there, and go on there")
     add_workers(made)
 
 
@@ -36,13 +38,14 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     """Compare, print the table, write the file."""
     from formats.reader import open_trace
     from zatel.downscale import load_gpu
+    from zatel.store import Store
     from zatel.whatif import CHANGES, what_if
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     changes = arguments.change or list(CHANGES.values())
     found = what_if(
         open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
-        workers, arguments.full,
+        workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
     print(table_text(found))
     write_json(arguments.out, as_json(found))

@@ -103,8 +103,8 @@ class SlowCaches:
             self.ask_l2(line, asked & ~kept, True, full & ~kept, window)
 
 
-def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[int]]:
-    """What is counted, and what the busiest slice is asked for in each window."""
+def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[list[int]]]:
+    """What is counted, and what each slice is asked for in each window."""
     caches = SlowCaches(gpu, l1_sets, l2_sets)
     columns = requests.line, requests.sectors, requests.sm, requests.window
     for line, kind, sm, window in zip(*(column.tolist() for column in columns), strict=True):
@@ -118,4 +118,4 @@ def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tu
             caches.write(index, line, asked, full, window)
         else:
             caches.read(index, line, asked, window)
-    return caches.count, [max(window) for window in caches.load]
+    return caches.count, caches.load

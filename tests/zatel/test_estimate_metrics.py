@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from replay.gpu_description import load
 from zatel.control import WINDOWS, Stream, Traffic
 from zatel.control_schedule import Machine, Phases, moments, schedule
-from zatel.estimate_machine import Matched
 from zatel.estimate_metrics import all_cycles, later
 from zatel.estimate_replay import Replayed
-from zatel.estimate_slices import least_cycles, unhindered, window_steps
+from zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
 
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:
@@ -43,11 +42,12 @@ def stream_of(phases: Phases) -> Stream:
     return Stream(steps, phases, steps, step, nothing, nothing.astype(np.uint16), 0, np.zeros(0, np.int32))
 
 
-def busy(cycles: float) -> Traffic:
-    """What keeps the busiest slice busy for so many cycles of every window, one a sector."""
-    return Traffic(*[0.0] * 8, busiest=(cycles,) * WINDOWS)
+def busy(cycles: float) -> np.ndarray:
+    """The busiest slice is busy for so many cycles of every window."""
+    return np.full(WINDOWS, cycles)
 
 
+IDLE = busy(0.0), busy(0.0)
 WARPS = 400
 PHASES = Phases(np.arange(0, 20 * WARPS + 1, 20), np.random.default_rng(5).integers(1, 30, 20 * WARPS))
 WHOLE, PART = Machine(4, 2, 8, 2), Machine(1, 2, 8, 2)
@@ -56,9 +56,8 @@ CHOSEN, EVERYBODY = np.arange(WARPS) % 8 == 0, np.ones(WARPS, bool)
 
 @pytest.mark.parametrize(("crowded", "alone"), [(50.0, 50.0), (200.0, 50.0)])
 def test_cycles_follow_from_what_a_step_and_an_access_take(crowded: float, alone: float) -> None:
-    idle = Matched(1.0, busy(0.0), busy(0.0))
     replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, crowded, alone)
-    arguments = load("mobile"), WHOLE, PART, stream_of(PHASES), CHOSEN, idle, replayed
+    arguments = load("mobile"), WHOLE, PART, stream_of(PHASES), CHOSEN, IDLE, replayed
     found = all_cycles(*arguments, 0.0)
     expected = 5000 + 100.0 * schedule(PHASES, EVERYBODY, WHOLE, alone / 100.0).steps
     assert found.cycles == pytest.approx(expected, rel=0.01)
@@ -70,9 +69,9 @@ def test_cycles_follow_from_what_a_step_and_an_access_take(crowded: float, alone
 def test_all_warps_go_no_faster_than_the_busiest_slice() -> None:
     replayed = replayed_as(PHASES, PART, CHOSEN, 100.0, 50.0, 50.0)
     gpu, stream = load("mobile"), stream_of(PHASES)
-    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), busy(0.0)), replayed, 0.0)
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed, 0.0)
     each = 3 * free.cycles / WINDOWS
-    hot = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(each), busy(0.0)), replayed, 0.0)
+    hot = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (busy(0.0), busy(each)), replayed, 0.0)
     assert hot.cycles == pytest.approx(5000 + each * WINDOWS, rel=0.05)  # the drain is longer than its slices are busy
     assert hot.longer == pytest.approx((hot.cycles - 5000) / (free.cycles - 5000))
 
@@ -82,10 +81,9 @@ def test_a_sample_that_a_slice_held_up_is_faster_elsewhere() -> None:
     gpu, stream, sampled = load("mobile"), stream_of(PHASES), float(replayed.summary["gpu_cycles"] or 0) - 5000
     steps = window_steps(stream, schedule(PHASES, CHOSEN, PART, 0.5), 0.5, CHOSEN)
     least = np.where(np.arange(WINDOWS) % 2, 1.5 * sampled * steps / steps.sum(), 0.0)
-    part = busy(0.0)._replace(busiest=tuple(least.tolist()))
-    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), busy(0.0)), replayed, 0.0)
-    found = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, Matched(1.0, busy(0.0), part), replayed, 0.0)
-    apart = unhindered(sampled, steps, least_cycles(part, gpu)) / sampled
+    free = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, IDLE, replayed, 0.0)
+    found = all_cycles(gpu, WHOLE, PART, stream, CHOSEN, (least, busy(0.0)), replayed, 0.0)
+    apart = unhindered(sampled, steps, least) / sampled
     assert 0.3 < apart < 0.7
     assert found.cycles - 5000 == pytest.approx(apart * (free.cycles - 5000), rel=0.02)
     assert found.longer == pytest.approx(apart, rel=0.02)
@@ -113,4 +111,22 @@ def test_windows_are_equal_parts_of_the_requests() -> None:
 
 def test_a_slice_goes_at_the_pace_of_the_slower_clock() -> None:
     gpu = load("mobile", ["memory.interconnect_clock_khz=682500"])
-    assert least_cycles(busy(10.0), gpu).tolist() == [20.0] * WINDOWS
+    assert least_cycles(asked_for(10.0, 0.0), gpu).tolist() == [20.0] * WINDOWS
+
+
+def asked_for(asked: float, entered: float) -> Traffic:
+    """So many sectors of the first of two slices in every window, half of them reads, and entries in its tables."""
+    slices = np.tile([1.0, 0.0], (WINDOWS, 1))
+    each = asked * WINDOWS
+    counts = each / 2, 0.0, each / 2 + entered * WINDOWS, 0.0, 0.0, 0.0
+    return Traffic(*counts, asked=asked * slices, entered=entered * slices)
+
+
+def test_slices_are_asked_for_what_the_replay_of_the_sample_counted() -> None:
+    part, gpu = asked_for(10.0, 30.0), load("mobile")
+    assert asked_more(part, part) == 1.0
+    half = part._replace(reads=0.0)
+    assert asked_more(part, half) == 0.5
+    assert least_cycles(asked_for(20.0, 60.0), gpu, asked_more(part, half)).tolist() == [70.0] * WINDOWS
+    assert asked_more(part, part._replace(reads=0.0, writes=0.0)) == 0.0
+    assert asked_more(asked_for(0.0, 30.0), part) == 1.0

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import zatel.runs
 from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
 from replay.gpu_description import load
 from zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
+from zatel.store import Store
 from zatel.whatif import CHANGES, changed, relative_change, what_if
 from zatel.whatif_command import as_json, table_text
 
@@ -97,10 +99,11 @@ def test_relative_change_of_what_is_missing() -> None:
     assert found["dram_efficiency"] is None
 
 
-def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path) -> None:
+def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_trace(tmp_path / "small.trace", 2, (64, 12), 0)
     gpu = load("mobile", ["sm.kernel_launch_cycles=100", "sm.count=2", "memory.count=1", "l2.bytes=786432"])
-    found = what_if(open_trace(path), gpu, ["rt.warps/2", "sm.count/2"], 1.0, workers=2, full=True)
+    trace, changes, store = open_trace(path), ["rt.warps/2", "sm.count/2"], Store(tmp_path / "store")
+    found = what_if(trace, gpu, changes, 1.0, workers=2, full=True, store=store)
     for design in found.designs:
         assert design.full is not None
         for name in SEVEN:
@@ -111,3 +114,5 @@ def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path) -> 
     assert text.count("full replay") == 2
     assert "noise floor" in text
     json.dumps(as_json(found))
+    monkeypatch.setattr(zatel.runs, "simulate_all", None)  # no full replay is done again
+    assert what_if(trace, gpu, changes, 1.0, workers=2, full=True, store=store) == found
