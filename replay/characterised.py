@@ -15,29 +15,31 @@ from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
-from replay.scheduler import CODE, PENDING, READY_AT, WAIT, WHEEL, Warps
+from replay.scheduler import CODE, LAST, READY, READY_AT, WANTS, Warps
 from replay.work import LSU, Program, Work
 
 
 @inlined
 def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
-    place = now & (WHEEL - 1)
-    ended = core.wheel[sm, place]
-    if ended == 0:
-        return
-    core.wheel[sm, place] = 0
-    core.occupied[sm] &= ~(1 << place)
-    while ended:
-        index = lowest_bit(ended)
-        ended &= ended - 1
-        here = sm * core.warps + index
-        if core.warp[here, READY_AT] > now:
-            warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
-        elif core.warp[here, PENDING] & core.warp[here, WAIT]:
-            warps.park(core, sm, now, index)
-        else:
-            execution.go_on(core, ctas, sm, now, index)
+    warps.end_stalls(core, sm, now)
+    rank = warps.next_checked(core, sm, now)
+    while rank >= 0:
+        look_at(core, ctas, sm, now, rank)
+        rank = warps.next_checked(core, sm, now)
+
+
+@inlined
+def look_at(core: Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> None:
+    """A warp is back from the wheel, which may not be all that it has to wait for."""
+    index = core.member[sm, rank]
+    here = sm * core.warps + index
+    if core.warp[here, READY_AT] > now:
+        warps.stall_until(core, sm, rank, now, core.warp[here, READY_AT], 1)
+    elif warps.awaited(core, here):
+        warps.park(core, sm, now, index)
+    else:
+        execution.go_on(core, ctas, sm, now, index)
 
 
 @inlined
@@ -46,62 +48,59 @@ def issue(
     lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
-    state = core
-    issued, retry, able = 0, FAR, core.able[sm]
-    while able:
-        row = sm * state.schedulers + lowest_bit(able)
-        able &= able - 1
-        candidates = warps.candidates_of(state, row)
+    issued, issuing, retry, left = 0, 0, FAR, core.mask[sm, READY]
+    while left:
+        scheduler = core.scheduler_at[lowest_bit(left)]
+        row, lane = sm * core.schedulers + scheduler, core.lane[scheduler]
+        left &= ~lane
+        candidates = warps.candidates_of(core, sm, lane)
         if candidates == 0:
             continue
-        index, free_at = choose(core, lsus, sm, row, candidates, now)
-        if index < 0:
+        rank, free_at = choose(core, lsus, sm, row, lane, candidates, now)
+        if rank < 0:
             retry = min(retry, free_at)
-            waiting, for_lsu = count_bits(state.ready[row]), count_bits(state.ready[row] & state.wants[row, LSU])
-            stack.observe(state, row, now, waiting - for_lsu | for_lsu << 8)
+            waiting = core.mask[sm, READY] & lane
+            for_lsu = count_bits(waiting & core.mask[sm, WANTS + LSU])
+            stack.observe(core, row, now, count_bits(waiting) - for_lsu | for_lsu << 8)
             continue
-        stack.observe(state, row, now, 0)
-        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, row, index)
+        stack.observe(core, row, now, 0)
+        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, row, lane, rank)
         issued += 1
-        if state.ready[row]:
-            retry = now + 1
+        issuing |= lane
     if issued:
-        state.stats[sm, warps.WARP_INSTRUCTIONS] += issued
-        state.stats[sm, warps.ISSUE_CYCLES] += 1
-    return retry
+        core.stats[sm, warps.WARP_INSTRUCTIONS] += issued
+        core.stats[sm, warps.ISSUE_CYCLES] += 1
+    return now + 1 if core.mask[sm, READY] & issuing else retry
 
 
 @inlined
-def choose(core: Warps, lsus: Lsu, sm: int, row: int, candidates: int, now: int) -> tuple[int, int]:
-    """The warp of a scheduler's ``candidates``, a mask of ranks, that issues; -1 where the units of all are busy.
+def choose(core: Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int, now: int) -> tuple[int, int]:
+    """Rank of the warp of a scheduler's ``candidates`` that issues; -1 where the units of all are busy.
 
     Who comes first by the policy comes first among any of them, too, so that mostly one warp's unit is looked at. The
     second number is the first cycle in which one of the busy units is free, or FAR.
     """
     soonest = FAR
     while candidates:
-        index = core.member[row, warps.pick(candidates, core.last[row], core.policy)]
-        unit = core.warp[sm * core.warps + index, CODE] & 15
+        rank = warps.pick(candidates, core.mask[sm, LAST] & lane, core.policy)
+        unit = core.warp[sm * core.warps + core.member[sm, rank], CODE] & 15
         if core.free_at[row, unit] > now:
             soonest = min(soonest, core.free_at[row, unit])
         elif unit != LSU or lsu.has_room(lsus, sm):
-            return index, soonest
-        candidates &= ~core.wants[row, unit]
+            return rank, soonest
+        candidates &= ~core.mask[sm, WANTS + unit]
     return -1, soonest
 
 
 @inlined
 def first_event(core: Warps, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
-    return now + 1 if core.able[sm] else warps.next_stall_end(core, sm, now)
+    return now + 1 if core.mask[sm, READY] else warps.next_stall_end(core, sm, now)
 
 
 def live_warps(core: Warps) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not retired."""
-    rows = [
-        row // core.schedulers * core.warps + core.member[row, : core.members[row]] for row in range(len(core.members))
-    ]
-    return np.concatenate(rows)
+    return np.concatenate([sm * core.warps + warps.live_warps(core, sm) for sm in range(len(core.mask))])
 
 
 @inlined

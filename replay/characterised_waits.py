@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from formats.trace import UNITS
-from replay import dispatch, lsu_state, whereabouts
+from replay import dispatch, lsu_state, scheduler, whereabouts
 from replay.dispatch import MAX_CTAS
 from replay.scheduler import (
     CODE,
@@ -16,13 +16,13 @@ from replay.scheduler import (
     PARKED,
     PENDING,
     RANK,
+    READY,
     STORES_SLOT,
     TRACE_MASK,
     VISIT,
-    WAIT,
 )  # fmt: skip
 from replay.waits import Wait
-from replay.work import LSU, SLOT_SHIFT
+from replay.work import LSU, SLOT_SHIFT, WAIT_SHIFT
 
 if TYPE_CHECKING:
     from replay.waits import Scene
@@ -42,16 +42,14 @@ def waits(scene: "Scene") -> Iterator[Wait]:
 
 def live_slots(scene: "Scene", sm: int) -> list[int]:
     """Warp slots of an SM that hold a live warp."""
-    core = scene.core
-    rows = range(sm * core.schedulers, (sm + 1) * core.schedulers)
-    return sorted(int(index) for row in rows for index in core.member[row, : core.members[row]])
+    return sorted(scheduler.live_warps(scene.core, sm).tolist())
 
 
 def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
     """What one warp waits for."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
-    waited = int(warp[PENDING] & warp[WAIT])
+    waited = int(warp[PENDING] & warp[CODE] >> WAIT_SHIFT)
     if waited & HELD_BIT and warp[TRACE_MASK] == -1:
         held = [other for other in scene.mates(sm, index, live) if at_barrier(core, sm, other)]
         counted = int(scene.replay.dispatch.cta[sm * MAX_CTAS + warp[CTA], dispatch.LIVE])
@@ -106,7 +104,7 @@ def of_issue(scene: "Scene", sm: int, index: int) -> str:
     """A warp that waits for no slot: for its unit, for the LSU, or for a cycle that will not come."""
     core = scene.core
     warp, row = core.warp[sm * core.warps + index], sm * core.schedulers + index % core.schedulers
-    if not int(core.ready[row]) >> int(warp[RANK]) & 1:
+    if not int(core.mask[sm, READY]) >> int(warp[RANK]) & 1:
         return "its slots to be clear, which they are" if warp[PARKED] else "the end of its stall, which nobody awaits"
     unit = int(warp[CODE]) & 15
     if core.free_at[row, unit] > scene.now:

@@ -18,21 +18,24 @@ from replay.gatsim_units import ARRIVED, LIVE, PLACES, REGULAR, RT, SFU, Gatsim,
 from replay.scheduler import (
     ACCESS,
     ACCESS_END,
+    ACTIVE,
     BLOCK_END,
     CODE,
     CTA,
     FIRST_VISIT,
     INSTRUCTION,
+    LAST,
     NUMBER,
     PENDING,
     RANK,
+    READY,
     READY_AT,
     THREADS,
     TRACE,
     TRACE_END,
     VISIT,
     VISIT_END,
-    WHEEL,
+    WANTS,
     Warps,
 )  # fmt: skip
 from replay.work import (
@@ -96,20 +99,18 @@ def cycle(
 @inlined
 def end_latencies(state: Gatsim, core: Warps, sm: int, now: int) -> None:
     """Warps whose entry of the occupancy vector is 0 now are ready, or finished."""
-    place = now & (WHEEL - 1)
-    ended = core.wheel[sm, place]
-    core.wheel[sm, place] = 0
-    core.occupied[sm] &= ~(1 << place)
-    while ended:
-        index = lowest_bit(ended)
-        ended &= ended - 1
+    warps.end_stalls(core, sm, now)
+    rank = warps.next_checked(core, sm, now)
+    while rank >= 0:
+        index = core.member[sm, rank]
         here = sm * core.warps + index
         if core.warp[here, READY_AT] > now:
-            warps.stall_until(core, sm, index, now, core.warp[here, READY_AT])
+            warps.stall_until(core, sm, rank, now, core.warp[here, READY_AT], 1)
         elif core.warp[here, INSTRUCTION] >= 0:
             warps.set_ready(core, sm, index)
         else:
             finish(state, core, sm, now, index)
+        rank = warps.next_checked(core, sm, now)
 
 
 @compiled
@@ -192,19 +193,20 @@ def load_instruction(core: Warps, program: Program, work: Work, here: int) -> No
 def issue(state: Gatsim, core: Warps, program: Program, work: Work, longest: np.ndarray, sm: int, now: int) -> int:
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
     retry, issued = FAR, 0
-    for row in range(sm * core.schedulers, (sm + 1) * core.schedulers):
-        candidates, last_rank = warps.candidates_of(core, row), core.last[row]
+    for scheduler in range(core.schedulers):
+        lane = core.lane[scheduler]
+        candidates, last = warps.candidates_of(core, sm, lane), core.mask[sm, LAST] & lane
         while candidates:
-            index = core.member[row, warps.pick(candidates, last_rank, core.policy)]
+            index = core.member[sm, warps.pick(candidates, last, core.policy)]
             unit = core.warp[sm * core.warps + index, CODE] & 15
             free_at = state.free_at[sm * warps.UNITS + unit]
             if free_at <= now:
-                issue_warp(state, core, program, work, longest, sm, now, index, row)
+                issue_warp(state, core, program, work, longest, sm, now, index, lane)
                 issued += 1
-                retry = now + 1 if core.ready[row] else retry
+                retry = now + 1 if core.mask[sm, READY] & lane else retry
                 break
             retry = min(retry, free_at)
-            candidates &= ~core.wants[row, unit]
+            candidates &= ~core.mask[sm, WANTS + unit]
     core.stats[sm, warps.WARP_INSTRUCTIONS] += issued
     core.stats[sm, warps.ISSUE_CYCLES] += issued > 0
     return retry
@@ -213,7 +215,7 @@ def issue(state: Gatsim, core: Warps, program: Program, work: Work, longest: np.
 @inlined
 def issue_warp(
     state: Gatsim, core: Warps, program: Program, work: Work, longest: np.ndarray, sm: int, now: int, index: int,
-    row: int,
+    lane: int,
 ) -> None:  # fmt: skip
     """Lines 9 to 20: the latency of the warp's instruction, and its next program counter."""
     here = sm * core.warps + index
@@ -224,9 +226,9 @@ def issue_warp(
         taken = special_cycles(state, work, longest, sm, warp, code)
         occupy(state, sm * warps.UNITS + unit, state.units[unit], now, now + taken)
         latency = max(latency, taken)
-        core.active[row] &= ~bit
-    core.ready[row] &= ~bit
-    core.last[row] = warp[RANK]
+        core.mask[sm, ACTIVE] &= ~bit
+    core.mask[sm, READY] &= ~bit
+    core.mask[sm, LAST] = core.mask[sm, LAST] & ~lane | bit
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[THREADS]
     if warp[INSTRUCTION] + 1 < warp[BLOCK_END]:
@@ -237,13 +239,13 @@ def issue_warp(
         warp[VISIT] += 1
         start_visit(core, program, work, here)
     next_unit = warp[CODE] & 15
-    core.wants[row, unit] &= ~bit
-    core.wants[row, next_unit] |= bit
+    core.mask[sm, WANTS + unit] &= ~bit
+    core.mask[sm, WANTS + next_unit] |= bit
     if (code >> KIND_SHIFT) & 15 == BARRIER:
         arrive(state, core, sm, now, index, latency)
     else:
         warp[READY_AT] = now + latency
-        warps.stall_until(core, sm, index, now, now + latency)
+        warps.stall_until(core, sm, warp[RANK], now, now + latency, warp[INSTRUCTION] < 0)
 
 
 @inlined
@@ -253,7 +255,7 @@ def arrive(state: Gatsim, core: Warps, sm: int, now: int, index: int, latency: i
     place = warp[CTA]
     row = sm * PLACES + place
     warp[PENDING] = latency
-    core.active[sm * core.schedulers + index % core.schedulers] &= ~(1 << warp[RANK])
+    core.mask[sm, ACTIVE] &= ~(1 << warp[RANK])
     state.block[row, ARRIVED] += 1
     if state.block[row, ARRIVED] == state.block[row, LIVE]:
         open_barrier(state, core, sm, now, place)
@@ -270,4 +272,4 @@ def open_barrier(state: Gatsim, core: Warps, sm: int, now: int, place: int) -> N
         if warp[PENDING]:
             warp[READY_AT] = now + warp[PENDING]
             warp[PENDING] = 0
-            warps.stall_until(core, sm, index, now, warp[READY_AT])
+            warps.stall_until(core, sm, warp[RANK], now, warp[READY_AT], warp[INSTRUCTION] < 0)

@@ -110,9 +110,9 @@ class Replay:
     def _load(self, state: gatsim_units.Gatsim, core: scheduler.Warps) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""
         oldest = int(state.bounds[np.minimum(state.next_block, len(state.bounds) - 1), 0].min())
-        for row, members in enumerate(core.members):
-            here = row // core.schedulers * core.warps
-            oldest = min([oldest, *core.warp[here + core.member[row, :members], NUMBER].tolist()])
+        for sm in range(len(core.mask)):
+            here = sm * core.warps + scheduler.live_warps(core, sm)
+            oldest = min([oldest, *core.warp[here, NUMBER].tolist()])
         moved = self.window.load(lambda first, last: np.arange(first, last) >= oldest)
         model.move_cursors(core, moved)
 

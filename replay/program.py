@@ -9,7 +9,7 @@ from formats.errors import FormatError, UserError
 from formats.loose_parquet import read_table
 from formats.reader import Trace
 from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
-from replay.scheduler import STORES_SLOT
+from replay.scheduler import HELD_BIT, STORES_SLOT
 from replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, TEXTURE, Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
@@ -44,7 +44,7 @@ def load_program(
     first, length = block_bounds(instructions, blocks, place)
     kind, fences = kinds(instructions, textures)
     unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS, TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
-    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0)
+    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0) | HELD_BIT
     code = pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],

@@ -1,10 +1,11 @@
 """Warp schedulers of an SM: which warps are ready, and which of them issues next.
 
 Peak rate: one warp-instruction per cycle and scheduler, 4 per cycle and SM. Warp w belongs to scheduler w mod 4.
-A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. Each scheduler
-keeps its ready warps as a bit mask in order of age, so that the oldest is the lowest bit, and the warps that stall
-sit in a wheel of 64 cycles. A policy chooses among the bits: ``gto`` the warp that issued last while it can, else the
-oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
+A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. The ready warps
+of an SM are bits of one word, scheduler by scheduler, and in each in order of age, so that the oldest is the lowest.
+Those that stall are the same bits in a wheel of 64 cycles: most become ready together, by one operation, and only those
+that may wait for more are looked at. A policy chooses among the bits: ``gto`` the warp that issued last while it can,
+else the oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
 ``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place.
 Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
 """
@@ -17,23 +18,32 @@ import numpy as np
 from replay import stack
 from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right
 from replay.config import law, value
-from replay.rows import FixedRows
+from replay.rows import CACHE_LINE_WORDS, FixedRows
+from replay.work import WAIT_SHIFT
 
 POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL = range(4)
 UNITS = 10  # formats.trace.UNITS
 WHEEL = 64
+MOST_WARPS = 64  # of an SM
 SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
 STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
 HELD_BIT = 1 << HELD_SLOT
 ALL_SLOTS = (1 << SLOTS) - 1
-# columns of warp: visit now, end of visits, first visit, next instruction (-1: finished), end of its block, active
-# lanes, access and trace cursors, cycle its stall ends, pending slots, slots it waits for, is it parked (stall passed,
-# slots pending), its number, its CTA's place, cycle of its last accounting, lanes of its trace operation, code of its
-# next instruction, its age rank, instructions issued, threads active, end of its accesses
-(VISIT, VISIT_END, FIRST_VISIT, INSTRUCTION, BLOCK_END, MASK, ACCESS, TRACE, TRACE_END, READY_AT, PENDING, WAIT, PARKED,
- NUMBER, CTA, SINCE, TRACE_MASK, CODE, RANK, ISSUED, THREADS, ACCESS_END) = range(22)  # fmt: skip
-WARP_COLUMNS = 22
+# columns of warp; what every instruction uses, in one line of the host's caches: code of the next one, which it is (-1:
+# finished), end of its block, rank (bit of the warp), threads active, instructions issued, pending slots, cycle its
+# stall ends; then visit now, end of visits, first visit, active lanes, access and trace cursors and their ends, is it
+# parked (stall passed, slots pending), its number, its CTA's place, cycle of its last accounting, lanes of its trace
+# operation
+(CODE, INSTRUCTION, BLOCK_END, RANK, THREADS, ISSUED, PENDING, READY_AT, VISIT, VISIT_END, FIRST_VISIT, MASK, ACCESS,
+ ACCESS_END, TRACE, TRACE_END, PARKED, NUMBER, CTA, SINCE, TRACE_MASK) = range(21)  # fmt: skip
+WARP_COLUMNS = 3 * CACHE_LINE_WORDS
+# columns of mask: ready; not surely ready when their stall ends; those that two-level chooses among; those that their
+# schedulers chose last; no warps, but places of the wheel in use; then, per unit, those whose next instruction uses it;
+# then the wheel's places, those whose stall ends in the cycle
+READY, CHECKED, ACTIVE, LAST, OCCUPIED, WANTS = range(6)
+ENDS = WANTS + UNITS
+MASK_COLUMNS = 10 * CACHE_LINE_WORDS
 (WARP_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
  UNIT_ISSUES) = range(7)  # fmt: skip
 COUNTERS = ("warp_instructions", "issue_cycles", "retired_instructions", "retired_warps", "retired_ctas",
@@ -61,17 +71,13 @@ class Warps(NamedTuple):
 
     warp: FixedRows  # int64[sms * warps, WARP_COLUMNS]
     pending: FixedRows  # int32[sms * warps, SLOTS]: results still to come, per slot
-    ready: np.ndarray  # int64[sms * schedulers]: bit = rank
-    able: np.ndarray  # int64[sms]: schedulers with a ready warp, bit = scheduler
-    active: np.ndarray  # int64[sms * schedulers]: the warps two-level chooses among, bit = rank
-    wants: FixedRows  # int64[sms * schedulers, UNITS]: warps whose next instruction uses the unit, bit = rank
+    mask: FixedRows  # int64[sms, MASK_COLUMNS]: warps of an SM, bit = rank
     free_at: FixedRows  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
-    last: np.ndarray  # int64[sms * schedulers]: rank of the warp that issued last, or -1
-    member: np.ndarray  # int64[sms * schedulers, warps]: warp of a rank
+    member: FixedRows  # int64[sms, MOST_WARPS]: warp of a rank
     members: np.ndarray  # int64[sms * schedulers]
-    wheel: FixedRows  # int64[sms, WHEEL]: warps whose stall ends in the cycle, bit = warp
-    occupied: np.ndarray  # int64[sms]: wheel places in use
     scheduler_of: np.ndarray  # int64[warps]: warp mod schedulers
+    scheduler_at: np.ndarray  # int64[warps]: scheduler of a rank
+    lane: np.ndarray  # int64[schedulers]: ranks of its warps, as a mask
     stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
     slot: FixedRows  # the arrays of replay.stack
     wait: FixedRows
@@ -83,22 +89,20 @@ class Warps(NamedTuple):
 
 def make_state(spec: Spec, sms: int, warps: int) -> Warps:
     """SMs without warps."""
-    rows = sms * spec.count
-    last = np.full(rows, -1, np.int64)
+    rows, scheduler_of = sms * spec.count, np.arange(warps) % spec.count
+    scheduler_at = np.sort(scheduler_of)
+    lane = np.zeros(spec.count, np.int64)
+    np.bitwise_or.at(lane, scheduler_at, np.int64(1) << np.arange(warps))
     return Warps(
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
         np.zeros((sms * warps, SLOTS), np.int32),
-        np.zeros(rows, np.int64),
-        np.zeros(sms, np.int64),
-        np.zeros(rows, np.int64),
+        np.zeros((sms, MASK_COLUMNS), np.int64),
         np.zeros((rows, UNITS), np.int64),
-        np.zeros((rows, UNITS), np.int64),
-        last,
-        np.zeros((rows, warps), np.int64),
+        np.zeros((sms, MOST_WARPS), np.int64),
         np.zeros(rows, np.int64),
-        np.zeros((sms, WHEEL), np.int64),
-        np.zeros(sms, np.int64),
-        np.arange(warps) % spec.count,
+        scheduler_of,
+        scheduler_at,
+        lane,
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64),
         *stack.make_arrays(rows, sms * warps),
         warps,
@@ -118,47 +122,70 @@ def row_of(state: Warps, sm: int, warp: int) -> int:
 def join(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp begins: it is the youngest of its scheduler and wants the unit of its next instruction."""
     row = row_of(state, sm, warp)
-    rank = state.members[row]
-    state.members[row] = rank + 1
-    state.member[row, rank] = warp
+    rank = lowest_bit(state.lane[state.scheduler_of[warp]]) + state.members[row]
+    state.members[row] += 1
+    state.member[sm, rank] = warp
     here = sm * state.warps + warp
     state.warp[here, RANK] = rank
-    state.wants[row, state.warp[here, CODE] & 15] |= 1 << rank
+    state.mask[sm, WANTS + (state.warp[here, CODE] & 15)] |= 1 << rank
     stack.change_live(state, row, now, 1)
 
 
 @compiled
 def leave(state: Warps, sm: int, now: int, warp: int) -> None:
     """A warp retires: the ranks of all younger warps of its scheduler move down by one."""
-    row = row_of(state, sm, warp)
-    rank = state.warp[sm * state.warps + warp, RANK]
-    below = (1 << rank) - 1
-    state.ready[row] = (state.ready[row] & below) | ((state.ready[row] >> 1) & ~below)
-    state.active[row] = (state.active[row] & below) | ((state.active[row] >> 1) & ~below)
-    for unit in range(UNITS):
-        state.wants[row, unit] = (state.wants[row, unit] & below) | ((state.wants[row, unit] >> 1) & ~below)
+    row, rank = row_of(state, sm, warp), state.warp[sm * state.warps + warp, RANK]
+    lane = state.lane[state.scheduler_of[warp]]
+    younger = lane & (-2 << rank)
+    for column in range(ENDS + WHEEL):
+        if column != OCCUPIED:
+            mask = state.mask[sm, column]
+            state.mask[sm, column] = mask & ~(younger | 1 << rank) | (mask & younger) >> 1
     state.members[row] -= 1
-    for index in range(rank, state.members[row]):
-        moved = state.member[row, index + 1]
-        state.member[row, index] = moved
+    for index in range(rank, lowest_bit(lane) + state.members[row]):
+        moved = state.member[sm, index + 1]
+        state.member[sm, index] = moved
         state.warp[sm * state.warps + moved, RANK] = index
-    if state.last[row] >= rank:
-        state.last[row] = state.last[row] - 1 if state.last[row] > rank else -1
     stack.change_live(state, row, now, -1)
 
 
 @inlined
-def stall_until(state: Warps, sm: int, warp: int, now: int, cycle: int) -> None:
-    """Look at the warp again at ``cycle``, or at the wheel's end when that is farther away."""
-    place = min(cycle, now + WHEEL - 1) & (WHEEL - 1)
-    state.wheel[sm, place] |= 1 << warp
-    state.occupied[sm] |= 1 << place
+def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: int) -> None:
+    """A warp stalls until ``cycle``; then it is ready or, where it ``waits`` (0 or 1) for more, looked at.
+
+    It is looked at, too, at the wheel's end, when that is nearer.
+    """
+    end = now + WHEEL - 1
+    place = min(cycle, end) & (WHEEL - 1)
+    state.mask[sm, ENDS + place] |= 1 << rank
+    state.mask[sm, OCCUPIED] |= 1 << place
+    state.mask[sm, CHECKED] |= (waits | (cycle > end)) << rank
+
+
+@inlined
+def end_stalls(state: Warps, sm: int, now: int) -> None:
+    """Warps whose stall ends now become ready; those that are to be looked at stay in their place of the wheel."""
+    place = now & (WHEEL - 1)
+    ended, checked = state.mask[sm, ENDS + place], state.mask[sm, CHECKED]
+    state.mask[sm, READY] |= ended & ~checked
+    state.mask[sm, CHECKED] = checked & ~ended
+    state.mask[sm, ENDS + place] = ended & checked
+    state.mask[sm, OCCUPIED] &= ~(1 << place)
+
+
+@inlined
+def next_checked(state: Warps, sm: int, now: int) -> int:
+    """Rank of the next warp to be looked at, -1 after the last. Ranks in the wheel move where a warp retires."""
+    place = ENDS + (now & (WHEEL - 1))
+    left = state.mask[sm, place]
+    state.mask[sm, place] = left & (left - 1)
+    return lowest_bit(left) if left else -1
 
 
 @inlined
 def next_stall_end(state: Warps, sm: int, now: int) -> int:
     """The next cycle at which the wheel holds a warp, FAR without one. ``now``'s own place is empty."""
-    occupied = state.occupied[sm]
+    occupied = state.mask[sm, OCCUPIED]
     if occupied == 0:
         return FAR
     return now + 1 + lowest_bit(rotate_right(occupied, (now + 1) & (WHEEL - 1)))
@@ -167,15 +194,13 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
 @inlined
 def set_ready(state: Warps, sm: int, warp: int) -> None:
     """The warp may issue."""
-    state.ready[row_of(state, sm, warp)] |= 1 << state.warp[sm * state.warps + warp, RANK]
-    state.able[sm] |= 1 << state.scheduler_of[warp]
+    state.mask[sm, READY] |= 1 << state.warp[sm * state.warps + warp, RANK]
 
 
 @inlined
-def set_issued(state: Warps, sm: int, row: int, warp: int) -> None:
-    """The warp of the scheduler in that row has issued, and is not ready any more."""
-    state.ready[row] &= ~(1 << state.warp[sm * state.warps + warp, RANK])
-    state.able[sm] &= ~((state.ready[row] == 0) << state.scheduler_of[warp])
+def awaited(state: Warps, here: int) -> int:
+    """Pending slots that a warp waits for, as a mask."""
+    return state.warp[here, PENDING] & (state.warp[here, CODE] >> WAIT_SHIFT)
 
 
 @inlined
@@ -194,7 +219,7 @@ def release(state: Warps, sm: int, now: int, warp: int, slot: int) -> bool:
     if state.pending[here, slot]:
         return False
     state.warp[here, PENDING] &= ~(1 << slot)
-    if state.warp[here, PARKED] == 0 or state.warp[here, PENDING] & state.warp[here, WAIT]:
+    if state.warp[here, PARKED] == 0 or awaited(state, here):
         return False
     state.warp[here, PARKED] = 0
     stack.end_wait(state, row_of(state, sm, warp), here, now)
@@ -206,47 +231,42 @@ def park(state: Warps, sm: int, now: int, warp: int) -> None:
     """The warp's stall has passed, but it waits for slots."""
     here, row = sm * state.warps + warp, row_of(state, sm, warp)
     state.warp[here, PARKED] = 1
-    state.active[row] &= ~(1 << state.warp[here, RANK])
-    held = state.warp[here, PENDING] & state.warp[here, WAIT] & HELD_BIT
+    state.mask[sm, ACTIVE] &= ~(1 << state.warp[here, RANK])
+    held = awaited(state, here) & HELD_BIT
     reason = stack.MEMORY if held == 0 else stack.BARRIER if state.warp[here, TRACE_MASK] == -1 else stack.RT_UNIT
     stack.begin_wait(state, row, here, now, reason)
 
 
 @inlined
-def candidates_of(state: Warps, row: int) -> int:
-    """The ready warps a scheduler may choose from, as a mask of ranks."""
-    ready = state.ready[row]
+def candidates_of(state: Warps, sm: int, lane: int) -> int:
+    """The ready warps a scheduler may choose from, as a mask of ranks. lane: the scheduler's."""
+    ready = state.mask[sm, READY] & lane
     if state.policy != TWO_LEVEL:
         return ready
-    waiting = ready & ~state.active[row]
-    for _ in range(state.active_warps - count_bits(state.active[row])):
-        state.active[row] |= waiting & -waiting
+    waiting = ready & ~state.mask[sm, ACTIVE]
+    for _ in range(state.active_warps - count_bits(state.mask[sm, ACTIVE] & lane)):
+        state.mask[sm, ACTIVE] |= waiting & -waiting
         waiting &= waiting - 1
-    return ready & state.active[row]
+    return ready & state.mask[sm, ACTIVE]
 
 
 @inlined
-def pick(candidates: int, last_rank: int, policy: int) -> int:
-    """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last_rank`` is -1 for none."""
-    if policy == GTO:
-        return greedy_then_oldest(candidates, last_rank)
-    if policy == OLDEST:
-        return lowest_bit(candidates)
-    return round_robin(candidates, last_rank)
+def pick(candidates: int, last: int, policy: int) -> int:
+    """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last`` one of the last's, or 0."""
+    first = 0
+    if policy == GTO:  # the last warp while it can issue, else the oldest
+        first = candidates & last
+    elif policy != OLDEST:  # the next warp after the last, in order of age
+        first = candidates & -(last << 1)
+    return lowest_bit(first | candidates & (first - 1) >> 63)  # all where ``first`` is 0: no branch, which is a toss-up
 
 
-@inlined
-def greedy_then_oldest(candidates: int, last_rank: int) -> int:
-    """The last warp while it can issue, else the oldest."""
-    again = candidates & (1 << last_rank) if last_rank >= 0 else 0
-    return lowest_bit(again if again else candidates)
-
-
-@inlined
-def round_robin(candidates: int, last_rank: int) -> int:
-    """The next warp after the last, in order of age."""
-    later = candidates >> (last_rank + 1)
-    return last_rank + 1 + lowest_bit(later) if later else lowest_bit(candidates)
+def live_warps(state: Warps, sm: int) -> np.ndarray:
+    """Warps of an SM that have not retired, scheduler by scheduler in order of age."""
+    rows = range(sm * state.schedulers, (sm + 1) * state.schedulers)
+    held = [np.flatnonzero(state.scheduler_at == row - rows.start)[: state.members[row]] for row in rows]
+    warps: np.ndarray = state.member[sm, np.concatenate(held)]
+    return warps
 
 
 def stats(state: Any) -> dict[str, np.ndarray]:

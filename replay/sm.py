@@ -14,17 +14,20 @@ from replay.scheduler import (
     ACCESS_END,
     ALL_SLOTS,
     BLOCK_END,
+    CHECKED,
     CODE,
     CTA,
     FIRST_VISIT,
-    HELD_BIT,
     HELD_SLOT,
     INSTRUCTION,
     ISSUED,
+    LAST,
     MASK,
     NUMBER,
     PARKED,
     PENDING,
+    RANK,
+    READY,
     READY_AT,
     RETIRED_CTAS,
     RETIRED_INSTRUCTIONS,
@@ -37,7 +40,7 @@ from replay.scheduler import (
     TRACE_MASK,
     VISIT,
     VISIT_END,
-    WAIT,
+    WANTS,
     Warps,
 )  # fmt: skip
 from replay.work import (
@@ -71,7 +74,7 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     visit = warp[here, VISIT]
     if visit == warp[here, VISIT_END]:
         warp[here, INSTRUCTION] = -1
-        warp[here, WAIT] = ALL_SLOTS
+        warp[here, CODE] = ALL_SLOTS << WAIT_SHIFT
         return
     block = work.block[visit]
     prefetch(work.block, visit + 2 * CACHE_LINE_WORDS)
@@ -81,15 +84,7 @@ def start_visit(core: Warps, program: Program, work: Work, here: int) -> None:
     warp[here, BLOCK_END] = first + program.length[block]
     warp[here, MASK] = work.mask[visit]
     warp[here, THREADS] = count_bits(np.int64(work.mask[visit]))
-    load_instruction(core, program, here)
-
-
-@inlined
-def load_instruction(core: Warps, program: Program, here: int) -> None:
-    """Fetch the code of a warp's next instruction: what it waits for."""
-    code = program.code[core.warp[here, INSTRUCTION]]
-    core.warp[here, CODE] = code
-    core.warp[here, WAIT] = ((code >> WAIT_SHIFT) & 255) | HELD_BIT
+    warp[here, CODE] = program.code[first]
 
 
 @compiled
@@ -194,7 +189,7 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
         if core.warp[here, CTA] == place and core.warp[here, TRACE_MASK] == -1 and core.pending[here, HELD_SLOT]:
             core.warp[here, TRACE_MASK] = 0
             if warps.release(core, sm, now, index, HELD_SLOT):
-                warps.stall_until(core, sm, index, now, now + 1)
+                warps.stall_until(core, sm, core.warp[here, RANK], now, now + 1, 1)
 
 
 @compiled
@@ -220,11 +215,12 @@ def issue(
     sm: int,
     now: int,
     scheduler: int,
-    index: int,
+    lane: int,
+    rank: int,
 ) -> None:
     """Issue the next instruction of a scheduler's warp: start its work in its unit, stall the warp, and move it on."""
+    index, bit, warp = core.member[sm, rank], 1 << rank, core.warp
     here = sm * core.warps + index
-    warp = core.warp
     code = warp[here, CODE]
     kind = (code >> KIND_SHIFT) & 15
     if kind == BARRIER:
@@ -232,26 +228,23 @@ def issue(
     elif kind != PLAIN:
         issue_memory(core, lsus, work, sm, now, index, kind, (code >> SLOT_SHIFT) & 15)
     warp[here, ISSUED] += 1
-    rank = warp[here, warps.RANK]
-    bit = 1 << rank
     unit = code & 15
     core.free_at[scheduler, unit] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
-    warps.set_issued(core, sm, scheduler, index)
-    core.last[scheduler] = rank
+    core.mask[sm, READY] &= ~bit
+    core.mask[sm, LAST] = core.mask[sm, LAST] & ~lane | bit
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[here, THREADS]
     stack.issued(core, scheduler, now)
     if warp[here, INSTRUCTION] + 1 < warp[here, BLOCK_END]:
         warp[here, INSTRUCTION] += 1
-        load_instruction(core, program, here)
+        warp[here, CODE] = program.code[warp[here, INSTRUCTION]]
     else:
         end_visit(core, rays, program, work, lane_cycles, sm, now, index, here)
     next_unit = warp[here, CODE] & 15
-    core.wants[scheduler, unit] &= ~bit  # mostly the units differ: asking whether they do takes longer
-    core.wants[scheduler, next_unit] |= bit
-    ready_at = now + ((code >> STALL_SHIFT) & 0xFFFF)
-    warp[here, READY_AT] = ready_at
-    warps.stall_until(core, sm, index, now, ready_at)
+    core.mask[sm, WANTS + unit] &= ~bit  # mostly the units differ: asking whether they do takes longer
+    core.mask[sm, WANTS + next_unit] |= bit
+    warp[here, READY_AT] = now + ((code >> STALL_SHIFT) & 0xFFFF)
+    warps.stall_until(core, sm, rank, now, warp[here, READY_AT], warps.awaited(core, here) != 0)
 
 
 @inlined
@@ -278,6 +271,7 @@ def end_visit(
         warp[here, TRACE] = trace + 1
     warp[here, VISIT] += 1
     start_visit(core, program, work, here)
+    core.mask[sm, CHECKED] |= (warp[here, INSTRUCTION] < 0) << warp[here, RANK]  # nothing left to issue
 
 
 @inlined

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from formats.errors import UserError
 from formats.reader import open_trace
 from replay import gatsim, gatsim_units, gpu_description
-from replay.bits import FAR, entry_point
+from replay.bits import FAR, entry_point, lowest_bit
 from replay.dispatch import occupancy
 from replay.driver import read_characterisation, simulate
 from replay.gatsim_units import Gatsim
 from replay.gpu_description import Gpu
 from replay.launch import read_launches
 from replay.program import load_program
-from replay.scheduler import WARP_INSTRUCTIONS, Warps
+from replay.scheduler import LAST, WARP_INSTRUCTIONS, Warps
 from replay.work import Program, Work
 from tests.reference import gatsim_slow
 from tests.replay import gatsim_inputs as inputs
@@ -46,8 +46,8 @@ def log_cycles(
         now = gatsim.cycle(state, core, program, work, longest, sm, now, FAR)
         log[rows, 1] = core.stats[sm, WARP_INSTRUCTIONS] - log[rows, 1]
         for scheduler in range(core.schedulers):
-            row = sm * core.schedulers + scheduler
-            log[rows, 2 + scheduler] = core.member[row, core.last[row]] if core.last[row] >= 0 else -1
+            last = core.mask[sm, LAST] & core.lane[scheduler]
+            log[rows, 2 + scheduler] = core.member[sm, lowest_bit(last)] if last else -1
         rows += 1
     return rows
 

@@ -16,7 +16,6 @@ SM = 1
 @entry_point
 def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, chosen: np.ndarray) -> None:
     """``argument`` is a warp, or for CHOOSE the ready warps of the scheduler 2 as a mask of warps."""
-    row = sm * state.schedulers + 2
     for step in range(operation.size):
         if operation[step] == JOIN:
             scheduler.join(state, sm, step, argument[step])
@@ -25,15 +24,15 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
         elif operation[step] == PARK:
             scheduler.park(state, sm, step, argument[step])
         else:
-            state.ready[row] = 0
+            state.mask[sm, scheduler.READY] = 0
             for warp in range(state.warps):
                 if (argument[step] >> warp) & 1:
                     scheduler.set_ready(state, sm, warp)
-            candidates = scheduler.candidates_of(state, row)
+            candidates = scheduler.candidates_of(state, sm, state.lane[2])
             if candidates:
-                rank = scheduler.pick(candidates, state.last[row], state.policy)
-                chosen[step] = state.member[row, rank]
-                state.last[row] = rank
+                rank = scheduler.pick(candidates, state.mask[sm, scheduler.LAST], state.policy)
+                chosen[step] = state.member[sm, rank]
+                state.mask[sm, scheduler.LAST] = 1 << rank
 
 
 @pytest.mark.parametrize("policy", scheduler.POLICIES)
@@ -68,4 +67,4 @@ def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     chosen = np.full(len(operation), -1, np.int64)
     drive(state, SM, np.array(operation), np.array(argument), chosen)
     assert chosen.tolist() == expected
-    assert state.member[SM * spec.count + 2, : len(twin.by_age)].tolist() == twin.by_age
+    assert [warp for warp in scheduler.live_warps(state, SM) if warp % spec.count == 2] == twin.by_age

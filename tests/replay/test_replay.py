@@ -12,6 +12,7 @@ from formats.reader import open_trace
 from replay.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate
 from replay.gpu_description import Gpu, load
 from replay.metrics import Result
+from replay.scheduler import READY
 
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
 
@@ -91,7 +92,7 @@ def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
-    assert not replay.warps.ready.any()
+    assert not replay.warps.mask[:, READY].any()
     assert not replay.port.port[:, port.IN_FLIGHT].any()
     assert (replay.port.port[:, port.REQUEST_HEAD] == replay.port.port[:, port.REQUEST_TAIL]).all()
     assert (replay.lsu.unit[:, lsu_state.FREE] == lsu_state.OPERATIONS).all()

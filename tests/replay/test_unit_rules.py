@@ -28,7 +28,7 @@ def slow() -> ModuleType:
 
 @entry_point
 def pick(candidates: int, last: int, policy: int) -> int:
-    return scheduler.pick(candidates, last, policy)
+    return scheduler.pick(candidates, 1 << last if last >= 0 else 0, policy)
 
 
 @entry_point
