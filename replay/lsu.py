@@ -119,6 +119,8 @@ def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slo
     operation[row, CONFLICT] = conflict
     operation[row, ARRIVES] = now + state.issue_cycles
     state.queue[sm, unit[sm, QUEUE_TAIL] & 63] = at
+    if unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL]:
+        unit[sm, FRONT_AT] = now + state.issue_cycles
     unit[sm, QUEUE_TAIL] += 1
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], max(now + state.issue_cycles, unit[sm, FRONT_AT]))
 
@@ -140,10 +142,11 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
     unit = state.unit
     if unit[sm, INBOX_HEAD] == unit[sm, INBOX_TAIL]:
         unit[sm, INBOX_HEAD] = unit[sm, INBOX_TAIL] = 0  # memory that is still in the host's caches
-    place = sm * state.inbox_pitch + (unit[sm, INBOX_TAIL] & (state.inbox_size - 1))
-    state.inbox[place, 0] = now + 1
-    state.inbox[place, 1] = tag
-    unit[sm, INBOX_TAIL] += 1
+    base, tail, mask = sm * state.inbox_pitch, unit[sm, INBOX_TAIL], state.inbox_size - 1
+    state.inbox[base + (tail & mask), 0] = now + 1
+    state.inbox[base + (tail & mask), 1] = tag
+    state.inbox[base + (tail + 1 & mask), 0] = FAR
+    unit[sm, INBOX_TAIL] = tail + 1
     unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], now + 1)
 
 
@@ -151,8 +154,6 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
 def next_response(state: Lsu, sm: int, now: int) -> int:
     """Take the oldest response: its tag, or -1 when there is none, or it has to wait for the one before it."""
     unit = state.unit
-    if unit[sm, INBOX_HEAD] == unit[sm, INBOX_TAIL]:
-        return -1
     place = sm * state.inbox_pitch + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
     tag = state.inbox[place, 1]
     is_past = tag & 3 == BYPASS_TAG and tag < TEXTURE_TAGS
@@ -160,6 +161,20 @@ def next_response(state: Lsu, sm: int, now: int) -> int:
         return -1
     unit[sm, INBOX_HEAD] += 1
     return tag
+
+
+@inlined
+def has_data(state: Lsu, l1: L1, sm: int) -> bool:
+    """Whether data that the pipelines have handed over waits for its write-back."""
+    unit = state.unit
+    return (unit[sm, WRITE_BACK] + 1 | unit[sm, PAST_L1] + 1 | cache_mshr.has_ready(l1.cache, sm)) != 0
+
+
+@inlined
+def has_results(state: Lsu, l1: L1, sm: int) -> bool:
+    """The same of all data, also of that under way in the pipelines of shared memory and textures."""
+    unit = state.unit
+    return has_data(state, l1, sm) | (unit[sm, PIPE_TAIL] - unit[sm, PIPE_HEAD] | unit[sm, TEXTURE_ACCESSES] != 0)
 
 
 @inlined
@@ -259,24 +274,16 @@ def wake(state: Lsu, sm: int, now: int) -> None:
 def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself."""
     unit = state.unit
-    if unit[sm, WRITE_BACK] >= 0 or unit[sm, PAST_L1] >= 0 or cache_mshr.has_ready(l1.cache, sm):
+    if has_data(state, l1, sm) or (unit[sm, TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm)):
         return now + 1
-    if unit[sm, TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm):
-        return now + 1
-    soonest = FAR
+    soonest = state.inbox[sm * state.inbox_pitch + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1)), 0]
     if unit[sm, PIPE_HEAD] != unit[sm, PIPE_TAIL]:
-        soonest = state.pipe[sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1)), 0]
-    if unit[sm, INBOX_HEAD] != unit[sm, INBOX_TAIL]:
-        place = sm * state.inbox_pitch + (unit[sm, INBOX_HEAD] & (state.inbox_size - 1))
-        soonest = min(soonest, state.inbox[place, 0])
+        soonest = min(soonest, state.pipe[sm * state.pipe_size + (unit[sm, PIPE_HEAD] & (state.pipe_size - 1)), 0])
     if unit[sm, BLOCKED] == 0:
         soonest = min(soonest, unit[sm, TAGS_AT])
     else:
         soonest = min(soonest, next_try(state, l1, port, sm, now))
-    if unit[sm, QUEUE_HEAD] != unit[sm, QUEUE_TAIL] and not unit[sm, STALLED]:
-        head = sm * OPERATIONS + int(state.queue[sm, unit[sm, QUEUE_HEAD] & 63])
-        soonest = min(soonest, max(state.operation[head, ARRIVES], unit[sm, FRONT_AT]))
-    return max(soonest, now + 1)
+    return max(min(soonest, FAR if unit[sm, STALLED] else unit[sm, FRONT_AT]), now + 1)
 
 
 @inlined

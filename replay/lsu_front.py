@@ -5,11 +5,12 @@ It ends its stay with its last access: loads are then over when all their data i
 
 from replay import l1 as cache
 from replay import texture
-from replay.bits import inlined
+from replay.bits import FAR, inlined
 from replay.cache_lines import look_ahead
 from replay.l1 import L1
 from replay.lsu_state import (
     ADDEND,
+    ARRIVES,
     BANK_CONFLICT_CYCLES,
     BYPASS_TAG,
     BYTES,
@@ -26,6 +27,7 @@ from replay.lsu_state import (
     PIPE_HEAD,
     PIPE_TAIL,
     QUEUE_HEAD,
+    QUEUE_TAIL,
     READY,
     SECTOR,
     SECTORS,
@@ -44,12 +46,10 @@ STILL_THERE, LEAVES, JOINS_PIPE = range(3)
 
 
 @inlined
-def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int) -> int:
-    """Give the instruction at the queue's head its cycle: STILL_THERE, LEAVES, or JOINS_PIPE of shared memory."""
-    unit, operation = state.unit, state.operation
-    unit[sm, STALLED] = 0
-    at = int(state.queue[sm, unit[sm, QUEUE_HEAD] & 63])
-    row = sm * OPERATIONS + at
+def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int, at: int) -> int:
+    """Give the operation at the queue's head its cycle: STILL_THERE, LEAVES, or JOINS_PIPE of shared memory."""
+    operation, row = state.operation, sm * OPERATIONS + at
+    state.unit[sm, STALLED] = 0
     if operation[row, CONFLICT]:
         return access_shared(state, sm, now, row, at)
     if operation[row, KIND] == LOAD or operation[row, KIND] == STORE:
@@ -60,9 +60,18 @@ def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int) -> int:
         pass_l1(state, port, work, sm, now, row, at)
     if operation[row, CURSOR] < operation[row, END]:
         return STILL_THERE
-    unit[sm, QUEUE_HEAD] += 1
-    unit[sm, FRONT_AT] = now + 1
+    leave(state, sm, now)
     return LEAVES
+
+
+@inlined
+def leave(state: Lsu, sm: int, now: int) -> None:
+    """The operation at the queue's head leaves it; the next goes on once it has arrived."""
+    unit = state.unit
+    unit[sm, QUEUE_HEAD] += 1
+    following = sm * OPERATIONS + int(state.queue[sm, unit[sm, QUEUE_HEAD] & 63])
+    is_empty = unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL]
+    unit[sm, FRONT_AT] = FAR if is_empty else max(now + 1, state.operation[following, ARRIVES])
 
 
 @inlined
@@ -80,8 +89,7 @@ def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
         unit[sm, FRONT_AT] = now + 1
         return STILL_THERE
     state.stats[sm, SHARED_CYCLES] += 1
-    unit[sm, QUEUE_HEAD] += 1
-    unit[sm, FRONT_AT] = now + 1
+    leave(state, sm, now)
     if not loads:
         return LEAVES
     place = sm * state.pipe_size + (unit[sm, PIPE_TAIL] & (state.pipe_size - 1))

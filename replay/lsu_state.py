@@ -16,7 +16,7 @@ ACK_TAG, BYPASS_TAG = 1, 3
 # columns of operation: warp, kind, slot, cursor and end of its accesses, accesses not over, cycles a shared access
 # takes, cycle it reaches the unit, what is added to its sectors (local memory), whether it is local
 WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range(10)
-# columns of unit: queue head and tail, free operations, first cycle the front may go on, whether it waits for a bank,
+# columns of unit: queue head and tail, free operations, first cycle the front goes on (FAR: none), whether it waits,
 # next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
 # operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
 # to which they are known to be, which of them for want of a place in the miss queue, head and tail of what is due,
@@ -65,7 +65,7 @@ class Lsu(NamedTuple):
     bank: FixedRows  # int64[sms * banks, 2]
     access: FixedRows  # int64[sms * banks * depth, 4]
     pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
-    inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle, tag
+    inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle (behind the last: FAR), tag
     due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
     stats: FixedRows  # int64[sms, 5]
     texture: texture_unit.Texture
@@ -87,7 +87,7 @@ def make_state(
     spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int
 ) -> Lsu:
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
-    inbox_size = ring_size(packets_in_flight)
+    inbox_size = ring_size(packets_in_flight + 1)
     inbox_pitch = pitch(inbox_size, 2)
     depth = 1 << (l1.latency_cycles - 1).bit_length()
     pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
@@ -95,7 +95,7 @@ def make_state(
     due_size = 1 << (8 * (spec.issue_cycles + l1.latency_cycles)).bit_length() if spec.perfect_memory else 1
     unit = np.zeros((sms, 21), np.int64)
     unit[:, FREE] = OPERATIONS
-    unit[:, [NEXT_CYCLE, TAGS_AT]] = FAR
+    unit[:, [NEXT_CYCLE, TAGS_AT, FRONT_AT]] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
     return Lsu(
         np.zeros((sms * OPERATIONS, 10), np.int64),
@@ -105,7 +105,7 @@ def make_state(
         np.zeros((sms * l1.banks, 2), np.int64),
         np.zeros((sms * l1.banks * depth, 4), np.int64),
         np.zeros((sms * pipe_size, 2), np.int64),
-        np.zeros((sms * inbox_pitch, 2), np.int64),
+        np.full((sms * inbox_pitch, 2), FAR),
         np.zeros((sms * due_size, 4), np.int64),
         np.zeros((sms, len(COUNTERS)), np.int64),
         texture_unit.make_state(texture, sms),

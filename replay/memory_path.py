@@ -13,7 +13,6 @@ from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import (
     ACK_TAG,
-    ARRIVES,
     BLOCKED,
     BYPASS_TAG,
     DUE_HEAD,
@@ -28,7 +27,6 @@ from replay.lsu_state import (
     OPERATIONS,
     PAST_L1,
     QUEUE_HEAD,
-    QUEUE_TAIL,
     READY,
     SLOT,
     STALL_CYCLES,
@@ -42,7 +40,7 @@ from replay.lsu_state import (
     Lsu,
 )
 from replay.model import Core
-from replay.port import IN_FLIGHT, RECEIVED, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
 from replay.rt_unit_state import RT_TAG, Records, RtUnit
 from replay.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
 
@@ -53,16 +51,13 @@ def receive(
     now: int,
 ) -> None:  # fmt: skip
     """Take what comes out of the crossbar: the RT unit has its own way in, all else waits for the LSU."""
-    while ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
-        head = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
-        if ports.response[head, 0] > now:
-            break
+    head = next_response(ports, sm)
+    while ports.response[head, 0] <= now:
         tag = ports.response[head, 1]
         ports.port[sm, RESPONSE_HEAD] += 1
-        following = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
-        l1_cache.prefetch_entry(caches, sm, ports.response[following, 1] >> 2)
         ports.port[sm, IN_FLIGHT] -= 1
-        ports.stats[sm, RECEIVED] += 1
+        head = next_response(ports, sm)
+        l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
         lsu.wake(lsus, sm, now)
         if tag & 3 == RT_TAG:
             rt_unit.receive_own(rays, records, sm, now, tag >> 2)
@@ -149,6 +144,8 @@ def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
 @inlined
 def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: int) -> None:
     """Data chosen in the cycle before is written, if its register bank is free; then the next is chosen."""
+    if not lsu.has_results(lsus, caches, sm):
+        return
     at = lsus.unit[sm, WRITE_BACK]
     if at >= 0:
         row = sm * OPERATIONS + at
@@ -220,14 +217,11 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
 @inlined
 def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
     """The instruction at the front goes on; one that leaves is over if it waits for nothing."""
-    unit = lsus.unit
-    if unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL]:
+    if lsus.unit[sm, FRONT_AT] > now:
         return
-    at = int(lsus.queue[sm, unit[sm, QUEUE_HEAD] & 63])
+    at = int(lsus.queue[sm, lsus.unit[sm, QUEUE_HEAD] & 63])
     row = sm * OPERATIONS + at
-    if max(unit[sm, FRONT_AT], lsus.operation[row, ARRIVES]) > now:
-        return
-    if lsu_front.front(lsus, caches, ports, work, sm, now) != lsu_front.LEAVES:
+    if lsu_front.front(lsus, caches, ports, work, sm, now, at) != lsu_front.LEAVES:
         return
     kind, slot = lsus.operation[row, KIND], lsus.operation[row, SLOT]
     if kind in (STORE, REDUCTION) and slot != NO_SLOT:

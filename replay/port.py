@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import inlined
+from replay.bits import FAR, inlined
 from replay.config import law, value
 from replay.rows import FixedRows, pitch, rewind, ring_size
 
@@ -20,7 +20,7 @@ READ, WRITE, ATOMIC = 0, 1, 2
 # columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;
 # requests under way; responses taken and come
 REQUEST_HEAD, REQUEST_TAIL, LEFT_HEAD, LEFT_TAIL, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(7)
-SENT, RECEIVED = range(2)
+SENT = 0  # column of stats
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Spec:
 class Port(NamedTuple):
     """``request`` rows: send cycle, sector, kind + 4 x byte mask, tag; ``left``: cycle in which a request left.
 
-    ``response`` rows: cycle in which it leaves the crossbar, tag.
+    ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag.
     """
 
     port: FixedRows  # int64[sms, 7]
     request: FixedRows  # int64[sms * request_ring, 4]
     left: np.ndarray  # int64[sms * request_ring]
     response: FixedRows  # int64[sms * pitch, 2]
-    stats: FixedRows  # int64[sms, 2]
+    stats: FixedRows  # int64[sms, 1]
     request_ring: int
     ring: int
     pitch: int  # rows of ``response`` from one SM to the next
@@ -57,14 +57,14 @@ class Port(NamedTuple):
 def make_state(spec: Spec, sms: int, credit_cycles: int) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
     request_ring = 1 << (spec.in_packets + 64).bit_length()
-    ring = ring_size(spec.packets_in_flight)
+    ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
     return Port(
         np.zeros((sms, 7), np.int64),
         np.zeros((sms * request_ring, 4), np.int64),
         np.zeros(sms * request_ring, np.int64),
-        np.zeros((sms * apart, 2), np.int64),
-        np.zeros((sms, 2), np.int64),
+        np.full((sms * apart, 2), FAR),
+        np.zeros((sms, 1), np.int64),
         request_ring,
         ring,
         apart,
@@ -136,10 +136,17 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     port = state.port
     if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
         port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
-    at = sm * state.pitch + (port[sm, RESPONSE_TAIL] & (state.ring - 1))
-    port[sm, RESPONSE_TAIL] += 1
-    state.response[at, 0] = cycle
-    state.response[at, 1] = tag
+    base, tail, mask = sm * state.pitch, port[sm, RESPONSE_TAIL], state.ring - 1
+    state.response[base + (tail & mask), 0] = cycle
+    state.response[base + (tail & mask), 1] = tag
+    state.response[base + (tail + 1 & mask), 0] = FAR
+    port[sm, RESPONSE_TAIL] = tail + 1
+
+
+@inlined
+def next_response(state: Port, sm: int) -> int:
+    """Row of the oldest response that was not taken; its cycle is FAR where there is none."""
+    return sm * state.pitch + (state.port[sm, RESPONSE_HEAD] & (state.ring - 1))
 
 
 @inlined
@@ -149,11 +156,12 @@ def rewind_both(state: Port, sm: int) -> None:
     gone = rewind(state.request, sm * ring, port[sm, REQUEST_HEAD], port[sm, REQUEST_TAIL], ring)
     port[sm, REQUEST_HEAD] -= gone
     port[sm, REQUEST_TAIL] -= gone
-    gone = rewind(state.response, sm * state.pitch, port[sm, RESPONSE_HEAD], port[sm, RESPONSE_TAIL], state.ring)
+    gone = rewind(state.response, sm * state.pitch, port[sm, RESPONSE_HEAD], port[sm, RESPONSE_TAIL] + 1, state.ring)
     port[sm, RESPONSE_HEAD] -= gone
     port[sm, RESPONSE_TAIL] -= gone
 
 
 def stats(state: Port) -> dict[str, np.ndarray]:
     """Requests sent and responses received, per SM."""
-    return {"requests": state.stats[:, SENT], "responses": state.stats[:, RECEIVED]}
+    sent = state.stats[:, SENT]
+    return {"requests": sent, "responses": sent - state.port[:, IN_FLIGHT]}

@@ -25,7 +25,7 @@ from replay.lsu_state import Lsu
 from replay.memory_path import receive, run_lsu
 from replay.model import Core
 from replay.parallel import LEAVE, Team
-from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
+from replay.port import Port, next_response
 from replay.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.work import Program, Work
@@ -204,9 +204,7 @@ def advance_sm(
 def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
     """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
     soonest = model.next_event(core, sm, now)
-    if ports.port[sm, RESPONSE_HEAD] != ports.port[sm, RESPONSE_TAIL]:
-        head = sm * ports.pitch + (ports.port[sm, RESPONSE_HEAD] & (ports.ring - 1))
-        soonest = min(soonest, ports.response[head, 0])
+    soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, LSU_CYCLE])
     soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
