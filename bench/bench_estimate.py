@@ -10,8 +10,9 @@ full replay divided by that of the sample's (one core, no file reading; that of 
 ``--floor`` replays the whole trace with latencies and starts off by a cycle, too: the noise floor between two of these
 replays, and how far the estimates are from their mean.
 ``--whatif`` compares the relative changes of the designs of ``zatel.whatif.CHANGES``: how many signs are right where
-the full change is above the noise, and the mean error of the changes. ``--speed`` replays the sample of seed 1 and the
-whole trace in turn, --times times, and compares the least processor times.
+the full change is above its noise, and where the predicted one is, too, and the mean error of the changes.
+``--speed`` replays the sample of seed 1 and the whole trace in turn, --times times, and compares the least processor
+times.
 """
 
 import argparse
@@ -97,19 +98,20 @@ def compare_changes(trace: Trace, gpu_name: str, fraction: float, work: Work, st
     changes = list(CHANGES.values())
     found = what_if(trace, load_gpu(gpu_name), changes, fraction, workers=1, full=True, work=work, store=store)
     assert found.full_floor is not None
-    right = above = 0
+    signs: list[tuple[bool, bool]] = []  # of the changes above the floor of full replays: right, above the sample's
     errors = []
     for design in found.designs:
         assert design.full is not None
         predicted, full = design.predicted["gpu_cycles"] or 0.0, design.full["gpu_cycles"] or 0.0
         errors.append(abs(predicted - full))
         if abs(full) > found.full_floor["gpu_cycles"]:
-            above += 1
-            right += predicted * full > 0
+            signs.append((predicted * full > 0, abs(predicted) > found.floor["gpu_cycles"]))
         print(f"    {design.name:<22} predicted {100 * predicted:+6.1f} %, full {100 * full:+6.1f} %")
     floor, full_floor = (100 * floors["gpu_cycles"] for floors in (found.floor, found.full_floor))
     print(f"{trace.path.name} {gpu_name} {fraction:g}: noise floor of cycles {floor:.1f} %, full {full_floor:.1f} %;")
-    print(f"    sign right for {right} of the {above} changes above it; mean error {100 * np.mean(errors):.1f} %")
+    every, told = [right for right, _ in signs], [right for right, above in signs if above]
+    print(f"    signs right: {sum(every)} of {len(every)} above the full one, {sum(told)} of {len(told)} above both")
+    print(f"    mean error {100 * np.mean(errors):.1f} %")
 
 
 def compare_speed(trace: Trace, gpu_name: str, fraction: float, times: int, work: Work) -> None:
