@@ -130,7 +130,9 @@ def link(state: Cache, row: int, group: int) -> None:
 
 @inlined
 def touch(state: Cache, row: int, now: int) -> None:
-    """Note a use of the row."""
+    """Note a use of the row; the first one of a cycle will do, for nobody asks in which order its rows were used."""
+    if state.line[row, USED_AT] == now:
+        return
     group = list_of(state, row)
     state.line[row, USED_AT] = now
     if state.order[group, NEWEST] != row:

@@ -78,6 +78,8 @@ def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
     net = state.requests
     last = clocks.after(state.from_core, until)
     for sm in range(net.arrives.shape[0]):
+        ports.prefetch_requests(port, sm)
+    for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] != COMPETES:
             expect(net, sm, request_arrives(state, port, sm))
     cycle = next_cycle(net)
@@ -164,7 +166,7 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
     net = state.replies
     last = clocks.at_or_after(state.from_l2, until)
     for sm in range(net.pointer.shape[0]):
-        ports.rewind_both(port, sm)
+        ports.rewind_responses(port, sm)
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] != COMPETES:
             expect(net, part, reply_arrives(state, cache, part))

@@ -56,13 +56,14 @@ def columns_of_field(state: Any, name: str) -> Any:
     return value.shape[1] if type(state).__annotations__[name] is FixedRows else 0
 
 
-def with_constant_rows(context: Any, builder: Any, kind: types.Array, value: Any, columns: int) -> Any:
-    """A contiguous array of two dimensions whose rows are known to have that length."""
+def with_constant_strides(context: Any, builder: Any, kind: types.Array, value: Any, columns: int) -> Any:
+    """A contiguous array of one dimension, or one of two whose rows are known to have so many columns."""
     array = context.make_array(kind)(context, builder, value)
     number, size = ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    rows = cgutils.unpack_tuple(builder, array.shape)[0]
-    array.shape = cgutils.pack_array(builder, [rows, number(columns)])
-    array.strides = cgutils.pack_array(builder, [number(columns * size), number(size)])
+    if kind.ndim == 2:
+        rows = cgutils.unpack_tuple(builder, array.shape)[0]
+        array.shape = cgutils.pack_array(builder, [rows, number(columns)])
+    array.strides = cgutils.pack_array(builder, [number(columns * size), number(size)][-kind.ndim :])
     return array._getvalue()
 
 

@@ -10,7 +10,7 @@ from replay.bits import bucket, compiled, inlined
 from replay.cache_lines import look_ahead
 from replay.cache_state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
 from replay.dram_state import BANKS, UNDER_WAY, Dram
-from replay.l1 import FILL_TAG, L1
+from replay.l1 import FILL_TAG, L1, prefetch_entry
 from replay.l2_state import HEAD, L2, POPPED
 from replay.lsu_state import Lsu
 from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
@@ -26,8 +26,7 @@ def of_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
     first, last = ports.port[sm, RESPONSE_HEAD], ports.port[sm, RESPONSE_TAIL]
     for place in range(first, last):
         tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
-        if tag & 3 == FILL_TAG:
-            prefetch(cache.mshr, sm * cache.pitch + (tag >> 2))
+        prefetch_entry(caches, sm, tag >> 2)
     for place in range(first, last):
         tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
         if tag & 3 == FILL_TAG:

@@ -14,7 +14,7 @@ import numpy as np
 
 from replay.bits import FAR, inlined
 from replay.config import law, value
-from replay.rows import FixedRows, pitch, rewind, ring_size
+from replay.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size
 
 READ, WRITE, ATOMIC = 0, 1, 2
 # columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;
@@ -150,13 +150,27 @@ def next_response(state: Port, sm: int) -> int:
 
 
 @inlined
-def rewind_both(state: Port, sm: int) -> None:
-    """Move the requests and the responses that wait to the begin of their rings, as ``rows.rewind`` does."""
+def prefetch_requests(state: Port, sm: int) -> None:
+    """Have the requests that wait brought into the host's caches."""
+    head, tail = state.port[sm, REQUEST_HEAD], state.port[sm, REQUEST_TAIL]
+    first = sm * state.request_ring + (head & (state.request_ring - 1))
+    prefetch_rows(state.request, first, first + tail - head)
+
+
+@inlined
+def rewind_requests(state: Port, sm: int) -> None:
+    """Move the requests that wait to the begin of their ring, as ``rows.rewind`` does."""
     port, ring = state.port, state.request_ring
     gone = rewind(state.request, sm * ring, port[sm, REQUEST_HEAD], port[sm, REQUEST_TAIL], ring)
     port[sm, REQUEST_HEAD] -= gone
     port[sm, REQUEST_TAIL] -= gone
-    gone = rewind(state.response, sm * state.pitch, port[sm, RESPONSE_HEAD], port[sm, RESPONSE_TAIL] + 1, state.ring)
+
+
+@inlined
+def rewind_responses(state: Port, sm: int) -> None:
+    """The same with the responses that were not taken."""
+    port, ring = state.port, state.ring
+    gone = rewind(state.response, sm * state.pitch, port[sm, RESPONSE_HEAD], port[sm, RESPONSE_TAIL] + 1, ring)
     port[sm, RESPONSE_HEAD] -= gone
     port[sm, RESPONSE_TAIL] -= gone
 

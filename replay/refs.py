@@ -20,7 +20,7 @@ from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 
-from replay.fields import Columns, FieldArray, columns_of_field, with_constant_rows
+from replay.fields import Columns, FieldArray, columns_of_field, with_constant_strides
 
 
 class RefType(types.Type):
@@ -154,8 +154,8 @@ def read_field(context: Any, builder: Any, kind: RefType, value: Any, name: str)
         return builder.bitcast(pointer, cgutils.voidptr_t)
     value = read_value(builder, pointer, struct.elements[place])
     columns = kind.columns[place]
-    if isinstance(field, types.Array) and columns:
-        return with_constant_rows(context, builder, field, value, columns)
+    if isinstance(field, types.Array) and (columns or (field.ndim == 1 and field.layout == "C")):
+        return with_constant_strides(context, builder, field, value, columns)
     return value
 
 

@@ -25,7 +25,7 @@ from replay.lsu_state import Lsu
 from replay.memory_path import receive, run_lsu
 from replay.model import Core
 from replay.parallel import LEAVE, Team
-from replay.port import Port, next_response
+from replay.port import Port, next_response, rewind_requests
 from replay.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
 from replay.rt_unit_state import Records, RtUnit
 from replay.work import Program, Work
@@ -179,6 +179,7 @@ def advance_sm(
     if dispatch.is_idle(ctas, sm):
         l1.forget_idle(caches, sm)
     else:
+        rewind_requests(ports, sm)
         foresight.of_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
