@@ -51,7 +51,7 @@ def main() -> None:
     rows = table(trials)
     made = {row[:4] for row in rows}
     rows += [row for row in read_table(arguments.table) if row[:4] not in made] if arguments.table.exists() else []
-    write_table(rows, arguments.table)
+    write_table(sorted(rows), arguments.table)
     report(trials, rows)
 
 
