@@ -10,12 +10,14 @@ Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md
 """
 
 from replay import clocks, dram_banks, dram_commands
-from replay.bits import FAR, inlined, quotient
+from replay.bits import FAR, inlined
 from replay.dram_entry import enter, next_entry, schedule, takes
 from replay.dram_state import (
+    APART,
     BANK,
     BANK_SHIFT,
     BANKS,
+    CHANNEL,
     COMMAND_AT,
     CREDIT,
     ENTRY_AT,
@@ -25,6 +27,7 @@ from replay.dram_state import (
     FROM_QUEUE,
     FROM_TAIL,
     IS_WRITE,
+    JOIN_AT,
     LEFT,
     NEXT,
     NEXT_TICK,
@@ -46,6 +49,7 @@ from replay.dram_state import (
     TO_TAIL,
     TOKEN,
     UNDER_WAY,
+    WRITE_QUEUE,
     Dram,
 )
 
@@ -72,7 +76,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     columns  column commands it needs.
     token    what a read's slice gets back.
     """
-    channel = quotient(part, state.slices)
+    channel = state.slice[part, CHANNEL]
     ch, base = state.channel, channel * state.capacity
     at = ch[channel, FREE]
     row = base + at
@@ -84,6 +88,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     state.request[row, TOKEN] = token
     state.request[row, NEXT] = -1
     state.request[row, SLICE] = part
+    state.request[row, APART] = is_write if state.gap[WRITE_QUEUE] else 0
     tail = part * state.to_ring + (state.slice[part, TO_TAIL] & (state.to_ring - 1))
     tick = clocks.after(state.clock, now)
     state.waiting[tail, 0] = tick
@@ -115,7 +120,7 @@ def take_fill(state: Dram, part: int, now: int) -> int:
     own = state.slice
     token = state.fill[part * state.from_ring + (own[part, FROM_HEAD] & (state.from_ring - 1))]
     if own[part, FROM_TAIL] - own[part, FROM_HEAD] == state.gap[FROM_QUEUE]:
-        look_at(state, quotient(part, state.slices), clocks.after(state.clock, now))
+        look_at(state, own[part, CHANNEL], clocks.after(state.clock, now))
     own[part, FROM_HEAD] += 1
     return token
 
@@ -131,11 +136,14 @@ def advance(state: Dram, channel: int) -> None:
     dram_banks.assign(state, channel, tick)
     if ch[channel, COMMAND_AT] <= tick:
         dram_commands.issue(state, channel, tick)
-    if ch[channel, ENTRY_AT] <= tick:
+    may_enter = ch[channel, ENTRY_AT] <= tick
+    if may_enter:
         enter(state, channel, tick)
-        ch[channel, ENTRY_AT] = max(next_entry(state, channel), tick + 1)
-    scheduled = schedule(state, channel, tick)
-    ch[channel, NEXT_TICK] = max(min(scheduled, next_tick(state, channel, tick)), tick + 1)
+    if ch[channel, JOIN_AT] <= tick:
+        schedule(state, channel, tick)
+    if may_enter:
+        ch[channel, ENTRY_AT] = next_entry(state, channel)
+    ch[channel, NEXT_TICK] = max(next_tick(state, channel, tick), tick + 1)
 
 
 @inlined
@@ -205,7 +213,7 @@ def end_of_pipe(state: Dram, channel: int) -> int:
 
 @inlined
 def next_tick(state: Dram, channel: int, tick: int) -> int:
-    """The first tick after ``tick`` in which something can happen, unless a slice or the latency queue changes it."""
+    """The first tick after ``tick`` in which something can happen, unless a slice changes it."""
     ch = state.channel
     if dram_banks.idle_banks(state, channel) or dram_banks.changes_mode(state, channel):
         return tick + 1
@@ -213,4 +221,4 @@ def next_tick(state: Dram, channel: int, tick: int) -> int:
         at = state.returned[channel * state.capacity + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
         if takes(state, state.request[channel * state.capacity + at, SLICE]):
             return tick + 1
-    return min(ch[channel, COMMAND_AT], ch[channel, ENTRY_AT], ch[channel, PIPE_AT])
+    return min(ch[channel, COMMAND_AT], ch[channel, ENTRY_AT], ch[channel, JOIN_AT], ch[channel, PIPE_AT])

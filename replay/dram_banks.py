@@ -7,8 +7,8 @@ Sources: ``reference/accel-sim.md`` C and D.
 
 from replay.bits import count_bits, inlined, lowest_bit
 from replay.dram_state import (
-    ACTIVATE_AT,
-    ACTIVATE_BANKS,
+    ACTIVATES,
+    APART,
     BANK,
     BANKS,
     BUSY_BANKS,
@@ -17,30 +17,29 @@ from replay.dram_state import (
     ENTRY_AT,
     FIRST_BANK,
     IS_WRITE,
+    JOIN_AT,
     LOCAL_AT,
     LOCAL_NEXT,
     NEXT,
     OLDEST,
     OPEN,
-    PRECHARGE_AT,
-    PRECHARGE_BANKS,
+    PRECHARGES,
     QUEUE,
     QUEUED,
     QUEUED_BANKS,
-    QUEUED_WRITE_BANKS,
     QUEUED_WRITES,
     READ_AT,
     READ_BANKS,
+    READ_GAP,
     REQUEST_ROW,
     ROW,
     ROW_HITS,
     SERVING,
-    WRITE_AT,
-    WRITE_BANKS,
     WRITE_HIGH,
     WRITE_LOW,
     WRITE_QUEUE,
     WRITING,
+    YOUNGEST,
     Dram,
 )
 
@@ -51,20 +50,16 @@ def join(state: Dram, channel: int, at: int) -> None:
     ch, row = state.channel, channel * state.capacity + at
     bank = state.request[row, BANK]
     here = channel * state.gap[BANKS] + bank
-    apart = 2 if state.gap[WRITE_QUEUE] and state.request[row, IS_WRITE] else 0
-    youngest = state.bank[here, OLDEST + apart + 1]
+    apart = state.request[row, APART]
+    youngest = state.bank[here, YOUNGEST + 2 * apart]
     if youngest >= 0:
         state.request[channel * state.capacity + youngest, NEXT] = at
     else:
-        state.bank[here, OLDEST + apart] = at
-    state.bank[here, OLDEST + apart + 1] = at
+        state.bank[here, OLDEST + 2 * apart] = at
+    state.bank[here, YOUNGEST + 2 * apart] = at
     state.request[row, NEXT] = -1
-    if apart:
-        ch[channel, QUEUED_WRITE_BANKS] |= 1 << bank
-        ch[channel, QUEUED_WRITES] += 1
-    else:
-        ch[channel, QUEUED_BANKS] |= 1 << bank
-        ch[channel, QUEUED] += 1
+    ch[channel, QUEUED_BANKS + apart] |= 1 << bank
+    ch[channel, QUEUED + apart] += 1
 
 
 @inlined
@@ -87,8 +82,7 @@ def changes_mode(state: Dram, channel: int) -> bool:
 def idle_banks(state: Dram, channel: int) -> int:
     """Banks that could get a request."""
     ch = state.channel
-    waiting = ch[channel, QUEUED_WRITE_BANKS] if ch[channel, WRITING] else ch[channel, QUEUED_BANKS]
-    return waiting & ~ch[channel, BUSY_BANKS]
+    return ch[channel, QUEUED_BANKS + ch[channel, WRITING]] & ~ch[channel, BUSY_BANKS]
 
 
 @inlined
@@ -117,21 +111,20 @@ def assign(state: Dram, channel: int, tick: int) -> None:
     request = channel * state.capacity + at
     state.bank[here, SERVING] = at
     if not state.bank[here, OPEN]:
-        wait_for(state, channel, bank, ACTIVATE_BANKS, state.bank[here, ACTIVATE_AT])
+        wait_for(state, channel, bank, ACTIVATES)
     elif state.bank[here, ROW] != state.request[request, REQUEST_ROW]:
-        wait_for(state, channel, bank, PRECHARGE_BANKS, state.bank[here, PRECHARGE_AT])
-    elif state.request[request, IS_WRITE]:
-        wait_for(state, channel, bank, WRITE_BANKS, state.bank[here, WRITE_AT])
+        wait_for(state, channel, bank, PRECHARGES)
     else:
-        wait_for(state, channel, bank, READ_BANKS, state.bank[here, READ_AT])
+        wait_for(state, channel, bank, state.request[request, IS_WRITE])
 
 
 @inlined
-def wait_for(state: Dram, channel: int, bank: int, kind: int, local: int) -> None:
-    """A bank's next command is of a kind (a mask's column) and, for the bank's part, legal from a tick on."""
-    ch = state.channel
-    ch[channel, kind] |= 1 << bank
-    state.bank[channel * state.gap[BANKS] + bank, LOCAL_AT] = local
+def wait_for(state: Dram, channel: int, bank: int, kind: int) -> None:
+    """A bank's next command is of a kind: READS, WRITES, ACTIVATES or PRECHARGES; notes before when it is not legal."""
+    ch, here = state.channel, channel * state.gap[BANKS] + bank
+    local = max(state.bank[here, READ_AT + kind], ch[channel, READ_GAP + kind])
+    ch[channel, READ_BANKS + kind] |= 1 << bank
+    state.bank[here, LOCAL_AT] = local
     ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
     ch[channel, COMMAND_AT] = min(ch[channel, COMMAND_AT], local)
 
@@ -140,26 +133,24 @@ def wait_for(state: Dram, channel: int, bank: int, kind: int, local: int) -> Non
 def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
     ch, base, request = state.channel, channel * state.capacity, state.request
-    apart = 2 if writing else 0
     row = state.bank[here, ROW]
-    at, before = state.bank[here, OLDEST + apart], -1
+    at, before = state.bank[here, OLDEST + 2 * writing], -1
     while at >= 0 and request[base + at, REQUEST_ROW] != row:
         at, before = request[base + at, NEXT], at
     if at < 0:
-        at, before = state.bank[here, OLDEST + apart], -1
+        at, before = state.bank[here, OLDEST + 2 * writing], -1
     else:
         state.stats[channel, ROW_HITS] += 1
     after = request[base + at, NEXT]
     if before < 0:
-        state.bank[here, OLDEST + apart] = after
+        state.bank[here, OLDEST + 2 * writing] = after
     else:
         request[base + before, NEXT] = after
     if after < 0:
-        state.bank[here, OLDEST + apart + 1] = before
-    if state.bank[here, OLDEST + apart] < 0:
-        ch[channel, QUEUED_WRITE_BANKS if writing else QUEUED_BANKS] &= ~bit
-    column = QUEUED_WRITES if writing else QUEUED
-    if ch[channel, column] >= state.gap[WRITE_QUEUE if writing else QUEUE]:
-        ch[channel, ENTRY_AT] = 0  # a slice may have waited for a place
-    ch[channel, column] -= 1
+        state.bank[here, YOUNGEST + 2 * writing] = before
+        if before < 0:
+            ch[channel, QUEUED_BANKS + writing] &= ~bit
+    if ch[channel, QUEUED + writing] >= state.gap[QUEUE + writing]:
+        ch[channel, ENTRY_AT] = ch[channel, JOIN_AT] = 0  # requests may have waited for a place
+    ch[channel, QUEUED + writing] -= 1
     return at

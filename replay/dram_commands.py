@@ -19,7 +19,7 @@ from replay.dram_state import (
     BUSY_BANKS,
     BUSY_FROM,
     BUSY_TICKS,
-    COLUMN_GAP,
+    COLUMN_HOLD,
     COMMAND_AT,
     COUNTED_TO,
     DUAL_BUS,
@@ -43,11 +43,11 @@ from replay.dram_state import (
     PIPE_TAIL,
     PRECHARGE_AT,
     PRECHARGE_BANKS,
+    PRECHARGE_HOLD,
     PRECHARGES,
     READ_AT,
     READ_BANKS,
     READ_GAP,
-    READS,
     READY_BANKS,
     REQUEST_ROW,
     ROW,
@@ -72,7 +72,6 @@ from replay.dram_state import (
     WRITE_AT,
     WRITE_BANKS,
     WRITE_GAP,
-    WRITES,
     Dram,
 )
 
@@ -102,6 +101,8 @@ def ready_banks(state: Dram, channel: int, tick: int) -> int:
 @inlined
 def allowed(state: Dram, channel: int, banks: int, gate: int, tick: int) -> int:
     """Those banks of a mask whose group allows a column command (gate 0) or a precharge (gate 1)."""
+    if tick >= state.channel[channel, COLUMN_HOLD + gate]:
+        return banks
     first = channel * state.gap[GROUPS]
     for number in range(state.gap[GROUPS]):
         if state.group[first + number, gate] > tick:
@@ -125,7 +126,7 @@ def legal_columns(state: Dram, channel: int, ready: int, tick: int) -> int:
     ch = state.channel
     reads = ready & ch[channel, READ_BANKS] if tick >= ch[channel, READ_GAP] else 0
     writes = ready & ch[channel, WRITE_BANKS] if tick >= ch[channel, WRITE_GAP] else 0
-    if reads | writes == 0 or tick < ch[channel, COLUMN_GAP] or pipe_is_full(state, channel):
+    if reads | writes == 0 or pipe_is_full(state, channel):
         return 0
     return allowed(state, channel, reads | writes, 0, tick)
 
@@ -145,7 +146,7 @@ def legal_rows(state: Dram, channel: int, ready: int, tick: int) -> int:
 def issue(state: Dram, channel: int, tick: int) -> None:
     """Issue the commands of a tick, and find the first in which the next may be possible."""
     issue_legal(state, channel, tick)
-    state.channel[channel, COMMAND_AT] = max(next_command(state, channel, tick), tick + 1)
+    state.channel[channel, COMMAND_AT] = max(next_command(state, channel), tick + 1)
 
 
 @inlined
@@ -199,7 +200,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
         own[here, OPEN] = 0
         own[here, ACTIVATE_AT] = max(own[here, ACTIVATE_AT], tick + gap[T_RP])
         ch[channel, PRECHARGE_BANKS] &= ~bit
-        wait_for(state, channel, bank, ACTIVATE_BANKS, own[here, ACTIVATE_AT])
+        wait_for(state, channel, bank, ACTIVATES)
         note(state, channel, tick, PRECHARGES)
         mark_active(state, channel, tick + max(gap[T_RP], 1))
         return
@@ -211,10 +212,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
     own[here, ACTIVATE_AT] = tick + gap[T_RC]
     ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
     ch[channel, ACTIVATE_BANKS] &= ~bit
-    if state.request[request, IS_WRITE]:
-        wait_for(state, channel, bank, WRITE_BANKS, own[here, WRITE_AT])
-    else:
-        wait_for(state, channel, bank, READ_BANKS, own[here, READ_AT])
+    wait_for(state, channel, bank, state.request[request, IS_WRITE])
     note(state, channel, tick, ACTIVATES)
     mark_active(state, channel, tick + max(gap[T_RC], gap[T_RRD], gap[T_RCD]))
 
@@ -228,25 +226,23 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     request = channel * state.capacity + at
     is_write = state.request[request, IS_WRITE]
     group = channel * gap[GROUPS] + ((bank >> gap[GROUP_SHIFT]) & (gap[GROUPS] - 1))
-    ch[channel, COLUMN_GAP] = tick + gap[T_CCD]
-    state.group[group, 0] = tick + gap[T_CCDL]
+    state.group[group, 0] = ch[channel, COLUMN_HOLD] = tick + gap[T_CCDL]
     if is_write:
-        ch[channel, READ_GAP] = tick + gap[T_WTR]
         hold, turn = gap[T_WTP], gap[T_WTR]
-        note(state, channel, tick, WRITES)
     else:
-        ch[channel, WRITE_GAP] = tick + gap[T_RTW]
-        state.group[group, 1] = tick + gap[T_RTPL]
         hold, turn = gap[T_BURST], gap[T_RTW]
-        note(state, channel, tick, READS)
+        state.group[group, 1] = ch[channel, PRECHARGE_HOLD] = tick + gap[T_RTPL]
+    ch[channel, READ_GAP + is_write] = tick + gap[T_CCD]
+    ch[channel, WRITE_GAP - is_write] = tick + turn
+    note(state, channel, tick, is_write)
     state.bank[here, PRECHARGE_AT] = max(state.bank[here, PRECHARGE_AT], tick + hold)
     state.stats[channel, BUSY_TICKS] += gap[T_BURST]
-    mark_active(state, channel, tick + max(gap[T_CCD], turn, 1))
+    mark_active(state, channel, tick + turn)
     pops = (tick if ch[channel, STALLED_SINCE] < 0 else ch[channel, STALLED_SINCE] - 1) - ch[channel, STALLED]
     ch[channel, LAST_POP] = max(pops + (gap[T_WL] if is_write else gap[T_CL]), ch[channel, LAST_POP] + 1)
     state.request[request, LEFT] -= 1
     if state.request[request, LEFT] == 0:
-        ch[channel, WRITE_BANKS if is_write else READ_BANKS] &= ~bit
+        ch[channel, READ_BANKS + is_write] &= ~bit
         ch[channel, READY_BANKS] &= ~bit
         ch[channel, BUSY_BANKS] &= ~bit
         if ch[channel, PIPE_HEAD] == ch[channel, PIPE_TAIL] and ch[channel, STALLED_SINCE] < 0:
@@ -259,7 +255,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
 
 @inlined
 def note(state: Dram, channel: int, tick: int, kind: int) -> None:
-    """Count a command, and keep it in the log."""
+    """Count a command of a kind (READS, WRITES, ACTIVATES or PRECHARGES), and keep it in the log."""
     ch = state.channel
     place = channel * state.log_ring + (ch[channel, LOGGED] & (state.log_ring - 1))
     ch[channel, LOGGED] += 1
@@ -282,16 +278,11 @@ def mark_active(state: Dram, channel: int, until: int) -> None:
 
 
 @inlined
-def next_command(state: Dram, channel: int, tick: int) -> int:
-    """A tick before which no command can be issued, as far as it is after ``tick``."""
+def next_command(state: Dram, channel: int) -> int:
+    """A tick before which no command can be issued, as far as it is after the one under way."""
     ch = state.channel
     soonest, ready = ch[channel, LOCAL_NEXT], ch[channel, READY_BANKS]
-    if ready & ch[channel, READ_BANKS]:
-        soonest = min(soonest, max(ch[channel, READ_GAP], ch[channel, COLUMN_GAP]))
-    if ready & ch[channel, WRITE_BANKS]:
-        soonest = min(soonest, max(ch[channel, WRITE_GAP], ch[channel, COLUMN_GAP]))
-    if ready & ch[channel, ACTIVATE_BANKS]:
-        soonest = min(soonest, ch[channel, ACTIVATE_GAP])
-    if ready & ch[channel, PRECHARGE_BANKS]:
-        soonest = tick
+    for kind in range(4):
+        if ready & ch[channel, READ_BANKS + kind]:
+            soonest = min(soonest, ch[channel, READ_GAP + kind])
     return soonest

@@ -7,11 +7,12 @@ latency is over joins its bank's list if the scheduler has a place. Sources: ``r
 from replay import clocks, dram_banks
 from replay.bits import FAR, inlined
 from replay.dram_state import (
+    APART,
     CREDIT,
     FROM_HEAD,
     FROM_QUEUE,
     FROM_TAIL,
-    IS_WRITE,
+    JOIN_AT,
     LAST_SLICE,
     LATENCY,
     LATENCY_HEAD,
@@ -40,9 +41,15 @@ def takes(state: Dram, part: int) -> bool:
 @inlined
 def is_full(state: Dram, channel: int, at: int) -> bool:
     """Whether the scheduler does not take request ``at`` now."""
-    if state.gap[WRITE_QUEUE] and state.request[channel * state.capacity + at, IS_WRITE]:
-        return state.channel[channel, QUEUED_WRITES] >= state.gap[WRITE_QUEUE]
-    return state.channel[channel, QUEUED] >= state.gap[QUEUE]
+    apart = state.request[channel * state.capacity + at, APART]
+    return state.channel[channel, QUEUED + apart] >= state.gap[QUEUE + apart]
+
+
+@inlined
+def takes_none(state: Dram, channel: int) -> bool:
+    """Whether the scheduler takes no request at all now."""
+    ch = state.channel
+    return ch[channel, QUEUED] >= state.gap[QUEUE] and ch[channel, QUEUED_WRITES] >= state.gap[WRITE_QUEUE]
 
 
 @inlined
@@ -95,6 +102,8 @@ def enter(state: Dram, channel: int, tick: int) -> None:
         cycle = clocks.at_or_after(state.to_core, tick) + state.gap[LATENCY]
         state.latency[tail, 0] = clocks.after(state.core, cycle - 1)
         state.latency[tail, 1] = at
+        if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
+            ch[channel, JOIN_AT] = state.latency[tail, 0]
         ch[channel, LATENCY_TAIL] += 1
         return
 
@@ -103,6 +112,8 @@ def enter(state: Dram, channel: int, tick: int) -> None:
 def next_entry(state: Dram, channel: int) -> int:
     """A tick before which no slice can send a request unless the channel makes room, or FAR."""
     soonest = FAR
+    if takes_none(state, channel):
+        return soonest
     for part in range(channel * state.slices, (channel + 1) * state.slices):
         first = entry_tick(state, channel, part)
         if first < soonest and not is_full(state, channel, oldest(state, part)):
@@ -111,17 +122,22 @@ def next_entry(state: Dram, channel: int) -> int:
 
 
 @inlined
-def schedule(state: Dram, channel: int, tick: int) -> int:
-    """The request whose latency is over joins the list of its bank; returns the tick of the next, or FAR."""
-    ch, base = state.channel, channel * state.capacity
-    if ch[channel, LATENCY_HEAD] != ch[channel, LATENCY_TAIL]:
-        head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
-        at = state.latency[head, 1]
-        if state.latency[head, 0] <= tick and not is_full(state, channel, at):
-            ch[channel, LATENCY_HEAD] += 1
-            state.stats[channel, REQUESTS] += 1
-            dram_banks.join(state, channel, at)
-    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
+def schedule(state: Dram, channel: int, tick: int) -> None:
+    """The request whose latency is over joins the list of its bank; notes when the next one may."""
+    ch = state.channel
+    if join_tick(state, channel) <= tick:
+        at = state.latency[channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1)), 1]
+        ch[channel, LATENCY_HEAD] += 1
+        state.stats[channel, REQUESTS] += 1
+        dram_banks.join(state, channel, at)
+    ch[channel, JOIN_AT] = join_tick(state, channel)
+
+
+@inlined
+def join_tick(state: Dram, channel: int) -> int:
+    """First tick at which a request may leave the latency queue, or FAR if there is none, or no place for it."""
+    ch = state.channel
+    if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL] or takes_none(state, channel):
         return FAR
-    head = base + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
+    head = channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1))
     return FAR if is_full(state, channel, state.latency[head, 1]) else state.latency[head, 0]

@@ -12,16 +12,18 @@ from replay.config import law, value
 from replay.rows import FixedRows, aligned_rows
 
 # columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
-# wait; first tick of a read, write, precharge and activate as far as the bank itself goes
-ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRITE_AT, PRECHARGE_AT, ACTIVATE_AT, \
+# wait; first tick of a read, write, activate and precharge as far as the bank itself goes, and of its next command
+ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRITE_AT, ACTIVATE_AT, PRECHARGE_AT, \
     LOCAL_AT = range(12)  # fmt: skip
-# columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice
-BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE = range(7)
+# columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice,
+# is a write kept apart from the reads
+BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE, APART = range(8)
 REQUEST_COLUMNS = 8  # a row is a line of the host's caches
 # columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left
 (NEXT_TICK,  # of the next event
- COMMAND_AT, ENTRY_AT, PIPE_AT,  # before these ticks no command, no entry and no end of a transfer is possible
- COLUMN_GAP, READ_GAP, WRITE_GAP, ACTIVATE_GAP,  # first tick of a column command, read, write, activate (buses)
+ COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT,  # before these no command, entry, end of a latency or a transfer is possible
+ READ_GAP, WRITE_GAP, ACTIVATE_GAP, PRECHARGE_GAP,  # first tick of a read, write, activate, precharge (buses)
+ COLUMN_HOLD, PRECHARGE_HOLD,  # from these ticks on no bank group is kept from a column command, a precharge
  FIRST_BANK,  # where the round over the banks begins
  READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS,  # banks by the next command of their request
  BUSY_BANKS,  # all of these
@@ -32,10 +34,10 @@ REQUEST_COLUMNS = 8  # a row is a line of the host's caches
  LATENCY_HEAD, LATENCY_TAIL, PIPE_HEAD, PIPE_TAIL, RETURN_HEAD, RETURN_TAIL,
  LAST_POP, STALLED, STALLED_SINCE, DATA_IS_WRITE,  # the data pipe
  LAST_SLICE, SHARED_CREDIT, FREE, UNDER_WAY, BUSY_FROM, COUNTED_TO, LOGGED,
- FILLED, SERVED) = range(40)  # fmt: skip
+ FILLED, SERVED) = range(43)  # fmt: skip
 # columns of slice: requests of the slice's queue to the DRAM, private credit, fills on their way to the L2, first tick
-# at which the channel may take the oldest of the requests (FAR: there is none)
-TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL, OLDEST_AT = range(6)
+# at which the channel may take the oldest of the requests (FAR: there is none), channel
+TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL, OLDEST_AT, CHANNEL = range(7)
 # columns of log: tick and kind of a command (a column of stats), and of the channel before it ACTIVE_TICKS, COUNTED_TO
 # and BUSY_FROM
 LOG_TICK, LOG_KIND, LOG_ACTIVE, LOG_COUNTED, LOG_BUSY = range(5)
@@ -125,11 +127,11 @@ class Spec:
 class Dram(NamedTuple):
     """All channels; bank b of channel c is row c * banks + b, its requests are rows c * capacity and on."""
 
-    channel: FixedRows  # int64[channels, 40]
+    channel: FixedRows  # int64[channels, 43]
     bank: FixedRows  # int64[channels * banks, 12]
     group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
-    slice: FixedRows  # int64[slices, 6]
+    slice: FixedRows  # int64[slices, 7]
     request: FixedRows  # int64[channels * capacity, 8]
     waiting: FixedRows  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
     latency: FixedRows  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
@@ -163,12 +165,13 @@ def make_state(
     log_ring = ring(2 * (ahead_cycles * spec.clock_khz // core_khz + 2))  # two commands a tick
     bank = np.zeros((channels * spec.banks, 12), np.int64)
     bank[:, (SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE)] = -1
-    channel = np.zeros((channels, 40), np.int64)
-    channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, PIPE_AT, LOCAL_NEXT)] = FAR
+    channel = np.zeros((channels, 43), np.int64)
+    channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
-    ends = np.zeros((channels * slices, 6), np.int64)
+    ends = np.zeros((channels * slices, 7), np.int64)
     ends[:, OLDEST_AT] = FAR
+    ends[:, CHANNEL] = np.arange(channels * slices) // slices
     request = aligned_rows(channels * capacity, REQUEST_COLUMNS)
     request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
     return Dram(
@@ -221,7 +224,8 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
     higher = spec.bank_group_bits == "higher"
     return np.array([
         spec.ccd, spec.ccd_long, spec.rrd, spec.rcd, max(spec.rcd - (spec.wl + 1), 0), spec.ras, spec.rp, spec.rc,
-        spec.cl, spec.wl, burst, spec.read_to_write_ticks, spec.write_to_read_ticks, spec.wl + burst + spec.wr,
+        spec.cl, spec.wl, burst, max(spec.read_to_write_ticks, spec.ccd), max(spec.write_to_read_ticks, spec.ccd),
+        spec.wl + burst + spec.wr,
         spec.rtpl, spec.banks, spec.bank_groups, (spec.banks // spec.bank_groups).bit_length() - 1 if higher else 0,
         spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
         spec.return_entries, spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1),

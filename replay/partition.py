@@ -39,21 +39,23 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
 def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
     """Do every event of the partition before L2 cycle ``until``."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
-    own, channel, tick, commanded = cache.slice, memory.channel, FAR, FAR
+    own, channel, tick, commanded, soonest = cache.slice, memory.channel, FAR, FAR, FAR
+    for part in range(first, last):
+        soonest = min(soonest, own[part, NEXT])
     while True:
         if channel[controller, NEXT_TICK] != tick:
             tick = channel[controller, NEXT_TICK]
             commanded = clocks.at_or_after(memory.to_l2, tick) if tick < FAR else FAR
-        now = commanded
-        for part in range(first, last):
-            now = min(now, own[part, NEXT])
+        now = min(commanded, soonest)
         if now >= until:
             return
         if commanded == now:
             run_channel(cache, memory, controller, now)
+        soonest = FAR
         for part in range(first, last):
             if own[part, NEXT] == now:
                 l2.step(cache, memory, part, now)
+            soonest = min(soonest, own[part, NEXT])
 
 
 @inlined
