@@ -11,7 +11,7 @@ Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md
 
 from replay import clocks, dram_banks, dram_commands
 from replay.bits import FAR, inlined
-from replay.dram_entry import enter, next_entry, schedule, takes
+from replay.dram_entry import enter, next_entry, schedule, takes, takes_none
 from replay.dram_state import (
     APART,
     BANK,
@@ -95,15 +95,17 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     state.waiting[tail, 1] = at
     if state.slice[part, OLDEST_AT] == FAR:
         state.slice[part, OLDEST_AT] = tick
+        look_at(state, channel, tick)
     state.slice[part, TO_TAIL] += 1
     ch[channel, UNDER_WAY] += 1
-    look_at(state, channel, tick)
 
 
 @inlined
 def look_at(state: Dram, channel: int, tick: int) -> None:
-    """In a tick a slice may send a request that could not before."""
+    """In a tick a slice may send a request that could not before, unless the scheduler takes none."""
     ch = state.channel
+    if takes_none(state, channel):
+        return
     ch[channel, ENTRY_AT] = min(ch[channel, ENTRY_AT], tick)
     ch[channel, NEXT_TICK] = min(ch[channel, NEXT_TICK], tick)
 

@@ -31,6 +31,7 @@ from replay.dram_state import (
     READ_AT,
     READ_BANKS,
     READ_GAP,
+    READY_BANKS,
     REQUEST_ROW,
     ROW,
     ROW_HITS,
@@ -111,22 +112,25 @@ def assign(state: Dram, channel: int, tick: int) -> None:
     request = channel * state.capacity + at
     state.bank[here, SERVING] = at
     if not state.bank[here, OPEN]:
-        wait_for(state, channel, bank, ACTIVATES)
+        wait_for(state, channel, tick, bank, ACTIVATES)
     elif state.bank[here, ROW] != state.request[request, REQUEST_ROW]:
-        wait_for(state, channel, bank, PRECHARGES)
+        wait_for(state, channel, tick, bank, PRECHARGES)
     else:
-        wait_for(state, channel, bank, state.request[request, IS_WRITE])
+        wait_for(state, channel, tick, bank, state.request[request, IS_WRITE])
 
 
 @inlined
-def wait_for(state: Dram, channel: int, bank: int, kind: int) -> None:
+def wait_for(state: Dram, channel: int, tick: int, bank: int, kind: int) -> None:
     """A bank's next command is of a kind: READS, WRITES, ACTIVATES or PRECHARGES; notes before when it is not legal."""
     ch, here = state.channel, channel * state.gap[BANKS] + bank
-    local = max(state.bank[here, READ_AT + kind], ch[channel, READ_GAP + kind])
+    local = state.bank[here, READ_AT + kind]
     ch[channel, READ_BANKS + kind] |= 1 << bank
-    state.bank[here, LOCAL_AT] = local
-    ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
-    ch[channel, COMMAND_AT] = min(ch[channel, COMMAND_AT], local)
+    if local <= tick:
+        ch[channel, READY_BANKS] |= 1 << bank
+    else:
+        state.bank[here, LOCAL_AT] = local
+        ch[channel, LOCAL_NEXT] = min(ch[channel, LOCAL_NEXT], local)
+    ch[channel, COMMAND_AT] = min(ch[channel, COMMAND_AT], max(local, ch[channel, READ_GAP + kind]))
 
 
 @inlined

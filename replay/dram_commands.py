@@ -18,7 +18,6 @@ from replay.dram_state import (
     BANKS,
     BUSY_BANKS,
     BUSY_FROM,
-    BUSY_TICKS,
     COLUMN_HOLD,
     COMMAND_AT,
     COUNTED_TO,
@@ -200,7 +199,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
         own[here, OPEN] = 0
         own[here, ACTIVATE_AT] = max(own[here, ACTIVATE_AT], tick + gap[T_RP])
         ch[channel, PRECHARGE_BANKS] &= ~bit
-        wait_for(state, channel, bank, ACTIVATES)
+        wait_for(state, channel, tick, bank, ACTIVATES)
         note(state, channel, tick, PRECHARGES)
         mark_active(state, channel, tick + max(gap[T_RP], 1))
         return
@@ -212,7 +211,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
     own[here, ACTIVATE_AT] = tick + gap[T_RC]
     ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
     ch[channel, ACTIVATE_BANKS] &= ~bit
-    wait_for(state, channel, bank, state.request[request, IS_WRITE])
+    wait_for(state, channel, tick, bank, state.request[request, IS_WRITE])
     note(state, channel, tick, ACTIVATES)
     mark_active(state, channel, tick + max(gap[T_RC], gap[T_RRD], gap[T_RCD]))
 
@@ -236,7 +235,6 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     ch[channel, WRITE_GAP - is_write] = tick + turn
     note(state, channel, tick, is_write)
     state.bank[here, PRECHARGE_AT] = max(state.bank[here, PRECHARGE_AT], tick + hold)
-    state.stats[channel, BUSY_TICKS] += gap[T_BURST]
     mark_active(state, channel, tick + turn)
     pops = (tick if ch[channel, STALLED_SINCE] < 0 else ch[channel, STALLED_SINCE] - 1) - ch[channel, STALLED]
     ch[channel, LAST_POP] = max(pops + (gap[T_WL] if is_write else gap[T_CL]), ch[channel, LAST_POP] + 1)

@@ -245,6 +245,7 @@ def stats(state: Dram, cycle: int = FAR) -> dict[str, np.ndarray]:
         tick = max((cycle - 1) * state.core.up // state.core.down + 1, 0)  # the first one after the cycle before
         for channel in range(len(found)):
             rewind(state, channel, tick, found[channel])
+    found[:, BUSY_TICKS] = (found[:, READS] + found[:, WRITES]) * state.gap[T_BURST]
     return {name: found[:, index] for index, name in enumerate(COUNTERS)}
 
 
@@ -259,6 +260,5 @@ def rewind(state: Dram, channel: int, tick: int, found: np.ndarray) -> None:
         if command[LOG_TICK] < tick:
             break
         found[command[LOG_KIND]] -= 1
-        found[BUSY_TICKS] -= state.gap[T_BURST] if command[LOG_KIND] in (READS, WRITES) else 0
         found[ACTIVE_TICKS], counted_to, busy_from = command[[LOG_ACTIVE, LOG_COUNTED, LOG_BUSY]]
     found[ACTIVE_TICKS] += tick - max(counted_to, min(busy_from, tick)) if counted_to < tick else tick - counted_to

@@ -5,7 +5,7 @@ slices share nothing but the channel's queues, so the order among them is free.
 """
 
 from replay import clocks, dram, foresight, l2
-from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.bits import FAR, compiled, inlined
 from replay.crossbar import Crossbar
 from replay.dram_state import FILLED, NEXT_TICK, SERVED, Dram
 from replay.l2_state import L2, NEXT, WAITS
@@ -50,24 +50,19 @@ def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
         if now >= until:
             return
         if commanded == now:
-            run_channel(cache, memory, controller, now)
+            run_channel(memory, controller, now)
+        filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
         soonest = FAR
-        for part in range(first, last):
-            if own[part, NEXT] == now:
+        for number in range(cache.slices_per_controller):
+            part = first + number
+            if own[part, NEXT] == now or (filled >> number) & 1 or (served >> number) & own[part, WAITS]:
                 l2.step(cache, memory, part, now)
             soonest = min(soonest, own[part, NEXT])
 
 
 @inlined
-def run_channel(cache: L2, memory: Dram, controller: int, now: int) -> None:
-    """The ticks of the DRAM channel in an L2 cycle; the slices see what they have brought about."""
+def run_channel(memory: Dram, controller: int, now: int) -> None:
+    """The ticks of the DRAM channel in an L2 cycle."""
     reached = clocks.at_or_before(memory.clock, now)
     while memory.channel[controller, NEXT_TICK] <= reached:
         dram.advance(memory, controller)
-    filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
-    touched, first = filled | served, controller * cache.slices_per_controller
-    while touched:
-        number = lowest_bit(touched)
-        touched &= touched - 1
-        if (filled >> number) & 1 or cache.slice[first + number, WAITS]:
-            cache.slice[first + number, NEXT] = min(cache.slice[first + number, NEXT], now)
