@@ -77,9 +77,8 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     token    what a read's slice gets back.
     """
     channel = state.slice[part, CHANNEL]
-    ch, base = state.channel, channel * state.capacity
-    at = ch[channel, FREE]
-    row = base + at
+    ch = state.channel
+    row = ch[channel, FREE]
     ch[channel, FREE] = state.request[row, NEXT]
     state.request[row, BANK] = place & (state.gap[BANKS] - 1)
     state.request[row, REQUEST_ROW] = place >> state.gap[BANK_SHIFT]
@@ -92,7 +91,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     tail = part * state.to_ring + (state.slice[part, TO_TAIL] & (state.to_ring - 1))
     tick = clocks.after(state.clock, now)
     state.waiting[tail, 0] = tick
-    state.waiting[tail, 1] = at
+    state.waiting[tail, 1] = row
     if state.slice[part, OLDEST_AT] == FAR:
         state.slice[part, OLDEST_AT] = tick
         look_at(state, channel, tick)
@@ -149,21 +148,32 @@ def advance(state: Dram, channel: int) -> None:
 
 
 @inlined
-def deliver(state: Dram, channel: int, tick: int) -> None:
-    """Give the data at the front of the return queue to its slice."""
+def oldest_returned(state: Dram, channel: int) -> int:
+    """The request at the front of the return queue."""
+    return state.returned[channel * state.capacity + (state.channel[channel, RETURN_HEAD] & (state.capacity - 1))]
+
+
+@inlined
+def may_deliver(state: Dram, channel: int) -> bool:
+    """Whether there are data in the return queue and the slice of those at its front takes them."""
     ch = state.channel
     if ch[channel, RETURN_HEAD] == ch[channel, RETURN_TAIL]:
+        return False
+    return takes(state, state.request[oldest_returned(state, channel), SLICE])
+
+
+@inlined
+def deliver(state: Dram, channel: int, tick: int) -> None:
+    """Give the data at the front of the return queue to its slice."""
+    if not may_deliver(state, channel):
         return
-    base = channel * state.capacity
-    at = state.returned[base + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
-    part = state.request[base + at, SLICE]
-    if not takes(state, part):
-        return
+    ch, row = state.channel, oldest_returned(state, channel)
+    part = state.request[row, SLICE]
     place = part * state.from_ring + (state.slice[part, FROM_TAIL] & (state.from_ring - 1))
-    state.fill[place] = state.request[base + at, TOKEN]
+    state.fill[place] = state.request[row, TOKEN]
     state.slice[part, FROM_TAIL] += 1
     ch[channel, FILLED] |= 1 << (part - channel * state.slices)
-    release(state, channel, part, at)
+    release(state, channel, part, row)
     ch[channel, RETURN_HEAD] += 1
     if ch[channel, STALLED_SINCE] >= 0:
         ch[channel, STALLED] += tick - ch[channel, STALLED_SINCE]
@@ -172,9 +182,9 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def release(state: Dram, channel: int, part: int, at: int) -> None:
+def release(state: Dram, channel: int, part: int, row: int) -> None:
     """A request is over: its credit and its place are free."""
-    ch, row = state.channel, channel * state.capacity + at
+    ch = state.channel
     if ch[channel, SHARED_CREDIT] >= state.gap[SHARED_LIMIT]:
         ch[channel, ENTRY_AT] = 0  # a slice may have waited for it
     if state.slice[part, CREDIT] > 0:
@@ -182,7 +192,7 @@ def release(state: Dram, channel: int, part: int, at: int) -> None:
     else:
         ch[channel, SHARED_CREDIT] -= 1
     state.request[row, NEXT] = ch[channel, FREE]
-    ch[channel, FREE] = at
+    ch[channel, FREE] = row
     ch[channel, UNDER_WAY] -= 1
 
 
@@ -190,13 +200,13 @@ def release(state: Dram, channel: int, part: int, at: int) -> None:
 def end_transfer(state: Dram, channel: int, tick: int) -> None:
     """The request at the end of the data pipe: a read's data go to the return queue; a full one stops the pipe."""
     ch, base = state.channel, channel * state.capacity
-    at = state.pipe[base + (ch[channel, PIPE_HEAD] & (state.capacity - 1)), 1]
+    row = state.pipe[base + (ch[channel, PIPE_HEAD] & (state.capacity - 1)), 1]
     ch[channel, PIPE_HEAD] += 1
     ch[channel, PIPE_AT] = end_of_pipe(state, channel)
-    if state.request[base + at, IS_WRITE]:
-        release(state, channel, state.request[base + at, SLICE], at)
+    if state.request[row, IS_WRITE]:
+        release(state, channel, state.request[row, SLICE], row)
         return
-    state.returned[base + (ch[channel, RETURN_TAIL] & (state.capacity - 1))] = at
+    state.returned[base + (ch[channel, RETURN_TAIL] & (state.capacity - 1))] = row
     ch[channel, RETURN_TAIL] += 1
     if ch[channel, RETURN_TAIL] - ch[channel, RETURN_HEAD] == state.gap[RETURNS]:
         ch[channel, STALLED_SINCE] = tick + 1
@@ -217,10 +227,6 @@ def end_of_pipe(state: Dram, channel: int) -> int:
 def next_tick(state: Dram, channel: int, tick: int) -> int:
     """The first tick after ``tick`` in which something can happen, unless a slice changes it."""
     ch = state.channel
-    if dram_banks.idle_banks(state, channel) or dram_banks.changes_mode(state, channel):
+    if dram_banks.idle_banks(state, channel) or dram_banks.changes_mode(state, channel) or may_deliver(state, channel):
         return tick + 1
-    if ch[channel, RETURN_HEAD] != ch[channel, RETURN_TAIL]:
-        at = state.returned[channel * state.capacity + (ch[channel, RETURN_HEAD] & (state.capacity - 1))]
-        if takes(state, state.request[channel * state.capacity + at, SLICE]):
-            return tick + 1
     return min(ch[channel, COMMAND_AT], ch[channel, ENTRY_AT], ch[channel, JOIN_AT], ch[channel, PIPE_AT])

@@ -46,18 +46,18 @@ from replay.dram_state import (
 
 
 @inlined
-def join(state: Dram, channel: int, at: int) -> None:
+def join(state: Dram, channel: int, row: int) -> None:
     """A request joins the list of its bank: of all, or of the writes where they are kept apart."""
-    ch, row = state.channel, channel * state.capacity + at
+    ch = state.channel
     bank = state.request[row, BANK]
     here = channel * state.gap[BANKS] + bank
     apart = state.request[row, APART]
     youngest = state.bank[here, YOUNGEST + 2 * apart]
     if youngest >= 0:
-        state.request[channel * state.capacity + youngest, NEXT] = at
+        state.request[youngest, NEXT] = row
     else:
-        state.bank[here, OLDEST + 2 * apart] = at
-    state.bank[here, YOUNGEST + 2 * apart] = at
+        state.bank[here, OLDEST + 2 * apart] = row
+    state.bank[here, YOUNGEST + 2 * apart] = row
     state.request[row, NEXT] = -1
     ch[channel, QUEUED_BANKS + apart] |= 1 << bank
     ch[channel, QUEUED + apart] += 1
@@ -108,9 +108,8 @@ def assign(state: Dram, channel: int, tick: int) -> None:
     ch[channel, BUSY_BANKS] |= 1 << bank
     ch[channel, FIRST_BANK] = (ch[channel, FIRST_BANK] + 1) & (state.gap[BANKS] - 1)
     here = channel * state.gap[BANKS] + bank
-    at = pick(state, channel, here, ch[channel, WRITING], 1 << bank)
-    request = channel * state.capacity + at
-    state.bank[here, SERVING] = at
+    request = pick(state, channel, here, ch[channel, WRITING], 1 << bank)
+    state.bank[here, SERVING] = request
     if not state.bank[here, OPEN]:
         wait_for(state, channel, tick, bank, ACTIVATES)
     elif state.bank[here, ROW] != state.request[request, REQUEST_ROW]:
@@ -136,20 +135,20 @@ def wait_for(state: Dram, channel: int, tick: int, bank: int, kind: int) -> None
 @inlined
 def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
-    ch, base, request = state.channel, channel * state.capacity, state.request
+    ch, request = state.channel, state.request
     row = state.bank[here, ROW]
     at, before = state.bank[here, OLDEST + 2 * writing], -1
-    while at >= 0 and request[base + at, REQUEST_ROW] != row:
-        at, before = request[base + at, NEXT], at
+    while at >= 0 and request[at, REQUEST_ROW] != row:
+        at, before = request[at, NEXT], at
     if at < 0:
         at, before = state.bank[here, OLDEST + 2 * writing], -1
     else:
         state.stats[channel, ROW_HITS] += 1
-    after = request[base + at, NEXT]
+    after = request[at, NEXT]
     if before < 0:
         state.bank[here, OLDEST + 2 * writing] = after
     else:
-        request[base + before, NEXT] = after
+        request[before, NEXT] = after
     if after < 0:
         state.bank[here, YOUNGEST + 2 * writing] = before
         if before < 0:

@@ -192,7 +192,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
     ch, gap = state.channel, state.gap
     here, bit = channel * gap[BANKS] + bank, 1 << bank
     own = state.bank
-    request = channel * state.capacity + own[here, SERVING]
+    request = own[here, SERVING]
     ch[channel, READY_BANKS] &= ~bit
     ch[channel, FIRST_BANK] = (bank + 1) & (gap[BANKS] - 1)
     if own[here, OPEN]:
@@ -221,8 +221,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     """Read or write one atom; the last one of a request frees its bank."""
     ch, gap = state.channel, state.gap
     here, bit = channel * gap[BANKS] + bank, 1 << bank
-    at = state.bank[here, SERVING]
-    request = channel * state.capacity + at
+    request = state.bank[here, SERVING]
     is_write = state.request[request, IS_WRITE]
     group = channel * gap[GROUPS] + ((bank >> gap[GROUP_SHIFT]) & (gap[GROUPS] - 1))
     state.group[group, 0] = ch[channel, COLUMN_HOLD] = tick + gap[T_CCDL]
@@ -247,7 +246,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
             ch[channel, PIPE_AT] = ch[channel, LAST_POP] + ch[channel, STALLED]
         tail = channel * state.capacity + (ch[channel, PIPE_TAIL] & (state.capacity - 1))
         state.pipe[tail, 0] = ch[channel, LAST_POP]
-        state.pipe[tail, 1] = at
+        state.pipe[tail, 1] = request
         ch[channel, PIPE_TAIL] += 1
 
 

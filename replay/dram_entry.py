@@ -39,9 +39,9 @@ def takes(state: Dram, part: int) -> bool:
 
 
 @inlined
-def is_full(state: Dram, channel: int, at: int) -> bool:
-    """Whether the scheduler does not take request ``at`` now."""
-    apart = state.request[channel * state.capacity + at, APART]
+def is_full(state: Dram, channel: int, row: int) -> bool:
+    """Whether the scheduler does not take a request now."""
+    apart = state.request[row, APART]
     return state.channel[channel, QUEUED + apart] >= state.gap[QUEUE + apart]
 
 
@@ -88,8 +88,8 @@ def enter(state: Dram, channel: int, tick: int) -> None:
         part = channel * state.slices + number
         if entry_tick(state, channel, part) > tick:
             continue
-        at = oldest(state, part)
-        if is_full(state, channel, at):
+        row = oldest(state, part)
+        if is_full(state, channel, row):
             return
         leave(state, part)
         ch[channel, SERVED] |= 1 << number
@@ -101,7 +101,7 @@ def enter(state: Dram, channel: int, tick: int) -> None:
         tail = base + (ch[channel, LATENCY_TAIL] & (state.capacity - 1))
         cycle = clocks.at_or_after(state.to_core, tick) + state.gap[LATENCY]
         state.latency[tail, 0] = clocks.after(state.core, cycle - 1)
-        state.latency[tail, 1] = at
+        state.latency[tail, 1] = row
         if ch[channel, LATENCY_HEAD] == ch[channel, LATENCY_TAIL]:
             ch[channel, JOIN_AT] = state.latency[tail, 0]
         ch[channel, LATENCY_TAIL] += 1
@@ -126,10 +126,10 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
     """The request whose latency is over joins the list of its bank; notes when the next one may."""
     ch = state.channel
     if join_tick(state, channel) <= tick:
-        at = state.latency[channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1)), 1]
+        row = state.latency[channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1)), 1]
         ch[channel, LATENCY_HEAD] += 1
         state.stats[channel, REQUESTS] += 1
-        dram_banks.join(state, channel, at)
+        dram_banks.join(state, channel, row)
     ch[channel, JOIN_AT] = join_tick(state, channel)
 
 

@@ -18,7 +18,7 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
 # columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice,
 # is a write kept apart from the reads
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE, APART = range(8)
-REQUEST_COLUMNS = 8  # a row is a line of the host's caches
+LINE_COLUMNS = 8  # of slice and request: a row is a line of the host's caches
 # columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left
 (NEXT_TICK,  # of the next event
  COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT,  # before these no command, entry, end of a latency or a transfer is possible
@@ -131,7 +131,7 @@ class Dram(NamedTuple):
     bank: FixedRows  # int64[channels * banks, 12]
     group: FixedRows  # int64[channels * groups, 2]: first tick of a column command, of a precharge
     group_banks: np.ndarray  # int64[groups]: banks of a group
-    slice: FixedRows  # int64[slices, 7]
+    slice: FixedRows  # int64[slices, LINE_COLUMNS]
     request: FixedRows  # int64[channels * capacity, 8]
     waiting: FixedRows  # int64[slices * to_ring, 2]: first tick at which the channel may take it, request
     latency: FixedRows  # int64[channels * capacity, 2]: tick it may reach the scheduler, request
@@ -169,11 +169,13 @@ def make_state(
     channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
-    ends = np.zeros((channels * slices, 7), np.int64)
+    ends = np.zeros((channels * slices, LINE_COLUMNS), np.int64)
     ends[:, OLDEST_AT] = FAR
     ends[:, CHANNEL] = np.arange(channels * slices) // slices
-    request = aligned_rows(channels * capacity, REQUEST_COLUMNS)
-    request[:, NEXT] = np.tile(np.append(np.arange(1, capacity), -1), channels)
+    request = aligned_rows(channels * capacity, LINE_COLUMNS)
+    request[:, NEXT] = np.arange(1, channels * capacity + 1)
+    request[capacity - 1 :: capacity, NEXT] = -1
+    channel[:, FREE] = np.arange(channels) * capacity
     return Dram(
         channel,
         bank,

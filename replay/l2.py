@@ -245,23 +245,13 @@ def look_up(state: L2, part: int, now: int) -> bool:
 def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None:
     """Find the slice's next event; what only the DRAM channel can bring about is left to it."""
     own, tags = state.slice, state.tags
-    soonest, waits = FAR, 0
-    if has_ready(tags, part) or dram.has_fill(memory, part):
-        soonest = now + 1
-    room = dram.has_room(memory, part)
-    if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL]:
-        if room:
-            soonest = now + 1
-        else:
-            waits = 1
-    if own[part, HEAD] == own[part, QUEUED]:
-        soonest = min(soonest, max(own[part, QUEUES_AT], now) + 1)
-    elif not room:
-        waits = 1
-    elif not failed:
-        soonest = min(soonest, max(now + 1, port_free_at(state, part)))
-    own[part, NEXT] = soonest
-    own[part, WAITS] = waits
+    room, looks_up = dram.has_room(memory, part), own[part, HEAD] != own[part, QUEUED]
+    sends = tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL]
+    at_once = has_ready(tags, part) | dram.has_fill(memory, part) | (sends & room)
+    queues_at, port_at = max(own[part, QUEUES_AT], now) + 1, max(port_free_at(state, part), now + 1)
+    looks_at = (port_at if room & (not failed) else FAR) if looks_up else queues_at
+    own[part, NEXT] = min(now + 1 if at_once else FAR, looks_at)
+    own[part, WAITS] = int((sends | looks_up) & (not room))
 
 
 @entry_point

@@ -21,6 +21,7 @@ SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # request reaches the slice's queue if that has room
 HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
     WAITS, COPIED, QUEUES_AT = range(15)  # fmt: skip
+SLICE_COLUMNS = 16  # a row is two lines of the host's caches
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
 CHUNK = 4  # places that the slice's queue keeps free for one packet
@@ -54,7 +55,7 @@ class L2(NamedTuple):
 
     tags: Cache
     addresses: Addresses
-    slice: FixedRows  # int64[slices, 15]
+    slice: FixedRows  # int64[slices, SLICE_COLUMNS]
     input: FixedRows  # int64[slices * ring, 5]
     stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
     output: FixedRows  # int64[slices * out_pitch, 2]: cycle, tag and SM
@@ -88,7 +89,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     state = L2(
         cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, given_sets=True),
         addresses,
-        np.zeros((slices, 15), np.int64),
+        np.zeros((slices, SLICE_COLUMNS), np.int64),
         np.zeros((slices * ring, 5), np.int64),
         np.zeros((slices * ring, 2), np.int64),
         sparse_rows(slices * out_pitch, 2),
