@@ -81,16 +81,6 @@ def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
-def quotient(typing_context: Any, number: Any, divisor: Any) -> Any:
-    """A number that is not negative by a positive one, rounded down: without a look at their signs."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.udiv(*arguments)
-
-    return types.int64(types.int64, types.int64), generate
-
-
 @inlined
 def bucket(key: int, buckets: int) -> int:
     """Hash bucket of ``key``; ``buckets`` is a power of two up to 2^24. Spreads any stride evenly.

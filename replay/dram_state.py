@@ -19,10 +19,11 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
 # is a write kept apart from the reads
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE, APART = range(8)
 LINE_COLUMNS = 8  # of slice and request: a row is a line of the host's caches
-# columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left
+# columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left. Columns of reads,
+# writes, activates and precharges stand in the order of their numbers below, of writes kept apart behind the others
 (NEXT_TICK,  # of the next event
  COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT,  # before these no command, entry, end of a latency or a transfer is possible
- READ_GAP, WRITE_GAP, ACTIVATE_GAP, PRECHARGE_GAP,  # first tick of a read, write, activate, precharge (buses)
+ READ_GAP, WRITE_GAP, ACTIVATE_GAP, PRECHARGE_GAP,  # first tick of a read, write, activate (buses); precharge: any, 0
  COLUMN_HOLD, PRECHARGE_HOLD,  # from these ticks on no bank group is kept from a column command, a precharge
  FIRST_BANK,  # where the round over the banks begins
  READ_BANKS, WRITE_BANKS, ACTIVATE_BANKS, PRECHARGE_BANKS,  # banks by the next command of their request

@@ -250,7 +250,7 @@ def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None
     at_once = has_ready(tags, part) | dram.has_fill(memory, part) | (sends & room)
     queues_at, port_at = max(own[part, QUEUES_AT], now) + 1, max(port_free_at(state, part), now + 1)
     looks_at = (port_at if room & (not failed) else FAR) if looks_up else queues_at
-    own[part, NEXT] = min(now + 1 if at_once else FAR, looks_at)
+    own[part, NEXT] = now + 1 if at_once else looks_at
     own[part, WAITS] = int((sends | looks_up) & (not room))
 
 
