@@ -21,7 +21,7 @@ from replay.gpu_description import Gpu
 from zatel.control import Stream, Traffic, held_before, read_stream
 from zatel.control_schedule import Machine
 from zatel.doubt import Doubt, bounds, doubts, read_table
-from zatel.estimate_machine import Matched, build, machine_for, match, traffic_of_all
+from zatel.estimate_machine import Matched, build, comparable, machine_for, match, traffic_of_all
 from zatel.estimate_metrics import extrapolate
 from zatel.estimate_replay import Replayed, replay_all
 from zatel.estimate_trace import write_sample
@@ -113,6 +113,8 @@ def estimate_many(
     chosen = sample(work, fraction, seed).chosen[work.cta]
     held = held_before(trace, work.stream, chosen)
     machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    first_whole, first_part = machines[0]
+    machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
     if counts:
         machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
     matched = find_machines(gpus, machines, work, chosen, *held)

@@ -44,6 +44,17 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
     return Machine(sms, controllers, places, slots)
 
 
+def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: Machine) -> Machine:
+    """``part`` of ``whole``, to be compared with ``first_part`` of ``first_whole``.
+
+    It has more or fewer controllers for an SM than the first part as its GPU has than the first GPU: were both rounded
+    up to ``LEAST_CONTROLLERS``, half of a GPU's controllers or twice its SMs would leave the part as it is.
+    """
+    more = whole.controllers / first_whole.controllers * first_whole.sms / whole.sms
+    controllers = round(first_part.controllers * more * part.sms / first_part.sms)
+    return part._replace(controllers=min(max(1, controllers), whole.controllers))
+
+
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
     """The description of ``machine`` with about ``l2_share`` of the capacity of the L2, in whole sets."""
     slices = machine.controllers * gpu.l2.slices_per_controller

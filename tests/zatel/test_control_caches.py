@@ -19,7 +19,7 @@ from zatel.control import (
 )
 from zatel.control_accesses import LOCAL_LINES
 from zatel.control_schedule import Machine
-from zatel.estimate_machine import LARGEST_L2, build, machine_for, match, traffic_of_all
+from zatel.estimate_machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
 
 
 @pytest.mark.parametrize(("l1_sets", "l2_sets"), [(1, 1), (2, 3), (4, 5)])
@@ -66,6 +66,15 @@ def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
     assert 0 < len(half.line) < len(every.line)
     for found, expected in zip(traffic(half, gpu)[:8], traffic(every, gpu)[:8], strict=True):
         assert found == pytest.approx(expected, rel=0.25)
+
+
+def test_parts_have_controllers_as_their_gpus_have() -> None:
+    whole, part = Machine(8, 4, 17, 4), Machine(3, 2, 17, 4)
+    for sms, controllers, expected in ((8, 1, 1), (8, 2, 1), (8, 4, 2), (8, 8, 4), (8, 12, 6), (16, 4, 1), (4, 4, 4)):
+        changed = whole._replace(sms=sms, controllers=controllers)
+        assert comparable(part, changed, part, whole) == part._replace(controllers=expected)
+        assert comparable(changed, changed, whole, whole) == changed
+    assert comparable(part._replace(sms=2), whole._replace(sms=2), part, whole).controllers == 4  # all there are
 
 
 def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> None:
