@@ -69,6 +69,18 @@ def rotate_right(mask: int, distance: int) -> int:
     return shift_right(mask, distance) | mask << (-distance & 63)
 
 
+@inlined
+def fold(mask: int, places: int) -> int:
+    """The places, modulo ``places`` (1, 2 or 4), of the set bits of an int64, as a mask."""
+    for distance in (32, 16, 8, 4):
+        mask |= shift_right(mask, distance)
+    if places < 4:
+        mask |= mask >> 2
+    if places < 2:
+        mask |= mask >> 1
+    return mask & ((1 << places) - 1)
+
+
 @intrinsic
 def high_product(typing_context: Any, first: Any, second: Any) -> Any:
     """The upper 64 of the 128 bits that two unsigned 64-bit numbers make."""

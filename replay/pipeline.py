@@ -108,8 +108,8 @@ def after_memory(
         lsu.wake(lsus, sm, now + 1)
     moved = fetch(core, ctas, sm, now) or moved
     pipeline_stack.observe(core, sm, now)
-    rotates = core.policy == TWO_LEVEL and unit[sm, CTAS] > 0
-    unit[sm, NEXT_CYCLE] = now + 1 if moved or rotates or unit[sm, EXECUTES] & ((1 << memory) - 1) else FAR
+    moves = moved or unit[sm, EXECUTES] & ((1 << memory) - 1) or (core.policy == TWO_LEVEL and unit[sm, CTAS])
+    unit[sm, NEXT_CYCLE] = now + 1 if moves else FAR
     return unit[sm, NEXT_CYCLE]
 
 

@@ -7,6 +7,8 @@ one door: its oldest instruction goes first, and while that one finds no unit, n
 is written in a cycle does not read in the first step. Source: ``reference/accel-sim.md`` B.2.
 """
 
+import numpy as np
+
 from replay.bits import inlined, lowest_bit, shift_right
 from replay.pipeline_scoreboard import INSTRUCTIONS
 from replay.pipeline_state import (
@@ -36,10 +38,15 @@ WARP_MASK = (1 << WARP_BITS) - 1
 @inlined
 def collect(core: Pipeline, sm: int, now: int) -> bool:
     """The collector's steps of one cycle; whether anything moved, without which nothing will until the SM does."""
-    unit, moved = core.unit, False
+    unit, moved, refused = core.unit, False, 0
     for step in range(core.steps):
-        if unit[sm, COMPLETE]:
-            moved = leave(core, sm) or moved
+        asking = unit[sm, COMPLETE] & ~refused
+        if asking:
+            able = passable(core, sm, asking)
+            refused |= asking & ~able  # latches are emptied between the cycles
+            if able:
+                leave(core, sm, able)
+                moved = True
         if unit[sm, IN_USE] != unit[sm, COMPLETE]:
             read(core, sm, now, step == 0)
             moved = True
@@ -49,15 +56,12 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
 
 
 @inlined
-def leave(core: Pipeline, sm: int) -> bool:
-    """Units with all operands leave, one per port; whether any does.
+def leave(core: Pipeline, sm: int, able: int) -> None:
+    """Of the units that are able to, one per port leaves.
 
     A port serves the next scheduler after the one it served last that has such a unit, and there always the first
     unit: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0 cycles).
     """
-    able = passable(core, sm, core.unit[sm, COMPLETE])
-    if able == 0:
-        return False
     for port in range(sm * core.ports, (sm + 1) * core.ports):
         begun = (core.turn[port] + 1) * core.collectors
         later = (able >> begun) << begun
@@ -67,7 +71,6 @@ def leave(core: Pipeline, sm: int) -> bool:
         able = able & ~mates(core, core.turn[port]) | passable(core, sm, others)
         if able == 0:
             break
-    return True
 
 
 @inlined
@@ -147,38 +150,25 @@ def first_of(core: Pipeline, sm: int, units: int) -> int:
 def enter(core: Pipeline, sm: int) -> bool:
     """Instructions in ID_OC latches take free units: per port, one of each class, the oldest; whether any does."""
     group, entered = (1 << core.schedulers) - 1, False
-    waiting = core.unit[sm, ISSUED_TO]
-    for _ in range(core.ports):
-        classes = waiting
-        while classes:
-            kind = lowest_bit(classes) >> core.shift
-            mine = classes & (group << (kind * core.schedulers))
-            classes &= ~mine
-            latch = oldest_of(core, sm, mine)
-            scheduler = latch & (core.schedulers - 1)
-            free = ~core.unit[sm, IN_USE] & mates(core, scheduler)
-            if free:
-                take(core, sm, latch, kind, scheduler, lowest_bit(free))
-                waiting &= ~(1 << latch)
-                entered = True
-            else:
-                waiting &= ~mine  # the others of its class wait with it
-        if waiting == 0:
-            break
+    waiting = classes = core.unit[sm, ISSUED_TO]
+    ports = core.ports
+    while classes:
+        kind = lowest_bit(classes) >> core.shift
+        mine = classes & (group << (kind * core.schedulers))
+        classes &= ~mine
+        scheduler = np.int64(core.order[sm, kind]) & 3
+        latch = kind * core.schedulers + scheduler
+        free = ~core.unit[sm, IN_USE] & mates(core, scheduler)
+        if free:
+            take(core, sm, latch, kind, scheduler, lowest_bit(free))
+            waiting &= ~(1 << latch)
+            entered = True
+        else:
+            waiting &= ~mine  # the others of its class wait with it
+        if classes == 0 and ports > 1:
+            ports -= 1
+            classes = waiting
     return entered
-
-
-@inlined
-def oldest_of(core: Pipeline, sm: int, latches: int) -> int:
-    """The ID_OC latch among some whose instruction issued first."""
-    best = lowest_bit(latches)
-    latches &= latches - 1
-    while latches:
-        other = lowest_bit(latches)
-        latches &= latches - 1
-        if core.issued[sm * LATCHES + other, OPERATION] < core.issued[sm * LATCHES + best, OPERATION]:
-            best = other
-    return best
 
 
 @inlined
@@ -186,6 +176,7 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
     """An instruction leaves its ID_OC latch for a unit and asks the banks for its operands."""
     operation, unit = core.issued[sm * LATCHES + latch, OPERATION], core.unit
     unit[sm, ISSUED_TO] &= ~(1 << latch)
+    core.order[sm, kind] = core.order[sm, kind] >> 2
     at = at_of(core, sm, number)
     core.collector[at, OPERATION] = operation
     core.collector[at, PLACE] = core.issued[sm * LATCHES + latch, PLACE]
@@ -203,9 +194,7 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
 def turned(core: Pipeline, reads: int, warp: int) -> int:
     """Reads per bank of a warp: those of warp 0, moved by the warp's number."""
     shift = 8 * (warp & (core.banks - 1))
-    if shift == 0:
-        return reads
-    return ((reads << shift) | shift_right(reads, 8 * core.banks - shift)) & all_banks(core)
+    return ((reads << shift) | shift_right(reads >> 8, 8 * (core.banks - 1) - shift)) & all_banks(core)
 
 
 @inlined

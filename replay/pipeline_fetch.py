@@ -158,18 +158,19 @@ def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
         if wanted | over == 0:
             break
         begun = unit[sm, LAST_FETCHED] + 1
-        passed = -1
+        later = (wanted >> begun) << begun if begun < 64 else 0
         if wanted:
-            later = (wanted >> begun) << begun if begun < 64 else 0
-            index = lowest_bit(later) if later else lowest_bit(wanted)
+            index = lowest_bit(np.int64(later if later else wanted))
             unit[sm, FETCH] &= ~(1 << index)
             unit[sm, LAST_FETCHED] = index
             unit[sm, FETCHED] = index
-            passed = (1 << index) - 1
-            before = (1 << begun) - 1
-            passed = passed & ~before if later else passed | ~before
-        if over & passed:
-            leave_all(core, ctas, sm, now, over & passed)
+        if over:
+            before, passed = (1 << begun) - 1, -1
+            if wanted:
+                passed = (1 << unit[sm, FETCHED]) - 1
+                passed = passed & ~before if later else passed | ~before
+            if over & passed:
+                leave_all(core, ctas, sm, now, over & passed)
     return True
 
 
@@ -192,17 +193,13 @@ def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     code = core.code[instruction]
     warp[here, CODE] = code
     before, after = warp[here, CLASS], code & 15
+    core.wants[sm, before] &= ~bit
     core.wants[sm, after] |= bit
-    if before != after:
-        core.wants[sm, before] &= ~bit
-        warp[here, CLASS] = after
+    warp[here, CLASS] = after
     unit[sm, VALID] |= bit
-    if collides(core, here, instruction):
-        unit[sm, COLLIDES] |= bit
-        if warp[here, LOADS] & core.filters[instruction]:
-            unit[sm, ON_MEMORY] |= bit
-    else:
-        unit[sm, COLLIDES] &= ~bit
+    hindered = collides(core, here, instruction)
+    unit[sm, COLLIDES] = unit[sm, COLLIDES] & ~bit | hindered << index
+    unit[sm, ON_MEMORY] |= (hindered & (warp[here, LOADS] & core.filters[instruction] != 0)) << index
 
 
 @inlined

@@ -8,7 +8,7 @@ Policies: ``choose``; ``pipeline_pool``. Source: ``reference/accel-sim.md`` B.2.
 import numpy as np
 
 from replay import rt_unit, stack
-from replay.bits import compiled, inlined, lowest_bit
+from replay.bits import compiled, count_bits, fold, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
 from replay.pipeline_copies import await_groups, begin_copy, end_group
@@ -87,18 +87,27 @@ def issue(
     now: int,
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
-    unit = core.unit
-    if able_warps(core, sm) == 0 and core.policy != TWO_LEVEL and unit[sm, FENCES] == 0:
-        return False
+    unit, issued, refused = core.unit, 0, hindered(core, sm)
     first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
-    issued = 0
-    for turn in range(core.schedulers):
+    each = core.policy == TWO_LEVEL or unit[sm, FENCES] != 0  # what a scheduler sees when it looks may then change
+    free = able_warps(core, sm) & ~refused
+    turns = (1 << core.schedulers) - 1 if each else turns_of(core, free, first)
+    while turns:
+        turn = lowest_bit(turns)
         scheduler = (first + turn) & (core.schedulers - 1)
         row = sm * core.schedulers + scheduler
-        index = find(core, caches, sm, row, scheduler, now)
+        if each:
+            index = look(core, caches, sm, row, scheduler, now, refused)
+        else:
+            index = choose(core, sm, row, free & (core.every << scheduler))
         if index >= 0:
             issue_instruction(core, rays, program, work, lane_cycles, sm, now, row, scheduler, index)
             issued += 1
+        turns &= turns - 1
+        woken = able_warps(core, sm) & ~refused & ~free
+        if woken:  # a barrier has opened
+            free |= woken
+            turns |= turns_of(core, woken, first) & (-2 << turn)
     if issued:
         core.stats[sm, WARP_INSTRUCTIONS] += issued
         core.stats[sm, ISSUE_CYCLES] += 1
@@ -112,26 +121,31 @@ def able_warps(core: Pipeline, sm: int) -> int:
 
 
 @inlined
-def find(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> int:
-    """The warp that a scheduler issues from, or -1."""
+def turns_of(core: Pipeline, warps: int, first: int) -> int:
+    """The turns of those schedulers, from the ``first`` one on, that have any of some warps: bit = turn."""
+    having = fold(warps, core.schedulers)
+    return (having << core.schedulers | having) >> first & ((1 << core.schedulers) - 1)
+
+
+@compiled
+def look(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> int:
+    """The warp that a scheduler issues from, or -1, with all that happens to warps because it looks at them."""
     if core.policy == TWO_LEVEL and core.unit[sm, CTAS]:
-        return choose_active(core, caches, sm, row, scheduler, now, hindered(core, sm, scheduler))
+        return choose_active(core, caches, sm, row, scheduler, now, refused)
     if core.unit[sm, FENCES]:
-        open_fences(core, caches, sm, row, scheduler, now)
-    able = able_warps(core, sm) & (core.every << scheduler)
-    if able == 0:
-        return -1
-    free = able & ~hindered(core, sm, scheduler)
+        open_fences(core, caches, sm, row, scheduler, now, refused)
+    free = able_warps(core, sm) & ~refused & (core.every << scheduler)
     return choose(core, sm, row, free) if free else -1
 
 
 @inlined
-def hindered(core: Pipeline, sm: int, scheduler: int) -> int:
-    """Warps whose next instruction is of a class whose latch of the scheduler is full."""
-    full, warps = (core.unit[sm, ISSUED_TO] >> scheduler) & core.every, 0
+def hindered(core: Pipeline, sm: int) -> int:
+    """Warps whose next instruction is of a class whose latch of their scheduler is full."""
+    full, warps = core.unit[sm, ISSUED_TO], 0
     while full:
-        warps |= core.wants[sm, lowest_bit(full) >> core.shift]
+        latch = lowest_bit(full)
         full &= full - 1
+        warps |= core.wants[sm, latch >> core.shift] & (core.every << (latch & (core.schedulers - 1)))
     return warps
 
 
@@ -171,6 +185,8 @@ def issue_instruction(
     code, instruction = warp[here, CODE], warp[here, INSTRUCTION]
     kind, group = (code >> KIND_SHIFT) & 15, code & 15
     latch = group * core.schedulers + scheduler
+    before = count_bits(unit[sm, ISSUED_TO] >> (group * core.schedulers) & ((1 << core.schedulers) - 1))
+    core.order[sm, group] = core.order[sm, group] | scheduler << 2 * before
     unit[sm, ISSUED_TO] |= 1 << latch
     unit[sm, SERIAL] += 1
     core.issued[sm * LATCHES + latch, OPERATION] = unit[sm, SERIAL] << 32 | index << INSTRUCTION_BITS | instruction
@@ -219,7 +235,7 @@ def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int
 
 
 @compiled
-def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> None:
+def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> None:
     """Warps at a fence go on when all their registers are written and the scheduler looks at them: the L1 is emptied.
 
     In turn (LRR) it looks at the warps up to the one that it issues from; other policies look at all.
@@ -232,7 +248,7 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
             written |= 1 << index
     if core.policy == LRR:
         able = core.unit[sm, VALID] & ~(core.unit[sm, WAITING] & ~written) & ~core.unit[sm, COLLIDES]
-        able &= (core.every << scheduler) & ~hindered(core, sm, scheduler)
+        able &= (core.every << scheduler) & ~refused
         if able:
             last, chosen = core.row[row, LAST], choose(core, sm, row, able)
             before = (2 << chosen) - 1

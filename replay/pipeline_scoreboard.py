@@ -17,10 +17,9 @@ INSTRUCTIONS = (1 << INSTRUCTION_BITS) - 1
 @inlined
 def collides(core: Pipeline, here: int, instruction: int) -> bool:
     """Whether the instruction has a register that is still to be written."""
-    if core.filter[here] & core.filters[instruction] == 0:
-        return False
-    if core.words == 1:
-        return True
+    may_collide = core.filter[here] & core.filters[instruction] != 0
+    if core.words == 1 or not may_collide:
+        return may_collide
     for at in range(core.register_first[instruction], core.register_first[instruction + 1]):
         number = np.int64(core.register[at])
         if (core.pending[here, number >> 6] >> (number & 63)) & 1:

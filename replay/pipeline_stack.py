@@ -5,7 +5,7 @@ buffer waits for fetch and decode. The others wait for a register; for memory, w
 """
 
 from replay import stack
-from replay.bits import count_bits, inlined
+from replay.bits import count_bits, inlined, lowest_bit
 from replay.pipeline_state import (
     COLLIDES,
     LIVE,
@@ -36,9 +36,10 @@ def observe(core: Pipeline, sm: int, now: int) -> None:
         return
     unit[sm, SEEN_FOR_UNIT], unit[sm, SEEN_FOR_LSU] = for_unit, for_lsu
     unit[sm, SEEN_FETCHING], unit[sm, SEEN_ON_MEMORY] = fetching, on_memory
-    for scheduler in range(core.schedulers):
+    while changed:
+        scheduler = lowest_bit(changed) & (core.schedulers - 1)
         mine = core.every << scheduler
-        if changed & mine:
-            seen = count_bits(for_unit & mine) | count_bits(for_lsu & mine) << 8
-            seen |= count_bits(fetching & mine) << 16 | count_bits(on_memory & mine) << 24
-            stack.observe(core, sm * core.schedulers + scheduler, now + 1, seen)
+        changed &= ~mine
+        seen = count_bits(for_unit & mine) | count_bits(for_lsu & mine) << 8
+        seen |= count_bits(fetching & mine) << 16 | count_bits(on_memory & mine) << 24
+        stack.observe(core, sm * core.schedulers + scheduler, now + 1, seen)

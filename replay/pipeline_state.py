@@ -55,6 +55,7 @@ GROUPS = 64
 ENDED_BY = UNDER_WAY + GROUPS
 INSTRUCTION_BITS, WARP_BITS = 26, 6  # an instruction in flight is serial number << 32 | warp << 26 | instruction
 SERIAL_SHIFT = INSTRUCTION_BITS + WARP_BITS
+COUNT_SHIFT = 4  # of a cycle's results, above the schedulers whose integer unit ends one
 BARRIERS = 16
 # completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``; of an asynchronous copy
 # also its serial number << SERIAL_SHIFT
@@ -130,13 +131,13 @@ class Pipeline(NamedTuple):
     wants: FixedRows  # int64[sms, 10]: warps whose next instruction is of the class, bit = warp
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     issued: FixedRows  # int64[sms * LATCHES, 2]: ID_OC latches: instruction, access
+    order: FixedRows  # uint8[sms, 10]: schedulers whose ID_OC latch of a class is full, 2 bits each, the oldest lowest
     ready: FixedRows  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
     free_at: np.ndarray  # int64[sms * LATCHES]: first cycle the unit behind an OC_EX latch takes an instruction
-    taken: FixedRows  # int64[sms, 64]: schedulers whose integer unit ends an instruction in the cycle (mod 64)
     collector: FixedRows  # int64[sms * schedulers * collectors, 5]
     turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
-    wheel: np.ndarray  # int64[sms * ring, buses]: instructions that end in a cycle
-    results: np.ndarray  # int64[sms, ring]: how many
+    wheel: np.ndarray  # uint32[sms * ring, buses]: instructions that end in a cycle, without their serial numbers
+    results: np.ndarray  # uint16[sms, ring]: how many; below COUNT_SHIFT, schedulers whose integer unit ends one
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
     barrier: FixedRows  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
     copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
@@ -182,9 +183,9 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, tables.words), np.int64),
         np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
         np.zeros((sms, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
-        np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64), np.zeros((sms, 64), np.int64),
+        np.zeros((sms, len(CLASSES)), np.uint8), np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64),
         np.zeros((rows * collectors, 5), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
-        np.zeros((sms * ring, spec.result_buses), np.int64), np.zeros((sms, ring), np.int64),
+        np.zeros((sms * ring, spec.result_buses), np.uint32), np.zeros((sms, ring), np.uint16),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
         np.tile(np.arange(2 * positions), (rows, 1)),

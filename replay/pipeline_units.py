@@ -14,6 +14,7 @@ from replay.pipeline_fetch import check_over
 from replay.pipeline_scoreboard import INSTRUCTIONS, free
 from replay.pipeline_state import (
     CLASSES,
+    COUNT_SHIFT,
     EXECUTE_RANK,
     EXECUTES,
     FLYING,
@@ -46,16 +47,12 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         code = core.code[operation & INSTRUCTIONS]
         end = now + ((code >> LATENCY_SHIFT) & 0xFFF) + 2
         place = end & (core.ring - 1)
-        count = core.results[sm, place]
-        if count == core.buses:
+        results = np.int64(core.results[sm, place])
+        count, integer = results >> COUNT_SHIFT, (latch >> core.shift == INT_RANK) << (latch & (core.schedulers - 1))
+        if count == core.buses or results & integer:
             continue
-        if latch >> core.shift == INT_RANK:
-            scheduler = 1 << (latch & (core.schedulers - 1))
-            if core.taken[sm, end & 63] & scheduler:
-                continue
-            core.taken[sm, end & 63] |= scheduler
         core.wheel[sm * core.ring + place, count] = operation
-        core.results[sm, place] = count + 1
+        core.results[sm, place] = (results | integer) + (1 << COUNT_SHIFT)
         core.occupied[sm, place >> 6] |= 1 << (place & 63)
         core.free_at[at] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
         core.unit[sm, EXECUTES] &= ~(1 << latch)
@@ -65,15 +62,14 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
 def write_back(core: Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
     place = now & (core.ring - 1)
-    count = core.results[sm, place]
+    count = core.results[sm, place] >> COUNT_SHIFT
     if count == 0:
         return
     core.results[sm, place] = 0
     core.unit[sm, NEXT_CYCLE] = now
     core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
-    core.taken[sm, now & 63] = 0
     for number in range(count):
-        operation = core.wheel[sm * core.ring + place, number]
+        operation = np.int64(core.wheel[sm * core.ring + place, number])
         index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
         if (core.code[instruction] >> DESTINATIONS_SHIFT) & 255:
             write_banks(core, sm, now, index, instruction)

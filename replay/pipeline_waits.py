@@ -13,6 +13,7 @@ from replay.pipeline_state import (
     CLASS,
     CLASSES,
     COLLIDES,
+    COUNT_SHIFT,
     ENDED,
     EXECUTES,
     FENCES,
@@ -159,7 +160,7 @@ def in_units(scene: "Scene", sm: int) -> list[int]:
     return [
         int(core.wheel[sm * core.ring + place, part])
         for place in range(core.ring)
-        for part in range(int(core.results[sm, place]))
+        for part in range(int(core.results[sm, place]) >> COUNT_SHIFT)
     ]
 
 
