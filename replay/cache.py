@@ -31,6 +31,7 @@ from replay.cache_state import (
     HIT,
     HIT_RESERVED,
     LAZY_FETCH_ON_READ,
+    LAZY_WHOLE_SECTORS,
     MERGES,
     MISS,
     NAIVE,
@@ -186,7 +187,8 @@ def write(
     row = find(state, at, sector >> state.sector_shift)
     status = state.line[row, STATUS] if row >= 0 else 0
     state.unit[at, PARKED] = 0
-    if ((status >> VALID | status >> DIRTY) >> offset) & 1:
+    readable = status >> READABLE if state.write_allocate == LAZY_WHOLE_SECTORS else -1
+    if ((status >> VALID | (status >> DIRTY & readable)) >> offset) & 1:
         answer = write_hit(state, at, now, sector, byte_mask, is_local, waiter, queued, row)
     elif state.write_allocate == NO_ALLOCATE:
         answer = fail(state, at, NO_QUEUE) if queued >= state.miss_queue else probed(state, row, offset)
@@ -251,7 +253,7 @@ def write_miss(
         if parked:
             state.line[place, STATUS] |= (1 << DIRTY_ON_FILL) << offset | 1 << BYTES_ON_FILL
     else:
-        if state.write_policy == THROUGH and state.write_allocate == LAZY_FETCH_ON_READ:
+        if state.write_policy == THROUGH and state.write_allocate >= LAZY_FETCH_ON_READ:
             push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
         state.unit[at, USED] = 1
         take(state, at, now, place, sector, kind)
@@ -264,12 +266,12 @@ def write_miss(
 def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int, kind: int) -> None:
     """Write a sector without its other bytes; where a fetch is under way, these come with it."""
     status = state.line[row, STATUS]
-    lazy = state.write_allocate == LAZY_FETCH_ON_READ
+    lazy = state.write_allocate >= LAZY_FETCH_ON_READ
     if lazy and byte_mask != FULL:
         status &= ~((1 << READABLE) << offset)
     if lazy and kind == HIT_RESERVED:
         status |= (1 << DIRTY_ON_FILL) << offset | 1 << BYTES_ON_FILL
-        if byte_mask != FULL:
+        if byte_mask != FULL and state.write_allocate == LAZY_FETCH_ON_READ:
             status |= (1 << READABLE_ON_FILL) << offset
     state.line[row, STATUS] = status
     mark_dirty(state, at, row, offset, byte_mask)

@@ -20,6 +20,7 @@ from replay.cache_state import (
     FOUND_ROW,
     FULL,
     IN_USE,
+    LAZY_WHOLE_SECTORS,
     NEWER,
     NEWEST,
     OLDER,
@@ -163,8 +164,10 @@ def note_written(state: Cache, row: int, offset: int, byte_mask: int) -> int:
 
 @inlined
 def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
-    """Bytes of a sector are written: it is dirty, and readable once all its bytes are."""
+    """Bytes of a sector are written: it is dirty, and readable once all its bytes are (or all are at once)."""
     written = note_written(state, row, offset, byte_mask)
+    if state.write_allocate == LAZY_WHOLE_SECTORS:
+        written = byte_mask
     status = state.line[row, STATUS] & ~((1 << VALID | 1 << RESERVED) << offset) | (1 << DIRTY) << offset
     if written == FULL:
         status |= (1 << READABLE) << offset

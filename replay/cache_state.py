@@ -48,8 +48,8 @@ HASHES = ("linear", "xor", "ipoly", "multiplicative")
 WRITE_POLICIES = ("through", "back", "evict", "evict_global")
 THROUGH, BACK, EVICT, EVICT_GLOBAL = range(4)
 ALLOCATIONS = ("on_miss", "on_fill")
-WRITE_ALLOCATIONS = ("none", "naive", "fetch_on_write", "lazy_fetch_on_read")
-NO_ALLOCATE, NAIVE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ = range(4)
+WRITE_ALLOCATIONS = ("none", "naive", "fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
+NO_ALLOCATE, NAIVE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ, LAZY_WHOLE_SECTORS = range(5)
 MOST_BUCKETS = 1024  # of the MSHR entries: more of them would not stay in the host's caches
 # Irreducible polynomials over GF(2) by number of sets, and how many address bits above the index are hashed.
 IPOLY = {16: (19, 13), 32: (37, 15), 64: (67, 19)}
@@ -64,7 +64,12 @@ class Policy:
     set_hash: str = value("word", "How the line number chooses the set", choices=HASHES)
     write_policy: str = value("word", "What a write that hits does", choices=WRITE_POLICIES)
     allocate: str = value("word", "When a missing line gets its place", choices=ALLOCATIONS)
-    write_allocate: str = value("word", "What a write that misses does", choices=WRITE_ALLOCATIONS)
+    write_allocate: str = value(
+        "word",
+        "What a write that misses does; lazily, a sector written in parts may be read once all its bytes were written,"
+        " or (lazy_whole_sectors, GPGPU-Sim 4.0) once it was fetched, and until then writes miss, too",
+        choices=WRITE_ALLOCATIONS,
+    )
     dirty_percent: int = value("percent", "Share of dirty lines below which none of them is replaced", 0)
     mshr_entries: int = value("count", "Sectors that may be missing at a time", 1)
     mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
@@ -73,7 +78,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
-        lazy = self.write_allocate in ("fetch_on_write", "lazy_fetch_on_read")
+        lazy = self.write_allocate in ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
         law(
             self.allocate == "on_miss" or not lazy,
             f"write_allocate {self.write_allocate} needs allocate on_miss, not {self.allocate}",

@@ -100,13 +100,18 @@ def space_of(static: Static, number: int, address: int) -> int:
 
 @compiled
 def in_block(static: Static, number: int, address: int) -> int:
-    """Where a local address lies when each thread has blocks of its own for its local memory."""
+    """Where a local address lies when each thread has blocks of its own for its local memory.
+
+    The first blocks of a warp's threads lie side by side, then the second ones: as when each block is a variable that
+    all of them allocate at once (``reference/vulkan-sim.md`` 1.1).
+    """
     size = static.thread_bytes[number]
     if size == 0:
         return address
-    offset = address - static.local_window[number, 0]
+    thread, place = divmod(address - static.local_window[number, 0], size)
+    block, rest = divmod(place, static.block_bytes)
     blocks = (size + static.block_bytes - 1) // static.block_bytes
-    return int(BLOCKS_START + offset // size * blocks * static.block_bytes + offset % size)
+    return int(BLOCKS_START + ((thread // 32 * blocks + block) * 32 + thread % 32) * static.block_bytes + rest)
 
 
 @compiled

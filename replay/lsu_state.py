@@ -44,7 +44,10 @@ class Spec:
     wide_conflicts: bool = value("switch", "Whether all words of a wide shared access count, or only its first")
     local_interleaved: bool = value("switch", "Whether equal words of neighbouring threads' local memory lie together")
     local_block_bytes: int = value(
-        "bytes", "Blocks of its own that a thread of PTX has for local memory that is not interleaved; 0: as traced", 0
+        "bytes",
+        "Blocks of its own that a thread of PTX has for local memory that is not interleaved, side by side with those"
+        " of its warp; 0: as traced",
+        0,
     )
     perfect_memory: bool = value(
         "switch",

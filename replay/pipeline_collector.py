@@ -2,9 +2,10 @@
 
 Peak rate: ``register_steps`` reads of each bank per cycle. In each step the collector units whose operands are all
 there leave for the OC_EX latch of their class, every bank reads one operand (for the unit that came first), and
-instructions in ID_OC latches take free units. The units and banks of a scheduler serve it alone, but each class has
-one door: its oldest instruction goes first, and while that one finds no unit, no other of its class does. A bank that
-is written in a cycle does not read in the first step. Source: ``reference/accel-sim.md`` B.2.
+instructions in ID_OC latches take free units. The banks of a scheduler serve it alone, and so do its units unless all
+serve all (``collector_owner``). Each class has one door: its oldest instruction goes first, and while that one finds no
+unit, no other of its class does. A bank that is written in a cycle does not read in the first step. Source:
+``reference/accel-sim.md`` B.2.
 """
 
 import numpy as np
@@ -61,21 +62,25 @@ def leave(core: Pipeline, sm: int, able: int) -> None:
 
     A port serves the next scheduler after the one it served last that has such a unit, and there always the first
     unit: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0 cycles).
+    Where all units serve all schedulers, it serves the next unit after the one it served last.
     """
     for port in range(sm * core.ports, (sm + 1) * core.ports):
-        begun = (core.turn[port] + 1) * core.collectors
+        begun = core.turn[port]
         later = (able >> begun) << begun
         number = lowest_bit(later) if later else lowest_bit(able)
-        core.turn[port] = give(core, sm, number)
-        others = able & mates(core, core.turn[port]) & ~(1 << number)
-        able = able & ~mates(core, core.turn[port]) | passable(core, sm, others)
+        scheduler = give(core, sm, number)
+        core.turn[port] = number + 1 if core.pooled else (scheduler + 1) * core.collectors
+        others = able & mates(core, scheduler) & ~(1 << number)
+        able = able & ~mates(core, scheduler) | passable(core, sm, others)
         if able == 0:
             break
 
 
 @inlined
 def mates(core: Pipeline, scheduler: int) -> int:
-    """The units of a scheduler, as a mask."""
+    """The units that may hold instructions of a scheduler, as a mask."""
+    if core.pooled:
+        return (1 << (core.schedulers * core.collectors)) - 1
     return ((1 << core.collectors) - 1) << (scheduler * core.collectors)
 
 
@@ -117,6 +122,8 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
     while reading:
         scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), LATCH] & (core.schedulers - 1)
         row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
+        if core.pooled:
+            mine = held_for(core, sm, mine, scheduler)
         reading &= ~mine
         banks = ONES & all_banks(core)
         if is_first and core.row[row, WRITTEN_AT] == now:
@@ -131,6 +138,18 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
             banks &= ~taken
             if left == taken:
                 core.unit[sm, COMPLETE] |= 1 << number
+
+
+@inlined
+def held_for(core: Pipeline, sm: int, units: int, scheduler: int) -> int:
+    """Those of some units that hold an instruction of the scheduler."""
+    found = 0
+    while units:
+        number = lowest_bit(units)
+        units &= units - 1
+        if core.collector[at_of(core, sm, number), LATCH] & (core.schedulers - 1) == scheduler:
+            found |= 1 << number
+    return found
 
 
 @inlined

@@ -61,6 +61,7 @@ BARRIERS = 16
 # also its serial number << SERIAL_SHIFT
 SLOT_BASE = 16
 
+OWNERS = ("scheduler", "sm")
 MOST_BANKS = 8  # of a scheduler: what is read of each is a byte of a word
 
 
@@ -69,7 +70,10 @@ class Spec:
     """The SM of the model ``pipeline``: front end, operand collectors, register banks and units."""
 
     fetches: int = value("warps/cycle", "Warps fetched for in a cycle, two instructions each", 1)
-    collectors: int = value("count", "Collector units of an SM, shared out evenly among its schedulers", 1)
+    collectors: int = value("count", "Collector units of an SM, a multiple of its schedulers", 1)
+    collector_owner: str = value(
+        "name", "Whom a collector unit serves: one scheduler, or all of the SM (GPGPU-Sim 4.0)", choices=OWNERS
+    )
     collector_ports: int = value("count", "Instructions that enter or leave the collector units in one step", 1)
     register_banks: int = value("count", "Register banks of an SM, shared out evenly among its schedulers", 1)
     register_steps: int = value("steps/cycle", "Steps of the collector in a cycle: reads of a bank", 1)
@@ -135,7 +139,7 @@ class Pipeline(NamedTuple):
     ready: FixedRows  # int64[sms * LATCHES, 2]: OC_EX latches: instruction, access
     free_at: np.ndarray  # int64[sms * LATCHES]: first cycle the unit behind an OC_EX latch takes an instruction
     collector: FixedRows  # int64[sms * schedulers * collectors, 5]
-    turn: np.ndarray  # int64[sms * ports]: scheduler that a port of the collector served last
+    turn: np.ndarray  # int64[sms * ports]: unit with which a port of the collector begins
     wheel: np.ndarray  # uint32[sms * ring, buses]: instructions that end in a cycle, without their serial numbers
     results: np.ndarray  # uint16[sms, ring]: how many; below COUNT_SHIFT, schedulers whose integer unit ends one
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
@@ -159,7 +163,8 @@ class Pipeline(NamedTuple):
     policy: int
     active_warps: int  # of a scheduler, no more than it has
     fetches: int
-    collectors: int  # of a scheduler
+    collectors: int  # for each scheduler
+    pooled: int  # 1: they serve all schedulers
     ports: int
     banks: int  # of a scheduler, a power of two up to MOST_BANKS
     steps: int
@@ -184,7 +189,8 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
         np.zeros((sms, len(CLASSES)), np.int64), unit, np.zeros((latches, 2), np.int64),
         np.zeros((sms, len(CLASSES)), np.uint8), np.zeros((latches, 2), np.int64), np.zeros(latches, np.int64),
-        np.zeros((rows * collectors, 5), np.int64), np.zeros(sms * spec.collector_ports, np.int64),
+        np.zeros((rows * collectors, 5), np.int64),
+        np.full(sms * spec.collector_ports, collectors if spec.collector_owner == "scheduler" else 1),
         np.zeros((sms * ring, spec.result_buses), np.uint32), np.zeros((sms, ring), np.uint16),
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
@@ -193,7 +199,6 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
         policy.count, policy.count.bit_length() - 1, sum(1 << place for place in range(0, 63, policy.count)),
         POLICIES.index(policy.policy), min(policy.active_warps, positions),
-        spec.fetches, collectors,
-        spec.collector_ports,
+        spec.fetches, collectors, OWNERS.index(spec.collector_owner), spec.collector_ports,
         spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,
     )  # fmt: skip

@@ -13,6 +13,17 @@ def test_rays_hits_and_nodes_are_near_vulkan_sims(run: dict[str, str]) -> None:
         assert rows[0].ours == rows[0].theirs, "primary rays that hit, and shadow rays away from the surface"
 
 
+@pytest.mark.parametrize("config", ["MOBILE", "RTX2060"])
+def test_cycles_of_the_same_picture_are_near_vulkan_sims(config: str) -> None:
+    [run] = [
+        run for run in vulkan_sim.runs()
+        if (run["scene"], run["workload"], run["width"], run["config"]) == ("CORNELL", "PT", "32", config)
+        and not run["changed_option"]
+    ]  # fmt: skip
+    row = vulkan_sim.cycles_row(run)
+    assert row.passed, row
+
+
 def test_every_change_beyond_the_noise_is_compared() -> None:
     changed = {run["changed_option"] for run in vulkan_sim.runs() if run["width"] == "64" and run["changed_option"]}
     assert changed - set(vulkan_sim.CHANGES) == {"-gpgpu_l2_rop_latency 158", "-gpgpu_l2_rop_latency 161"}

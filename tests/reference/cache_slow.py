@@ -58,6 +58,7 @@ class SlowCache:
 
     def __init__(self, policy: Any, sets: int) -> None:
         self.policy = policy
+        self.whole = policy.write_allocate == "lazy_whole_sectors"
         self.per_line = policy.line_bytes // 32
         self.lines = [[Line() for _ in range(policy.ways)] for _ in range(sets)]
         self.dirty_lines = 0
@@ -109,7 +110,7 @@ class SlowCache:
         part = line.sectors[sector % self.per_line]
         if part.state == "reserved":
             return "hit_reserved", line
-        if part.state == "valid" or (part.state == "dirty" and (writes or part.readable)):
+        if part.state == "valid" or (part.state == "dirty" and ((writes and not self.whole) or part.readable)):
             return "hit", line
         return "sector_miss", line
 
@@ -145,7 +146,7 @@ class SlowCache:
         part = line.sectors[sector % self.per_line]
         part.state = "dirty"
         part.written |= bytes_written
-        part.readable |= part.written == FULL
+        part.readable |= (bytes_written if self.whole else part.written) == FULL
 
     def counted(self, access: str, answer: str) -> str:
         names = {"hit": "hits", "hit_reserved": "pending_hits", "miss": "line_misses", "sector_miss": "sector_misses"}
@@ -226,7 +227,7 @@ class SlowCache:
             return "fail"
         if fetches and not self.may_join(sector):
             return "fail"
-        if name == "naive" or (name == "lazy_fetch_on_read" and self.policy.write_policy == "through"):
+        if name == "naive" or (name.startswith("lazy") and self.policy.write_policy == "through"):
             self.sent.append(("write", sector, mask, waiter))
         if fetches:
             self.parked = name == "fetch_on_write"
@@ -237,11 +238,11 @@ class SlowCache:
             self.used = True
             self.take(kind, line, sector, now)
             part = line.sectors[sector % self.per_line]
-            if name == "lazy_fetch_on_read":
+            if name.startswith("lazy"):
                 part.readable = part.readable and mask == FULL
                 if kind == "hit_reserved":
                     part.dirty_on_fill = line.bytes_on_fill = True
-                    part.readable_on_fill |= mask != FULL
+                    part.readable_on_fill |= mask != FULL and not self.whole
             self.make_dirty(line, sector, mask)
         for request in self.sent[part_of:]:
             if request[0] == "write_back":

@@ -118,6 +118,7 @@ POLICIES = {
         ORDINARY, write_policy="evict_global", allocate="on_fill", write_allocate="none"
     ),
     "naive": dataclasses.replace(ORDINARY, write_policy="through", write_allocate="naive"),
+    "whole sectors": dataclasses.replace(ORDINARY, write_allocate="lazy_whole_sectors"),
     "fetch on write": dataclasses.replace(ORDINARY, write_allocate="fetch_on_write", dirty_percent=40),
     "evict": dataclasses.replace(ORDINARY, write_policy="evict", write_allocate="none"),
     "lines of one sector": dataclasses.replace(ORDINARY, line_bytes=32, set_hash="xor", mshr_merges=2),
@@ -148,7 +149,7 @@ def test_every_answer_request_and_counter_is_the_slow_twins(name: str) -> None:
 @given(
     st.sampled_from((32, 64, 128)), st.integers(1, 70), st.sampled_from(cache_state.WRITE_POLICIES),
     st.sampled_from((("on_miss", "none"), ("on_miss", "naive"), ("on_miss", "fetch_on_write"),
-                     ("on_miss", "lazy_fetch_on_read"), ("on_fill", "none"))),
+                     ("on_miss", "lazy_fetch_on_read"), ("on_miss", "lazy_whole_sectors"), ("on_fill", "none"))),
     st.integers(0, 100), st.integers(1, 9), st.integers(1, 4), st.integers(4, 9), st.integers(1, 3),
     st.integers(0, 1 << 30),
 )  # fmt: skip

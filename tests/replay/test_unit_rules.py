@@ -120,7 +120,15 @@ def test_local_accesses_are_the_twins(slow: ModuleType) -> None:
         assert accesses == sorted(slow.local_sectors(lanes, size, threads).items(), reverse=True)
 
 
-def test_local_blocks_of_a_thread_are_its_own_and_start_where_they_can(slow: ModuleType) -> None:
-    for lanes, size, conflict, accesses in coalesced(static_rules(LOCAL, False, False, 256, 48), 5):
-        moved = [(1 << 48) + (address - 4096) // 48 * 256 + (address - 4096) % 48 for address in lanes.values()]
+@pytest.mark.parametrize("thread_bytes", [48, 256, 600])
+def test_local_blocks_of_a_thread_are_its_own_beside_those_of_its_warp(slow: ModuleType, thread_bytes: int) -> None:
+    allocated = [  # (warp, which of a thread's blocks, thread of the warp), in the order of their addresses
+        (warp, block, lane) for warp in range(400) for block in range(-(-thread_bytes // 256)) for lane in range(32)
+    ]
+    start = {key: (1 << 48) + 256 * place for place, key in enumerate(allocated)}
+    for lanes, size, conflict, accesses in coalesced(static_rules(LOCAL, False, False, 256, thread_bytes), 5):
+        moved = []
+        for address in lanes.values():
+            thread, offset = divmod(address - 4096, thread_bytes)
+            moved.append(start[thread // 32, offset // 256, thread % 32] + offset % 256)
         assert (conflict, accesses) == (0, sorted(slow.sectors(moved, size).items(), reverse=True))

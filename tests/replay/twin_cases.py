@@ -39,7 +39,7 @@ class Case:
 def make(seed: int, folder: Path, with_memory: bool = True) -> Case:
     """The case of a seed."""
     random = Random(seed)
-    values = random_values(random)
+    values = random_values(random) | rules_of_version(Random(f"version {seed}"))
     listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory)
     import_accelsim(listing, folder / "case.trace")
     return Case(folder / "case.trace", twin_config(values), assignments(values))
@@ -81,6 +81,14 @@ def random_values(random: Random) -> dict[str, Any]:
     return values | {f"dram.{name}": value for name, value in timing.items()}
 
 
+def rules_of_version(random: Random) -> dict[str, Any]:
+    """What differs between GPGPU-Sim 4.0 and later; drawn apart, so that other values of a seed stay what they were."""
+    return {
+        "pipeline.collector_owner": random.choice(("scheduler", "scheduler", "sm")),
+        "l2.write_allocate": random.choice(("lazy_fetch_on_read", "lazy_fetch_on_read", "lazy_whole_sectors")),
+    }
+
+
 def assignments(values: dict[str, Any]) -> list[str]:
     """For ``replay.gpu_description.load``."""
     slices = values["memory.count"] * values["l2.slices_per_controller"]
@@ -110,7 +118,8 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
     return GpuConfig(
         sms=sm["count"], warps=sm["warps"], ctas=sm["ctas"], policy=values["scheduler.policy"],
         active_warps=values["scheduler.active_warps"],
-        collectors=pipeline["collectors"], collector_ports=pipeline["collector_ports"],
+        collectors=pipeline["collectors"], collector_owner=pipeline["collector_owner"],
+        collector_ports=pipeline["collector_ports"],
         register_banks=pipeline["register_banks"], collector_steps=pipeline["register_steps"],
         fetch_width=pipeline["fetches"], result_buses=pipeline["result_buses"],
         latencies={**latencies, "ONE": (1, 1)},
@@ -121,7 +130,10 @@ def twin_config(values: dict[str, Any]) -> GpuConfig:
         shared_latency=values["lsu.shared_latency_cycles"],
         texture=TextureConfig(texture.pop("sass_accesses"), **texture),
         channels=values["memory.count"], slices_per_channel=l2["slices_per_controller"],
-        l2=CacheConfig(16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0),
+        l2=CacheConfig(
+            16, *(l2[name] for name in CACHE), write_through=False, ipoly=True, dirty_percent=0,
+            whole_sectors=l2["write_allocate"] == "lazy_whole_sectors",
+        ),
         rop_latency=l2["latency_cycles"], dram_latency=dram["latency_cycles"],
         slice_input=l2["input_queue"], slice_to_dram=l2["to_dram_queue"], slice_from_dram=l2["from_dram_queue"],
         slice_replies=l2["reply_queue"], crossbar_inputs=icnt["in_packets"], crossbar_outputs=icnt["out_packets"],

@@ -5,10 +5,12 @@
 
 extern "C" __global__ void __raygen__path_tracing() {
     using namespace rayplay;
-    Payload payload;
+    Variables variables;
+    Payload& payload = variables.payload;
     Seeds seeds = first_seeds();
     payload.seed = seeds.ray;
     float3 sum = vector(0.0f, 0.0f, 0.0f);
+    unsigned traces = 0;
 #pragma unroll 1
     for (unsigned sample = 0; sample < params.samples; ++sample) {
         Ray ray = camera_ray(seeds.pixel, payload.seed);
@@ -19,7 +21,7 @@ extern "C" __global__ void __raygen__path_tracing() {
                 throughput = vector(0.0f, 0.0f, 0.0f);
                 break;
             }
-            trace_closest(ray, &payload);
+            trace_closest(ray, carried(variables, traces++));
             throughput = throughput * payload.colour;
             if (!payload.scatters) break;
             ray = {ray.origin + payload.distance * ray.direction, payload.scatter};

@@ -4,8 +4,8 @@
 // the caller's payload, as LumiBench's do; the loop over bounces stands in the ray generation programs.
 #pragma once
 
+#include "blocks.h"
 #include "random.h"
-#include "scene.h"
 
 namespace rayplay {
 
@@ -36,7 +36,7 @@ RAYPLAY_DEVICE float3 scatter_dielectric(float3 direction, float3 normal, float 
 RAYPLAY_DEVICE void shade(Payload* payload, const Material* material, float3 normal) {
     const Words4 albedo_fuzz = material->albedo_fuzz, emission_ior = material->emission_ior;
     const unsigned model = material->model;
-    const float3 direction = normalised(world_ray_direction());
+    const float3 direction = normalised(read_hit(world_ray_direction()));
     const float3 facing = dot(direction, normal) > 0.0f ? -normal : normal;
     float3 colour = vector(albedo_fuzz.x, albedo_fuzz.y, albedo_fuzz.z);
     float3 scatter = facing;
@@ -74,7 +74,7 @@ extern "C" __global__ void __closesthit__triangle() {
     const float3 origin = vector(a[0], a[1], a[2]);
     const float3 normal = cross(vector(b[0], b[1], b[2]) - origin, vector(c[0], c[1], c[2]) - origin);
     const Material* material = record->materials + record->material_numbers[primitive_index()];
-    shade(payload_pointer<Payload>(), material, normal_to_world(normal));
+    shade(payload_of_ray(), material, normal_to_world(normal));
 }
 
 extern "C" __global__ void __closesthit__sphere() {
@@ -83,7 +83,7 @@ extern "C" __global__ void __closesthit__sphere() {
     const float3 normal =
         vector(__uint_as_float(attribute_0()), __uint_as_float(attribute_1()), __uint_as_float(attribute_2()));
     const Material* material = record->materials + record->material_numbers[primitive_index()];
-    shade(payload_pointer<Payload>(), material, normal_to_world(normal));
+    shade(payload_of_ray(), material, normal_to_world(normal));
 }
 
 // Alpha test: texture coordinates wrap, (0, 0) is the top left texel, the nearest texel decides.
@@ -135,11 +135,11 @@ extern "C" __global__ void __intersection__sphere() {
 extern "C" __global__ void __miss__sky() {
     using namespace rayplay;
     const float share = 0.5f * (normalised(world_ray_direction()).y + 1.0f);
-    Payload* payload = payload_pointer<Payload>();
+    Payload* payload = payload_of_ray();
     payload->colour = params.sky_bottom + share * (params.sky_top - params.sky_bottom);
     payload->distance = -1.0f;
     payload->scatters = 0;
 }
 
 // Shadow and occlusion rays run no closest-hit program: reaching this one means that nothing was in the way.
-extern "C" __global__ void __miss__visible() { rayplay::payload_pointer<rayplay::Payload>()->distance = -1.0f; }
+extern "C" __global__ void __miss__visible() { rayplay::payload_of_ray()->distance = -1.0f; }

@@ -88,11 +88,11 @@ class Tags:
         victim = invalid if invalid >= 0 else oldest
         return (FAIL, -1) if victim < 0 else (MISS, victim)
 
-    @staticmethod
-    def _found(line: Line, status: int, sector: int, is_write: bool) -> str:
+    def _found(self, line: Line, status: int, sector: int, is_write: bool) -> str:
         if status == RESERVED:
             return HIT_RESERVED
-        if status == VALID or (status == MODIFIED and (is_write or line.readable[sector])):
+        may_write = is_write and not self.config.whole_sectors
+        if status == VALID or (status == MODIFIED and (may_write or line.readable[sector])):
             return HIT
         return SECTOR_MISS
 
@@ -228,6 +228,8 @@ class Cache:
 
     def _update_readable(self, index: int, request: Request) -> None:
         """A sector of which every byte was written can be read."""
+        if self.config.whole_sectors:
+            return
         line = self.tags.line(index)
         whole = SECTOR_BYTES << 32 * request.sector
         if line.dirty_bytes & whole == whole:
@@ -245,7 +247,7 @@ class Cache:
         if status == HIT_RESERVED:
             line.fill_modified[sector] = line.fill_bytes = True
         line.readable[sector] = request.byte_mask.bit_count() == 32
-        if status == HIT_RESERVED and not line.readable[sector]:
+        if status == HIT_RESERVED and not line.readable[sector] and not self.config.whole_sectors:
             line.fill_readable[sector] = True
         self._update_readable(index, request)
         if evicted is not None and not self.config.write_through:

@@ -10,8 +10,7 @@ SETS = ("SP", "SFU", "MEM", "TENSOR", "DP", "INT", "S1", "S2", "S3", "S4")
 class CollectorUnit:
     """Holds one instruction until its operands have been read."""
 
-    def __init__(self, scheduler: int) -> None:
-        self.scheduler = scheduler
+    def __init__(self) -> None:
         self.op: Op | None = None
         self.unread = 0
 
@@ -30,10 +29,11 @@ class Registers:
 class Collector:
     """Moves instructions from ``issued`` (ID_OC) through collector units to ``ready`` (OC_EX)."""
 
-    def __init__(self, schedulers: int, units: int, ports: int, banks: int) -> None:
+    def __init__(self, schedulers: int, units: int, ports: int, banks: int, owner: str = "scheduler") -> None:
         self.issued, self.ready = Registers(schedulers), Registers(schedulers)
         self.per_scheduler = units // schedulers
-        self.units = [CollectorUnit(number // self.per_scheduler) for number in range(units)]
+        self.units = [CollectorUnit() for _ in range(units)]
+        self.is_pooled = owner == "sm"
         self.schedulers = schedulers
         self.banks_each = banks // schedulers
         self.queues: list[deque[CollectorUnit]] = [deque() for _ in range(banks)]
@@ -68,18 +68,18 @@ class Collector:
         """The first complete unit whose pipeline register is empty sends its instruction.
 
         The search begins with the units of the scheduler after the one served last, and in each scheduler with its
-        first unit: an instruction in the second may wait for long.
+        first unit: an instruction in the second may wait for long. Units of all schedulers are served in turn.
         """
         last = self.last_sent[port]
-        begin = last - last % self.per_scheduler + self.per_scheduler
+        begin = last + 1 if self.is_pooled else last - last % self.per_scheduler + self.per_scheduler
         for step in range(len(self.units)):
             number = (begin + step) % len(self.units)
             unit = self.units[number]
             if unit.op is None or unit.unread:
                 continue
             place = self.ready.slots[unit.op.instruction.unit]
-            if place[unit.scheduler] is None:
-                place[unit.scheduler], unit.op = unit.op, None
+            if place[unit.op.scheduler] is None:
+                place[unit.op.scheduler], unit.op = unit.op, None
                 self.last_sent[port] = number
                 return
 
@@ -96,7 +96,8 @@ class Collector:
             if op is None:
                 continue
             first = op.scheduler * self.per_scheduler
-            unit = next((u for u in self.units[first : first + self.per_scheduler] if u.op is None), None)
+            mine = self.units if self.is_pooled else self.units[first : first + self.per_scheduler]
+            unit = next((u for u in mine if u.op is None), None)
             if unit is None:
                 continue
             self.issued.slots[name][op.scheduler] = None

@@ -15,6 +15,7 @@ class CacheConfig:
     write_through: bool
     ipoly: bool
     dirty_percent: float  # a dirty line is no victim while a smaller share of all lines is dirty
+    whole_sectors: bool = False  # GPGPU-Sim 4.0: a sector written in parts is no hit, for writes neither
 
 
 L1_2060 = CacheConfig(4, 128, 256, 32, 16, write_through=True, ipoly=False, dirty_percent=25)
@@ -78,6 +79,7 @@ class GpuConfig:
     policy: str = "lrr"
     active_warps: int = 6  # of a scheduler, with the policy two-level
     collectors: int = 8
+    collector_owner: str = "scheduler"
     collector_ports: int = 8
     register_banks: int = 8
     collector_steps: int = 2

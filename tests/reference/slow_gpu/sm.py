@@ -24,7 +24,9 @@ class Sm:
         self.number, self.config, self.gpu = number, config, gpu
         self.warps = [Warp(slot) for slot in range(config.warps)]
         self.scoreboard = Scoreboard(config.warps)
-        self.collector = Collector(config.schedulers, config.collectors, config.collector_ports, config.register_banks)
+        self.collector = Collector(
+            config.schedulers, config.collectors, config.collector_ports, config.register_banks, config.collector_owner
+        )
         depth = {name: max(config.latencies[name][0], 2) for name in ORDER}
         self.units = [Unit(name, scheduler, depth[name]) for name in ORDER for scheduler in range(config.schedulers)]
         self.buses = ResultBuses(config.result_buses)
