@@ -61,7 +61,7 @@ CHANGES = {
     "-gpgpu_rt_max_warps 2": ["rt.warps=2"],
     "-gpgpu_rt_max_warps 8": ["rt.warps=8"],
     "-gpgpu_rt_perfect_mem 1": ["rt.perfect_memory=true"],
-    "-gpgpu_scheduler lrr": ["scheduler.policy=lrr"],
+    "-gpgpu_scheduler lrr": ["scheduler.policy=gtlrr"],  # its order_lrr begins with the warp that issued last
     "-gpgpu_shader_cta 32": ["sm.warps=32", "sm.ctas=32"],
     "-gpgpu_shader_cta 8": ["sm.warps=8", "sm.ctas=8"],
 }

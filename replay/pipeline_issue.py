@@ -46,6 +46,7 @@ from replay.scheduler import (
     CODE,
     CTA,
     FIRST_VISIT,
+    GTLRR,
     GTO,
     INSTRUCTION,
     ISSUE_CYCLES,
@@ -153,12 +154,20 @@ def hindered(core: Pipeline, sm: int) -> int:
 def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
     """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
     last = core.row[row, LAST]
-    if core.policy == LRR:
-        later = (able >> (last + 1)) << (last + 1)
+    if core.policy == LRR or core.policy == GTLRR:
+        begun = first_in_turn(core, row)
+        later = (able >> begun) << begun
         return lowest_bit(later) if later else lowest_bit(able)
     if core.policy == GTO and last >= 0 and (able >> last) & 1:
         return last
     return oldest(core, sm, able)
+
+
+@inlined
+def first_in_turn(core: Pipeline, row: int) -> int:
+    """The warp that a scheduler looks at first: the one after that which issued last, or (GTLRR) the same."""
+    last = core.row[row, LAST]
+    return int(last + 1 if core.policy == LRR else max(last, 0))
 
 
 @inlined
@@ -238,7 +247,7 @@ def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int
 def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> None:
     """Warps at a fence go on when all their registers are written and the scheduler looks at them: the L1 is emptied.
 
-    In turn (LRR) it looks at the warps up to the one that it issues from; other policies look at all.
+    In turn (LRR, GTLRR) it looks at the warps up to the one that it issues from; other policies look at all.
     """
     fences, written = core.unit[sm, FENCES], 0
     while fences:
@@ -246,14 +255,14 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
         fences &= fences - 1
         if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
             written |= 1 << index
-    if core.policy == LRR:
+    if core.policy == LRR or core.policy == GTLRR:
         able = core.unit[sm, VALID] & ~(core.unit[sm, WAITING] & ~written) & ~core.unit[sm, COLLIDES]
         able &= (core.every << scheduler) & ~refused
         if able:
-            last, chosen = core.row[row, LAST], choose(core, sm, row, able)
+            first, chosen = first_in_turn(core, row), choose(core, sm, row, able)
             before = (2 << chosen) - 1
-            passed = (1 << (last + 1)) - 1
-            written &= before & ~passed if chosen > last else before | ~passed
+            passed = (1 << first) - 1
+            written &= before & ~passed if chosen >= first else before | ~passed
     while written:
         index = lowest_bit(written)
         written &= written - 1

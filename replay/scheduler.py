@@ -6,7 +6,8 @@ of an SM are bits of one word, scheduler by scheduler, and in each in order of a
 Those that stall are the same bits in a wheel of 64 cycles: most become ready together, by one operation, and only those
 that may wait for more are looked at. A policy chooses among the bits: ``gto`` the warp that issued last while it can,
 else the oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
-``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place.
+``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place;
+``gtlrr`` the last while it can, else the next after it: what Vulkan-Sim calls lrr (``order_lrr`` in its shader.cc).
 Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
 """
 
@@ -21,8 +22,8 @@ from replay.config import law, value
 from replay.rows import CACHE_LINE_WORDS, FixedRows
 from replay.work import WAIT_SHIFT
 
-POLICIES = ("gto", "lrr", "oldest", "two-level")  # the tag of a policy is its place here
-GTO, LRR, OLDEST, TWO_LEVEL = range(4)
+POLICIES = ("gto", "lrr", "oldest", "two-level", "gtlrr")  # the tag of a policy is its place here
+GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(5)
 UNITS = 10  # formats.trace.UNITS
 WHEEL = 64
 MOST_WARPS = 64  # of an SM
@@ -57,7 +58,9 @@ class Spec:
 
     count: int = value("count", "Schedulers of an SM; each issues one warp-instruction per cycle", 1)
     policy: str = value(
-        "name", "Which ready warp issues: greedy then oldest, loose round robin, oldest first, two-level",
+        "name",
+        "Which ready warp issues: greedy then oldest, loose round robin, oldest first, two-level, or greedy then loose"
+        " round robin (Vulkan-Sim's lrr)",
         choices=POLICIES,
     )  # fmt: skip
     active_warps: int = value("warps", "Warps a scheduler chooses among with the policy two-level", 1)
@@ -256,6 +259,8 @@ def pick(candidates: int, last: int, policy: int) -> int:
     first = 0
     if policy == GTO:  # the last warp while it can issue, else the oldest
         first = candidates & last
+    elif policy == GTLRR:  # the last warp while it can issue, else the next after it
+        first = candidates & -last
     elif policy != OLDEST:  # the next warp after the last, in order of age
         first = candidates & -(last << 1)
     return lowest_bit(first | candidates & (first - 1) >> 63)  # all where ``first`` is 0: no branch, which is a toss-up

@@ -9,6 +9,8 @@ def pick(ready: set[int], last: int | None, policy: str) -> int:
         return min(ready)
     if policy == "gto":
         return last if last is not None and last in ready else min(ready)
+    if policy == "gtlrr" and last is not None and last in ready:
+        return last
     after = -1 if last is None else last
     later = [rank for rank in sorted(ready) if rank > after]
     return later[0] if later else min(ready)

@@ -2,7 +2,7 @@
 
 
 class SlowScheduler:
-    """The warps of one scheduler, oldest first. ``policy`` is gto, lrr, oldest or two-level."""
+    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.scheduler.POLICIES``."""
 
     def __init__(self, policy: str, active_warps: int) -> None:
         self.policy, self.active_warps = policy, active_warps
@@ -38,10 +38,12 @@ class SlowScheduler:
         return self.last
 
     def prefer(self, candidates: list[int]) -> int:
-        """Of candidates by age: gto the last, else the oldest; lrr and two-level the next after the last."""
+        """Of candidates by age: the last (gto, gtlrr), the oldest (gto, oldest) or the next after the last (others)."""
         if self.policy == "oldest" or self.last is None:
             return candidates[0]
         if self.policy == "gto":
             return self.last if self.last in candidates else candidates[0]
+        if self.policy == "gtlrr" and self.last in candidates:
+            return self.last
         start = self.by_age.index(self.last) + 1
         return next(warp for warp in self.by_age[start:] + self.by_age[:start] if warp in candidates)

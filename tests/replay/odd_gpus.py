@@ -14,6 +14,7 @@ from formats.errors import UserError
 from formats.generate import make_trace
 from replay.driver import simulate
 from replay.gpu_description import Gpu, load
+from replay.scheduler import POLICIES
 from tests.replay.conftest import Op, write_micro
 from tests.replay.conftest import load as load_instruction
 from tests.replay.launches import Kernel, write_kernels
@@ -27,7 +28,7 @@ def random_values(rng: np.random.Generator) -> list[str]:
     chosen = {
         "sm.warps": rng.choice([4, 8, 32]), "sm.ctas": rng.choice([1, 2, 16]),
         "sm.kernel_launch_cycles": rng.choice([0, 7, 3000]), "sm.concurrent_kernels": rng.choice([1, 2]),
-        "scheduler.count": rng.choice([1, 2, 4]), "scheduler.policy": rng.choice(["gto", "lrr", "oldest", "two-level"]),
+        "scheduler.count": rng.choice([1, 2, 4]), "scheduler.policy": rng.choice(POLICIES),
         "lsu.queue_entries": rng.choice([1, 2, 8]), "lsu.shared_latency_cycles": rng.choice([1, 20, 70]),
         "l1.mshr_entries": rng.choice([1, 4, 256]), "l1.mshr_merges": rng.choice([1, 8]),
         "l1.latency_cycles": rng.choice([1, 20, 100]), "interconnect.packets_in_flight": rng.choice([16, 512]),

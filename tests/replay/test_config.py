@@ -40,7 +40,7 @@ def test_every_value_has_a_source(name: str) -> None:
         ("l1.bytes=0", "l1.bytes must be at least 128, not 0"),
         ("l1.bytes=true", "l1.bytes must be int (bytes), not True"),
         ("l1.bytes=1000", "l1: bytes (1000) must be a multiple of line_bytes x ways (65536)"),
-        ("scheduler.policy=got", "must be one of gto, lrr, oldest, two-level, not 'got'; did you mean gto?"),
+        ("scheduler.policy=got", "must be one of gto, lrr, oldest, two-level, gtlrr, not 'got'; did you mean gto?"),
         ("l2.bytes=4096", "l2.bytes (4096) must be a multiple of slices x line_bytes x ways"),
         ("l2.bytes=6291456", "set_hash ipoly needs 16, 32 or 64 sets, not 128"),
         ("memory.address_map=dramid@8;RRB", "memory.address_map must name 64 bits, not 3"),

@@ -132,6 +132,7 @@ def test_round_robin_shares_and_the_others_do_not(micro: Callable, op: type, gpu
     cases = (
         ("gto", 6, [1, 1]),
         ("oldest", 6, [1, 1]),
+        ("gtlrr", 6, [1, 1]),
         ("lrr", 6, [0, 2]),
         ("two-level", 2, [0, 2]),
         ("two-level", 1, [1, 1]),

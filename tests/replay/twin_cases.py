@@ -83,7 +83,8 @@ def random_values(random: Random) -> dict[str, Any]:
 
 def rules_of_version(random: Random) -> dict[str, Any]:
     """What differs between GPGPU-Sim 4.0 and later; drawn apart, so that other values of a seed stay what they were."""
-    return {
+    policy = {"scheduler.policy": "gtlrr"} if random.random() < 0.2 else {}
+    return policy | {
         "pipeline.collector_owner": random.choice(("scheduler", "scheduler", "sm")),
         "l2.write_allocate": random.choice(("lazy_fetch_on_read", "lazy_fetch_on_read", "lazy_whole_sectors")),
     }

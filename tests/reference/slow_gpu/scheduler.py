@@ -29,8 +29,8 @@ class Scheduler:
     def _order(self) -> list[Warp]:
         if self.sm.config.policy == "two-level":
             return self._admit()
-        if self.sm.config.policy == "lrr":
-            first = 0 if self.last is None else self.last + 1
+        if self.sm.config.policy in ("lrr", "gtlrr"):
+            first = 0 if self.last is None else self.last + (self.sm.config.policy == "lrr")
             return self.warps[first:] + self.warps[:first]
         by_age = sorted(self.warps, key=lambda warp: (warp.exited or self.sm.waits(warp), warp.age))
         if self.sm.config.policy == "gto":
