@@ -2,7 +2,7 @@
 
 Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
 not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
-Policies: ``choose``; ``pipeline_pool``. Source: ``reference/accel-sim.md`` B.2.
+Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``reference/accel-sim.md`` B.2.
 """
 
 import numpy as np
@@ -14,12 +14,12 @@ from replay.l1 import L1
 from replay.pipeline_copies import await_groups, begin_copy, end_group
 from replay.pipeline_fetch import next_access, show, start_visit, threads
 from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
+from replay.pipeline_policy import choose, first_in_turn
 from replay.pipeline_pool import choose_active
 from replay.pipeline_scoreboard import reserve
 from replay.pipeline_state import (
     ACTIVE_BEFORE,
     ACTIVE_SINCE,
-    AGE,
     BUFFERED,
     COLLIDES,
     CTAS,
@@ -47,7 +47,6 @@ from replay.scheduler import (
     CTA,
     FIRST_VISIT,
     GTLRR,
-    GTO,
     INSTRUCTION,
     ISSUE_CYCLES,
     ISSUED,
@@ -148,39 +147,6 @@ def hindered(core: Pipeline, sm: int) -> int:
         full &= full - 1
         warps |= core.wants[sm, latch >> core.shift] & (core.every << (latch & (core.schedulers - 1)))
     return warps
-
-
-@inlined
-def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
-    """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
-    last = core.row[row, LAST]
-    if core.policy == LRR or core.policy == GTLRR:
-        begun = first_in_turn(core, row)
-        later = (able >> begun) << begun
-        return lowest_bit(later) if later else lowest_bit(able)
-    if core.policy == GTO and last >= 0 and (able >> last) & 1:
-        return last
-    return oldest(core, sm, able)
-
-
-@inlined
-def first_in_turn(core: Pipeline, row: int) -> int:
-    """The warp that a scheduler looks at first: the one after that which issued last, or (GTLRR) the same."""
-    last = core.row[row, LAST]
-    return int(last + 1 if core.policy == LRR else max(last, 0))
-
-
-@inlined
-def oldest(core: Pipeline, sm: int, able: int) -> int:
-    """The warp that was launched first."""
-    best, best_age = -1, np.int64(1) << 62
-    while able:
-        index = lowest_bit(able)
-        able &= able - 1
-        age = core.warp[sm * core.warps + index, AGE]
-        if age < best_age:
-            best, best_age = index, age
-    return best
 
 
 @inlined
