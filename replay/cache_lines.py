@@ -44,23 +44,25 @@ from replay.rows import prefetch
 
 @compiled
 def invalidate(state: Cache, at: int) -> None:
-    """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back.
-
-    As in the reference, nothing is forgotten where no access has used the tags since the last time.
-    """
-    if state.unit[at, USED] == 0:
+    """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back."""
+    if state.unit[at, USED] == 0:  # as in the reference, where no access has used the tags since the last time
         return
     state.unit[at, USED] = 0
     state.unit[at, DIRTY_LINES] = 0
     state.unit[at, FOUND_LINE] = -1
-    state.bucket_head[at * state.buckets : (at + 1) * state.buckets] = -1
     first, last = at * state.sets, (at + 1) * state.sets
     state.order[2 * first : 2 * last] = -1
-    for row in range(first << state.way_shift, last << state.way_shift):
-        state.line[row, STATUS] &= ~IN_USE
     for word in range(state.free_ways.shape[1]):
         ways = min(max(state.ways - 64 * word, 0), 64)
-        state.free_ways[first:last, word] = -1 if ways == 64 else (1 << ways) - 1
+        free = -1 if ways == 64 else (1 << ways) - 1
+        for group in range(first, last):
+            used = free & ~state.free_ways[group, word]
+            state.free_ways[group, word] = free
+            while used:  # mostly few are: the others need not be brought into the host's caches
+                row = (group << state.way_shift) + state.ways - 1 - (64 * word + lowest_bit(used))
+                used &= used - 1
+                state.line[row, STATUS] &= ~IN_USE
+                state.bucket_head[at * state.buckets + bucket(state.line[row, TAG], state.buckets)] = -1
 
 
 @inlined

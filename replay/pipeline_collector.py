@@ -41,13 +41,10 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
     """The collector's steps of one cycle; whether anything moved, without which nothing will until the SM does."""
     unit, moved, refused = core.unit, False, 0
     for step in range(core.steps):
-        asking = unit[sm, COMPLETE] & ~refused
+        asking = unit[sm, COMPLETE] & ~refused  # latches are emptied between the cycles
         if asking:
-            able = passable(core, sm, asking)
-            refused |= asking & ~able  # latches are emptied between the cycles
-            if able:
-                leave(core, sm, able)
-                moved = True
+            refused |= leave(core, sm, asking)
+            moved = moved or asking & ~refused != 0
         if unit[sm, IN_USE] != unit[sm, COMPLETE]:
             read(core, sm, now, step == 0)
             moved = True
@@ -57,23 +54,28 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
 
 
 @inlined
-def leave(core: Pipeline, sm: int, able: int) -> None:
-    """Of the units that are able to, one per port leaves.
+def leave(core: Pipeline, sm: int, asking: int) -> int:
+    """Of some units with all operands, one per port leaves; returns those that found their OC_EX latch full.
 
-    A port serves the next scheduler after the one it served last that has such a unit, and there always the first
-    unit: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0 cycles).
-    Where all units serve all schedulers, it serves the next unit after the one it served last.
+    A port serves the next scheduler after the one it served last that has a unit with a free latch, and there always
+    the first: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0
+    cycles). Where all units serve all schedulers, it serves the next unit after the one it served last.
     """
-    for port in range(sm * core.ports, (sm + 1) * core.ports):
+    port, refused = sm * core.ports, 0
+    while asking and port < (sm + 1) * core.ports:
         begun = core.turn[port]
-        later = (able >> begun) << begun
-        number = lowest_bit(later) if later else lowest_bit(able)
-        scheduler = give(core, sm, number)
-        core.turn[port] = number + 1 if core.pooled else (scheduler + 1) * core.collectors
-        others = able & mates(core, scheduler) & ~(1 << number)
-        able = able & ~mates(core, scheduler) | passable(core, sm, others)
-        if able == 0:
-            break
+        later = (asking >> begun) << begun
+        number = lowest_bit(np.int64(later if later else asking))
+        asking &= ~(1 << number)
+        latch = core.collector[at_of(core, sm, number), LATCH]
+        if (core.unit[sm, EXECUTES] >> latch) & 1:
+            refused |= 1 << number
+        else:
+            give(core, sm, number, latch)
+            scheduler = latch & (core.schedulers - 1)
+            core.turn[port] = number + 1 if core.pooled else (scheduler + 1) * core.collectors
+            port += 1
+    return refused
 
 
 @inlined
@@ -85,34 +87,20 @@ def mates(core: Pipeline, scheduler: int) -> int:
 
 
 @inlined
-def passable(core: Pipeline, sm: int, units: int) -> int:
-    """Those of some units that find their OC_EX latch free."""
-    able = 0
-    while units:
-        number = lowest_bit(units)
-        units &= units - 1
-        if not (core.unit[sm, EXECUTES] >> core.collector[at_of(core, sm, number), LATCH]) & 1:
-            able |= 1 << number
-    return able
-
-
-@inlined
 def at_of(core: Pipeline, sm: int, number: int) -> int:
     """Row of a collector unit."""
     return sm * core.schedulers * core.collectors + number
 
 
 @inlined
-def give(core: Pipeline, sm: int, number: int) -> int:
-    """An instruction goes from a unit to its OC_EX latch; returns its scheduler."""
+def give(core: Pipeline, sm: int, number: int, latch: int) -> None:
+    """An instruction goes from a unit to its OC_EX latch."""
     at = at_of(core, sm, number)
-    latch = core.collector[at, LATCH]
     core.unit[sm, EXECUTES] |= 1 << latch
     core.ready[sm * LATCHES + latch, OPERATION] = core.collector[at, OPERATION]
     core.ready[sm * LATCHES + latch, PLACE] = core.collector[at, PLACE]
     core.unit[sm, IN_USE] &= ~(1 << number)
     core.unit[sm, COMPLETE] &= ~(1 << number)
-    return latch & (core.schedulers - 1)
 
 
 @inlined
@@ -125,9 +113,8 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
         if core.pooled:
             mine = held_for(core, sm, mine, scheduler)
         reading &= ~mine
-        banks = ONES & all_banks(core)
-        if is_first and core.row[row, WRITTEN_AT] == now:
-            banks &= ~core.row[row, WRITTEN]
+        written = core.row[row, WRITTEN]
+        banks = ONES & all_banks(core) & ~(written if is_first & (core.row[row, WRITTEN_AT] == now) else 0)
         while mine:
             number = first_of(core, sm, mine)
             mine &= ~(1 << number)
@@ -136,8 +123,7 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
             taken = ((left + 0x7F * ONES) >> 7) & banks
             core.collector[at, LEFT] = left - taken
             banks &= ~taken
-            if left == taken:
-                core.unit[sm, COMPLETE] |= 1 << number
+            core.unit[sm, COMPLETE] |= (left == taken) << number
 
 
 @inlined
@@ -205,8 +191,7 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
     core.collector[at, ORDER] = unit[sm, ENTERED]
     unit[sm, ENTERED] += 1
     unit[sm, IN_USE] |= 1 << number
-    if left == 0:
-        unit[sm, COMPLETE] |= 1 << number
+    unit[sm, COMPLETE] |= (left == 0) << number
 
 
 @inlined

@@ -103,6 +103,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     core.unit[sm, LIVE] |= 1 << index
     stack.change_live(core, row, now, 1)
     start_visit(core, program, work, here)
+    show(core, sm, index, here)
 
 
 @inlined
@@ -182,12 +183,12 @@ def decode(core: Pipeline, sm: int, index: int) -> None:
     last = warp[here, INSTRUCTION] + 1 == warp[here, BLOCK_END] and warp[here, VISIT] + 1 == warp[here, VISIT_END]
     warp[here, BUFFERED] = 1 if last else 2
     warp[here, FLYING] += warp[here, BUFFERED]
-    show(core, sm, index, here)
+    reveal(core, sm, index, here, True)
 
 
 @inlined
 def show(core: Pipeline, sm: int, index: int, here: int) -> None:
-    """A warp's next instruction comes before its scheduler."""
+    """Note what a warp's next instruction needs."""
     warp, unit, bit = core.warp, core.unit, 1 << index
     instruction = warp[here, INSTRUCTION]
     code = core.code[instruction]
@@ -196,10 +197,15 @@ def show(core: Pipeline, sm: int, index: int, here: int) -> None:
     core.wants[sm, before] &= ~bit
     core.wants[sm, after] |= bit
     warp[here, CLASS] = after
-    unit[sm, VALID] |= bit
-    hindered = collides(core, here, instruction)
-    unit[sm, COLLIDES] = unit[sm, COLLIDES] & ~bit | hindered << index
-    unit[sm, ON_MEMORY] |= (hindered & (warp[here, LOADS] & core.filters[instruction] != 0)) << index
+    unit[sm, COLLIDES] = unit[sm, COLLIDES] & ~bit | collides(core, here, instruction) << index
+
+
+@inlined
+def reveal(core: Pipeline, sm: int, index: int, here: int, is_there: bool) -> None:
+    """The instruction shown last comes before its scheduler, where it ``is_there`` in the warp's buffer."""
+    unit, loads = core.unit, core.warp[here, LOADS] & core.filters[core.warp[here, INSTRUCTION]]
+    unit[sm, VALID] = unit[sm, VALID] & ~(1 << index) | is_there << index
+    unit[sm, ON_MEMORY] |= unit[sm, COLLIDES] & (is_there & (loads != 0)) << index
 
 
 @inlined

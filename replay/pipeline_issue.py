@@ -12,7 +12,7 @@ from replay.bits import compiled, count_bits, fold, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
 from replay.pipeline_copies import await_groups, begin_copy, end_group
-from replay.pipeline_fetch import next_access, show, start_visit, threads
+from replay.pipeline_fetch import next_access, reveal, show, start_visit, threads
 from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
 from replay.pipeline_policy import choose, first_in_turn
 from replay.pipeline_pool import choose_active
@@ -178,12 +178,13 @@ def issue_instruction(
         reserve(core, here, instruction, count)
     advance(core, rays, program, work, lane_cycles, sm, now, row, here, index)
     warp[here, BUFFERED] -= 1
-    if warp[here, BUFFERED]:
-        show(core, sm, index, here)
-    else:
+    if warp[here, ENDED]:
         unit[sm, VALID] &= ~(1 << index)
-        if warp[here, ENDED] == 0:
-            unit[sm, FETCH] |= 1 << index
+    else:
+        is_there = warp[here, BUFFERED] != 0
+        show(core, sm, index, here)
+        reveal(core, sm, index, here, is_there)
+        unit[sm, FETCH] |= (not is_there) << index
 
 
 @compiled
