@@ -102,8 +102,8 @@ def space_of(static: Static, number: int, address: int) -> int:
 def in_block(static: Static, number: int, address: int) -> int:
     """Where a local address lies when each thread has blocks of its own for its local memory.
 
-    The first blocks of a warp's threads lie side by side, then the second ones: as when each block is a variable that
-    all of them allocate at once (``reference/vulkan-sim.md`` 1.1).
+    The first blocks of 32 threads, a warp where CTAs have whole ones, lie side by side, then the second ones: as when
+    each block is a variable that all of them allocate at once (``reference/vulkan-sim.md`` 1.1).
     """
     size = static.thread_bytes[number]
     if size == 0:

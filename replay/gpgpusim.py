@@ -2,7 +2,7 @@
 
 A ``trace.config`` beside it is read with it. Options that describe something modelled become values of the description
 (``gpgpusim_options``); every other option is named by ``notes``, so that nothing is dropped in silence. What the files
-do not say is as in ``accelsim-rtx2060``.
+do not say is as in ``accelsim-rtx2060``, but for rules of the version of GPGPU-Sim that Vulkan-Sim is built on.
 """
 
 import re
@@ -14,7 +14,16 @@ from typing import Any
 from formats.errors import UserError
 from formats.text_file import read_text
 from replay.config import Text
-from replay.gpgpusim_options import FIXED, HELPERS, OPTIONS, SIDE_EFFECT_FREE, TOGETHER, OptionError, Values
+from replay.gpgpusim_options import (
+    FIXED,
+    HELPERS,
+    OPTIONS,
+    SIDE_EFFECT_FREE,
+    TOGETHER,
+    VULKAN_SIM,
+    OptionError,
+    Values,
+)
 
 BASE = "accelsim-rtx2060"
 BESIDE = "trace.config"
@@ -69,7 +78,18 @@ def read_config(path: Path, base: Text) -> Text:
         except OptionError as error:
             raise UserError(f"{option.place}: -{name} {error}, found {option.text[:100]!r}") from None
         _assign(values, comments, lines, found, option)
+    if _is_vulkan_sim(options):
+        for key, meant in VULKAN_SIM.items():
+            section, field = key.split(".")
+            if values[section][field] in meant:
+                values[section][field] = meant[values[section][field]]
+                comments[key] += ", in Vulkan-Sim"
     return Text(str(path), values, lines, comments)
+
+
+def _is_vulkan_sim(options: dict[str, Option]) -> bool:
+    """Whether a configuration is for Vulkan-Sim: it has an option of the RT unit."""
+    return any(name.startswith("gpgpu_rt_") for name in options)
 
 
 def _assign(
@@ -91,6 +111,8 @@ def notes(path: Path) -> Iterator[str]:
     quiet = [name for name in options if any(re.fullmatch(pattern, name) for pattern in SIDE_EFFECT_FREE)]
     rest = [name for name in options if name not in known and name not in FIXED and name not in quiet]
     yield f"{path}: {len(used)} options became values, {len(agreeing)} say what is modelled anyway"
+    if _is_vulkan_sim(options):
+        yield f"options of Vulkan-Sim's RT unit are given: {', '.join(VULKAN_SIM)} as in its GPGPU-Sim 4.0"
     if differing:
         listed = ", ".join(f"-{name} {options[name].text} (modelled: {FIXED[name][0]})" for name in differing)
         yield f"{len(differing)} options ask for what is not modelled: {listed}"

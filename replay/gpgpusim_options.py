@@ -258,6 +258,11 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
 }  # fmt: skip
+# Where options of Vulkan-Sim's RT unit are given, the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
+VULKAN_SIM: dict[str, dict[object, object]] = {
+    "scheduler.policy": {"lrr": "gtlrr"}, "pipeline.collector_owner": {"scheduler": "sm"},
+    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"},
+}  # fmt: skip
 HELPERS = (
     "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
     "gpgpu_n_mem_per_ctrlr", "dram_write_queue_size", "gpgpu_rt_disable_rt_cache",

@@ -44,8 +44,8 @@ class Spec(Policy):
         law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
         law(self.allocate == "on_miss", f"allocate must be on_miss, not {self.allocate}")
         law(self.write_policy == "back", f"write_policy must be back, not {self.write_policy}")
-        allocates = self.write_allocate not in ("none", "naive")
-        law(allocates, f"write_allocate must fetch on a write or lazily, not {self.write_allocate}")
+        able = ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
+        law(self.write_allocate in able, f"write_allocate must be one of {', '.join(able)}, not {self.write_allocate}")
         slices = self.slices_per_controller
         law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
 

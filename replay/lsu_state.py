@@ -46,7 +46,7 @@ class Spec:
     local_block_bytes: int = value(
         "bytes",
         "Blocks of its own that a thread of PTX has for local memory that is not interleaved, side by side with those"
-        " of its warp; 0: as traced",
+        " of the 32 threads about it; 0: as traced",
         0,
     )
     perfect_memory: bool = value(
@@ -56,6 +56,8 @@ class Spec:
 
     def __post_init__(self) -> None:
         law(self.queue_entries <= 64, f"queue_entries must be at most 64, not {self.queue_entries}")
+        block = self.local_block_bytes
+        law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")
 
 
 class Lsu(NamedTuple):

@@ -5,7 +5,7 @@ there leave for the OC_EX latch of their class, every bank reads one operand (fo
 instructions in ID_OC latches take free units. The banks of a scheduler serve it alone, and so do its units unless all
 serve all (``collector_owner``). Each class has one door: its oldest instruction goes first, and while that one finds no
 unit, no other of its class does. A bank that is written in a cycle does not read in the first step. Source:
-``reference/accel-sim.md`` B.2.
+``reference/accel-sim.md`` B.2; units for all: ``find_ready`` and ``allocate_cu`` of GPGPU-Sim 4.0.
 """
 
 import numpy as np

@@ -104,7 +104,6 @@ class Spec:
             law(initiation <= latency, f"{unit}_initiation_cycles must be at most {unit}_latency_cycles ({latency})")
             law(latency <= 1000, f"{unit}_latency_cycles must be at most 1000, not {latency}")
         law(self.collectors <= 63, f"collectors must be at most 63, not {self.collectors}")
-        law(self.int_latency_cycles <= 60, f"int_latency_cycles must be at most 60, not {self.int_latency_cycles}")
 
     def timing(self, unit: str) -> tuple[int, int]:
         """Latency and initiation cycles of a unit."""

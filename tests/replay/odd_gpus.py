@@ -35,6 +35,8 @@ def random_values(rng: np.random.Generator) -> list[str]:
         "rt.warps": rng.choice([1, 4]), "rt.mshr_entries": rng.choice([1, 64]),
         "dram.latency_cycles": rng.choice([0, 100, 5000]), "dram.queue_entries": rng.choice([1, 4, 64]),
         "dram.rp": rng.choice([1, 20, 300]), "l2.mshr_entries": rng.choice([1, 4, 192]),
+        "pipeline.collector_owner": rng.choice(["scheduler", "sm"]),
+        "l2.write_allocate": rng.choice(["lazy_fetch_on_read", "lazy_whole_sectors"]),
         "l2.mshr_merges": rng.choice([1, 4]), "l2.latency_cycles": rng.choice([20, 160, 900]),
     }  # fmt: skip
     return [f"{key}={value}" for key, value in chosen.items() if rng.random() < 0.5]

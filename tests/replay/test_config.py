@@ -48,6 +48,11 @@ def test_every_value_has_a_source(name: str) -> None:
         ("interconnect.in_packets=100", "interconnect.in_packets (100) must be more than 162"),
         ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),
         ("pipeline.register_banks=64", "pipeline.register_banks must be at most 32, for each scheduler 8, not 64"),
+        ("lsu.local_block_bytes=100", "local_block_bytes must be a multiple of 32, not 100"),
+        (
+            "l2.write_allocate=naive",
+            "write_allocate must be one of fetch_on_write, lazy_fetch_on_read, lazy_whole_sectors",
+        ),
         ("l1", "must be key=value"),
     ],
 )

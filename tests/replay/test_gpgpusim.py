@@ -87,6 +87,16 @@ def test_an_option_becomes_its_value(folder: Path, line: str, path: str, value: 
     assert getattr(getattr(load(str(folder / "gpgpusim.config")), section), field) == value
 
 
+def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) -> None:
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}-gpgpu_rt_use_l1 1\n")
+    gpu, told = load(str(folder / "gpgpusim.config")), list(notes(str(folder / "gpgpusim.config")))
+    found = (gpu.scheduler.policy, gpu.pipeline.collector_owner, gpu.l2.write_allocate, gpu.l1.write_allocate)
+    assert found == ("gtlrr", "sm", "lazy_whole_sectors", "lazy_fetch_on_read")
+    assert told[1].startswith("options of Vulkan-Sim's RT unit are given: scheduler.policy, ")
+    lines = [line for line in explain(str(folder / "gpgpusim.config")) if "scheduler.policy" in line]
+    assert lines[0].endswith("gpgpusim.config:13, in Vulkan-Sim]")
+
+
 def test_a_value_says_where_it_comes_from(folder: Path) -> None:
     lines = [line for line in explain(str(folder / "gpgpusim.config")) if "dram.latency_cycles" in line]
     assert lines[0].endswith("gpgpusim.config:27]")
