@@ -29,8 +29,7 @@ CYCLES = 0.2
 # thread's variables lie in blocks of 256 B of their own, and the SM and the L2 are those of GPGPU-Sim 4.0.
 RULES = [
     "rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim", "lsu.local_interleaved=false", "lsu.local_block_bytes=256",
-    "l2.write_allocate=lazy_whole_sectors", "pipeline.collector_owner=sm",
-    "pipeline.register_banks=16",
+    "l2.write_allocate=lazy_whole_sectors", "pipeline.collector_owner=sm", "pipeline.register_banks=16",
 ]  # fmt: skip
 RELEASED = {
     "mobile": [
