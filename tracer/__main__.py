@@ -36,6 +36,7 @@ WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
 METHODS = ("slice", "full")
 TRAVERSALS = ("nearest", "vulkan-sim")
+HIT_PROGRAMS = ("during", "after")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -92,6 +93,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "aperture=DIAMETER focus=DISTANCE, joined by commas")  # fmt: skip
     add("--traversal", choices=TRAVERSALS, default="nearest", help="which of a node's children a ray visits first: the "
         "nearest, or Vulkan-Sim's order of slots" + default)  # fmt: skip
+    add("--hit-programs", choices=HIT_PROGRAMS, default="during", help="when any-hit and intersection programs run: "
+        "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
         "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
@@ -141,6 +144,7 @@ def _render(options: argparse.Namespace) -> int:
         seed=options.seed,
         camera=options.camera,
         traversal=options.traversal,
+        hit_programs=options.hit_programs,
         pixels=options.pixels,
         backend=options.backend,
         resume=options.resume,

@@ -167,17 +167,18 @@ def _record_data(addresses: np.ndarray | None) -> np.ndarray:
 
 
 def _scene(image: ImageLaunch | None) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
-    """Addresses of the traversal's code and context, words of its private state, which geometries are opaque, and the
-    first geometry of each instance."""
+    """Addresses of the traversal's code and context and whether programs run after it, words of its private state,
+    which geometries are opaque, and the first geometry of each instance."""
     if image is None:
-        return np.zeros(2, np.int64), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
+        return np.zeros(3, np.int64), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
     from tracer.traversal import traverse_lane_address
     from tracer.traversal_state import STATE_WORDS
 
     context = image.trace_context
     opaque = np.array([geometry.opaque for geometry in context.acceleration.geometries], np.uint8)
     first = np.asarray(context.acceleration.instance_geometry).astype(np.int64)
-    return np.array([traverse_lane_address(), context.address], np.int64), STATE_WORDS, opaque, first
+    scene = np.array([traverse_lane_address(), context.address, context.delayed], np.int64)
+    return scene, STATE_WORDS, opaque, first
 
 
 def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:

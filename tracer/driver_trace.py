@@ -2,7 +2,8 @@
 
 All lanes traverse, lane after lane, each leaving a row in ``rays``. Lanes that met any-hit or intersection code run
 it, in the order of program ids; those lanes traverse again, until none is suspended. Then closest-hit and miss programs
-run in the order of program ids, and the call returns.
+run in the order of program ids, and the call returns. Where programs run after the traversal, a ray has one stretch:
+its programs are followed by an amendment of its row, the hit that they left.
 """
 
 from typing import Any
@@ -64,6 +65,8 @@ INFINITY_BITS = np.uint32(0x7F800000)
     RAY_INSTANCE, RAY_PRIMITIVE, RAY_NODES,
 ) = 0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16  # fmt: skip
 RAY_WORDS = 17
+AMENDMENT = 0xFFFFFFFF
+"""As the segment: the row says what the last row of the lane's warp has hit in the end."""
 COUNT_RAYS, COUNT_NODES, COUNT_RUNS = 0, 1, 2
 STRETCH_WORDS = 65_536  # room in the node log that a stretch may fill
 M_ERROR_LANE, M_INSTRUCTION = MACHINE["error_lane"], MACHINE["suspend_instruction"]
@@ -149,11 +152,14 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     if written < 0:
         w.machine[M_ERROR_ADDRESS] = written
         return False
-    row = w.rays[w.counts[COUNT_RAYS]]
     fields = w.frames[frame]
+    amends = w.scene[2] != 0 and item[ITEM_SEGMENT] > 0
+    if amends and fields[STATUS, lane] in (STATUS_ANY_HIT, STATUS_INTERSECTION):
+        return True
+    row = w.rays[w.counts[COUNT_RAYS]]
     visits = (w.machine[M_VISIT_NEXT] - w.machine[M_VISIT_ORIGIN]) >> 3
     row[RAY_VISIT], row[RAY_INSTRUCTION] = visits - 1, item[ITEM_INSTRUCTION]
-    row[RAY_LANE], row[RAY_SEGMENT] = lane, item[ITEM_SEGMENT]
+    row[RAY_LANE], row[RAY_SEGMENT] = lane, AMENDMENT if amends else item[ITEM_SEGMENT]
     row[RAY_KIND] = 1 if fields[FLAGS, lane] & FLAG_FIRST_HIT else 0
     for axis in range(6):
         row[RAY_ORIGIN + axis] = fields[ORIGIN + axis, lane]

@@ -82,7 +82,7 @@ class Warps(NamedTuple):
     frames: np.ndarray  # uint32[trace depth + 1, FIELD_COUNT, 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
     states: np.ndarray  # uint32[trace depth + 1, 32, words]
-    scene: np.ndarray  # int64[2], addresses of the traversal's code and of its context
+    scene: np.ndarray  # int64[3], addresses of the traversal's code and of its context, whether programs run after it
     sbt_hit: np.ndarray  # uint64[records], addresses of the records' data
     sbt_miss: np.ndarray  # uint64[records]
     hit_programs: np.ndarray  # int32[records, 3]

@@ -50,11 +50,13 @@ def prepare_image(
     selected: NDArray[np.bool_] | None = None,
     place: str = "program",
     traversal: str = "nearest",
+    hit_programs: str = "during",
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.traversal.make_context``.
+    hit_programs  any-hit and intersection programs run "during" the traversal, or "after" it.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
@@ -78,7 +80,13 @@ def prepare_image(
         hit_record_addresses=table.hit_record_addresses,
         hit_programs=table.hit_programs,
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
-        trace_context=make_context(acceleration, table.hit_programs, table.miss_programs.tolist(), traversal),
+        trace_context=make_context(
+            acceleration,
+            table.hit_programs,
+            table.miss_programs.tolist(),
+            traversal,
+            delayed=hit_programs == "after",
+        ),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
         name=config.name,

@@ -171,6 +171,6 @@ class Recorder:
             self.sink.put("accesses", self._columns.accesses(rows))
         if len(self.buffers.rays):  # a launch that traces has the table, even without rows
             rays = self._columns.rays(rows)
-            self.counts.rays += len(rows.arrays[3])
+            self.counts.rays += len(rays["lane"])
             self.counts.hits += int(np.count_nonzero(rays["instance"] >= 0))
             self.sink.put("rays", rays)

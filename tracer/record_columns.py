@@ -4,6 +4,7 @@ import numpy as np
 
 from tracer.compiled import entry_point
 from tracer.driver_trace import (
+    AMENDMENT,
     RAY_HIT_T,
     RAY_INSTANCE,
     RAY_INSTRUCTION,
@@ -17,6 +18,7 @@ from tracer.driver_trace import (
     RAY_T_MIN,
     RAY_VISIT,
 )  # fmt: skip
+from tracer.frame import LANES
 from tracer.raw_memory import population
 from tracer.record_rows import Rows
 
@@ -51,11 +53,11 @@ class ColumnMaker:
 
     def rays(self, rows: Rows) -> Columns:
         """Columns of ``rays``."""
-        words, lengths = rows.arrays[3], rows.lengths[:, 3]
+        words, warp = _amended(rows.arrays[3], np.repeat(rows.warp.astype(np.uint32), rows.lengths[:, 3]))
         floats = words.view(np.float32)
         axes = [f"{what}_{axis}" for what in ("origin", "direction") for axis in "xyz"]
         return {
-            "warp_id": np.repeat(rows.warp.astype(np.uint32), lengths),
+            "warp_id": warp,
             "visit": words[:, RAY_VISIT],
             "instruction_id": words[:, RAY_INSTRUCTION] + np.uint32(self._first_instruction),
             "lane": words[:, RAY_LANE].astype(np.uint8),
@@ -78,6 +80,19 @@ class ColumnMaker:
         if name not in self._memory or len(self._memory[name]) < size:
             self._memory[name] = np.empty(2 * size, dtype)
         return self._memory[name][:size]
+
+
+def _amended(words: np.ndarray, warp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ray rows and their warps without the amendments, which go into the last row before of the same warp and lane."""
+    amends = words[:, RAY_SEGMENT] == AMENDMENT
+    if not amends.any():
+        return words, warp
+    order = np.argsort(warp.astype(np.int64) * LANES + words[:, RAY_LANE], kind="stable")
+    begun = np.maximum.accumulate(np.where(amends[order], 0, np.arange(len(order))))
+    later = amends[order]
+    words = words.copy()
+    words[order[begun[later]], RAY_HIT_T : RAY_PRIMITIVE + 1] = words[order[later], RAY_HIT_T : RAY_PRIMITIVE + 1]
+    return words[~amends], warp[~amends]
 
 
 @entry_point

@@ -45,6 +45,7 @@ class Request:
     camera: str | None = None
     pixels: Path | None = None
     traversal: str = "nearest"
+    hit_programs: str = "during"
     backend: str = "machine"
     resume: bool = False
 
@@ -103,7 +104,14 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         module = ptx.parse_file(request.program)
         sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
         prepared = prepare_image(
-            scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal
+            scene,
+            module,
+            read_config(request.config),
+            sampling,
+            selected,
+            str(request.config),
+            request.traversal,
+            request.hit_programs,
         )
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
@@ -152,6 +160,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "bounces": request.bounces,
         "seed": request.seed,
         "traversal": request.traversal,
+        "hit_programs": request.hit_programs,
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},

@@ -2,7 +2,8 @@
 
 Functional: the order of records depends on the ray and the structure only, never on time. Rules and the default order:
 ``reference/vulkan-sim.md`` 1.3. Where a hit needs a program (any-hit, intersection), the lane is suspended with its
-stack in its private state and goes on exactly there when it is entered again.
+stack in its private state and goes on exactly there when it is entered again. In a delayed context the traversal
+goes on at once and keeps the candidate; when it is over, each entry offers the next one.
 
 Distances are in units of the direction's length in world space: directions are transformed without normalising.
 """
@@ -49,8 +50,27 @@ from tracer.traversal_lane import (
     put,
 )
 from tracer.traversal_stack import KIND_SHIFT, push
-from tracer.traversal_state import LOG_WORDS, STATE_BASE, STATE_INSTANCE, STATE_TOP, Context, make_context, open_context
-from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD, FINISHED, root_of, walk
+from tracer.traversal_state import (
+    LOG_WORDS,
+    MOST_KEPT,
+    STATE_BASE,
+    STATE_INSTANCE,
+    STATE_TOP,
+    Context,
+    make_context,
+    open_context,
+)
+from tracer.traversal_walk import (
+    ERROR_KEPT_FULL,
+    ERROR_LOG_FULL,
+    ERROR_RECORD,
+    FINISHED,
+    GO_ON,
+    keep_none,
+    offer_kept,
+    root_of,
+    walk,
+)
 
 __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 
@@ -59,6 +79,7 @@ ERRORS = {
     ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
     ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
     ERROR_MISS_INDEX: "a ray selected a miss record beyond the shader binding table",
+    ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
 }
 """What a negative result of ``traverse_lane`` means."""
 
@@ -88,14 +109,24 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
         put(lane, COMMITTED + HIT_INSTANCE, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
         count = 1
+        keep_none(state)
         going = _enter(shared, lane, state)
     else:
         going = _settle(lane, status)
-    if going:
+    if going and load_u32(state + 4 * STATE_TOP) != FINISHED:
         count = walk(shared, lane, state, log, count, capacity)
         if count < 0 or load_u32(state + 4 * STATE_TOP) != FINISHED:
             return count
+    action = offer_kept(shared, lane, state) if going and not _is_over(lane) else GO_ON
+    if action != GO_ON:
+        return count if action > GO_ON else action
     return _finish(shared, lane, count)
+
+
+@compiled
+def _is_over(lane: int) -> bool:
+    """Whether the ray ends with the first hit, and has it."""
+    return get(lane, FLAGS) & FLAG_FIRST_HIT != 0 and get(lane, COMMITTED + HIT_INSTANCE) != NO_INSTANCE
 
 
 @compiled

@@ -17,7 +17,7 @@ from tracer.raw_memory import load_i64
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
 
-CONTEXT_WORDS = 10
+CONTEXT_WORDS = 11
 LOG_WORDS = 65_536
 """Words of the log that a stretch may fill."""
 
@@ -27,8 +27,14 @@ STATE_SCRATCH = 8
 """Eight words for the box test's results."""
 STATE_STACK = 16
 """First stack entry; an entry is two words: kind and block, and the bits of its entry distance."""
-STATE_WORDS = 1024
-STACK_ENTRIES = (STATE_WORDS - STATE_STACK) // 2
+STACK_ENTRIES = 504
+STATE_KEPT_FIRST, STATE_KEPT_LAST = 3, 4
+"""Candidates kept for the end of the traversal: the next one that is offered, and the end."""
+STATE_KEPT = STATE_STACK + 2 * STACK_ENTRIES
+"""First kept candidate: two words, the instance's block, and kind and block of the leaf."""
+MOST_KEPT = 1000
+"""As many as a lane has in Vulkan-Sim's intersection table (``reference/vulkan-sim.md`` 1.7)."""
+STATE_WORDS = STATE_KEPT + 2 * MOST_KEPT
 
 
 class Context(NamedTuple):
@@ -44,6 +50,7 @@ class Context(NamedTuple):
     top_block: int
     base_address: int
     order: int
+    delayed: int  # 1 where any-hit and intersection programs run after the traversal
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,11 @@ class TraversalContext:
         """Address of the words, for machine code."""
         return self.words.ctypes.data
 
+    @property
+    def delayed(self) -> bool:
+        """Whether any-hit and intersection programs run after the traversal."""
+        return bool(self.words[Context._fields.index("delayed")])
+
 
 def make_context(
     acceleration: Acceleration,
@@ -66,6 +78,7 @@ def make_context(
     miss_programs: Sequence[int],
     order: str,
     instance_records: NDArray[np.uint32] | None = None,
+    delayed: bool = False,
 ) -> TraversalContext:
     """Bind an acceleration structure to the programs of a launch.
 
@@ -73,7 +86,9 @@ def make_context(
     none. miss_programs: ids, -1 for none. instance_records: first hit record of each instance; by default record
     ``geometry * ray_types`` with as many ray types as there are records per geometry. order: "vulkan-sim" (the first
     hit internal child is next, the others are pushed, nothing is sorted; ``reference/vulkan-sim.md`` 1.3) or
-    "nearest" (children by entry distance, skipped when they lie behind the committed hit).
+    "nearest" (children by entry distance, skipped when they lie behind the committed hit). delayed: any-hit and
+    intersection programs run after the traversal, which goes on as if their primitives had not been hit
+    (``reference/vulkan-sim.md`` 1.6).
     """
     if acceleration.statistics.stack_entries > STACK_ENTRIES:
         raise ValueError(f"the tree needs {acceleration.statistics.stack_entries} stack entries of {STACK_ENTRIES}")
@@ -94,6 +109,7 @@ def make_context(
         top_block=acceleration.top_block,
         base_address=acceleration.base_address,
         order=ORDERS[order],
+        delayed=int(delayed),
     )
     words = np.array(shared, dtype=np.int64)
     return TraversalContext(words, acceleration, (records, misses, offsets))
@@ -113,4 +129,5 @@ def open_context(words: int) -> Context:
         load_i64(words + 56),
         load_i64(words + 64),
         load_i64(words + 72),
+        load_i64(words + 80),
     )

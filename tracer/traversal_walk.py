@@ -59,14 +59,18 @@ from tracer.traversal_lane import (
 )
 from tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
 from tracer.traversal_state import (
+    MOST_KEPT,
     STATE_BASE,
     STATE_INSTANCE,
+    STATE_KEPT,
+    STATE_KEPT_FIRST,
+    STATE_KEPT_LAST,
     STATE_SCRATCH,
     STATE_TOP,
     Context,
 )
 
-ERROR_LOG_FULL, ERROR_RECORD = -1, -2
+ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
 FINISHED = 0xFFFFFFFF
 """In the state's top: nothing is left to visit."""
 HIT_BIT = 1 << 31
@@ -113,7 +117,13 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
                 ray = _ray_in(shared, lane, inside)
         else:
             count += 2
-            action = _visit_leaf(shared, lane, inside, block, kind, ray, limit, log + 4 * (count - 2))
+            _write(log, count - 2, _word(record, LEAF_DESCRIPTOR_ROW))
+            _write(log, count - 1, block)
+            action = _offer(shared, lane, inside, block, kind, ray, limit)
+            if action > GO_ON and kind == TRIANGLE:
+                _write(log, count - 1, block | HIT_BIT)
+            if action == SUSPENDED and shared.delayed:
+                action = _keep(state, inside, kind << KIND_SHIFT | block)
             if action == COMMITTED_HIT and get(lane, FLAGS) & FLAG_FIRST_HIT == 0:
                 limit = get_float(lane, COMMITTED + HIT_T)
             elif action != GO_ON:
@@ -175,13 +185,43 @@ def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
 
 
 @compiled
-def _visit_leaf(
-    shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32, log: int
-) -> int:
-    """Log descriptor and leaf at the address ``log``; test a triangle, or offer a procedural primitive to a program."""
+def offer_kept(shared: Context, lane: int, state: int) -> int:
+    """Offer the candidates that were kept, in the order they were met, up to one that needs its program: SUSPENDED.
+    GO_ON when none is left, or an error."""
+    while _word(state, STATE_KEPT_FIRST) < _word(state, STATE_KEPT_LAST):
+        first = _word(state, STATE_KEPT_FIRST)
+        store_u32(state + 4 * STATE_KEPT_FIRST, first + 1)
+        inside, leaf = _word(state, STATE_KEPT + 2 * first), _word(state, STATE_KEPT + 2 * first + 1)
+        ray, limit = _ray_in(shared, lane, inside), get_float(lane, COMMITTED + HIT_T)
+        action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
+        if action != GO_ON:
+            return action
+    return GO_ON
+
+
+@compiled
+def keep_none(state: int) -> None:
+    """Forget the candidates that were kept."""
+    store_u32(state + 4 * STATE_KEPT_FIRST, 0)
+    store_u32(state + 4 * STATE_KEPT_LAST, 0)
+
+
+@compiled
+def _keep(state: int, inside: int, leaf: int) -> int:
+    """Keep a candidate for the end of the traversal: GO_ON, or an error when there is no room."""
+    last = _word(state, STATE_KEPT_LAST)
+    if last == MOST_KEPT:
+        return ERROR_KEPT_FULL
+    store_u32(state + 4 * (STATE_KEPT + 2 * last), inside)
+    store_u32(state + 4 * (STATE_KEPT + 2 * last + 1), leaf)
+    store_u32(state + 4 * STATE_KEPT_LAST, last + 1)
+    return GO_ON
+
+
+@compiled
+def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32) -> int:
+    """Test a triangle, or offer a procedural primitive to its program."""
     record = shared.image + BLOCK_BYTES * block
-    _write(log, 0, _word(record, LEAF_DESCRIPTOR_ROW))
-    _write(log, 1, block)
     if kind != TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
     hit = intersect_triangle(record + 4 * LEAF_VERTICES, ray[0], ray[1])
@@ -199,7 +239,6 @@ def _visit_leaf(
         if place[3] >= shared.hit_record_count:
             return ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * place[3] + 4)
-    _write(log, 1, block | HIT_BIT)
     if program < 0:
         write_hit(lane, COMMITTED, hit, place)
         return COMMITTED_HIT
