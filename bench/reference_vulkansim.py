@@ -100,7 +100,8 @@ def case_name(run: dict[str, str]) -> str:
 @cache
 def trace_of(scene: str, workload: str, size: str, bounces: str, program: tuple[str, ...] = ()) -> Path:
     """Our trace of a run's picture, its tree visited in Vulkan-Sim's order; program  options that choose another."""
-    options = ["--workload", WORKLOADS[workload], "--size", size, "--samples", "1", "--traversal", "vulkan-sim", "--hit-programs", "after"]
+    options = ["--workload", WORKLOADS[workload], "--size", size, "--samples", "1", "--traversal", "vulkan-sim", "--hit-programs", "after",
+               "--spheres", "apart"]  # fmt: skip
     return rendered([scene.lower(), *options, *(["--bounces", bounces] if bounces else []), *program])
 
 

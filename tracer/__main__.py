@@ -37,6 +37,7 @@ BACKENDS = ("machine", "interpreter")
 METHODS = ("slice", "full")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
+SPHERES = ("together", "apart")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,6 +96,8 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "nearest, or Vulkan-Sim's order of slots" + default)  # fmt: skip
     add("--hit-programs", choices=HIT_PROGRAMS, default="during", help="when any-hit and intersection programs run: "
         "during the traversal, which waits for each of them, or after it as in Vulkan-Sim" + default)  # fmt: skip
+    add("--spheres", choices=SPHERES, default="together", help="spheres in one bottom level of the acceleration "
+        "structure, or each in its own with an instance, as in Vulkan-Sim's workloads" + default)  # fmt: skip
     add("--pixels", type=Path, metavar="FILE", help="trace only these pixels, one 'x y' per line (default: all)")
     add(
         "--program", type=Path, metavar="FILE.ptx", help="run this program instead of a built-in one (docs/programs.md)"
@@ -145,6 +148,7 @@ def _render(options: argparse.Namespace) -> int:
         camera=options.camera,
         traversal=options.traversal,
         hit_programs=options.hit_programs,
+        spheres=options.spheres,
         pixels=options.pixels,
         backend=options.backend,
         resume=options.resume,

@@ -1,7 +1,7 @@
 """The acceleration structure of a scene: two levels of 6-wide trees, as the bytes that lie in device memory.
 
-One bottom level per mesh, one for all spheres, and a top level over the instances; the spheres are one more instance,
-the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
+One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
+spheres' are the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
 """
 
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
     words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
-    first_geometry = np.concatenate([[0], np.cumsum(_count_geometries(scene, bottoms))]).astype(np.uint32)
+    first_geometry = _first_geometries(scene, len(bottoms))
     bottom_rows = top_block + 1 + len(top.wide) + top.primitives
     row = bottom_rows
     leaf_blocks = []
@@ -163,36 +163,41 @@ def _tree(rows: NDArray[np.float32]) -> _Tree:
 
 
 def _bottom_trees(scene: Scene) -> list[_Tree | None]:
-    """One tree per mesh, None where it has no triangle, and one for the spheres when there are any."""
+    """One tree per mesh, None where it has no triangle, and those of the spheres."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
         trees.append(_tree(rows) if len(rows) else None)
-    if len(scene.spheres):
-        trees.append(_tree(boxes(*_sphere_boxes(scene))))
+    for number in range(scene.spheres.instances):
+        trees.append(_tree(boxes(*_sphere_boxes(scene, number)[1:])))
     return trees
 
 
-def _sphere_boxes(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Boxes rounded outwards, so that the sphere's exact surface lies inside."""
-    center, radius = scene.spheres.center, np.abs(scene.spheres.radius)[:, None]
-    return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
+def _sphere_boxes(scene: Scene, number: int) -> tuple[int, NDArray[np.float32], NDArray[np.float32]]:
+    """The first sphere of the spheres' bottom level ``number``, and the boxes of all there: rounded outwards, so that
+    the sphere's exact surface lies inside."""
+    some = slice(number, number + 1) if scene.spheres.apart else slice(0, None)
+    center, radius = scene.spheres.center[some], np.abs(scene.spheres.radius[some])[:, None]
+    return (
+        some.start,
+        np.nextafter(center - radius, np.float32(-np.inf)),
+        np.nextafter(center + radius, np.float32(np.inf)),
+    )
 
 
-def _count_geometries(scene: Scene, bottoms: list[_Tree | None]) -> NDArray[np.int64]:
-    counts = np.zeros(len(bottoms), np.int64)
-    for geometry in scene.geometries():
-        counts[geometry.mesh] += 1
-    return counts
+def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
+    """uint32[bottoms]: first geometry of each bottom level; all of the spheres have one."""
+    meshes = [geometry.mesh for geometry in scene.geometries()]
+    return np.searchsorted(meshes, np.minimum(np.arange(bottoms), len(scene.meshes))).astype(np.uint32)
 
 
 def _write_bottom(
     scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int
 ) -> NDArray[np.int64]:
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
-    if index == len(scene.meshes):
+    if index >= len(scene.meshes):
         leaf = pack(tree.wide, tree.node_box, tree.node_child, PROCEDURAL, words, first)
-        write_procedural(words, leaf, *_sphere_boxes(scene), row)
+        write_procedural(words, leaf, *_sphere_boxes(scene, index - len(scene.meshes)), row)
         return leaf
     mesh = scene.meshes[index]
     opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))

@@ -27,12 +27,10 @@ class Placed(NamedTuple):
 
 
 def all_instances(scene: Scene) -> Placed:
-    """The scene's instances, and the spheres as the last one."""
-    bottom = [item.mesh for item in scene.instances]
-    matrices = [item.object_to_world for item in scene.instances]
-    if len(scene.spheres):
-        bottom.append(len(scene.meshes))
-        matrices.append(IDENTITY)
+    """The scene's instances, and those of the spheres as the last."""
+    spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instances)
+    bottom = [*(item.mesh for item in scene.instances), *spheres]
+    matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(spheres)
     return Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
 
 

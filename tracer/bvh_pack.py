@@ -234,14 +234,16 @@ def write_triangles(
 
 
 @entry_point
-def write_procedural(words: np.ndarray, leaf_block: np.ndarray, low: np.ndarray, high: np.ndarray, row: int) -> None:
-    """Leaves of procedural primitives, one geometry. low, high: float32[n, 3]."""
+def write_procedural(
+    words: np.ndarray, leaf_block: np.ndarray, first: int, low: np.ndarray, high: np.ndarray, row: int
+) -> None:
+    """Leaves of procedural primitives from number ``first`` on, one geometry. low, high: float32[n, 3]."""
     floats = words.view(np.float32)
     for primitive in range(leaf_block.shape[0]):
         block = leaf_block[primitive]
         words[block, LEAF_MASK] = EVERY_RAY
         words[block, LEAF_GEOMETRY] = LEAF_OPAQUE_BIT
-        words[block, LEAF_PRIMITIVE] = primitive
+        words[block, LEAF_PRIMITIVE] = first + primitive
         for axis in range(3):
             floats[block, LEAF_VERTICES + axis] = low[primitive, axis]
             floats[block, LEAF_VERTICES + 3 + axis] = high[primitive, axis]

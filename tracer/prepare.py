@@ -155,7 +155,7 @@ def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:
         last = geometry.first_primitive + geometry.primitive_count
         vertices.append(np.ascontiguousarray(mesh.vertices[mesh.triangles[geometry.first_primitive : last]]))
     meshes = np.array([geometry.mesh for geometry in acceleration.geometries])
-    spheres = [len(scene.meshes)] * (len(scene.spheres) > 0)
+    spheres = [len(scene.meshes)] * scene.spheres.instances
     return TriangleGeometry(
         vertices=tuple(vertices),
         first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 2)).astype(np.int32),

@@ -46,6 +46,7 @@ class Request:
     pixels: Path | None = None
     traversal: str = "nearest"
     hit_programs: str = "during"
+    spheres: str = "together"
     backend: str = "machine"
     resume: bool = False
 
@@ -98,6 +99,8 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
     summary = summary or Summary()
     if request.camera:
         scene = replace(scene, camera=change_camera(scene.camera, request.camera))
+    if request.spheres == "apart":
+        scene = replace(scene, spheres=replace(scene.spheres, apart=True))
     check_camera(scene.camera, request.scene)
     selected = read_pixels(request.pixels, (request.width, request.height)) if request.pixels else None
     with summary.phase("prepare"):
@@ -161,6 +164,7 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "seed": request.seed,
         "traversal": request.traversal,
         "hit_programs": request.hit_programs,
+        "spheres": request.spheres,
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},

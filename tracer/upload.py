@@ -56,8 +56,8 @@ def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
 
 
 def instance_matrices(scene: Scene) -> NDArray[np.float32]:
-    """Object to world, float32[instances, 3, 4]; the spheres are the last instance, with the identity."""
-    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * (len(scene.spheres) > 0)
+    """Object to world, float32[instances, 3, 4]; those of spheres are the last, with the identity."""
+    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * scene.spheres.instances
     return np.array(matrices, np.float32).reshape(-1, 3, 4)
 
 

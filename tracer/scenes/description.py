@@ -84,6 +84,13 @@ class Spheres:
     """float32[n]."""
     material: NDArray[np.uint16]
     """uint16[n], index into ``Scene.materials``."""
+    apart: bool = False
+    """Each is a bottom level of its own, placed by an instance of its own; otherwise they share one."""
+
+    @property
+    def instances(self) -> int:
+        """How many instances place them."""
+        return len(self) if self.apart else min(len(self), 1)
 
     @classmethod
     def none(cls) -> "Spheres":
