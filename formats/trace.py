@@ -136,7 +136,7 @@ RAYS = Table(
         Column("direction_z", "float32", "1", "Direction in world space, as given.", encoding="BYTE_STREAM_SPLIT"),
         Column("t_min", "float32", "direction length", "Start of the ray's interval."),
         Column("t_max", "float32", "direction length", "End of the interval the trace call asked for."),
-        Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch, infinity while there is none.", encoding="BYTE_STREAM_SPLIT"),
+        Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch and by programs that ran after it, infinity while there is none.", encoding="BYTE_STREAM_SPLIT"),
         Column("instance", "int32", "id", "Instance of that hit, -1 while there is none."),
         Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 while there is none.", encoding="PLAIN", level=3),
         Column("node", "uint32", "id", "BVH records fetched, in order: node_id in the low 31 bits, bit 31 set where a triangle was hit.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),

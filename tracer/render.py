@@ -163,12 +163,17 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         "bounces": request.bounces,
         "seed": request.seed,
         "traversal": request.traversal,
-        "hit_programs": request.hit_programs,
-        "spheres": request.spheres,
+        **_chosen(request),
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
         "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},
     }
+
+
+def _chosen(request: Request) -> dict[str, str]:
+    """What traces had no choice of before: named where it is not as it was, so that the same trace is the same file."""
+    old = {"hit_programs": "during", "spheres": "together"}
+    return {name: value for name in old if (value := getattr(request, name)) != old[name]}
 
 
 def _scene_files(scene: str) -> list[Path]:

@@ -89,14 +89,15 @@ def trace_rays(
     t_max: float = np.inf,
     flags: int = 0,
     order: str = "vulkan-sim",
+    delayed: bool = False,
 ) -> Hits:
     """Closest hits (or first ones, with flag 4) of rays through a scene, alpha textures and spheres included.
 
-    origins, directions: float32[n, 3] in world space; flags as in OptiX. Raises ``RuntimeError`` where a traversal
-    fails (``tracer.traversal.ERRORS``).
+    origins, directions: float32[n, 3] in world space; flags as in OptiX; order and delayed as for ``make_context``.
+    Raises ``RuntimeError`` where a traversal fails (``tracer.traversal.ERRORS``).
     """
     surfaces = _surfaces(acceleration)
-    context = make_context(acceleration, _hit_records(acceleration), [-1], order)
+    context = make_context(acceleration, _hit_records(acceleration), [-1], order, delayed=delayed)
     rays = np.empty((len(origins), 8), np.float32)
     rays[:, :3], rays[:, 3:6], rays[:, 6], rays[:, 7] = origins, directions, t_min, t_max
     hit = np.zeros((len(rays), HIT_FIELDS), np.uint32)

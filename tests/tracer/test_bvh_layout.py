@@ -108,7 +108,7 @@ def test_top_level_holds_every_instance_once(built: Acceleration) -> None:
             np.testing.assert_array_equal(matrix, scene.instances[number].object_to_world)
         product = np.vstack([matrix, [0, 0, 0, 1]]) @ np.vstack([image.world_to_object(leaf), [0, 0, 0, 1]])
         np.testing.assert_allclose(product, np.eye(4), atol=1e-4)
-    assert sorted(numbers) == list(range(len(scene.instances) + bool(len(scene.spheres))))
+    assert sorted(numbers) == list(range(len(scene.instances) + scene.spheres.instances))
 
 
 def test_same_scene_same_bytes(built: Acceleration) -> None:

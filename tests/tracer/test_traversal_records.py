@@ -86,9 +86,11 @@ def triangles_only(seed: int) -> Scene:
     return replace(random_scene(seed), spheres=Spheres.none())
 
 
-def context_of(acceleration: Acceleration, any_hit: int = -1, intersection: int = -1) -> TraversalContext:
+def context_of(
+    acceleration: Acceleration, any_hit: int = -1, intersection: int = -1, delayed: bool = False
+) -> TraversalContext:
     records = np.tile(np.array([[CLOSEST, any_hit, intersection]], np.int32), (len(acceleration.geometries), 1))
-    return make_context(acceleration, records, [MISS], "vulkan-sim")
+    return make_context(acceleration, records, [MISS], "vulkan-sim", delayed=delayed)
 
 
 @pytest.mark.parametrize("seed", range(3))
