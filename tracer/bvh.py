@@ -168,25 +168,20 @@ def _bottom_trees(scene: Scene) -> list[_Tree | None]:
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
         trees.append(_tree(rows) if len(rows) else None)
-    for number in range(scene.spheres.instances):
-        trees.append(_tree(boxes(*_sphere_boxes(scene, number)[1:])))
+    for number in range(scene.spheres.instance_count):
+        trees.append(_tree(boxes(*_sphere_boxes(scene, number))))
     return trees
 
 
-def _sphere_boxes(scene: Scene, number: int) -> tuple[int, NDArray[np.float32], NDArray[np.float32]]:
-    """The first sphere of the spheres' bottom level ``number``, and the boxes of all there: rounded outwards, so that
-    the sphere's exact surface lies inside."""
-    some = slice(number, number + 1) if scene.spheres.apart else slice(0, None)
+def _sphere_boxes(scene: Scene, number: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes of the spheres' bottom level ``number``, rounded outwards, so that a sphere's exact surface lies inside."""
+    some = slice(number, number + 1) if scene.spheres.apart else slice(None)
     center, radius = scene.spheres.center[some], np.abs(scene.spheres.radius[some])[:, None]
-    return (
-        some.start,
-        np.nextafter(center - radius, np.float32(-np.inf)),
-        np.nextafter(center + radius, np.float32(np.inf)),
-    )
+    return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
 
 
 def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
-    """uint32[bottoms]: first geometry of each bottom level; all of the spheres have one."""
+    """uint32[bottoms]: first geometry of each bottom level; those of the spheres share one."""
     meshes = [geometry.mesh for geometry in scene.geometries()]
     return np.searchsorted(meshes, np.minimum(np.arange(bottoms), len(scene.meshes))).astype(np.uint32)
 
@@ -196,8 +191,9 @@ def _write_bottom(
 ) -> NDArray[np.int64]:
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
+        number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
         leaf = pack(tree.wide, tree.node_box, tree.node_child, PROCEDURAL, words, first)
-        write_procedural(words, leaf, *_sphere_boxes(scene, index - len(scene.meshes)), row)
+        write_procedural(words, leaf, number, *_sphere_boxes(scene, number), row)
         return leaf
     mesh = scene.meshes[index]
     opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))

@@ -28,7 +28,7 @@ class Placed(NamedTuple):
 
 def all_instances(scene: Scene) -> Placed:
     """The scene's instances, and those of the spheres as the last."""
-    spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instances)
+    spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instance_count)
     bottom = [*(item.mesh for item in scene.instances), *spheres]
     matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(spheres)
     return Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))

@@ -33,6 +33,9 @@ from tracer.driver_warp import (
     ITEM_TODO,
     ITEM_TRACE,
     RUN,
+    SCENE_CODE,
+    SCENE_CONTEXT,
+    SCENE_DELAYED,
     WARP_DONE,
     Warps,
     push_program,
@@ -62,11 +65,11 @@ INFINITY_BITS = np.uint32(0x7F800000)
 # uint32 words of a ray row
 (
     RAY_VISIT, RAY_INSTRUCTION, RAY_LANE, RAY_SEGMENT, RAY_KIND, RAY_ORIGIN, RAY_T_MIN, RAY_T_MAX, RAY_HIT_T,
-    RAY_INSTANCE, RAY_PRIMITIVE, RAY_NODES,
-) = 0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16  # fmt: skip
-RAY_WORDS = 17
+    RAY_INSTANCE, RAY_PRIMITIVE, RAY_NODES, RAY_FRAME,
+) = 0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16, 17  # fmt: skip
+RAY_WORDS = 18
 AMENDMENT = 0xFFFFFFFF
-"""As the segment: the row says what the last row of the lane's warp has hit in the end."""
+"""As the segment: the row has the hit in the end of the ray before it, of the same warp, lane and frame."""
 COUNT_RAYS, COUNT_NODES, COUNT_RUNS = 0, 1, 2
 STRETCH_WORDS = 65_536  # room in the node log that a stretch may fill
 M_ERROR_LANE, M_INSTRUCTION = MACHINE["error_lane"], MACHINE["suspend_instruction"]
@@ -147,13 +150,18 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     used = w.counts[COUNT_NODES]
     log = w.nodes.ctypes.data + 4 * used
     written = call_traversal(
-        w.scene[0], w.scene[1], w.frames[frame].ctypes.data, w.states[frame, lane].ctypes.data, lane, log
+        w.scene[SCENE_CODE],
+        w.scene[SCENE_CONTEXT],
+        w.frames[frame].ctypes.data,
+        w.states[frame, lane].ctypes.data,
+        lane,
+        log,
     )
     if written < 0:
         w.machine[M_ERROR_ADDRESS] = written
         return False
     fields = w.frames[frame]
-    amends = w.scene[2] != 0 and item[ITEM_SEGMENT] > 0
+    amends = w.scene[SCENE_DELAYED] != 0 and item[ITEM_SEGMENT] > 0
     if amends and fields[STATUS, lane] in (STATUS_ANY_HIT, STATUS_INTERSECTION):
         return True
     row = w.rays[w.counts[COUNT_RAYS]]
@@ -168,7 +176,7 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     row[RAY_HIT_T] = fields[COMMITTED_T, lane] if hit else INFINITY_BITS
     row[RAY_INSTANCE] = fields[COMMITTED_INSTANCE, lane] if hit else NOBODY
     row[RAY_PRIMITIVE] = fields[COMMITTED_PRIMITIVE, lane] if hit else NOBODY
-    row[RAY_NODES] = written
+    row[RAY_NODES], row[RAY_FRAME] = written, frame
     w.counts[COUNT_RAYS] += 1
     w.counts[COUNT_NODES] = used + written
     return True

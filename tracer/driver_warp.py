@@ -40,6 +40,7 @@ ITEM_LANES = 9  # trace: all lanes of the call
 ITEM_WORDS = 10
 
 RUN, WARP_DONE = 100, 101
+SCENE_CODE, SCENE_CONTEXT, SCENE_DELAYED = range(3)
 
 # int64 words of a barrier: threads that have arrived, of them lanes with a true predicate, lanes that executed it
 BARRIER_ARRIVED, BARRIER_TRUE, BARRIER_LANES = 0, 1, 2
@@ -82,7 +83,9 @@ class Warps(NamedTuple):
     frames: np.ndarray  # uint32[trace depth + 1, FIELD_COUNT, 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
     states: np.ndarray  # uint32[trace depth + 1, 32, words]
-    scene: np.ndarray  # int64[3], addresses of the traversal's code and of its context, whether programs run after it
+    scene: (
+        np.ndarray
+    )  # int64[3]: SCENE_CODE and SCENE_CONTEXT, addresses; SCENE_DELAYED, programs run after the traversal
     sbt_hit: np.ndarray  # uint64[records], addresses of the records' data
     sbt_miss: np.ndarray  # uint64[records]
     hit_programs: np.ndarray  # int32[records, 3]

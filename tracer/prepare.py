@@ -50,13 +50,13 @@ def prepare_image(
     selected: NDArray[np.bool_] | None = None,
     place: str = "program",
     traversal: str = "nearest",
-    hit_programs: str = "during",
+    delayed: bool = False,
 ) -> Prepared:
     """Fill a fresh device memory and describe the launch.
 
     selected   bool[height, width], the pixels to trace; None for all.
     traversal  order of a node's children: see ``tracer.traversal.make_context``.
-    hit_programs  any-hit and intersection programs run "during" the traversal, or "after" it.
+    delayed    any-hit and intersection programs run after the traversal, not during it.
     Raises ``UserError``, beginning with ``place``, where the configuration does not fit the module or the scene.
     """
     functions = find_programs(config, module, place)
@@ -85,7 +85,7 @@ def prepare_image(
             table.hit_programs,
             table.miss_programs.tolist(),
             traversal,
-            delayed=hit_programs == "after",
+            delayed=delayed,
         ),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
@@ -155,7 +155,7 @@ def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:
         last = geometry.first_primitive + geometry.primitive_count
         vertices.append(np.ascontiguousarray(mesh.vertices[mesh.triangles[geometry.first_primitive : last]]))
     meshes = np.array([geometry.mesh for geometry in acceleration.geometries])
-    spheres = [len(scene.meshes)] * scene.spheres.instances
+    spheres = [len(scene.meshes)] * scene.spheres.instance_count
     return TriangleGeometry(
         vertices=tuple(vertices),
         first_geometry=np.searchsorted(meshes, np.arange(len(scene.meshes) + 2)).astype(np.int32),

@@ -5,6 +5,7 @@ import numpy as np
 from tracer.compiled import entry_point
 from tracer.driver_trace import (
     AMENDMENT,
+    RAY_FRAME,
     RAY_HIT_T,
     RAY_INSTANCE,
     RAY_INSTRUCTION,
@@ -18,7 +19,6 @@ from tracer.driver_trace import (
     RAY_T_MIN,
     RAY_VISIT,
 )  # fmt: skip
-from tracer.frame import LANES
 from tracer.raw_memory import population
 from tracer.record_rows import Rows
 
@@ -83,15 +83,15 @@ class ColumnMaker:
 
 
 def _amended(words: np.ndarray, warp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ray rows and their warps without the amendments, which go into the last row before of the same warp and lane."""
+    """Ray rows and their warps without the amendments, whose hits replace those of the rows that they are of."""
     amends = words[:, RAY_SEGMENT] == AMENDMENT
     if not amends.any():
         return words, warp
-    order = np.argsort(warp.astype(np.int64) * LANES + words[:, RAY_LANE], kind="stable")
-    begun = np.maximum.accumulate(np.where(amends[order], 0, np.arange(len(order))))
+    order = np.lexsort((words[:, RAY_FRAME], words[:, RAY_LANE], warp))
     later = amends[order]
+    amended = np.maximum.accumulate(np.where(later, 0, np.arange(len(order))))[later]
     words = words.copy()
-    words[order[begun[later]], RAY_HIT_T : RAY_PRIMITIVE + 1] = words[order[later], RAY_HIT_T : RAY_PRIMITIVE + 1]
+    words[order[amended], RAY_HIT_T : RAY_PRIMITIVE + 1] = words[order[later], RAY_HIT_T : RAY_PRIMITIVE + 1]
     return words[~amends], warp[~amends]
 
 

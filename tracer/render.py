@@ -114,7 +114,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
             selected,
             str(request.config),
             request.traversal,
-            request.hit_programs,
+            request.hit_programs == "after",
         )
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)

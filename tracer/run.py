@@ -43,6 +43,7 @@ from tracer.driver_state import (
     LANES,
     MACHINE,
 )  # fmt: skip
+from tracer.driver_warp import SCENE_DELAYED
 from tracer.failures import failure, place_of
 from tracer.interpreter import Interpreter, interpret_ctas
 from tracer.jit import compile_program
@@ -240,7 +241,8 @@ def _loop(
             bar.update(int(steps[NEXT_CTA]) - before)
             if code == FULL:
                 first = int(steps[FIRST_WARP] + steps[NEXT_CTA] * shape.warps)
-                is_open = shape.warps > 1 and steps[IN_CTA]
+                # rows of an unfinished CTA may stand between those of other warps, or wait for what their rays hit
+                is_open = (shape.warps > 1 or state.warps.scene[SCENE_DELAYED]) and steps[IN_CTA]
                 recorder.drain(machine, first if is_open else np.iinfo(np.int64).max)
             elif code == EXTERNAL:
                 _serve(linked, shape, state, interpret, int(steps[NEXT_WARP]))

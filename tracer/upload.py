@@ -57,7 +57,7 @@ def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
 
 def instance_matrices(scene: Scene) -> NDArray[np.float32]:
     """Object to world, float32[instances, 3, 4]; those of spheres are the last, with the identity."""
-    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * scene.spheres.instances
+    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * scene.spheres.instance_count
     return np.array(matrices, np.float32).reshape(-1, 3, 4)
 
 

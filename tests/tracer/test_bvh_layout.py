@@ -1,5 +1,7 @@
 """The bytes of the acceleration structure, decoded independently, are what Vulkan-Sim's rules ask for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,10 +15,11 @@ BASE = 0x1234_5600
 BYTES = {"header": 64, "internal": 64, "instance": 128, "descriptor": 8, "triangle": 64, "procedural": 64}
 
 
-@pytest.fixture(scope="module", params=["cornell", "wknd", "forest", "terrain:5000"])
+@pytest.fixture(scope="module", params=["cornell", "wknd", "wknd apart", "forest", "terrain:5000"])
 def built(request: pytest.FixtureRequest) -> Acceleration:
-    options = {"trees": 5} if request.param == "forest" else {}
-    return build_acceleration(load(request.param, **options), BASE)
+    name, _, apart = request.param.partition(" ")
+    scene = load(name, **({"trees": 5} if name == "forest" else {}))
+    return build_acceleration(replace(scene, spheres=replace(scene.spheres, apart=bool(apart))), BASE)
 
 
 def test_sizes_kinds_and_addresses_of_records(built: Acceleration) -> None:
@@ -108,7 +111,7 @@ def test_top_level_holds_every_instance_once(built: Acceleration) -> None:
             np.testing.assert_array_equal(matrix, scene.instances[number].object_to_world)
         product = np.vstack([matrix, [0, 0, 0, 1]]) @ np.vstack([image.world_to_object(leaf), [0, 0, 0, 1]])
         np.testing.assert_allclose(product, np.eye(4), atol=1e-4)
-    assert sorted(numbers) == list(range(len(scene.instances) + scene.spheres.instances))
+    assert sorted(numbers) == list(range(len(scene.instances) + scene.spheres.instance_count))
 
 
 def test_same_scene_same_bytes(built: Acceleration) -> None:

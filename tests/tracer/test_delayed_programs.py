@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 import ptx
+from formats.reader import open_trace
+from formats.trace import NODE_KINDS
 from tests.reference.traversal_slow import closest_hits
 from tests.tracer.test_execution_trace_calls import CONFIG, PROGRAM, expected, planes, run
 from tests.tracer.test_traversal_hits import ORDERS, assert_same_hits, random_rays, random_scene
 from tests.tracer.test_traversal_records import ANY, BASE, CLOSEST, FIRST_HIT, PROCEDURAL, ROW, Lane, context_of
+from tracer import record
+from tracer.__main__ import main
 from tracer.bvh import build_acceleration
 from tracer.driver import ImageLaunch
 from tracer.frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
@@ -115,18 +119,18 @@ def test_more_candidates_than_there_is_room_for() -> None:
         assert found == error if error else found > MOST_KEPT
 
 
-def launch_of(folder: Path, scene: Scene, hit_programs: str) -> tuple[ImageLaunch, int]:
+def launch_of(folder: Path, scene: Scene, delayed: bool) -> tuple[ImageLaunch, int]:
     """The launch of ``test_execution_trace_calls``, whose closest-hit programs trace again."""
     config = folder / "rays.toml"
     config.write_text(CONFIG)
     module = ptx.parse(PROGRAM, "rays.ptx")
-    prepared = prepare_image(scene, module, read_config(config), Sampling(40, 2), hit_programs=hit_programs)
+    prepared = prepare_image(scene, module, read_config(config), Sampling(40, 2), delayed=delayed)
     return prepared.launch, prepared.image_address
 
 
 def test_a_ray_has_one_row_with_what_it_hit_in_the_end(tmp_path: Path) -> None:
-    after, results = run(*launch_of(tmp_path, planes(), "after"), "machine")
-    plain, same = run(*launch_of(tmp_path, planes(), "after"), "interpreter")
+    after, results = run(*launch_of(tmp_path, planes(), True), "machine")
+    plain, same = run(*launch_of(tmp_path, planes(), True), "interpreter")
     assert np.array_equal(results, same)
     rays, theirs = after.table("rays"), plain.table("rays")
     assert all(np.array_equal(rays[column], theirs[column]) for column in rays)
@@ -135,10 +139,46 @@ def test_a_ray_has_one_row_with_what_it_hit_in_the_end(tmp_path: Path) -> None:
     totals = results[0, :, 2].copy().view(np.float32)
     assert [(float(totals[lane]), int(results[0, lane, 3])) for lane in lanes] == [expected(lane) for lane in lanes]
 
-    during, _ = run(*launch_of(tmp_path, planes(), "during"), "machine")
+    during, _ = run(*launch_of(tmp_path, planes(), False), "machine")
     rows = during.table("rays")
     lane, old_lane = (table["warp_id"].astype(int) * 32 + table["lane"] for table in (rays, rows))
     for each in lanes:
         ours, stretches = rays["hit_t"][lane == each], np.flatnonzero(old_lane == each)
         ends = np.append(rows["segment"][stretches][1:] == 0, True)
         assert np.array_equal(ours, rows["hit_t"][stretches][ends])
+
+
+@pytest.mark.parametrize("backend", ["machine", "interpreter"])
+def test_full_buffers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    """They are emptied in the middle of trace calls, before it is known what their rays hit."""
+    whole = run(*launch_of(tmp_path, planes(), True), "machine")[0].table("rays")
+    for name, size in (("VISITS", 16), ("ACCESSES", 16), ("RUNS", 8), ("RAYS", 64)):
+        monkeypatch.setattr(record, name, size)
+    record.shared_buffers.cache_clear()
+    part = run(*launch_of(tmp_path, planes(), True), backend)[0].table("rays")
+    record.shared_buffers.cache_clear()
+    assert all(np.array_equal(part[column], whole[column]) for column in whole)
+
+
+def test_scenes_render_to_the_same_picture(tmp_path: Path) -> None:
+    made = {}
+    for name, options in (
+        ("usual", []),
+        ("after", ["--hit-programs", "after"]),
+        ("apart", ["--spheres", "apart"]),
+        ("both", ["--hit-programs", "after", "--spheres", "apart"]),
+    ):
+        out = tmp_path / f"{name}.trace"
+        assert main(["render", "wknd", "--size", "40x24", "--samples", "1", *options, "--out", str(out)]) == 0
+        made[name] = open_trace(out)
+        assert out.with_suffix(".png").read_bytes() == (tmp_path / "usual.png").read_bytes()
+        chosen = {key: made[name].manifest.provenance.get(key) for key in ("hit_programs", "spheres")}
+        assert chosen == {"hit_programs": None, "spheres": None} | {
+            option.removeprefix("--").replace("-", "_"): value
+            for option, value in zip(options[::2], options[1::2], strict=True)
+        }
+    kinds = {name: trace.read("nodes", ["kind"])["kind"] for name, trace in made.items()}
+    instances = {name: int((kind == NODE_KINDS.index("instance")).sum()) for name, kind in kinds.items()}
+    assert instances == {"usual": 1, "after": 1, "apart": 487, "both": 487}
+    ends = {name: trace.read("rays", ["segment"])["segment"].max() for name, trace in made.items()}
+    assert ends["after"] == ends["both"] == 0 < min(ends["usual"], ends["apart"])

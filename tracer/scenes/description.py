@@ -88,7 +88,7 @@ class Spheres:
     """Each is a bottom level of its own, placed by an instance of its own; otherwise they share one."""
 
     @property
-    def instances(self) -> int:
+    def instance_count(self) -> int:
         """How many instances place them."""
         return len(self) if self.apart else min(len(self), 1)
 
