@@ -235,7 +235,8 @@ def _loop(
     with tqdm(total=shape.ctas, initial=begun, desc=shape.name, unit=" CTA", disable=silent, delay=2) as bar:
         while steps[NEXT_CTA] < shape.ctas:
             before = int(steps[NEXT_CTA])
-            steps[LAST_CTA] = min(before + CTAS_PER_STEP, shape.ctas)
+            if before == steps[LAST_CTA]:  # not while buffers are emptied in a step: it ends between CTAs, and is noted
+                steps[LAST_CTA] = min(before + CTAS_PER_STEP, shape.ctas)
             arguments = (state.warps, steps, warps, tids, state.shared, buffers.starts)
             code = interpret(*arguments) if interpret else run_ctas(*arguments)
             bar.update(int(steps[NEXT_CTA]) - before)

@@ -14,7 +14,7 @@ from formats.manifest import MANIFEST
 from formats.resume import ResumableTraceWriter
 from formats.shards import HashingFile
 from tests.formats.schema_strategies import tree_bytes
-from tracer import run
+from tracer import record, run
 from tracer.__main__ import main
 
 RENDER = ("render", "cornell", "--size", "64x16", "--samples", "1")
@@ -68,6 +68,28 @@ PLACES = {
     "the last bytes": (ResumableTraceWriter, "_finish", 1),
     "publication": (ResumableTraceWriter, "_clean_up", 1),
 }
+
+
+def test_full_buffers_do_not_put_off_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict) -> None:
+    """Both buffers of visits that hold less than a step, and more than one."""
+    noted = {}
+    for visits in (64, 1 << 16):
+        record.shared_buffers.cache_clear()
+        monkeypatch.setattr(record, "VISITS", visits)
+        count = [0]
+        save = Checkpoints.save
+
+        def counting(*arguments, count: list[int] = count, save=save, **named) -> None:
+            count[0] += 1
+            save(*arguments, **named)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Checkpoints, "save", counting)
+            assert main([*RENDER, "--out", str(tmp_path / "a.trace")]) == 0
+        noted[visits] = count[0]
+        assert tree_bytes(tmp_path / "a.trace") == whole
+    record.shared_buffers.cache_clear()
+    assert noted[64] == noted[1 << 16] >= 16
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
