@@ -14,7 +14,7 @@ from replay.l1 import L1
 from replay.pipeline_copies import await_groups, begin_copy, end_group
 from replay.pipeline_fetch import next_access, reveal, show, start_visit, threads
 from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
-from replay.pipeline_policy import choose, first_in_turn
+from replay.pipeline_policy import choose, first_in_turn, in_turn
 from replay.pipeline_pool import choose_active
 from replay.pipeline_scoreboard import reserve
 from replay.pipeline_state import (
@@ -46,11 +46,9 @@ from replay.scheduler import (
     CODE,
     CTA,
     FIRST_VISIT,
-    GTLRR,
     INSTRUCTION,
     ISSUE_CYCLES,
     ISSUED,
-    LRR,
     MASK,
     TRACE,
     TRACE_END,
@@ -214,7 +212,7 @@ def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int
 def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> None:
     """Warps at a fence go on when all their registers are written and the scheduler looks at them: the L1 is emptied.
 
-    In turn (LRR, GTLRR) it looks at the warps up to the one that it issues from; other policies look at all.
+    In turn it looks at the warps up to the one that it issues from; other policies look at all.
     """
     fences, written = core.unit[sm, FENCES], 0
     while fences:
@@ -222,7 +220,7 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
         fences &= fences - 1
         if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
             written |= 1 << index
-    if core.policy == LRR or core.policy == GTLRR:
+    if in_turn(core):
         able = core.unit[sm, VALID] & ~(core.unit[sm, WAITING] & ~written) & ~core.unit[sm, COLLIDES]
         able &= (core.every << scheduler) & ~refused
         if able:

@@ -14,13 +14,19 @@ from replay.scheduler import GTLRR, GTO, LRR
 def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
     """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
     last = core.row[row, LAST]
-    if core.policy == LRR or core.policy == GTLRR:
+    if in_turn(core):
         begun = first_in_turn(core, row)
         later = (able >> begun) << begun
         return lowest_bit(later) if later else lowest_bit(able)
     if core.policy == GTO and last >= 0 and (able >> last) & 1:
         return last
     return oldest(core, sm, able)
+
+
+@inlined
+def in_turn(core: Pipeline) -> bool:
+    """Whether a scheduler looks at its warps in turn, and issues from the first that is able."""
+    return bool(core.policy == LRR or core.policy == GTLRR)
 
 
 @inlined
