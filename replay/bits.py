@@ -28,9 +28,14 @@ entry_point = jit(
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
 
 
+def called_from_python(function: Any) -> Any:
+    """A compiled function as Python runs it: it has no entry for Python, and calling it would end the process."""
+    return getattr(function, "py_func", function)  # it is the plain one where nothing is compiled
+
+
 def inlined_copy(function: Any) -> Any:
     """A compiled function once more, becoming part of those that call it by this name."""
-    return inlined(getattr(function, "py_func", function))  # it is the plain one where nothing is compiled
+    return inlined(called_from_python(function))
 
 
 @intrinsic
@@ -61,6 +66,12 @@ def shift_right(typing_context: Any, mask: Any, distance: Any) -> Any:
         return builder.lshr(arguments[0], arguments[1])
 
     return types.int64(types.int64, types.int64), generate
+
+
+@inlined
+def lowest_bits(count: int) -> int:
+    """The lowest ``count`` bits, 1 to 64 of them."""
+    return shift_right(-1, 64 - count)
 
 
 @inlined

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from formats.errors import UserError
-from replay.bits import FAR, compiled, inlined, lowest_bit
+from replay.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
 from replay.config import law, value
 from replay.rows import FixedRows
 
 MAX_CTAS = 64
+MAX_SMS = 1024
 NONE = -1
 LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
 # columns of unit: cycle after which the SM stops to ask for a CTA (FAR: it goes on), first cycle it has not simulated,
@@ -47,7 +48,8 @@ class Spec:
     concurrent_kernels: int = value("kernels", "Kernels of different streams that run at a time; 1: one by one", 1)
 
     def __post_init__(self) -> None:
-        law(self.warps <= 63, f"warps must be at most 63, not {self.warps}")
+        law(self.count <= MAX_SMS, f"count must be at most {MAX_SMS}, not {self.count}")
+        law(self.warps <= 64, f"warps must be at most 64, not {self.warps}")
         law(self.ctas <= MAX_CTAS, f"ctas must be at most {MAX_CTAS}, not {self.ctas}")
         law(self.concurrent_kernels <= 128, f"concurrent_kernels must be at most 128, not {self.concurrent_kernels}")
 
@@ -145,7 +147,7 @@ def dismiss(state: Dispatch, row: int) -> int:
 @inlined
 def find_slots(used: int, count: int, warps: int) -> int:
     """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 when there are none."""
-    wanted = (1 << count) - 1
+    wanted = lowest_bits(count)
     for first in range(0, warps - count + 1, count):
         if (used >> first) & wanted == 0:
             return first
@@ -172,7 +174,7 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     first = find_slots(unit[sm, SLOTS_USED], kernel[row, WARPS], state.max_warps)
     unit[sm, HELD] += 1
     unit[sm, PLACES_USED] |= 1 << place
-    unit[sm, SLOTS_USED] |= ((1 << kernel[row, WARPS]) - 1) << first
+    unit[sm, SLOTS_USED] |= lowest_bits(kernel[row, WARPS]) << first
     unit[sm, REGISTERS_USED] += kernel[row, REGISTERS]
     unit[sm, SHARED_USED] += kernel[row, SHARED]
     unit[sm, START] = cycle + 1
@@ -210,7 +212,7 @@ def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
     row = state.cta[at, SLOT]
     unit[sm, HELD] -= 1
     unit[sm, PLACES_USED] &= ~(1 << place)
-    unit[sm, SLOTS_USED] &= ~(((1 << state.cta[at, COUNT]) - 1) << state.cta[at, FIRST])
+    unit[sm, SLOTS_USED] &= ~(lowest_bits(state.cta[at, COUNT]) << state.cta[at, FIRST])
     unit[sm, REGISTERS_USED] -= state.kernel[row, REGISTERS]
     unit[sm, SHARED_USED] -= state.kernel[row, SHARED]
     state.live[sm, row] -= 1

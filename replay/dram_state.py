@@ -97,6 +97,10 @@ class Spec:
         )
         law(self.rc >= self.ras, f"rc ({self.rc}) must be at least ras ({self.ras})")
         law(self.write_high <= self.write_queue_entries, "write_high must be at most write_queue_entries")
+        law(
+            self.write_high > 0 or self.write_queue_entries == 0,
+            "write_high must be at least 1 where writes have a queue",
+        )
         law(self.write_low <= self.write_high, "write_low must be at most write_high")
 
     @property

@@ -133,9 +133,8 @@ class Replay:
         launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
         self.launches = self.selection.choose(launches)
         self.launch_of = {launch.kernel_id: launch for launch in self.launches}
-        streams = len({launch.stream for launch in self.launches})
-        self.streams = Streams(self.launches, min(self.gpu.sm.concurrent_kernels, max(streams, 1)))
-        self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.window)
+        self.streams = Streams(self.launches, self.gpu.sm.concurrent_kernels)
+        self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.most_at_once)
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         warps = np.array([launch.need.warps for launch in launches], np.int64)
         held = np.array([launch.places for launch in launches], np.int64) * self.gpu.sm.count
@@ -219,7 +218,7 @@ class Replay:
         """Launch every kernel that may begin now."""
         now = int(self.clock[NOW])
         for launch in self.streams.launch():
-            if len(self.spans) == 0 or (self.streams.window == 1 and self.gpu.l1.is_emptied):
+            if len(self.spans) == 0 or (self.streams.most_at_once == 1 and self.gpu.l1.is_emptied):
                 self.l1 = l1.split(self.l1, self.gpu.l1, launch.need.shared_bytes * launch.places)
             self.copies.make(launch.kernel_id, self.memory.l2, now)
             self.spans[launch.kernel_id] = (now, now)

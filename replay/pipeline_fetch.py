@@ -158,8 +158,8 @@ def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
         wanted, over = unit[sm, FETCH], unit[sm, OVER]
         if wanted | over == 0:
             break
-        begun = unit[sm, LAST_FETCHED] + 1
-        later = (wanted >> begun) << begun if begun < 64 else 0
+        begun = (unit[sm, LAST_FETCHED] + 1) & 63
+        later = (wanted >> begun) << begun
         if wanted:
             index = lowest_bit(np.int64(later if later else wanted))
             unit[sm, FETCH] &= ~(1 << index)

@@ -33,7 +33,7 @@ def in_turn(core: Pipeline) -> bool:
 def first_in_turn(core: Pipeline, row: int) -> int:
     """The warp that a scheduler looks at first: the one after that which issued last, or (GTLRR) the same."""
     last = core.row[row, LAST]
-    return int(last + 1 if core.policy == LRR else max(last, 0))
+    return int((last + 1) & 63 if core.policy == LRR else max(last, 0))
 
 
 @inlined

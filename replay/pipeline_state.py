@@ -171,6 +171,11 @@ class Pipeline(NamedTuple):
     ring: int
 
 
+def every(schedulers: int) -> int:
+    """The warps of scheduler 0 among 64, as a mask (a signed number)."""
+    return int(np.bitwise_or.reduce(np.int64(1) << np.arange(0, 64, schedulers)))
+
+
 def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables) -> Pipeline:
     """SMs without warps."""
     rows, latches = sms * policy.count, sms * LATCHES
@@ -196,7 +201,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.tile(np.arange(2 * positions), (rows, 1)),
         np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
-        policy.count, policy.count.bit_length() - 1, sum(1 << place for place in range(0, 63, policy.count)),
+        policy.count, policy.count.bit_length() - 1, every(policy.count),
         POLICIES.index(policy.policy), min(policy.active_warps, positions),
         spec.fetches, collectors, OWNERS.index(spec.collector_owner), spec.collector_ports,
         spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,

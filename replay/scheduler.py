@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from replay import stack
-from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right
+from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
 from replay.config import law, value
 from replay.rows import CACHE_LINE_WORDS, FixedRows
 from replay.work import WAIT_SHIFT
@@ -143,7 +143,7 @@ def leave(state: Warps, sm: int, now: int, warp: int) -> None:
     for column in range(ENDS + WHEEL):
         if column != OCCUPIED:
             mask = state.mask[sm, column]
-            state.mask[sm, column] = mask & ~(younger | 1 << rank) | (mask & younger) >> 1
+            state.mask[sm, column] = mask & ~(younger | 1 << rank) | shift_right(mask & younger, 1)
     state.members[row] -= 1
     for index in range(rank, lowest_bit(lane) + state.members[row]):
         moved = state.member[sm, index + 1]
@@ -263,7 +263,7 @@ def pick(candidates: int, last: int, policy: int) -> int:
         first = candidates & -last
     elif policy != OLDEST:  # the next warp after the last, in order of age
         first = candidates & -(last << 1)
-    return lowest_bit(first | candidates & (first - 1) >> 63)  # all where ``first`` is 0: no branch, which is a toss-up
+    return lowest_bit(first | candidates & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up
 
 
 def live_warps(state: Warps, sm: int) -> np.ndarray:

@@ -18,6 +18,7 @@ class Streams:
         self.looked_at: list[Launch] = []
         self.running: dict[int, Launch] = {}
         self.window = window
+        self.most_at_once = min(window, max(len({launch.stream for launch in launches}), 1))
 
     def launch(self) -> list[Launch]:
         """Take the kernels that may be launched now."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay import cache_state, l2_state, lsu_state, port, rt_unit_state
+from replay.bits import called_from_python
 from replay.cache_state import Cache
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ def of_operation(scene: "Scene", sm: int, at: int) -> str:
     access = int(np.searchsorted(work.access_first, row[lsu_state.END], side="left")) - 1
     first, last = int(work.access_first[access]), int(row[lsu_state.END])
     places = Counter(place_of(scene, sm, int(sector)) for sector in work.sector[first : int(row[lsu_state.CURSOR])])
+    places[LOST] -= last - first - int(row[lsu_state.MISSING])  # those that have arrived are nowhere, either
     if row[lsu_state.CURSOR] < last:
         places[f"not sent: {of_front(scene, sm)}"] += last - int(row[lsu_state.CURSOR])
-    where = ", ".join(f"{count} {place}" for place, count in sorted(places.items()))
+    where = ", ".join(f"{count} {place}" for place, count in sorted(places.items()) if count > 0)
     address = int(work.sector[first:last].min()) * SECTOR_BYTES
     return f"{int(row[lsu_state.MISSING])} of {last - first} sectors from address {address:#x} on ({where})"
 
@@ -85,7 +87,7 @@ def of_front(scene: "Scene", sm: int) -> str:
         return f"all {ports.packets_in_flight} packets of the SM are in flight"
     if cache.unit[sm, cache_state.MSHR_FREE] == 0:
         return f"all {cache.entries} MSHRs of the L1 are taken"
-    queued = int(port.places_in_use(ports, sm))
+    queued = int(called_from_python(port.places_in_use)(ports, sm))
     if queued >= ports.in_packets:
         return f"the port of the SM is full, {queued} requests"
     state = scene.replay.lsu

@@ -245,6 +245,8 @@ def _loop(
                 # rows of an unfinished CTA may stand between those of other warps, or wait for what their rays hit
                 is_open = (shape.warps > 1 or state.warps.scene[SCENE_DELAYED]) and steps[IN_CTA]
                 recorder.drain(machine, first if is_open else np.iinfo(np.int64).max)
+                if notes.are_due:
+                    steps[LAST_CTA] = steps[NEXT_CTA] + 1  # the step ends with this CTA
             elif code == EXTERNAL:
                 _serve(linked, shape, state, interpret, int(steps[NEXT_WARP]))
             elif code != LAUNCH_DONE:

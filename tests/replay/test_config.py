@@ -48,6 +48,9 @@ def test_every_value_has_a_source(name: str) -> None:
         ("interconnect.in_packets=100", "interconnect.in_packets (100) must be more than 162"),
         ("dram.burst_length=3", "burst_length must be a multiple of data_ratio"),
         ("pipeline.register_banks=64", "pipeline.register_banks must be at most 32, for each scheduler 8, not 64"),
+        ("sm.warps=65", "sm: warps must be at most 64, not 65"),
+        ("sm.count=1025", "sm: count must be at most 1024, not 1025"),
+        ("dram.write_queue_entries=32", "dram: write_high must be at least 1 where writes have a queue"),
         ("lsu.local_block_bytes=100", "local_block_bytes must be a multiple of 32, not 100"),
         (
             "l2.write_allocate=naive",

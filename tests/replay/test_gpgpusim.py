@@ -123,7 +123,7 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
         ("-gpgpu_dram_timing_opt CCD=4:XYZ=1", "must be timings nbk, CCD"),
         ("-gpgpu_shader_core_pipeline 1024:64", "must be threads:32, since a warp has 32 lanes"),
-        ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 63, not 128"),
+        ("-gpgpu_shader_core_pipeline 4096:32", "warps must be at most 64, not 128"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(folder: Path, line: str, message: str) -> None:

@@ -22,6 +22,14 @@ def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None
     assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_an_sm_holds_64_warps(tmp_path: Path, seed: int) -> None:
+    """The last one's bit is the sign of every mask."""
+    shape = ((2, 1024), (3, 512), (70, 32), (9, 256))[seed % 4]
+    case = twin_cases.make(seed, tmp_path, with_memory=seed % 3 != 2, shape=shape)
+    assert twin_cases.run_engine(case) == twin_cases.run_twin(case)
+
+
 def test_the_quantum_changes_no_counter(tmp_path: Path) -> None:
     case = twin_cases.make(4, tmp_path)
     assert twin_cases.run_engine(case, quantum=1) == twin_cases.run_engine(case)

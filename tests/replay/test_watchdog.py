@@ -208,3 +208,14 @@ def test_patience_is_longer_than_any_latency() -> None:
     gpu = load("mobile", ["dram.latency_cycles=1000000"])
     assert watchdog.patience_cycles(gpu) > 64 * 1_000_000
     assert watchdog.patience_cycles(load("mobile")) < 2_000_000
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_l1_that_can_send_nothing(hangs: dict[str, Path], model: str) -> None:
+    said = hung(hangs["load"], model, 1, lambda replay: None, "l1.miss_queue=1")
+    assert "in the banks of the LSU: the LSU of the SM, with" in said
+
+
+def test_sectors_that_have_arrived_are_not_lost(hangs: dict[str, Path]) -> None:
+    said = hung(hangs["load"], "pipeline", 29, drop_requests)
+    assert "1 of 4 sectors from address 0x10000 on (1 in the MSHRs of the L1, which no unit holds any more)" in said

@@ -36,11 +36,14 @@ class Case:
     assignments: list[str]
 
 
-def make(seed: int, folder: Path, with_memory: bool = True) -> Case:
-    """The case of a seed."""
+def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, int] | None = None) -> Case:
+    """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
-    listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory)
+    if shape:  # ports that so many warps do not fill: a full one is DEVIATIONS R3
+        values |= {"sm.count": 1, "sm.warps": 64, "sm.ctas": 64}
+        values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
+    listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory, shape)
     import_accelsim(listing, folder / "case.trace")
     return Case(folder / "case.trace", twin_config(values), assignments(values))
 

@@ -64,28 +64,35 @@ class Room:
         return addresses
 
 
-def write(folder: Path, random: Random, max_threads: int, with_memory: bool = True) -> Path:
-    """A folder with ``kernelslist.g``; every CTA has at most ``max_threads`` threads."""
+def write(
+    folder: Path, random: Random, max_threads: int, with_memory: bool = True, shape: tuple[int, int] | None = None
+) -> Path:
+    """A folder with ``kernelslist.g``; every CTA has at most ``max_threads`` threads. shape: CTAs of each kernel and
+    threads of each CTA, instead of random ones."""
     commands, room = [], Room(MOST_SECTORS)
     base = random.choice((0x10000000, 0x7F0000000000))
     for number in range(1, random.choice((1, 1, 2, 3)) + 1):
         if random.random() < 0.3:
             commands.append(f"MemcpyHtoD,{base + 32 * random.randrange(64):#x},{32 * random.randrange(1, 65)}")
         name = f"kernel-{number}.traceg"
-        (folder / name).write_text(_kernel(number, random, max_threads, base, with_memory, room))
+        (folder / name).write_text(_kernel(number, random, max_threads, base, with_memory, room, shape))
         commands.append(name)
     (folder / "kernelslist.g").write_text("".join(f"{command}\n" for command in commands))
     return folder / "kernelslist.g"
 
 
-def _kernel(number: int, random: Random, max_threads: int, base: int, with_memory: bool, room: Room) -> str:
+def _kernel(
+    number: int, random: Random, max_threads: int, base: int, with_memory: bool, room: Room,
+    shape: tuple[int, int] | None,
+) -> str:  # fmt: skip
     threads = random.randint(1, max_threads) if random.random() < 0.3 else 32 * random.randint(1, max_threads // 32)
     ctas = random.choice((1, 1, 2, 3, 5, 8))
+    ctas, threads = shape or (ctas, threads)
     code = _program(random, with_memory)
     span = random.choice((1 << 9, 1 << 12, 1 << 16))
     text = [
         HEAD.format(
-            number=number, ctas=ctas, threads=threads, shared=random.choice((0, 0, 256, 1024, 4096)),
+            number=number, ctas=ctas, threads=threads, shared=0 if shape else random.choice((0, 0, 256, 1024, 4096)),
             registers=random.choice((8, 16, 32)),
         )
     ]  # fmt: skip
