@@ -47,7 +47,7 @@ def test_ctas_are_handed_out_as_by_the_twin(tmp_path: Path, seed: int, window: i
     rng = np.random.default_rng(seed)
     sms, latency = int(rng.integers(1, 7)), int(rng.choice([0, 1, 250]))
     kernels = [random_kernel(rng, 3) for _ in range(int(rng.integers(1, 7)))]
-    twin = SlowGpu(sms, latency, min(window, len({kernel.stream for kernel in kernels})), 8192, 10000)
+    twin = SlowGpu(sms, latency, window, 8192, 10000)
     twin.run(kernels)
     trace = write_kernels(tmp_path / "kernels.trace", kernels)
     for quantum, threads in ((None, 1), (10, 1), (1, 1), (45, 2)):

@@ -9,13 +9,14 @@ from replay.scheduler import Warps
 from tests.reference.scheduler_slow import SlowScheduler
 
 JOIN, LEAVE, PARK, CHOOSE = range(4)
-WARPS = 32
+WARPS = 64
 SM = 1
+LAST = 3  # the scheduler whose last warp has the sign of the masks for its bit
 
 
 @entry_point
 def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, chosen: np.ndarray) -> None:
-    """``argument`` is a warp, or for CHOOSE the ready warps of the scheduler 2 as a mask of warps."""
+    """``argument`` is a warp, or for CHOOSE the ready warps of the last scheduler as a mask of warps."""
     for step in range(operation.size):
         if operation[step] == JOIN:
             scheduler.join(state, sm, step, argument[step])
@@ -28,7 +29,7 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
             for warp in range(state.warps):
                 if (argument[step] >> warp) & 1:
                     scheduler.set_ready(state, sm, warp)
-            candidates = scheduler.candidates_of(state, sm, state.lane[2])
+            candidates = scheduler.candidates_of(state, sm, state.lane[LAST])
             if candidates:
                 rank = scheduler.pick(candidates, state.mask[sm, scheduler.LAST], state.policy)
                 chosen[step] = state.member[sm, rank]
@@ -41,7 +42,7 @@ def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     spec = gpu_description.load("rtx2060", [f"scheduler.policy={policy}", "scheduler.active_warps=3"]).scheduler
     state, twin = scheduler.make_state(spec, 2, WARPS), SlowScheduler(policy, 3)
-    mine = [warp for warp in range(WARPS) if warp % spec.count == 2]
+    mine = [warp for warp in range(WARPS) if warp % spec.count == LAST]
     operation, argument, expected = [], [], []
     for _ in range(3000):
         absent = [warp for warp in mine if warp not in twin.by_age]
@@ -61,10 +62,11 @@ def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
         else:
             ready = {warp for warp in twin.by_age if rng.random() < 0.5} or {twin.by_age[-1]}
             found = twin.choose(ready)
-            row = (CHOOSE, sum(1 << warp for warp in ready), -1 if found is None else found)
+            mask = int(np.bitwise_or.reduce(np.int64(1) << np.array(sorted(ready))))
+            row = (CHOOSE, mask, -1 if found is None else found)
         for column, value in zip((operation, argument, expected), row, strict=True):
             column.append(value)
     chosen = np.full(len(operation), -1, np.int64)
     drive(state, SM, np.array(operation), np.array(argument), chosen)
     assert chosen.tolist() == expected
-    assert [warp for warp in scheduler.live_warps(state, SM) if warp % spec.count == 2] == twin.by_age
+    assert [warp for warp in scheduler.live_warps(state, SM) if warp % spec.count == LAST] == twin.by_age

@@ -38,10 +38,11 @@ def bits(mask: int, distance: int) -> tuple:
 
 def test_scheduler_picks_as_its_twin(slow: ModuleType) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(2000):
-        mask = int(rng.integers(1, 1 << 16))
-        ready = {rank for rank in range(16) if mask >> rank & 1}
-        last = int(rng.integers(-1, 16))
+    for ranks in [16] * 1000 + [64] * 1000:
+        mask = int(rng.integers(1 - (1 << ranks - 1), 1 << ranks - 1)) or -1
+        mask = mask if ranks == 64 else mask % (1 << ranks)
+        ready = {rank for rank in range(ranks) if mask >> rank & 1}
+        last = int(rng.integers(-1, ranks))
         for tag, policy in enumerate(scheduler.POLICIES):
             assert pick(mask, last, tag) == slow.pick(ready, None if last < 0 else last, policy)
 
