@@ -13,9 +13,18 @@ import numpy as np
 from tqdm import tqdm
 
 from formats.accelsim_files import Copy, Header, read_list
-from formats.accelsim_flow import STEP_BYTES, Placed, collect, make_flow, visit_rows, with_room
+from formats.accelsim_flow import Placed, collect, make_flow, visit_rows, with_room
+from formats.accelsim_program import Program
 from formats.accelsim_reader import KernelReader, Piece, Pieces
-from formats.accelsim_static import Policy, block_rows, check_pcs, describe, instruction_rows, place_instructions
+from formats.accelsim_static import (
+    Opcodes,
+    Policy,
+    block_rows,
+    check_pcs,
+    describe,
+    instruction_rows,
+    place_instructions,
+)
 from formats.errors import FormatError
 from formats.writer import TraceWriter
 
@@ -53,23 +62,23 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
 def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Policy) -> None:
     """Append one kernel; ``counts`` moves on."""
     reader = KernelReader(path)
-    pieces, flow = Pieces(reader), make_flow(0)
+    pieces, program, flow, opcodes = Pieces(reader), Program(str(path)), make_flow(0), Opcodes()
     last = np.full(2, -1, np.int64)
     for piece in pieces:
         check_pcs(piece.pc, str(path), MOST_PCS)
-        flow = with_room(flow, int(piece.pc.max(initial=0)) // STEP_BYTES + 1)
-        bad = collect(flow, piece.first_warp, piece.warp, piece.pc, piece.opcode, piece.register, piece.width, last)
-        if bad >= 0:
-            raise FormatError(f"{path}: PC {piece.pc[bad]:#x} must always hold the same opcode, found two")
+        opcodes = describe(reader.opcode_names(), policy, str(path), opcodes)
+        number = program.numbers(piece, opcodes.keeps_width)
+        flow = with_room(flow, program.count)
+        collect(flow, piece.first_warp, piece.warp, number, last)
     if last[0] < 0:
         raise FormatError(f"{path}: must have at least one instruction")
-    opcodes = describe(reader.opcode_names(), policy, str(path))
-    placed = place_instructions(flow, opcodes, counts.instructions, counts.blocks)
+    placed = place_instructions(flow, program, opcodes, counts.instructions, counts.blocks)
     writer.put("kernels", _kernel_row(reader.header, counts.kernels))
-    skips = np.zeros(len(flow.opcode), bool)
+    skips = np.zeros(program.count, bool)
     for piece in pieces:
-        _write_piece(writer, piece, placed, counts, reader, skips)
-    instructions = instruction_rows(flow, placed, opcodes, counts.kernels, skips)
+        number = program.numbers(piece, opcodes.keeps_width)
+        _write_piece(writer, piece, number, placed, counts, reader, skips)
+    instructions = instruction_rows(program, placed, opcodes, counts.kernels, skips)
     blocks = block_rows(placed, counts.kernels, reader.header.name)
     writer.put("instructions", instructions)
     writer.put("blocks", blocks)
@@ -92,18 +101,19 @@ def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:
 
 
 def _write_piece(
-    writer: TraceWriter, piece: Piece, placed: Placed, counts: Counts, reader: KernelReader, skips: np.ndarray
-) -> None:
-    """Warps, visits, predicates and accesses of some CTAs.
+    writer: TraceWriter, piece: Piece, number: np.ndarray, placed: Placed, counts: Counts, reader: KernelReader,
+    skips: np.ndarray,
+) -> None:  # fmt: skip
+    """Warps, visits, predicates and accesses of some CTAs; ``number`` says which instruction each executed one is.
 
-    ``skips`` marks PCs where a predicate was at work, or a lane made no access.
+    ``skips`` marks instructions at which a predicate was at work, or a lane made no access.
     """
     launched = _launched_masks(piece, reader)
     writer.put("warps", _warp_rows(piece, launched, counts))
     count = len(piece.pc)
     visit = np.zeros(count, np.int64)
     block, owner, mask = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.uint32)
-    visits = visit_rows(placed, piece.warp, piece.pc, piece.mask, visit, block, owner, mask)
+    visits = visit_rows(placed, piece.warp, number, piece.mask, visit, block, owner, mask)
     block, owner, mask = block[:visits], owner[:visits], mask[:visits]
     mask = np.where(mask == 0, launched[owner], mask)
     writer.put("visits", {"warp_id": owner + counts.warps, "block_id": block, "active_mask": mask})
@@ -111,14 +121,14 @@ def _write_piece(
     key = {
         "warp_id": piece.warp + counts.warps,
         "visit": visit - first[piece.warp],
-        "instruction_id": placed.instruction[piece.pc // STEP_BYTES],
+        "instruction_id": placed.instruction[number],
         "lane_mask": piece.mask,
     }
     fewer = piece.mask != mask[visit]
-    skips[piece.pc[fewer] // STEP_BYTES] = True
+    skips[number[fewer]] = True
     writer.put("predicates", {name: values[fewer] for name, values in key.items()})
-    made = _write_accesses(writer, piece, key, placed)
-    skips[piece.pc[placed.is_memory[piece.pc // STEP_BYTES] & (made != mask[visit])] // STEP_BYTES] = True
+    made = _write_accesses(writer, piece, number, key, placed)
+    skips[number[placed.is_memory[number] & (made != mask[visit])]] = True
     counts.warps += len(piece.cta)
 
 
@@ -151,10 +161,12 @@ def _launched_masks(piece: Piece, reader: KernelReader) -> np.ndarray:
     return launched
 
 
-def _write_accesses(writer: TraceWriter, piece: Piece, key: dict[str, np.ndarray], placed: Placed) -> np.ndarray:
+def _write_accesses(
+    writer: TraceWriter, piece: Piece, number: np.ndarray, key: dict[str, np.ndarray], placed: Placed
+) -> np.ndarray:
     """Rows of ``accesses``; outside shared memory address 0 means that a lane made none. The lanes that made one."""
     row = np.repeat(np.arange(len(piece.pc)), piece.lanes)
-    index = piece.pc[row] // STEP_BYTES
+    index = number[row]
     made = placed.is_memory[index] & ((piece.address != 0) | placed.is_shared[index])
     lane = lanes_of(piece.mask, piece.lanes)
     mask = np.zeros(len(piece.pc), np.uint32)

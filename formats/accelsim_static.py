@@ -1,4 +1,4 @@
-"""The static tables of an imported kernel: instructions and blocks, from what its PCs were seen to do."""
+"""The static tables of an imported kernel: instructions and blocks, from what was seen of them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +7,17 @@ import numpy as np
 from tqdm import tqdm
 
 from formats import sass_classes
-from formats.accelsim_flow import STEP_BYTES, Flow, Placed, leaders
+from formats.accelsim_flow import Flow, Placed, leaders
 from formats.accelsim_parse import MOST_DESTINATIONS
+from formats.accelsim_program import Program, Seen
 from formats.accelsim_tokens import PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER, UNIFORM_REGISTER
 from formats.errors import FormatError
 from formats.trace import MEMORY_CLASSES, OPERATION_CLASSES, RECORDED_SPACES
 
 ZERO_REGISTER = 255
 SENDS_AWAY = ("branch", "barrier", "exit")
+STEP_BYTES = 8
+"""PCs of any architecture are multiples of it."""
 
 
 @dataclass(frozen=True)
@@ -45,50 +48,61 @@ class Policy:
 class Opcodes:
     """Every opcode of a kernel, by number."""
 
-    names: list[str]
-    classes: list[str]
-    spaces: list[str]
+    names: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
 
     @property
     def sends_away(self) -> np.ndarray:
         """bool[n]: whether control may go elsewhere after it."""
         return np.isin(np.array(self.classes, object), SENDS_AWAY)
 
+    @property
+    def is_recorded(self) -> np.ndarray:
+        """bool[n]: whether the addresses of its accesses belong in the trace."""
+        pairs = zip(self.classes, self.spaces, strict=True)
+        return np.array([kind in MEMORY_CLASSES and space in RECORDED_SPACES for kind, space in pairs], bool)
 
-def describe(names: list[str], policy: Policy, place: str) -> Opcodes:
-    """Classes and memory spaces of opcodes by number."""
-    classes = [policy.class_of(name, place) for name in names]
-    spaces = [sass_classes.memory_space(name) for name in names]
+    @property
+    def keeps_width(self) -> np.ndarray:
+        """bool[n]: whether the width or immediate of a line is kept: DEPBAR's, and where no table knows the width."""
+        unknown = [sass_classes.access_bytes(name) == 0 for name in self.names]
+        waits = [name.startswith("DEPBAR") for name in self.names]
+        return (self.is_recorded & np.array(unknown, bool)) | np.array(waits, bool)
+
+
+def describe(names: list[str], policy: Policy, place: str, known: Opcodes) -> Opcodes:
+    """Classes and memory spaces of opcodes by number, of which the first are ``known``."""
+    new = names[len(known.names) :]
+    classes = [policy.class_of(name, place) for name in new]
+    spaces = [sass_classes.memory_space(name) for name in new]
     for index, kind in enumerate(classes):
         if kind in MEMORY_CLASSES and spaces[index] == "none":
             spaces[index] = "global"
-    return Opcodes(names, classes, spaces)
+    return Opcodes(tuple(names), (*known.classes, *classes), (*known.spaces, *spaces))
 
 
-def place_instructions(flow: Flow, opcodes: Opcodes, instructions: int, blocks: int) -> Placed:
-    """Numbers of instructions and blocks by PC index, from the given ones on."""
-    order, begins = leaders(flow, opcodes.sends_away)
-    count = len(flow.opcode)
-    instruction, block = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    first, memory, shared = np.zeros(count, bool), np.zeros(count, bool), np.zeros(count, bool)
+def place_instructions(flow: Flow, program: Program, opcodes: Opcodes, instructions: int, blocks: int) -> Placed:
+    """Numbers of instructions and blocks in the tables, from the given ones on."""
+    opcode, order = program.rows().opcode, program.order()
+    begins = leaders(flow, order, opcodes.sends_away[opcode])
+    instruction, block = np.zeros((2, program.count), np.int64)
+    first = np.zeros(program.count, bool)
     instruction[order] = instructions + np.arange(len(order))
     block[order] = blocks + np.cumsum(begins) - 1
     first[order] = begins
-    recorded = [
-        kind in MEMORY_CLASSES and space in RECORDED_SPACES
-        for kind, space in zip(opcodes.classes, opcodes.spaces, strict=True)
-    ]
-    memory[order] = np.array(recorded, bool)[flow.opcode[order]]
-    shared[order] = (np.array(opcodes.spaces, object) == "shared")[flow.opcode[order]]
-    return Placed(instruction, block, first, memory, shared)
+    shared = np.array([space == "shared" for space in opcodes.spaces], bool)
+    return Placed(order, instruction, block, first, opcodes.is_recorded[opcode], shared[opcode])
 
 
-def instruction_rows(flow: Flow, placed: Placed, opcodes: Opcodes, kernel_id: int, skips: np.ndarray) -> dict[str, Any]:
-    """Rows of ``instructions``. skips: bool by PC index, whether a predicate was seen to switch off lanes."""
-    order = np.flatnonzero(placed.instruction >= 0)
-    numbers = flow.opcode[order]
-    registers = [[int(r) for r in row if r >= 0] for row in flow.register[order]]
-    split = [int((row[:MOST_DESTINATIONS] >= 0).sum()) for row in flow.register[order]]
+def instruction_rows(
+    program: Program, placed: Placed, opcodes: Opcodes, kernel_id: int, skips: np.ndarray
+) -> dict[str, Any]:
+    """Rows of ``instructions``. skips: bool by number, whether a predicate was seen to switch off lanes."""
+    seen, order = program.rows(), placed.order
+    numbers = seen.opcode[order]
+    registers = [[int(r) for r in row if r >= 0] for row in seen.register[order]]
+    split = [int((row[:MOST_DESTINATIONS] >= 0).sum()) for row in seen.register[order]]
     written, read = zip(*((r[:k], r[k:]) for r, k in zip(registers, split, strict=True)), strict=True)
     names = [opcodes.names[number] for number in numbers]
     return {
@@ -98,24 +112,25 @@ def instruction_rows(flow: Flow, placed: Placed, opcodes: Opcodes, kernel_id: in
         "opcode": np.array(names, object),
         "operation_class": np.array([opcodes.classes[number] for number in numbers], object),
         "memory_space": np.array([opcodes.spaces[number] for number in numbers], object),
-        "access_bytes": _access_bytes(flow, placed, order, names),
+        "access_bytes": _access_bytes(seen, placed, names),
         **_ragged("destination_registers", written),
         **_ragged("source_registers", read),
         "line": np.zeros(len(order), np.uint32),
         "text": np.array(
             [
                 _text(skips[index], *row)
-                for index, *row in zip(order, names, written, read, flow.width[order].tolist(), strict=True)
+                for index, *row in zip(order, names, written, read, seen.width[order].tolist(), strict=True)
             ],
             object,
         ),
     }  # fmt: skip
 
 
-def _access_bytes(flow: Flow, placed: Placed, order: np.ndarray, names: list[str]) -> np.ndarray:
+def _access_bytes(seen: Seen, placed: Placed, names: list[str]) -> np.ndarray:
     """What the opcode says; Accel-Sim's width column where the table does not know the opcode."""
     known = np.array([sass_classes.access_bytes(name) for name in names], np.uint16)
-    return np.where(known == 0, np.where(placed.is_memory[order], flow.width[order], 0), known).astype(np.uint16)
+    width = np.where(placed.is_memory, seen.width, 0)[placed.order]
+    return np.where(known == 0, width, known).astype(np.uint16)
 
 
 def _ragged(name: str, lists: tuple[list[int], ...]) -> dict[str, np.ndarray]:
@@ -146,13 +161,12 @@ def register_name(number: int) -> str:
 
 def block_rows(placed: Placed, kernel_id: int, name: str) -> dict[str, Any]:
     """Rows of ``blocks``; where lanes meet again a trace of executed instructions does not say."""
-    begins = np.flatnonzero(placed.begins)
-    blocks = placed.block[placed.block >= 0]
+    begins = placed.order[placed.begins[placed.order]]
     return {
         "kernel_id": np.full(len(begins), kernel_id, np.uint32),
         "block_id": placed.block[begins].astype(np.uint32),
         "first_instruction": placed.instruction[begins].astype(np.uint32),
-        "instruction_count": np.bincount(blocks - blocks.min()).astype(np.uint32),
+        "instruction_count": np.bincount(placed.block - placed.block.min()).astype(np.uint32),
         "reconvergence_block": np.full(len(begins), -1, np.int32),
         "program": np.array([name] * len(begins), object),
     }
