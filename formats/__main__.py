@@ -105,7 +105,8 @@ def add_writing_verbs(verbs: Any) -> None:
         default="error",
         metavar="error|warn|class=CLASS",
         help="what to do with an opcode of a kernel list that is not in the table: stop, warn and take it as other, or "
-        "take it as CLASS (default: %(default)s)",
+        "take it as CLASS, an operation class (docs/formats.md) or a name of Accel-Sim's (SP, INT, ALU, SFU, DP, BRA, "
+        "TENSOR, LOAD, STORE, BAR, MEMBAR, EXIT) in any case (default: %(default)s)",
     )
 
 

@@ -5,6 +5,7 @@ its instructions and basic blocks, once to write what its warps did. CTAs are nu
 Accel-Sim launches them.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,15 +64,17 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     """Append one kernel; ``counts`` moves on."""
     reader = KernelReader(path)
     pieces, program, flow, opcodes = Pieces(reader), Program(str(path)), make_flow(0), Opcodes()
-    last = np.full(2, -1, np.int64)
+    last, ctas = np.full(2, -1, np.int64), 0
     for piece in pieces:
         check_pcs(piece.pc, str(path), MOST_PCS)
-        opcodes = describe(reader.opcode_names(), policy, str(path), opcodes)
+        opcodes = describe(reader.opcode_names(), policy, reader.place_of, opcodes)
         number = program.numbers(piece, opcodes.keeps_width)
         flow = with_room(flow, program.count)
         collect(flow, piece.first_warp, piece.warp, number, last)
+        ctas = int(piece.cta[-1]) + 1
     if last[0] < 0:
         raise FormatError(f"{path}: must have at least one instruction")
+    expect_ctas(reader.header, ctas, path)
     placed = place_instructions(flow, program, opcodes, counts.instructions, counts.blocks)
     writer.put("kernels", _kernel_row(reader.header, counts.kernels))
     skips = np.zeros(program.count, bool)
@@ -85,6 +88,16 @@ def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Polic
     counts.kernels += 1
     counts.instructions += len(instructions["opcode"])
     counts.blocks += len(blocks["program"])
+
+
+def expect_ctas(header: Header, found: int, path: Path) -> None:
+    """Raises ``FormatError`` unless the file has as many CTAs as its grid: Accel-Sim launches all of them."""
+    grid = ",".join(map(str, header.grid))
+    if (expected := math.prod(header.grid)) != found:
+        raise FormatError(
+            f"{path}: must have as many 'thread block =' sections as '-grid dim = ({grid})' has CTAs, {expected}, "
+            f"but has {found}: the file was cut, or its grid is another"
+        )
 
 
 def _kernel_row(header: Header, kernel_id: int) -> dict[str, Any]:

@@ -78,6 +78,16 @@ class KernelReader:
         place = f"{self.path}:{int(state[parse.LINE]) + 1}:{at - begin + 1}"
         return FormatError(f"{place}: {parse.MESSAGES[status]}, in: {line!r}")
 
+    def place_of(self, opcode: str) -> str:
+        """Path and line of the first instruction with an opcode; reads the file once more, as no row keeps its line."""
+        word = opcode.encode()
+        with open_packed(self.path) as file:
+            _, first = read_header(self.path, file)
+            for number, line in enumerate(file, first + 1):
+                if word in line and word in line.split():
+                    return f"{self.path}:{number}"
+        return str(self.path)
+
     def opcode_names(self) -> list[str]:
         """Opcodes by number, of all chunks so far."""
         bounds = self.names.start[: self.name_count + 1].tolist()

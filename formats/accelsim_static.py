@@ -1,5 +1,6 @@
 """The static tables of an imported kernel: instructions and blocks, from what was seen of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,13 @@ from formats.errors import FormatError
 from formats.trace import MEMORY_CLASSES, OPERATION_CLASSES, RECORDED_SPACES
 
 ZERO_REGISTER = 255
+ACCEL_SIM_CLASSES = {
+    "sp": "fp32", "int": "int", "alu": "move", "sfu": "sfu", "dp": "fp64", "spec1": "branch", "bra": "branch",
+    "spec3": "matrix", "tensor": "matrix", "load": "load", "store": "store", "bar": "barrier", "membar": "fence",
+    "exit": "exit",
+}  # fmt: skip
+"""Ours, by Accel-Sim's name (reference/accel-sim.md B.1). Its spec2 and spec4 are missing: none of ours goes to the
+texture or the uniform unit for an opcode that no table has."""
 SENDS_AWAY = ("branch", "barrier", "exit")
 STEP_BYTES = 8
 """PCs of any architecture are multiples of it."""
@@ -22,26 +30,41 @@ STEP_BYTES = 8
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do with an opcode that ``formats.sass_classes`` does not have: ``error``, ``warn`` or a class."""
+    """What to do with an opcode that ``formats.sass_classes`` does not have: ``error``, ``warn`` or ``class=CLASS``.
+
+    CLASS is one of ours or of Accel-Sim's (``ACCEL_SIM_CLASSES``), in any case.
+    """
 
     unknown: str = "error"
 
     def __post_init__(self) -> None:
-        if self.unknown not in ("error", "warn") and self.unknown.removeprefix("class=") not in OPERATION_CLASSES:
-            classes = ", ".join(OPERATION_CLASSES)
-            raise FormatError(f"--unknown must be error, warn or class=CLASS (one of {classes}), not {self.unknown}")
+        if self.unknown not in ("error", "warn") and self.taken not in OPERATION_CLASSES:
+            theirs, ours = ", ".join(map(str.upper, ACCEL_SIM_CLASSES)), ", ".join(OPERATION_CLASSES)
+            raise FormatError(
+                f"--unknown must be error, warn or class=CLASS (one of {ours}, or Accel-Sim's {theirs}, in any case), "
+                f"not {self.unknown}"
+            )
 
-    def class_of(self, opcode: str, place: str) -> str:
+    @property
+    def taken(self) -> str:
+        """The operation class of unknown opcodes; no class at all where ``unknown`` names none."""
+        if self.unknown == "warn":
+            return "other"
+        prefix, _, name = self.unknown.lower().partition("=")
+        return ACCEL_SIM_CLASSES.get(name, name) if prefix == "class" else ""
+
+    def class_of(self, opcode: str, place_of: Callable[[str], str]) -> str:
         """Operation class of an opcode. Raises ``FormatError`` when it is unknown and must not be."""
         known = sass_classes.CLASSES.get(opcode.partition(".")[0])
         if known is not None:
             return known
         if self.unknown == "error":
-            raise FormatError(f"{place}: unknown opcode {opcode}; --unknown warn or --unknown class=int takes it")
-        taken = self.unknown.removeprefix("class=") if self.unknown != "warn" else "other"
+            raise FormatError(
+                f"{place_of(opcode)}: unknown opcode {opcode}; --unknown warn or --unknown class=INT takes it"
+            )
         if self.unknown == "warn":
-            tqdm.write(f"warning: {place}: unknown opcode {opcode} is taken as '{taken}'")
-        return taken
+            tqdm.write(f"warning: {place_of(opcode)}: unknown opcode {opcode} is taken as '{self.taken}'")
+        return self.taken
 
 
 @dataclass(frozen=True)
@@ -71,10 +94,13 @@ class Opcodes:
         return (self.is_recorded & np.array(unknown, bool)) | np.array(waits, bool)
 
 
-def describe(names: list[str], policy: Policy, place: str, known: Opcodes) -> Opcodes:
-    """Classes and memory spaces of opcodes by number, of which the first are ``known``."""
+def describe(names: list[str], policy: Policy, place_of: Callable[[str], str], known: Opcodes) -> Opcodes:
+    """Classes and memory spaces of opcodes by number, of which the first are ``known``.
+
+    place_of  tells where an opcode stands, for messages.
+    """
     new = names[len(known.names) :]
-    classes = [policy.class_of(name, place) for name in new]
+    classes = [policy.class_of(name, place_of) for name in new]
     spaces = [sass_classes.memory_space(name) for name in new]
     for index, kind in enumerate(classes):
         if kind in MEMORY_CLASSES and spaces[index] == "none":

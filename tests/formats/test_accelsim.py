@@ -180,7 +180,7 @@ ERRORS = {
     "1 R5 FFMA": ("1 X5 FFMA", r":21:\d+: a register must be R"),
     "8 2 0x10001000": ("8 7 0x10001000", r":19:\d+: the address mode must be 0"),
     "FFMA 3": ("FFMA 9", r":21:\d+: an instruction has at most 2 destinations and 8 sources"),
-    " LDS ": (" XYZZY ", r"unknown opcode XYZZY; --unknown warn"),
+    " LDS ": (" XYZZY ", r"kernel-1.traceg:22: unknown opcode XYZZY; --unknown warn"),
     "0040 ffff": ("0044 ffff", r"a PC must be a multiple of 8"),
     "warp = 0": ("warp = 1", r"'warp =' must be below 1, found 1"),
 }
