@@ -31,12 +31,16 @@ POINTER_BYTES = 8
 
 @dataclass
 class Summary:
-    """What the launches of a file did. ``buffers`` are their contents at the end; seconds are in no file."""
+    """What the launches of a file did. ``buffers`` are their contents at the end; seconds are in no file.
+
+    ``thread_instructions_before`` are those of the interrupted run that this one went on with.
+    """
 
     out: Path
     kernels: int = 0
     warps: int = 0
     thread_instructions: int = 0
+    thread_instructions_before: int = 0
     bytes_on_disk: int = 0
     seconds: float = 0.0
     expectations: int = 0
@@ -45,7 +49,7 @@ class Summary:
 
     def text(self) -> str:
         """A short table for the terminal."""
-        rate = self.thread_instructions / max(self.seconds, 1e-9) / 1e6
+        rate = (self.thread_instructions - self.thread_instructions_before) / max(self.seconds, 1e-9) / 1e6
         rows = [
             ("launches", f"{self.kernels:,}", ""),
             ("warps", f"{self.warps:,}", ""),
@@ -112,6 +116,7 @@ def _go_on(prepared: "Prepared", writer: ResumableTraceWriter, numbering: Number
     for name, value in was.facts["numbering"].items():
         setattr(numbering, name, value)
     summary.thread_instructions = was.facts["thread_instructions"]
+    summary.thread_instructions_before = summary.thread_instructions + was.facts["counts"]["thread_instructions"]
     return Place(*was.facts["place"])
 
 

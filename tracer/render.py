@@ -53,23 +53,29 @@ class Request:
 
 @dataclass
 class Summary:
-    """What a rendering did, for the terminal. Seconds are wall time by phase; they are in no file."""
+    """What a rendering did, for the terminal. Seconds are wall time by phase; they are in no file.
+
+    ``rays_before`` and ``thread_instructions_before`` are those of the interrupted run that this one went on with.
+    """
 
     rays: int = 0
     thread_instructions: int = 0
+    rays_before: int = 0
+    thread_instructions_before: int = 0
     bytes_on_disk: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     def text(self) -> str:
         """A short table."""
-        run = max(self.seconds.get("run", 0.0), 1e-9)
+        run = max(self.seconds.get("run", 0.0), 1e-9) * 1e6
+        rays, instructions = self.rays - self.rays_before, self.thread_instructions - self.thread_instructions_before
         rows = [
             (
                 "rays traced",
                 f"{self.rays:,}",
-                f"{self.rays / run / 1e6:.3f} M/s, continuations after programs included",
+                f"{rays / run:.3f} M/s, continuations after programs included",
             ),
-            ("thread instructions", f"{self.thread_instructions:,}", f"{self.thread_instructions / run / 1e6:.1f} M/s"),
+            ("thread instructions", f"{self.thread_instructions:,}", f"{instructions / run:.1f} M/s"),
             ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
         ]
         lines = [f"{name:<22}{value:>18}  {rate}" for name, value, rate in rows]
@@ -123,9 +129,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
     )
     with summary.phase("run"), writer:
         if request.resume:
-            was = writer.notes.resumed
-            where = f"after {was.facts['counts']['visits']:,} visits" if was else ""
-            print(writer.notes.standing(where), file=sys.stderr)
+            _go_on(writer, summary)
         counts = run_image_launch(prepared.launch, writer, backend=request.backend)
         writer.put("nodes", prepared.acceleration.node_table())
         picture = _picture(prepared, *size)
@@ -136,6 +140,14 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
     if counts.rays and not counts.hits:
         print(f"warning: no ray hit anything: does the camera see the scene {request.scene}?", file=sys.stderr)
     return summary
+
+
+def _go_on(writer: ResumableTraceWriter, summary: Summary) -> None:
+    """Say where the rendering begins, and keep what the interrupted run had done before."""
+    was = writer.notes.resumed
+    before = was.facts["counts"] if was else {"rays": 0, "thread_instructions": 0}
+    print(writer.notes.standing(f"after {before['visits']:,} visits" if was else ""), file=sys.stderr)
+    summary.rays_before, summary.thread_instructions_before = before["rays"], before["thread_instructions"]
 
 
 def _picture(prepared: Prepared, width: int, height: int) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ from formats.resume import ResumableTraceWriter
 from tests.formats.schema_strategies import tree_bytes
 from tracer import run
 from tracer.__main__ import main
-from tracer.launch import run_launch_file
+from tracer.launch import Summary, run_launch_file
 
 KERNELS = Path(__file__).resolve().parents[2] / "tracer" / "kernels"
 PRINTER = """.version 8.0
@@ -106,12 +106,18 @@ def test_interrupted_anywhere(tmp_path: Path, capsys, name: str) -> None:
         begun.append(capsys.readouterr().err)
         assert (found.kernels, found.warps, found.printed) == (whole.kernels, whole.warps, whole.printed)
         assert found.thread_instructions == whole.thread_instructions
+        assert 0 < found.thread_instructions_before <= whole.thread_instructions
         assert tree_bytes(out) == tree_bytes(whole.out)
         assert [entry.name for entry in out.parent.iterdir()] == ["a.trace"]
     assert len(begun) >= 3
     assert all("going on in launch" in text for text in begun)
     assert len(set(begun)) >= 3
     assert ("hello 20" in whole.printed) == (name == "printer")
+
+
+def test_the_rate_is_of_this_run_alone(tmp_path: Path) -> None:
+    text = Summary(tmp_path, thread_instructions=50_000_000, thread_instructions_before=47_000_000, seconds=1.0).text()
+    assert "50,000,000  3.0 M/s" in text
 
 
 def test_the_verb_goes_on(tmp_path: Path, capsys) -> None:

@@ -16,6 +16,7 @@ from formats.shards import HashingFile
 from tests.formats.schema_strategies import tree_bytes
 from tracer import record, run
 from tracer.__main__ import main
+from tracer.render import Summary
 
 RENDER = ("render", "cornell", "--size", "64x16", "--samples", "1")
 
@@ -126,6 +127,24 @@ def test_killed_again_and_again(whole: dict[str, bytes], tmp_path: Path) -> None
     assert main([*RENDER, "--resume", "--out", str(out)]) == 0
     assert tree_bytes(out) == whole
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.png", "a.trace"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_rates_are_of_this_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"rays": 5_000_000, "thread_instructions": 50_000_000}
+    before = {"rays_before": 2_000_000, "thread_instructions_before": 47_000_000}
+    text = Summary(**counts, **before, seconds={"run": 1.0}).text()
+    assert "5,000,000  3.000 M/s" in text
+    assert "50,000,000  3.0 M/s" in text
+    told: list[Summary] = []
+    monkeypatch.setattr(Summary, "text", lambda self: told.append(self) or "")
+    out = tmp_path / "a.trace"
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(patch, *PLACES["later checkpoint"])
+        os.waitpid(render_in_child(out), 0)
+    assert main([*RENDER, "--resume", "--out", str(out)]) == 0
+    assert 0 < told[0].rays_before < told[0].rays
+    assert 0 < told[0].thread_instructions_before < told[0].thread_instructions
 
 
 def test_other_arguments_begin_anew(whole: dict[str, bytes], tmp_path: Path, capsys) -> None:
