@@ -3,12 +3,12 @@
 Like ``simulate``, this file imports nothing compiled: the process uses the machine code of ``python -m replay``.
 """
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from zatel.processes import processes
 
 BUSY = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch")  # replay.stack.REASONS but "idle"
 COUNTED = {
@@ -52,8 +52,11 @@ class Replayed(NamedTuple):
 
 
 def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Replayed]:
-    """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers."""
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=multiprocessing.get_context("spawn")) as pool:
+    """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers.
+
+    Raises what ``replay`` raises, and ``UserError`` when a process dies.
+    """
+    with processes(min(workers, len(jobs)), "a sample") as pool:
         return list(pool.map(replay_one, *zip(*jobs, strict=True)))
 
 

@@ -4,19 +4,17 @@ This file imports nothing compiled: a worker process loads ``replay`` alone, wit
 ``python -m replay`` has cached.
 """
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from formats.errors import UserError
 from zatel.combine import RULES
+from zatel.processes import processes
 
 
 class Simulated(NamedTuple):
@@ -53,26 +51,15 @@ def simulate_all(
     Raises what ``replay`` raises, and ``UserError`` when a process dies.
     """
     count = min(workers or os.cpu_count() or 1, len(replays))
-    before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-        try:
-            futures = {pool.submit(simulate_group, *replay): number for number, replay in enumerate(replays)}
-            for future in tqdm(
-                as_completed(futures), total=len(futures), desc="replay", unit="group", disable=None, leave=False
-            ):
-                outcome = future.result()
-                if arrived:
-                    arrived(futures[future], outcome)
-            return [future.result() for future in futures]
-        except BaseException as error:
-            for child in set(multiprocessing.active_children()) - before:
-                child.terminate()
-            if isinstance(error, BrokenProcessPool):
-                message = (
-                    f"a process that replayed a group died, perhaps for lack of memory; try --workers {count // 2 or 1}"
-                )
-                raise UserError(message) from None
-            raise
+    with processes(count, "a group") as pool:
+        futures = {pool.submit(simulate_group, *replay): number for number, replay in enumerate(replays)}
+        for future in tqdm(
+            as_completed(futures), total=len(futures), desc="replay", unit="group", disable=None, leave=False
+        ):
+            outcome = future.result()
+            if arrived:
+                arrived(futures[future], outcome)
+        return [future.result() for future in futures]
 
 
 def simulate_group(path: Path, gpu: Any) -> Simulated:

@@ -1,0 +1,51 @@
+"""The processes that replay for a verb: they end with it, however it ends, and one that dies is one clear error.
+
+Like ``simulate``, this file imports nothing compiled.
+"""
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+
+from formats.errors import UserError
+
+
+@contextmanager
+def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
+    """So many processes; when the block ends early, they are ended too.
+
+    replayed  what each of them replays, for the message.
+
+    Raises ``UserError`` when a process dies.
+    """
+    before = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent) as pool:
+        try:
+            yield pool
+        except BaseException as error:
+            for child in set(multiprocessing.active_children()) - before:
+                child.terminate()
+            if isinstance(error, BrokenProcessPool):
+                raise UserError(
+                    f"a process that replayed {replayed} died, perhaps for lack of memory;"
+                    f" try --workers {count // 2 or 1}"
+                ) from None
+            raise
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended, even in the middle of a replay."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)  # nobody is left to hear of it, and a replay in another thread would go on for long
