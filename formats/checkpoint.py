@@ -45,6 +45,7 @@ class Checkpoints:
         self._same = json.loads(json.dumps(same))
         self._resume = resume
         self.resumed: Checkpoint | None = None
+        self._warned = False
 
     def __enter__(self) -> "Checkpoints":
         self._claim = (self._left_over() if self._resume else None) or make_partial_folder(self.final)
@@ -62,8 +63,20 @@ class Checkpoints:
         return time.monotonic() - self._since >= self.seconds
 
     def save(self, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Replace the checkpoint."""
-        save_checkpoint(self.folder, {**facts, SAME: self._same}, arrays)
+        """Replace the checkpoint; where the disk does not take it, warn once and keep the one before.
+
+        A checkpoint is only a help, and what it is for may well fit the disk: other files may be gone by then.
+        """
+        try:
+            save_checkpoint(self.folder, {**facts, SAME: self._same}, arrays)
+        except OSError as error:
+            if not self._warned:
+                reason = error.strerror or error
+                print(
+                    f"warning: {self.final}: no checkpoint could be written: {reason}; going on without",
+                    file=sys.stderr,
+                )
+            self._warned = True
         self._since = time.monotonic()
 
     def forget(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import formats.checkpoint
 from formats.generate import make_tables
 from formats.resume import ResumableTraceWriter
 from formats.shards import HashingFile
@@ -101,6 +102,35 @@ def test_resume_after_a_kill_at_any_write(killed: tuple[dict[str, bytes], list[P
     assert begins == sorted(begins)
     assert begins[0] < 9
     assert begins[-1] > PIECES // 2
+
+
+def test_checkpoints_that_the_disk_does_not_take(killed, tmp_path: Path, monkeypatch, capsys) -> None:
+    """The old checkpoint is good although files have grown since, and the run itself ends well."""
+    whole, _ = killed
+    save, plain, path, count = formats.checkpoint.save_checkpoint, piece, tmp_path / "a.trace", [0]
+
+    def full(*arguments) -> None:
+        count[0] += 1
+        if count[0] > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(*arguments)
+
+    def stopping(number: int) -> dict[str, dict[str, np.ndarray]]:
+        if number == 40:
+            raise KeyboardInterrupt
+        return plain(number)
+
+    monkeypatch.setattr("formats.checkpoint.save_checkpoint", full)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{__name__}.piece", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            write(path, resume=False)
+    warning = f"warning: {path}: no checkpoint could be written: No space left on device; going on without"
+    assert capsys.readouterr().err.splitlines() == [warning, f"{path}: --resume goes on from the last checkpoint"]
+    assert write(path, resume=True) == 15
+    assert capsys.readouterr().err.splitlines() == [warning]
+    assert tree_bytes(path) == whole
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.trace"]
 
 
 @pytest.mark.parametrize("damage", ["shorter", "other", "gone"])
