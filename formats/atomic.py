@@ -35,7 +35,7 @@ def make_partial_folder(final: Path) -> Claim:
     _check_parent(final)
     remove_left_overs(final)
     near = stand_in(final)
-    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent))
+    claim = _held(lambda: tempfile.mkdtemp(prefix=f".{near.name}.", suffix=PARTIAL, dir=near.parent), final)
     claim.path.chmod(0o777 & ~_umask())
     return claim
 
@@ -72,7 +72,7 @@ def atomic_file(final: Path) -> Iterator[Path]:
     """A temporary path beside ``final``; renamed to it when the block ends well, removed when it does not."""
     _check_parent(final)
     remove_left_overs(final)
-    claim = _held(lambda: _empty_file(final))
+    claim = _held(lambda: _empty_file(final), final)
     partial = claim.path
     try:
         yield partial
@@ -94,10 +94,18 @@ def atomic_file(final: Path) -> Iterator[Path]:
         claim.release()
 
 
-def _held(make: Callable[[], str]) -> Claim:
-    """What ``make`` makes, held: made again when another process took it for a left-over in this very moment."""
+def _held(make: Callable[[], str], final: Path) -> Claim:
+    """What ``make`` makes, held: made again when another process took it for a left-over in this very moment.
+
+    Where nothing can be made, the error names ``final``: the user never heard of the hidden name.
+    """
     while True:
-        claim = Claim.take(Path(make()), must_lock=False)
+        try:
+            made = Path(make())
+        except OSError as error:
+            error.filename = str(final)
+            raise
+        claim = Claim.take(made, must_lock=False)
         if claim is not None:
             return claim
 

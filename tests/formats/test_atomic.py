@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.atomic import atomic_file
+from formats.atomic import atomic_file, make_partial_folder
 from formats.convert import convert
 from formats.errors import FormatError
 from formats.generate import make_tables, make_trace
@@ -120,6 +120,22 @@ def test_a_full_disk_while_syncing_is_named(target: Path, monkeypatch) -> None:
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
         make_trace(target, seed=2)
+
+
+@pytest.mark.parametrize("make", [make_partial_folder, atomic_file])
+def test_a_read_only_folder_is_reported_by_the_name_that_was_given(tmp_path: Path, monkeypatch, make) -> None:
+    def read_only(prefix: str, suffix: str, dir: Path) -> str:
+        raise OSError(errno.EROFS, "Read-only file system", str(dir / f"{prefix}abcdefgh{suffix}"))
+
+    def run() -> None:
+        with make(tmp_path / "a.result"):
+            pass
+
+    monkeypatch.setattr("tempfile.mkdtemp", read_only)
+    monkeypatch.setattr("tempfile.mkstemp", read_only)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        run()
+    assert caught.value.filename == str(tmp_path / "a.result")
 
 
 def test_a_column_that_does_not_fit(target: Path) -> None:
