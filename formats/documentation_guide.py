@@ -125,7 +125,7 @@ the next run that writes the same name removes. A process that is alive holds a 
 (`.NAME.????????.checkpoint`), and end with the bytes of a run that nobody interrupted. A render makes one after each
 completed file, or ten seconds, between two CTAs; a replay every thirty seconds. Only a run of the same inputs,
 arguments and code is gone on with; else it begins at the beginning and says so. Ctrl-C and a full disk keep the
-checkpoint, too. Where the disk has no room for a checkpoint itself, a run warns once, keeps the one before, and goes on.
+checkpoint, too. A run whose checkpoint the disk does not take warns once, keeps the one before, and goes on.
 
 ## Stores
 
