@@ -24,7 +24,7 @@ from replay.gpu_description import load
 RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
 RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
-CYCLES = 0.15
+CYCLES, EFFICIENCY = 0.15, 0.2
 # What the released configurations have otherwise than ours (``reference/vulkan-sim.md`` 1.1, 1.4 and 1.10): each
 # thread's variables lie in blocks of 256 B of their own, and the SM and the L2 are those of GPGPU-Sim 4.0.
 RULES = [
@@ -77,7 +77,7 @@ def rows(only: str = "") -> Iterator[Row]:
             yield from ray_rows(case)
     for run in runs():
         if run["workload"] == "PT" and not run["changed_option"] and only in case_name(run):
-            yield cycles_row(run)
+            yield from run_rows(run)
     if only in WHAT_IF:
         yield from what_if_rows()
 
@@ -140,19 +140,25 @@ def ray_sums(table: dict[str, np.ndarray], of_stretch: np.ndarray) -> np.ndarray
     return np.bincount(ray, of_stretch[order])
 
 
-def cycles_row(run: dict[str, str]) -> Row:
-    """Cycles of a run of the released configuration."""
-    gpu = run["config"].lower()
-    theirs, ours = int(run["cycles"]), our_cycles(run, RELEASED[gpu], range(156, 164))
-    return compare(case_name(run), f"cycles {gpu}", theirs, round(ours), CYCLES)
+def run_rows(run: dict[str, str]) -> Iterator[Row]:
+    """Cycles and RT efficiency of a run of the released configuration."""
+    gpu, case = run["config"].lower(), case_name(run)
+    cycles, efficiency = our_means(run, RELEASED[gpu], range(156, 164))
+    yield compare(case, f"cycles {gpu}", int(run["cycles"]), round(cycles), CYCLES)
+    yield compare(case, f"rt efficiency {gpu}", float(run["rt_eff"]), efficiency, EFFICIENCY)
 
 
-def our_cycles(run: dict[str, str], settings: list[str], rop_cycles: range) -> float:
-    """Cycles of the trace of a run's picture on its GPU with these settings: the mean over L2 latencies, the noise."""
+def our_means(run: dict[str, str], settings: list[str], rop_cycles: range) -> tuple[float, float]:
+    """Cycles and RT efficiency of the trace of a run's picture on its GPU with these settings: means over L2
+    latencies, the noise."""
     size = f"{run['width']}x{run['height']}"
     path = trace_of(run["scene"], run["workload"], size, run["bounces"], UNOPTIMISED)
     gpus = [load(run["config"].lower(), [*settings, f"l2.latency_cycles={cycles}"]) for cycles in rop_cycles]
-    return float(np.mean([simulate(path, gpu, model="pipeline").value("gpu_cycles") for gpu in gpus]))
+    results = [simulate(path, gpu, model="pipeline") for gpu in gpus]
+    cycles, efficiency = (
+        float(np.mean([found.value(name) for found in results])) for name in ("gpu_cycles", "rt_efficiency")
+    )
+    return cycles, efficiency
 
 
 WHAT_IF = "vulkan-sim cornell PT 64x64 mobile"
@@ -178,10 +184,11 @@ def what_ifs() -> list[tuple[str, float]]:
 def what_if_rows() -> Iterator[Row]:
     """The changes of cycles in per cent: the same direction, and at most twice or at least half of theirs."""
     unchanged = next(run for run in runs() if f"{case_name(run)} {run['config'].lower()}" == WHAT_IF)
-    base = our_cycles(unchanged, RELEASED["mobile"], OUR_ROP_CYCLES)
+    base, _ = our_means(unchanged, RELEASED["mobile"], OUR_ROP_CYCLES)
     for option, theirs in what_ifs():
         settings = [*RELEASED["mobile"], *CHANGES[option]]
-        yield what_if_row(option, theirs, our_cycles(unchanged, settings, OUR_ROP_CYCLES) / base - 1)
+        cycles, _ = our_means(unchanged, settings, OUR_ROP_CYCLES)
+        yield what_if_row(option, theirs, cycles / base - 1)
 
 
 def what_if_row(option: str, theirs: float, ours: float) -> Row:

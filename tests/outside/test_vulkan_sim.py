@@ -14,14 +14,15 @@ def test_rays_hits_and_nodes_are_near_vulkan_sims(run: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("config", ["MOBILE", "RTX2060"])
-def test_cycles_of_the_same_picture_are_near_vulkan_sims(config: str) -> None:
+def test_cycles_and_efficiency_of_the_same_picture_are_near_vulkan_sims(config: str) -> None:
     [run] = [
         run for run in vulkan_sim.runs()
         if (run["scene"], run["workload"], run["width"], run["config"]) == ("CORNELL", "PT", "32", config)
         and not run["changed_option"]
     ]  # fmt: skip
-    row = vulkan_sim.cycles_row(run)
-    assert row.passed, row
+    rows = list(vulkan_sim.run_rows(run))
+    assert [row.quantity for row in rows] == [f"cycles {config.lower()}", f"rt efficiency {config.lower()}"]
+    assert [row for row in rows if not row.passed] == []
 
 
 def test_every_change_beyond_the_noise_is_compared() -> None:
