@@ -21,8 +21,8 @@ COUNTERS = Table(
     "counters", "counter of one unit instance", columns=(
         Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
         Column("instance", "uint32", "id", "Which of the units of this kind."),
-        Column("stream", "int32", "id", "Stream the events belong to, -1 while several streams share the GPU."),
-        Column("kernel_id", "int32", "id", "Launch the events belong to, -1 while several share the GPU."),
+        Column("stream", "int32", "id", "Stream the events belong to, -1 as in kernel_id."),
+        Column("kernel_id", "int32", "id", "Launch of the events; -1: of none of those side by side."),
         Column("counter", STRING, "name", "What is counted."),
         Column("value", "int64", "see measure", "The count at the end of the run."),
         Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),
@@ -61,17 +61,18 @@ PIXELS = Table(
 
 STACK = Table(
     "stack", "SM and reason of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
         Column("sm", "uint32", "id", "Streaming multiprocessor."),
         Column("reason", STRING, "name", "What the issue slots went to; docs/replay.md defines each."),
         Column("slots", "int64", "scheduler-cycles",
-               "Issue slots; those of an SM sum to the launch's cycles x schedulers, launch latency included."),
+               "Issue slots; those of an SM sum to the launch's cycles x schedulers, launch latency included. Launches"
+               " side by side have the slots of their warps, and only all together sum to the cycles x schedulers."),
     ),
 )  # fmt: skip
 
 UTILISATION = Table(
     "utilisation", "kind of hardware unit of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
         Column("unit", STRING, "name", "Kind of hardware unit; docs/replay.md says what it uses and how much it has."),
         Column("used", "int64", "see measure", "What all units of this kind used."),
         Column("capacity", "float64", "see measure", "The most that they could have used in the launch's cycles."),
@@ -81,7 +82,7 @@ UTILISATION = Table(
 
 ROOFLINE = Table(
     "roofline", "level of memory of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 where several shared the GPU."),
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
         Column("level", STRING, "name", "l1, l2 or dram."),
         Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed, or those of DRAM column commands."),
         Column("thread_instructions", "int64", "count",

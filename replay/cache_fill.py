@@ -12,7 +12,7 @@ from replay.cache_lines import (
     set_status,
     victim,
 )
-from replay.cache_mshr import make_ready
+from replay.cache_mshr import make_ready, stream_of
 from replay.cache_state import (
     ALL_DIRTY,
     ATOMIC_SHIFT,
@@ -39,6 +39,7 @@ from replay.cache_state import (
     Cache,
     chosen_set,
 )
+from replay.shares import count_for
 
 
 @compiled
@@ -97,6 +98,7 @@ def fill(state: Cache, at: int, now: int, entry: int) -> None:
 @compiled
 def place(state: Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
+    count_for(state, at, stream_of(state, at, entry))
     here = at * state.pitch + entry
     sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES] & FULL
     offset = sector & ((1 << state.sector_shift) - 1)
@@ -105,7 +107,7 @@ def place(state: Cache, at: int, now: int, entry: int) -> None:
         row = settle(state, at, now, sector, state.mshr[here, INDEX])
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)
-        if state.mshr[here, BYTES] >> ATOMIC_SHIFT:
+        if (state.mshr[here, BYTES] >> ATOMIC_SHIFT) & 1:
             mark_dirty(state, at, row, offset, byte_mask)
     state.stats[at, FILLS] += 1
 

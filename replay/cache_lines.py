@@ -246,7 +246,7 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
         if dirty:
             state.unit[at, DIRTY_LINES] -= 1
         if dirty and sends:
-            push(state, at, WRITE_BACK, state.line[row, TAG] << state.sector_shift, dirty, 0)
+            push(state, at, WRITE_BACK, state.line[row, TAG] << state.sector_shift, dirty, state.shares.stream[at])
             state.stats[at, WRITE_BACKS] += 1
     else:
         word, bit = free_way(state, row)

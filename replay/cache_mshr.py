@@ -20,6 +20,7 @@ from replay.cache_state import (
     REASON,
     ROW,
     SECTOR,
+    STREAM_SHIFT,
     WAITER,
     WAITING,
     Cache,
@@ -64,9 +65,16 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
     mshr = state.mshr
     mshr[here, SECTOR], mshr[here, NEXT] = sector, state.mshr_head[head]
     mshr[here, FIRST] = mshr[here, WAITING] = 0
-    mshr[here, ROW], mshr[here, INDEX], mshr[here, BYTES] = row, index, byte_mask
+    mshr[here, ROW], mshr[here, INDEX] = row, index
+    mshr[here, BYTES] = byte_mask | state.shares.stream[at] << STREAM_SHIFT
     state.mshr_head[head] = entry
     return entry
+
+
+@inlined
+def stream_of(state: Cache, at: int, entry: int) -> int:
+    """Stream whose access has the sector of an entry fetched."""
+    return state.mshr[at * state.pitch + entry, BYTES] >> STREAM_SHIFT
 
 
 @inlined

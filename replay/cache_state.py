@@ -13,6 +13,7 @@ import numpy as np
 from replay.bits import HASH_FACTOR, count_bits, inlined
 from replay.config import law, value
 from replay.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
+from replay.shares import Shares, make_shares
 
 SECTOR_BYTES = 32
 SET_BITS = 20
@@ -28,10 +29,11 @@ SECTOR_IN_USE = 1 << VALID | 1 << DIRTY | 1 << RESERVED
 NEWEST, OLDEST = 0, 1  # columns of order
 # columns of mshr: the sector, next entry of its hash bucket, oldest waiter and number of them, line that was reserved
 # (-1: none yet), what chooses the set, bytes of the access that fetches and, above them, whether an atomic
-# waits, place of the oldest waiter in the ring of the others
+# waits and the access's stream, place of the oldest waiter in the ring of the others
 SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
 MSHR_COLUMNS = 8
 ATOMIC_SHIFT = 32
+STREAM_SHIFT = 33
 # columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
 # free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
 # write waits for its fetch, line looked for last (-1: find it anew), its row
@@ -116,6 +118,7 @@ class Cache(NamedTuple):
     queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
     unit: FixedRows  # int64[instances, 12]
     stats: FixedRows  # int64[instances, 14]
+    shares: Shares
     sets: int
     ways: int  # in use; at most 1 << way_shift
     way_shift: int
@@ -137,12 +140,16 @@ class Cache(NamedTuple):
     given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
 
 
-def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False) -> Cache:
+def make_state(
+    policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False,
+    streams: int = 1,
+) -> Cache:  # fmt: skip
     """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
     way_shift = (ways - 1).bit_length()
     rows, groups = instances * sets << way_shift, instances * sets
     buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
     ring, apart = ring_size(policy.miss_queue + 3), pitch(entries, MSHR_COLUMNS)
+    stats = np.zeros((instances, len(COUNTERS)), np.int64)
     state = Cache(
         aligned_rows(rows, LINE_COLUMNS),
         np.zeros(instances * buckets, np.int32),
@@ -156,7 +163,8 @@ def make_state(policy: Policy, sets: int, instances: int, ways: int, entries: in
         np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
         np.zeros((instances, 12), np.int64),
-        np.zeros((instances, len(COUNTERS)), np.int64),
+        stats,
+        make_shares(stats, streams),
         sets,
         policy.ways,
         way_shift,

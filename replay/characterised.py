@@ -7,15 +7,15 @@ scheduler issues one ready warp whose unit is free. What a warp does is in ``sm`
 
 import numpy as np
 
-from replay import lsu, stack
+from replay import lsu, stack, stack_shares
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, count_bits, inlined, lowest_bit
+from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit
 from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import Lsu
 from replay.rt_unit_state import RtUnit
-from replay.scheduler import CODE, LAST, READY, READY_AT, WANTS, Warps
+from replay.scheduler import CODE, LAST, READY, READY_AT, STREAM, WANTS, Warps
 from replay.work import LSU, Program, Work
 
 
@@ -62,8 +62,10 @@ def issue(
             waiting = core.mask[sm, READY] & lane
             for_lsu = count_bits(waiting & core.mask[sm, WANTS + LSU])
             stack.observe(core, row, now, count_bits(waiting) - for_lsu | for_lsu << 8)
+            observe_streams(core, sm, row, now, waiting)
             continue
         stack.observe(core, row, now, 0)
+        observe_streams(core, sm, row, now, 0)
         execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, row, lane, rank)
         issued += 1
         issuing |= lane
@@ -71,6 +73,22 @@ def issue(
         core.stats[sm, warps.WARP_INSTRUCTIONS] += issued
         core.stats[sm, warps.ISSUE_CYCLES] += 1
     return now + 1 if core.mask[sm, READY] & issuing else retry
+
+
+@compiled
+def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> None:
+    """Note for each stream how many of a scheduler's ``waiting`` warps, a mask of ranks, are its own."""
+    for stream in range(core.shares.streams if core.shares.streams > 1 else 0):
+        if not stack_shares.has_warps(core, row, stream):
+            continue
+        own, left = 0, waiting
+        while left:
+            rank = lowest_bit(left)
+            left &= left - 1
+            here = sm * core.warps + core.member[sm, rank]
+            for_lsu = core.warp[here, CODE] & 15 == LSU
+            own += (core.warp[here, STREAM] == stream) << (8 if for_lsu else 0)
+        stack_shares.observe(core, row, now, own, stream)
 
 
 @inlined

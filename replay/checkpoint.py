@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 UNITS = ("warps", "dispatch", "lsu", "l1", "rt", "port", "memory")
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
+LISTS = ("kernels", "intervals", "shares")  # of a ledger
 PACKAGES = ("formats", "replay")  # whose sources decide what a result is
 
 
@@ -30,7 +31,9 @@ def state_of(replay: "Replay") -> Checkpoint:
         "unfinished": [launch.kernel_id for launch in streams.unfinished],
         "looked_at": [launch.kernel_id for launch in streams.looked_at],
         "running": list(streams.running),
+        "place_of": list(streams.place_of.items()),
     }
+    facts["sharing"] = [[place, launch.kernel_id] for place, launch in replay.sharing.items()]
     facts["finished"] = [launch.kernel_id for launch in replay.finished]
     facts["spans"] = [[kernel_id, *span] for kernel_id, span in replay.spans.items()]
     facts["copies_made"] = replay.copies.next
@@ -54,6 +57,8 @@ def go_on(replay: "Replay", was: Checkpoint) -> None:
     streams.unfinished = [launches[kernel_id] for kernel_id in facts["streams"]["unfinished"]]
     streams.looked_at = [launches[kernel_id] for kernel_id in facts["streams"]["looked_at"]]
     streams.running = {kernel_id: launches[kernel_id] for kernel_id in facts["streams"]["running"]}
+    streams.place_of = dict(facts["streams"]["place_of"])
+    replay.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
     replay.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
     replay.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
     replay.copies.next = facts["copies_made"]
@@ -97,17 +102,19 @@ def _open_window(replay: "Replay", facts: dict[str, int], arrays: dict[str, np.n
 
 
 def _ledger(ledger: Ledger, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    for name in ("kernels", "intervals"):
+    for name in LISTS:
         added: list[Added] = getattr(ledger, name)
         rows = [(each.start, each.end, each.kernel_id, each.stream, len(each.blob)) for each in added]
         arrays[f"ledger.{name}"] = np.array(rows, np.int64).reshape(-1, 5)
         arrays[f"ledger.{name}.blobs"] = np.frombuffer(b"".join(each.blob for each in added), np.uint8)
     arrays["ledger.at_kernel"], arrays["ledger.at_interval"] = ledger.at_kernel, ledger.at_interval
-    return {"kernel_start": ledger.kernel_start, "interval_start": ledger.interval_start}
+    arrays |= {f"ledger.at_share.{place}": reading for place, reading in ledger.at_share.items()}
+    starts = {"kernel_start": ledger.kernel_start, "interval_start": ledger.interval_start}
+    return starts | {"shared": list(ledger.at_share)}
 
 
-def _open_ledger(ledger: Ledger, facts: dict[str, int], arrays: dict[str, np.ndarray]) -> None:
-    for name in ("kernels", "intervals"):
+def _open_ledger(ledger: Ledger, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    for name in LISTS:
         blobs, end = arrays[f"ledger.{name}.blobs"].tobytes(), 0
         added = []
         for start, stop, kernel_id, stream, size in arrays[f"ledger.{name}"].tolist():
@@ -115,4 +122,5 @@ def _open_ledger(ledger: Ledger, facts: dict[str, int], arrays: dict[str, np.nda
             end += size
         setattr(ledger, name, added)
     ledger.at_kernel, ledger.at_interval = arrays["ledger.at_kernel"], arrays["ledger.at_interval"]
+    ledger.at_share = {place: arrays[f"ledger.at_share.{place}"] for place in facts["shared"]}
     ledger.kernel_start, ledger.interval_start = facts["kernel_start"], facts["interval_start"]

@@ -28,8 +28,8 @@ LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
 ASK, REACHED, NEXT_EVENT, HELD, SLOTS_USED, PLACES_USED, REGISTERS_USED, SHARED_USED, START, CTA, PLACE = range(11)
 UNIT_COLUMNS = 11
 # columns of kernel: its id (NONE: the row is free), next CTA and end of its CTAs, first cycle it hands one out, warps,
-# registers and shared bytes of a CTA, most CTAs of an SM
-KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES = range(8)
+# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``streams.Streams.place``)
+KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES, STREAM = range(9)
 LAST_SM, LAST_KERNEL = range(2)  # columns of turn
 
 
@@ -61,7 +61,7 @@ class Dispatch(NamedTuple):
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
     ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
-    kernel: FixedRows  # int64[kernels, 8]
+    kernel: FixedRows  # int64[kernels, 9]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
     max_warps: int
@@ -73,7 +73,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
     """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
-    kernel = np.zeros((kernels, 8), np.int64)
+    kernel = np.zeros((kernels, 9), np.int64)
     kernel[:, KERNEL] = NONE
     return Dispatch(
         np.zeros((spec.count * MAX_CTAS, 5), np.int64),
@@ -122,10 +122,12 @@ def occupancy(spec: Spec, need: Needs, ctas: int) -> int:
     return min(limits)
 
 
-def admit(state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int) -> int:
+def admit(
+    state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int, stream: int
+) -> int:
     """Make a kernel resident: it hands out the CTAs of rows ``ctas`` from cycle ``opens`` on. Returns its row."""
     row = int(np.flatnonzero(state.kernel[:, KERNEL] == NONE)[0])
-    state.kernel[row] = (kernel_id, *ctas, opens, need.warps, need.registers, need.shared_bytes, places)
+    state.kernel[row] = (kernel_id, *ctas, opens, need.warps, need.registers, need.shared_bytes, places, stream)
     state.unit[:, ASK] = np.minimum(state.unit[:, ASK], opens)
     return row
 
@@ -190,6 +192,12 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     state.cta[at, FIRST] = first
     state.cta[at, COUNT] = kernel[row, WARPS]
     state.turn[LAST_SM] = sm
+
+
+@inlined
+def stream_of(state: Dispatch, sm: int, place: int) -> int:
+    """Stream of the kernel whose CTA has a place of an SM."""
+    return state.kernel[state.cta[sm * MAX_CTAS + place, SLOT], STREAM]
 
 
 @inlined

@@ -12,6 +12,7 @@ from replay.definitions import COUNTERS, FAMILIES, METRICS
 from replay.explanations import UTILISATION
 from replay.gpu_description import FOLDER, Gpu, find, load
 from replay.rt_metrics import rt_metrics
+from replay.shares import NOT_SHARED
 
 HEAD = """\
 # Replay
@@ -38,6 +39,15 @@ The table `utilisation`: used / capacity, both in the measure.
 | unit | measure | used / capacity |
 |---|---|---|
 """
+SHARED_TEXT = """\
+## Kernels side by side
+
+With `sm.concurrent_kernels` above 1, kernels of different streams share the GPU. Each has a row of its own in every
+table: what its warps, their accesses and the requests that follow from these were counted for, until the stream's next
+kernel is launched or all are over. Streams and kernels sum to the total together with the rows of kernel -1, which have
+what belongs to no kernel: slots without a live warp, parts of the cycle stack below a slot, and of the counters
+
+"""
 DESCRIPTION_TEXT = """\
 ## GPU descriptions
 
@@ -49,7 +59,7 @@ one. The default is `rtx2060`: the last column says where its values come from, 
 def page() -> str:
     """The whole page."""
     parts = [HEAD, *options(), *stack_section(), *unit_section(), *metric_section(), *counter_section()]
-    return "\n".join([*parts, *description_section(), *derived_section()])
+    return "\n".join([*parts, *shared_section(), *description_section(), *derived_section()])
 
 
 def options() -> Iterator[str]:
@@ -96,6 +106,12 @@ def counter_section() -> Iterator[str]:
         yield from (f"| {unit} | `{name}` | {c.measure} | {cell(c.definition)} |" for name, c in found.items())
         families = [(prefix, c) for (of, prefix), c in FAMILIES.items() if of == unit]
         yield from (f"| {unit} | `{prefix}*` | {c.measure} | {cell(c.definition)} |" for prefix, c in families)
+    yield ""
+
+
+def shared_section() -> Iterator[str]:
+    """What kernels that run side by side are told, and what is not told apart."""
+    yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items())
     yield ""
 
 

@@ -44,6 +44,7 @@ from replay.dram_state import (
     SLICE,
     STALLED,
     STALLED_SINCE,
+    STREAM_SHIFT,
     TO_HEAD,
     TO_QUEUE,
     TO_TAIL,
@@ -69,11 +70,12 @@ def has_room(state: Dram, part: int) -> bool:
 
 
 @inlined
-def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: int, token: int) -> None:
+def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: int, stream: int, token: int) -> None:
     """Queue a request of a slice in L2 tick ``now``.
 
     place    row * banks + bank (``addresses.bank_of``).
     columns  column commands it needs.
+    stream   whose request it is.
     token    what a read's slice gets back.
     """
     channel = state.slice[part, CHANNEL]
@@ -84,7 +86,7 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     state.request[row, REQUEST_ROW] = place >> state.gap[BANK_SHIFT]
     state.request[row, LEFT] = columns
     state.request[row, IS_WRITE] = is_write
-    state.request[row, TOKEN] = token
+    state.request[row, TOKEN] = stream << STREAM_SHIFT | token
     state.request[row, NEXT] = -1
     state.request[row, SLICE] = part
     state.request[row, APART] = is_write if state.gap[WRITE_QUEUE] else 0
@@ -170,7 +172,7 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
     ch, row = state.channel, oldest_returned(state, channel)
     part = state.request[row, SLICE]
     place = part * state.from_ring + (state.slice[part, FROM_TAIL] & (state.from_ring - 1))
-    state.fill[place] = state.request[row, TOKEN]
+    state.fill[place] = state.request[row, TOKEN] & ((1 << STREAM_SHIFT) - 1)
     state.slice[part, FROM_TAIL] += 1
     ch[channel, FILLED] |= 1 << (part - channel * state.slices)
     release(state, channel, part, row)

@@ -36,6 +36,8 @@ from replay.dram_state import (
     ROW,
     ROW_HITS,
     SERVING,
+    STREAM_SHIFT,
+    TOKEN,
     WRITE_HIGH,
     WRITE_LOW,
     WRITE_QUEUE,
@@ -43,6 +45,13 @@ from replay.dram_state import (
     YOUNGEST,
     Dram,
 )
+from replay.shares import count_for
+
+
+@inlined
+def count_request(state: Dram, channel: int, row: int) -> None:
+    """What the channel counts next belongs to a request's stream."""
+    count_for(state, channel, state.request[row, TOKEN] >> STREAM_SHIFT)
 
 
 @inlined
@@ -143,6 +152,7 @@ def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
     if at < 0:
         at, before = state.bank[here, OLDEST + 2 * writing], -1
     else:
+        count_request(state, channel, at)
         state.stats[channel, ROW_HITS] += 1
     after = request[at, NEXT]
     if before < 0:

@@ -8,7 +8,7 @@ Sources: ``reference/accel-sim.md`` C and D.
 """
 
 from replay.bits import FAR, inlined, lowest_bit
-from replay.dram_banks import first_of, wait_for
+from replay.dram_banks import count_request, first_of, wait_for
 from replay.dram_state import (
     ACTIVATE_AT,
     ACTIVATE_BANKS,
@@ -34,6 +34,7 @@ from replay.dram_state import (
     LOG_BUSY,
     LOG_COUNTED,
     LOG_KIND,
+    LOG_STREAM,
     LOG_TICK,
     LOGGED,
     OPEN,
@@ -53,6 +54,7 @@ from replay.dram_state import (
     SERVING,
     STALLED,
     STALLED_SINCE,
+    STREAM_SHIFT,
     T_BURST,
     T_CCD,
     T_CCDL,
@@ -68,6 +70,7 @@ from replay.dram_state import (
     T_WL,
     T_WTP,
     T_WTR,
+    TOKEN,
     WRITE_AT,
     WRITE_BANKS,
     WRITE_GAP,
@@ -200,7 +203,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
         own[here, ACTIVATE_AT] = max(own[here, ACTIVATE_AT], tick + gap[T_RP])
         ch[channel, PRECHARGE_BANKS] &= ~bit
         wait_for(state, channel, tick, bank, ACTIVATES)
-        note(state, channel, tick, PRECHARGES)
+        note(state, channel, tick, PRECHARGES, request)
         mark_active(state, channel, tick + max(gap[T_RP], 1))
         return
     own[here, ROW] = state.request[request, REQUEST_ROW]
@@ -212,7 +215,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
     ch[channel, ACTIVATE_GAP] = tick + gap[T_RRD]
     ch[channel, ACTIVATE_BANKS] &= ~bit
     wait_for(state, channel, tick, bank, state.request[request, IS_WRITE])
-    note(state, channel, tick, ACTIVATES)
+    note(state, channel, tick, ACTIVATES, request)
     mark_active(state, channel, tick + max(gap[T_RC], gap[T_RRD], gap[T_RCD]))
 
 
@@ -232,7 +235,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
         state.group[group, 1] = ch[channel, PRECHARGE_HOLD] = tick + gap[T_RTPL]
     ch[channel, READ_GAP + is_write] = tick + gap[T_CCD]
     ch[channel, WRITE_GAP - is_write] = tick + turn
-    note(state, channel, tick, is_write)
+    note(state, channel, tick, is_write, request)
     state.bank[here, PRECHARGE_AT] = max(state.bank[here, PRECHARGE_AT], tick + hold)
     mark_active(state, channel, tick + turn)
     pops = (tick if ch[channel, STALLED_SINCE] < 0 else ch[channel, STALLED_SINCE] - 1) - ch[channel, STALLED]
@@ -251,8 +254,8 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
 
 
 @inlined
-def note(state: Dram, channel: int, tick: int, kind: int) -> None:
-    """Count a command of a kind (READS, WRITES, ACTIVATES or PRECHARGES), and keep it in the log."""
+def note(state: Dram, channel: int, tick: int, kind: int, request: int) -> None:
+    """Count a command of a kind (READS, WRITES, ACTIVATES or PRECHARGES) for a request, and keep it in the log."""
     ch = state.channel
     place = channel * state.log_ring + (ch[channel, LOGGED] & (state.log_ring - 1))
     ch[channel, LOGGED] += 1
@@ -261,6 +264,8 @@ def note(state: Dram, channel: int, tick: int, kind: int) -> None:
     state.log[place, LOG_ACTIVE] = state.stats[channel, ACTIVE_TICKS]
     state.log[place, LOG_COUNTED] = ch[channel, COUNTED_TO]
     state.log[place, LOG_BUSY] = ch[channel, BUSY_FROM]
+    state.log[place, LOG_STREAM] = state.request[request, TOKEN] >> STREAM_SHIFT
+    count_request(state, channel, request)
     state.stats[channel, kind] += 1
 
 

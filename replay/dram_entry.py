@@ -128,6 +128,7 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
     if join_tick(state, channel) <= tick:
         row = state.latency[channel * state.capacity + (ch[channel, LATENCY_HEAD] & (state.capacity - 1)), 1]
         ch[channel, LATENCY_HEAD] += 1
+        dram_banks.count_request(state, channel, row)
         state.stats[channel, REQUESTS] += 1
         dram_banks.join(state, channel, row)
     ch[channel, JOIN_AT] = join_tick(state, channel)

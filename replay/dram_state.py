@@ -10,6 +10,7 @@ from replay.cache_state import SECTOR_BYTES
 from replay.clocks import Ratio, ratio
 from replay.config import law, value
 from replay.rows import FixedRows, aligned_rows
+from replay.shares import Shares, make_shares
 
 # columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
 # wait; first tick of a read, write, activate and precharge as far as the bank itself goes, and of its next command
@@ -18,6 +19,7 @@ ROW, OPEN, SERVING, OLDEST, YOUNGEST, OLDEST_WRITE, YOUNGEST_WRITE, READ_AT, WRI
 # columns of request: bank, row, column commands left, is a write, token of the fill, next request of the list, slice,
 # is a write kept apart from the reads
 BANK, REQUEST_ROW, LEFT, IS_WRITE, TOKEN, NEXT, SLICE, APART = range(8)
+STREAM_SHIFT = 32  # of a request's stream, above its token
 LINE_COLUMNS = 8  # of slice and request: a row is a line of the host's caches
 # columns of channel; masks have a bit per bank, the last two one per slice: got data, a request left. Columns of reads,
 # writes, activates and precharges stand in the order of their numbers below, of writes kept apart behind the others
@@ -40,8 +42,8 @@ LINE_COLUMNS = 8  # of slice and request: a row is a line of the host's caches
 # at which the channel may take the oldest of the requests (FAR: there is none), channel
 TO_HEAD, TO_TAIL, CREDIT, FROM_HEAD, FROM_TAIL, OLDEST_AT, CHANNEL = range(7)
 # columns of log: tick and kind of a command (a column of stats), and of the channel before it ACTIVE_TICKS, COUNTED_TO
-# and BUSY_FROM
-LOG_TICK, LOG_KIND, LOG_ACTIVE, LOG_COUNTED, LOG_BUSY = range(5)
+# and BUSY_FROM; the stream of the command's request
+LOG_TICK, LOG_KIND, LOG_ACTIVE, LOG_COUNTED, LOG_BUSY, LOG_STREAM = range(6)
 READS, WRITES, ACTIVATES, PRECHARGES, ROW_HITS, REQUESTS, BUSY_TICKS, ACTIVE_TICKS = range(8)
 COUNTERS = ("reads", "writes", "activates", "precharges", "row_hits", "requests", "data_ticks", "active_ticks")
 (T_CCD, T_CCDL, T_RRD, T_RCD, T_RCDW, T_RAS, T_RP, T_RC, T_CL, T_WL, T_BURST, T_RTW, T_WTR, T_WTP, T_RTPL, BANKS,
@@ -143,9 +145,10 @@ class Dram(NamedTuple):
     pipe: FixedRows  # int64[channels * capacity, 2]: number of the pop that ends it, request
     returned: np.ndarray  # int64[channels * capacity]: requests
     fill: np.ndarray  # int64[slices * from_ring]: tokens
-    log: FixedRows  # int64[channels * log_ring, 5]: the last commands
+    log: FixedRows  # int64[channels * log_ring, 6]: the last commands
     gap: np.ndarray  # int64[31]: the T_ constants and sizes
     stats: FixedRows  # int64[channels, 8]
+    shares: Shares
     capacity: int
     to_ring: int
     from_ring: int
@@ -159,7 +162,7 @@ class Dram(NamedTuple):
 
 def make_state(
     spec: Spec, channels: int, slices: int, to_queue: int, from_queue: int, ahead_cycles: int, core_khz: int,
-    l2_khz: int,
+    l2_khz: int, streams: int = 1,
 ) -> Dram:  # fmt: skip
     """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests.
 
@@ -174,6 +177,7 @@ def make_state(
     channel[:, (NEXT_TICK, COMMAND_AT, ENTRY_AT, JOIN_AT, PIPE_AT, LOCAL_NEXT)] = FAR
     channel[:, STALLED_SINCE] = -1
     channel[:, LAST_SLICE] = slices - 1
+    stats = np.zeros((channels, len(COUNTERS)), np.int64)
     ends = np.zeros((channels * slices, LINE_COLUMNS), np.int64)
     ends[:, OLDEST_AT] = FAR
     ends[:, CHANNEL] = np.arange(channels * slices) // slices
@@ -193,9 +197,10 @@ def make_state(
         np.zeros((channels * capacity, 2), np.int64),
         np.zeros(channels * capacity, np.int64),
         np.zeros(channels * slices * ring(from_queue), np.int64),
-        np.zeros((channels * log_ring, 5), np.int64),
+        np.zeros((channels * log_ring, 6), np.int64),
         limits,
-        np.zeros((channels, len(COUNTERS)), np.int64),
+        stats,
+        make_shares(stats, streams),
         capacity,
         ring(to_queue),
         ring(from_queue),
@@ -241,23 +246,23 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
     ], np.int64)  # fmt: skip
 
 
-def stats(state: Dram, cycle: int = FAR) -> dict[str, np.ndarray]:
+def stats(state: Dram, cycle: int = FAR, stream: int = -1) -> dict[str, np.ndarray]:
     """Every counter per channel, of commands that were issued before a core cycle.
 
     A channel is ahead of the SMs by as much as requests wait before they reach the L2; what it did since then is in its
-    log. Requests and row hits are those up to where it is.
+    log. Requests and row hits are those up to where it is. stream: the counters are its own (-1: all streams').
     """
     found = state.stats.copy()
     if cycle < FAR:
         tick = max((cycle - 1) * state.core.up // state.core.down + 1, 0)  # the first one after the cycle before
         for channel in range(len(found)):
-            rewind(state, channel, tick, found[channel])
+            rewind(state, channel, tick, found[channel], stream)
     found[:, BUSY_TICKS] = (found[:, READS] + found[:, WRITES]) * state.gap[T_BURST]
     return {name: found[:, index] for index, name in enumerate(COUNTERS)}
 
 
-def rewind(state: Dram, channel: int, tick: int, found: np.ndarray) -> None:
-    """Take what a channel did from ``tick`` on out of its counters."""
+def rewind(state: Dram, channel: int, tick: int, found: np.ndarray, stream: int) -> None:
+    """Take what a channel did from ``tick`` on out of its counters, or out of those of a stream."""
     own, tail = state.channel[channel], int(state.channel[channel, LOGGED])
     counted_to, busy_from = own[COUNTED_TO], own[BUSY_FROM]
     if not own[BUSY_BANKS]:
@@ -266,6 +271,6 @@ def rewind(state: Dram, channel: int, tick: int, found: np.ndarray) -> None:
         command = state.log[channel * state.log_ring + place % state.log_ring]
         if command[LOG_TICK] < tick:
             break
-        found[command[LOG_KIND]] -= 1
+        found[command[LOG_KIND]] -= stream in (-1, command[LOG_STREAM])
         found[ACTIVE_TICKS], counted_to, busy_from = command[[LOG_ACTIVE, LOG_COUNTED, LOG_BUSY]]
     found[ACTIVE_TICKS] += tick - max(counted_to, min(busy_from, tick)) if counted_to < tick else tick - counted_to

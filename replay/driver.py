@@ -14,6 +14,7 @@ from formats.errors import UserError
 from formats.expect import expect_program
 from formats.reader import Trace, open_trace
 from replay import (
+    attribution,
     checkpoint,
     crossbar,
     dispatch,
@@ -32,10 +33,11 @@ from replay import model as models
 from replay.bits import FAR
 from replay.coalescer import static_of
 from replay.copies import Copies
+from replay.counters import unit_counters
 from replay.gpu_description import Gpu, load
 from replay.launch import Launch, read_launches
-from replay.ledger import APART, Ledger
-from replay.metrics import Result, collect, unit_counters
+from replay.ledger import Ledger
+from replay.metrics import Result, collect
 from replay.model import Core
 from replay.parallel import Team
 from replay.program import read_characterisation
@@ -129,11 +131,11 @@ class Replay:
         instructions, blocks = self.trace.read("instructions"), self.trace.read("blocks")
         tables = {"instructions": instructions, "blocks": blocks}
         kernels = tables["kernels"] = self.trace.read("kernels")
-        self.program, self.warps = self._make_core(tables)
-        launches, ctas = read_launches(self.trace, self.gpu, self.program.length)
+        launches, ctas = read_launches(self.trace, self.gpu, blocks["instruction_count"].astype(np.int64))
         self.launches = self.selection.choose(launches)
         self.launch_of = {launch.kernel_id: launch for launch in self.launches}
         self.streams = Streams(self.launches, self.gpu.sm.concurrent_kernels)
+        self.program, self.warps = self._make_core(tables)
         self.dispatch = dispatch.make_state(self.gpu.sm, ctas, self.streams.most_at_once)
         per_lane = self.trace.image_size is not None and "threads" in self.trace.tables
         warps = np.array([launch.need.warps for launch in launches], np.int64)
@@ -152,6 +154,7 @@ class Replay:
         self._known: Parts = {}  # of the engine
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         self.finished: list[Launch] = []
+        self.sharing: dict[int, Launch] = {}  # last kernel of each stream, by its place, since the GPU was empty
         self._make_units()
         self.copies = Copies(self.trace, self.gpu.memory.copies)
         self.ledger.open(unit_counters(self, 0))
@@ -160,25 +163,27 @@ class Replay:
         gpu, place = self.gpu, str(self.trace.path)
         name = models.choose(self.model, self.characterisation)
         return models.make(
-            name, gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, tables, self.characterisation, place
+            name, gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, tables, self.characterisation, place,
+            self.streams.places,
         )  # fmt: skip
 
     def _make_units(self) -> None:
-        gpu, sms = self.gpu, self.gpu.sm.count
+        gpu, sms, streams = self.gpu, self.gpu.sm.count, self.streams.places
         core, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
         self.lsu = lsu_state.make_state(
-            gpu.lsu, gpu.l1, gpu.texture, sms, models.has_latches(self.warps), gpu.interconnect.packets_in_flight
-        )
-        self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight)
-        self.rt = rt_unit_state.make_state(gpu.rt, sms)
-        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum)
+            gpu.lsu, gpu.l1, gpu.texture, sms, models.has_latches(self.warps), gpu.interconnect.packets_in_flight,
+            streams,
+        )  # fmt: skip
+        self.l1 = l1.make_state(gpu.l1, sms, gpu.interconnect.packets_in_flight, streams)
+        self.rt = rt_unit_state.make_state(gpu.rt, sms, streams)
+        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams)
         memory, l2_khz, in_flight = gpu.memory, gpu.memory.l2_clock_khz, sms * gpu.interconnect.packets_in_flight
         self.memory = step.Memory(
             crossbar.make_state(sms, gpu.l2_slices, core, memory.interconnect_clock_khz, l2_khz),
-            l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, in_flight, core, l2_khz),
+            l2_state.make_state(gpu.l2, gpu.addresses, gpu.interconnect.out_packets, in_flight, core, l2_khz, streams),
             dram_state.make_state(
                 gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
-                gpu.l2.latency_cycles + gpu.clock_slack, core, l2_khz,
+                gpu.l2.latency_cycles + gpu.clock_slack, core, l2_khz, streams,
             ),
         )  # fmt: skip
         self.warps, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
@@ -212,7 +217,7 @@ class Replay:
             watchdog.look(self, status)
             if notes is not None and notes.are_due and status != step.DONE:
                 notes.save(*checkpoint.state_of(self))
-        self._note_kernels()
+        attribution.note_kernels(self)
 
     def _launch(self) -> None:
         """Launch every kernel that may begin now."""
@@ -221,9 +226,10 @@ class Replay:
             if len(self.spans) == 0 or (self.streams.most_at_once == 1 and self.gpu.l1.is_emptied):
                 self.l1 = l1.split(self.l1, self.gpu.l1, launch.need.shared_bytes * launch.places)
             self.copies.make(launch.kernel_id, self.memory.l2, now)
+            stream = attribution.begin(self, launch, now)
             self.spans[launch.kernel_id] = (now, now)
             opens = now + self.gpu.sm.kernel_launch_cycles
-            dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places)
+            dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)
 
     def _finish(self) -> None:
         """Note the end of every kernel that is over."""
@@ -233,18 +239,7 @@ class Replay:
             self.streams.finish(kernel_id)
             self.finished.append(self.launch_of[kernel_id])
         if not self.streams.running and not self.streams.is_over:
-            self._note_kernels()
-
-    def _note_kernels(self) -> None:
-        """Note what the kernels added that are over since the GPU was last empty."""
-        streams = {launch.stream for launch in self.finished}
-        if streams:
-            end = max(self.spans[launch.kernel_id][1] for launch in self.finished)
-            counters = unit_counters(self, end)
-            self.ledger.note_interval(end, counters)
-            kernel_id = self.finished[0].kernel_id if len(self.finished) == 1 else APART
-            self.ledger.note_kernel(end, counters, kernel_id, streams.pop() if len(streams) == 1 else APART)
-            self.finished = []
+            attribution.note_kernels(self)
 
     def _run_until(self, stop: int) -> int:
         begun = time.process_time()

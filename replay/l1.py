@@ -29,6 +29,7 @@ from replay.cache_state import (
 from replay.config import law, value
 from replay.port import READ, SENT, WRITE, Port, may_send, send
 from replay.rows import prefetch
+from replay.shares import count_for
 
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
 STREAMING_MERGES = 64
@@ -115,7 +116,7 @@ class L1(NamedTuple):
     invalidate_idle: bool
 
 
-def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
+def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -> L1:
     """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
     policy = Policy(
         spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
@@ -124,7 +125,7 @@ def make_state(spec: Spec, sms: int, packets_in_flight: int) -> L1:
     )  # fmt: skip
     entries = min(spec.entries, packets_in_flight)
     return L1(
-        cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries),
+        cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries, streams=streams),
         np.zeros(sms, np.int64),
         cache_state.hash_masks(spec.bank_hash, spec.banks),
         spec.banks - 1 if spec.bank_hash == "linear" else 0,
@@ -191,6 +192,7 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
     """Date the requests that an access queued: they leave from the next cycle on, one per cycle."""
     unit, queue = state.cache.unit, state.cache.queue
     first = sm * state.cache.ring
+    count_for(port, sm, state.cache.shares.stream[sm])
     for row in range(first, first + unit[sm, QUEUE_TAIL]):
         leaves = max(state.leaves_at[sm], now + 1)
         state.leaves_at[sm] = leaves + 1

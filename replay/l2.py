@@ -10,10 +10,11 @@ the crossbar. Cycles in which nothing can happen are skipped. Sources: ``referen
 from replay import cache, cache_fill, clocks, dram
 from replay.addresses import bank_of, set_key, slice_of
 from replay.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
-from replay.cache_mshr import has_ready, next_ready
+from replay.cache_mshr import has_ready, next_ready, stream_of
 from replay.cache_state import (
     DATA_FREE_AT,
     FAIL,
+    FULL,
     HIT,
     INDEX,
     PARKED,
@@ -45,8 +46,9 @@ from replay.l2_state import (
     WAIT_CYCLES,
     WAITS,
 )
-from replay.port import ATOMIC, WRITE
+from replay.port import ATOMIC, STREAM_SHIFT, WRITE
 from replay.rows import rewind
+from replay.shares import count_for
 
 # Called from one place and for every request: inlined here, which the L1 with its several callers does without.
 read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined_copy(cache_fill.fill)
@@ -208,11 +210,12 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
     if is_write:
         size = count_bits(tags.queue[row, 2]) * SECTOR_BYTES
         columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
-        place = bank_of(state.addresses, tags.queue[row, 1])
+        place, stream = bank_of(state.addresses, tags.queue[row, 1]), tags.queue[row, 3]
     else:
         columns = memory.gap[SECTOR_COLUMNS]
         place = tags.mshr[part * tags.pitch + tags.queue[row, 3], INDEX] >> SET_BITS
-    dram.push(memory, part, now, place, columns, is_write, tags.queue[row, 3])
+        stream = stream_of(tags, part, tags.queue[row, 3])
+    dram.push(memory, part, now, place, columns, is_write, stream, tags.queue[row, 3])
 
 
 @inlined
@@ -220,10 +223,11 @@ def look_up(state: L2, part: int, now: int) -> bool:
     """Look the oldest request up; False when it has to wait. Writes are answered at once."""
     own, tags = state.slice, state.tags
     row = part * state.ring + (own[part, HEAD] & (state.ring - 1))
-    sector, kind, byte_mask = state.input[row, 1], state.input[row, 2] & 3, state.input[row, 2] >> 2
+    sector, kind, byte_mask = state.input[row, 1], state.input[row, 2] & 3, (state.input[row, 2] >> 2) & FULL
     word, home = state.input[row, 3], state.input[row, 4]
     queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
     used = now + own[part, COPIED]
+    count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     if kind == WRITE:
         answer = write(tags, part, used, sector, home, byte_mask, 0, word, queued)
         answered = answer != FAIL and not tags.unit[part, PARKED]

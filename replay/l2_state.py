@@ -51,7 +51,7 @@ class Spec(Policy):
 
 
 class L2(NamedTuple):
-    """All slices. ``input`` rows: cycle of its next move, sector, kind + 4 x byte mask, tag and SM, ``l2.home_of``."""
+    """All slices. ``input`` rows: cycle of its next move, sector, kind as in ``Port``, tag and SM, ``l2.home_of``."""
 
     tags: Cache
     addresses: Addresses
@@ -73,7 +73,10 @@ class L2(NamedTuple):
     from_core: Ratio
 
 
-def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, l2_khz: int) -> L2:
+def make_state(
+    spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, l2_khz: int,
+    streams: int = 1,
+) -> L2:  # fmt: skip
     """Empty, cold slices.
 
     out_packets  packets that the crossbar's buffer before a slice holds.
@@ -87,7 +90,7 @@ def make_state(spec: Spec, addresses: Addresses, out_packets: int, in_flight: in
     out_ring = ring_size(in_flight)
     out_pitch = pitch(out_ring, 2)
     state = L2(
-        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, given_sets=True),
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams),
         addresses,
         np.zeros((slices, SLICE_COLUMNS), np.int64),
         np.zeros((slices * ring, 5), np.int64),

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from replay.stack import UNIT
+
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
-APART = -1  # kernel or stream of events that are not told apart
+APART = -1  # kernel and stream of what belongs to no kernel in particular
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Added:
     """What happened from one reading to the next.
 
     start, end  first cycle, and first cycle after it.
-    kernel_id   launch, or ``APART`` when several shared the GPU; ``stream`` likewise.
+    kernel_id   launch, or ``APART`` of what belongs to none of those that shared the GPU; ``stream`` likewise.
     """
 
     start: int
@@ -37,12 +39,16 @@ class Added:
 class Ledger:
     """Readings of all counters, at the ends of intervals and of kernels.
 
-    names   (unit, counter, instances) of every counter, in the order of the readings.
+    names     (unit, counter, instances) of every counter, in the order of the readings.
+    shares    what kernels that share the GPU have added, until it is empty.
+    at_share  by place of a stream (``Streams.take_place``): its counters when its last kernel was noted.
     """
 
     names: list[tuple[str, str, int]] = field(default_factory=list)
     kernels: list[Added] = field(default_factory=list)
     intervals: list[Added] = field(default_factory=list)
+    shares: list[Added] = field(default_factory=list)
+    at_share: dict[int, np.ndarray] = field(default_factory=dict)
     kernel_start: int = 0
     interval_start: int = 0
 
@@ -59,12 +65,22 @@ class Ledger:
         self.intervals.append(Added(self.interval_start, cycle, APART, APART, zlib.compress(added.tobytes(), 1)))
         self.interval_start, self.at_interval = cycle, reading
 
+    def note_share(self, start: int, end: int, kernel_id: int, stream: int, place: int, counters: Counters) -> None:
+        """Note what a kernel that shares the GPU added, by its stream's counters; of the cycle stack whole slots."""
+        before = self.at_share.get(place, np.zeros_like(self.at_kernel))
+        added = flat(counters) - before
+        of_stack = np.repeat([unit == "stack" for unit, _, _ in self.names], [count for _, _, count in self.names])
+        added[of_stack] -= added[of_stack] % UNIT
+        self.shares.append(Added(start, end, kernel_id, stream, zlib.compress(added.tobytes(), 1)))
+        self.at_share[place] = before + added
+
     def note_kernel(self, cycle: int, counters: Counters, kernel_id: int, stream: int) -> None:
-        """Note that a kernel, or several that shared the GPU, was over before ``cycle``."""
+        """Note that a kernel was over before ``cycle``, or several whose shares were noted: what these leave."""
         reading = flat(counters)
-        blob = zlib.compress((reading - self.at_kernel).tobytes(), 1)
-        self.kernels.append(Added(self.kernel_start, cycle, kernel_id, stream, blob))
-        self.kernel_start, self.at_kernel = cycle, reading
+        added = reading - self.at_kernel - sum(share.values() for share in self.shares)
+        left = Added(self.kernel_start, cycle, kernel_id, stream, zlib.compress(added.tobytes(), 1))
+        self.kernels += [*sorted(self.shares, key=lambda share: share.kernel_id), left]
+        self.kernel_start, self.at_kernel, self.shares = cycle, reading, []
 
     def has(self, unit: str) -> bool:
         """Whether a unit counts in this model."""

@@ -18,22 +18,15 @@ from replay.cache_state import FAIL, HIT, NO_QUEUE, REASON
 from replay.l1 import L1
 from replay.lsu_state import (
     ACK_TAG,
-    ADDEND,
-    ARRIVES,
     BLOCKED,
     BLOCKED_AT,
     BYPASS_TAG,
     BYTES,
-    CONFLICT,
-    CURSOR,
-    DUE_TAIL,
-    END,
     FREE,
     FRONT_AT,
     HEAD,
     INBOX_HEAD,
     INBOX_TAIL,
-    INSTRUCTIONS,
     KIND,
     LOCAL,
     MISSING,
@@ -51,9 +44,9 @@ from replay.lsu_state import (
     READY,
     SECTOR,
     SHARED,
-    SLOT,
     STALL_CYCLES,
     STALLED,
+    STREAM,
     TAGS_AT,
     TEXTURE_ACCESSES,
     TEXTURE_TAGS,
@@ -65,8 +58,8 @@ from replay.lsu_state import (
     Lsu,
 )
 from replay.port import Port, may_send
-from replay.rows import CACHE_LINE_WORDS, prefetch
-from replay.work import EMPTY_SHARED, IS_LOCAL, LOAD, Work
+from replay.shares import count_for
+from replay.work import LOAD
 
 # what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
 WAITS, IS_OVER, IS_KEPT, BLOCKS = range(4)
@@ -84,56 +77,6 @@ def free_operation(state: Lsu, sm: int, at: int) -> None:
     """The operation is over."""
     state.free[sm, state.unit[sm, FREE]] = at
     state.unit[sm, FREE] += 1
-
-
-@inlined
-def enqueue(state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int) -> None:
-    """A memory instruction issues: it reaches the unit ``issue_cycles`` later.
-
-    access  its row in ``work``; of one without lanes NO_ACCESS, or EMPTY_SHARED, which passes the pipeline as others.
-    """
-    unit, operation = state.unit, state.operation
-    state.stats[sm, INSTRUCTIONS] += 1
-    if state.perfect:
-        enqueue_perfect(state, sm, now, warp, kind, slot)
-        return
-    unit[sm, FREE] -= 1
-    at = int(state.free[sm, unit[sm, FREE]])
-    row = sm * OPERATIONS + at
-    first, last, conflict = 0, 0, 0
-    if access >= 0:
-        first, last, conflict = work.access_first[access], work.access_first[access + 1], int(work.conflict[access])
-        prefetch(work.sector, last)  # of the warp's next access, and some further on
-        prefetch(work.byte_mask, last)
-        prefetch(work.access_key, access + CACHE_LINE_WORDS)
-        prefetch(work.access_first, access + CACHE_LINE_WORDS)
-    elif access == EMPTY_SHARED:
-        conflict = 1
-    operation[row, WARP], operation[row, KIND], operation[row, SLOT] = warp, kind, slot
-    operation[row, CURSOR], operation[row, END], operation[row, MISSING] = first, last, last - first
-    operation[row, ADDEND] = operation[row, LOCAL] = 0
-    if conflict > IS_LOCAL:
-        warps, conflict = conflict - IS_LOCAL, 0
-        operation[row, LOCAL] = 1
-        operation[row, ADDEND] = 4 * (warps * (sm + state.sms * (warp // warps)) + warp % warps)
-    operation[row, CONFLICT] = conflict
-    operation[row, ARRIVES] = now + state.issue_cycles
-    state.queue[sm, unit[sm, QUEUE_TAIL] & 63] = at
-    if unit[sm, QUEUE_HEAD] == unit[sm, QUEUE_TAIL]:
-        unit[sm, FRONT_AT] = now + state.issue_cycles
-    unit[sm, QUEUE_TAIL] += 1
-    unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], max(now + state.issue_cycles, unit[sm, FRONT_AT]))
-
-
-@inlined
-def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: int) -> None:
-    """With perfect memory a memory instruction is over after the latency of a hit; all take the same, so in order."""
-    unit = state.unit
-    cycle = now + state.issue_cycles + state.l1_latency
-    row = state.due[sm * state.due_size + (unit[sm, DUE_TAIL] & (state.due_size - 1))]
-    row[0], row[1], row[2], row[3] = cycle, warp, slot, kind
-    unit[sm, DUE_TAIL] += 1
-    unit[sm, NEXT_CYCLE] = min(unit[sm, NEXT_CYCLE], cycle)
 
 
 @inlined
@@ -227,6 +170,7 @@ def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int, bank: int) -> i
     place = oldest_access(state, sm * state.banks + bank)
     sector, byte_mask, at = state.access[place, SECTOR], state.access[place, BYTES], state.access[place, OPERATION]
     here = sm * OPERATIONS + at
+    count_for(l1.cache, sm, state.operation[here, STREAM])
     if state.operation[here, KIND] == LOAD:
         answer = cache.load(l1, port, sm, now, sector, byte_mask, at << 1)
         return block(state, l1, sm, now, bank) if answer == FAIL else IS_OVER if answer == HIT else WAITS
@@ -258,8 +202,9 @@ def count_blocked(state: Lsu, l1: L1, sm: int, until: int) -> None:
     state.stats[sm, STALL_CYCLES] += skipped
     for bank in range(state.banks):
         if (state.unit[sm, BLOCKED] >> bank) & 1:
-            at = state.access[oldest_access(state, sm * state.banks + bank), OPERATION]
-            is_load = state.operation[sm * OPERATIONS + at, KIND] == LOAD
+            row = sm * OPERATIONS + state.access[oldest_access(state, sm * state.banks + bank), OPERATION]
+            is_load = state.operation[row, KIND] == LOAD
+            count_for(l1.cache, sm, state.operation[row, STREAM])
             l1.cache.stats[sm, FAIL if is_load else 5 + FAIL] += skipped
 
 

@@ -33,6 +33,7 @@ from replay.lsu_state import (
     SECTORS,
     SHARED_CYCLES,
     STALLED,
+    STREAM,
     TAGS_AT,
     TAIL,
     TEXTURE_ACCESSES,
@@ -40,6 +41,7 @@ from replay.lsu_state import (
 )
 from replay.port import ATOMIC as ATOMIC_REQUEST
 from replay.port import READ, Port, may_send, send
+from replay.shares import count_for
 from replay.work import LOAD, LOAD_BYPASS, STORE, TEXTURE, Work
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
@@ -50,6 +52,7 @@ def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int, at: int
     """Give the operation at the queue's head its cycle: STILL_THERE, LEAVES, or JOINS_PIPE of shared memory."""
     operation, row = state.operation, sm * OPERATIONS + at
     state.unit[sm, STALLED] = 0
+    count_for(state, sm, operation[row, STREAM])
     if operation[row, CONFLICT]:
         return access_shared(state, sm, now, row, at)
     if operation[row, KIND] == LOAD or operation[row, KIND] == STORE:
@@ -141,6 +144,7 @@ def pass_l1(state: Lsu, port: Port, work: Work, sm: int, now: int, row: int, at:
         return
     cursor = state.operation[row, CURSOR]
     kind = READ if state.operation[row, KIND] == LOAD_BYPASS else ATOMIC_REQUEST
+    count_for(port, sm, state.operation[row, STREAM])
     send(port, sm, now, work.sector[cursor] + state.operation[row, ADDEND], kind, int(work.byte_mask[cursor]),
          at * 4 + BYPASS_TAG)  # fmt: skip
     state.stats[sm, SECTORS] += 1
@@ -155,6 +159,7 @@ def look_up_texture(state: Lsu, work: Work, sm: int, now: int, row: int, at: int
     if cursor == end:
         return
     line = texture.line_of(state.texture, work.sector[cursor])
+    count_for(state.texture, sm, state.operation[row, STREAM])
     if texture.look_up(state.texture, sm, now, at, line):
         following = cursor + 1
         while following < end and texture.line_of(state.texture, work.sector[following]) == line:

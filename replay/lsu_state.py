@@ -10,12 +10,13 @@ from replay import texture as texture_unit
 from replay.bits import FAR
 from replay.config import law, value
 from replay.rows import FixedRows, pitch, ring_size
+from replay.shares import Shares, make_shares
 
 OPERATIONS = 1024  # memory instructions of an SM under way
 ACK_TAG, BYPASS_TAG = 1, 3
 # columns of operation: warp, kind, slot, cursor and end of its accesses, accesses not over, cycles a shared access
-# takes, cycle it reaches the unit, what is added to its sectors (local memory), whether it is local
-WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL = range(10)
+# takes, cycle it reaches the unit, what is added to its sectors (local memory), whether it is local, its warp's stream
+WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL, STREAM = range(11)
 # columns of unit: queue head and tail, free operations, first cycle the front goes on (FAR: none), whether it waits,
 # next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
 # operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
@@ -63,7 +64,7 @@ class Spec:
 class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
 
-    operation: FixedRows  # int64[sms * OPERATIONS, 10]
+    operation: FixedRows  # int64[sms * OPERATIONS, 11]
     unit: FixedRows  # int64[sms, 21]
     free: FixedRows  # int32[sms, OPERATIONS]: stack of free operations
     queue: FixedRows  # int32[sms, 64]: operations
@@ -73,6 +74,7 @@ class Lsu(NamedTuple):
     inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle (behind the last: FAR), tag
     due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
     stats: FixedRows  # int64[sms, 5]
+    shares: Shares
     texture: texture_unit.Texture
     due_size: int
     perfect: bool
@@ -89,8 +91,9 @@ class Lsu(NamedTuple):
 
 
 def make_state(
-    spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int
-) -> Lsu:
+    spec: Spec, l1: cache.Spec, texture: texture_unit.Spec, sms: int, register: bool, packets_in_flight: int,
+    streams: int = 1,
+) -> Lsu:  # fmt: skip
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
     inbox_size = ring_size(packets_in_flight + 1)
     inbox_pitch = pitch(inbox_size, 2)
@@ -98,12 +101,13 @@ def make_state(
     pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
     # a scheduler issues one instruction a cycle, and there are at most 8
     due_size = 1 << (8 * (spec.issue_cycles + l1.latency_cycles)).bit_length() if spec.perfect_memory else 1
+    stats = np.zeros((sms, len(COUNTERS)), np.int64)
     unit = np.zeros((sms, 21), np.int64)
     unit[:, FREE] = OPERATIONS
     unit[:, [NEXT_CYCLE, TAGS_AT, FRONT_AT]] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
     return Lsu(
-        np.zeros((sms * OPERATIONS, 10), np.int64),
+        np.zeros((sms * OPERATIONS, 11), np.int64),
         unit,
         np.tile(np.arange(OPERATIONS - 1, -1, -1, dtype=np.int32), (sms, 1)),
         np.zeros((sms, 64), np.int32),
@@ -112,8 +116,9 @@ def make_state(
         np.zeros((sms * pipe_size, 2), np.int64),
         np.full((sms * inbox_pitch, 2), FAR),
         np.zeros((sms * due_size, 4), np.int64),
-        np.zeros((sms, len(COUNTERS)), np.int64),
-        texture_unit.make_state(texture, sms),
+        stats,
+        make_shares(stats, streams),
+        texture_unit.make_state(texture, sms, streams),
         due_size,
         spec.perfect_memory,
         depth,

@@ -73,13 +73,13 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
     cache = caches.cache
     row = sm * cache.pitch + entry
     l1_cache.fill(caches, sm, now, entry)
-    sector, kept, leader = cache.mshr[row, SECTOR], 0, -1
+    sector, stream, kept, leader = cache.mshr[row, SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1
     for place in range(cache.mshr[row, WAITING]):
         waiter = cache_mshr.get_waiter(cache, row, place)
         if waiter == NOBODY:
             continue
         if waiter & 1:
-            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector)
+            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector, stream)
             leader = waiter >> 1 if leader < 0 else leader
         else:
             cache_mshr.put_waiter(cache, row, kept, waiter)

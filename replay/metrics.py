@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import dram_state, l1, l2_state, lsu_state, port, rt_unit_state, scheduler, stack
+from replay import rt_unit_state
+from replay.counters import unit_counters
 from replay.definitions import METRICS
 from replay.gpu_description import Gpu
 from replay.ledger import Counters, Ledger
@@ -74,20 +75,6 @@ class Result:
                 writer.put("pixels", self.pixels)
             writer.summary(self.summary)
             writer.host(self.host)
-
-
-def unit_counters(replay: "Replay", cycle: int) -> Counters:
-    """A copy of every counter of every unit instance, and what the slots before ``cycle`` went to."""
-    memory, core, gpu = replay.memory, replay.warps, replay.gpu
-    parts_of_slots = stack.parts_until(core, gpu.sm.warps, gpu.scheduler.count, cycle)
-    resident = stack.warp_cycles_until(core, gpu.scheduler.count, cycle)
-    units = {
-        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(replay.lsu),
-        "l1d": l1.stats(replay.l1), "rt_unit": rt_unit_state.stats(replay.rt), "port": port.stats(replay.port),
-        "l2": l2_state.stats(memory.l2), "dram": dram_state.stats(memory.dram, cycle),
-        "stack": dict(zip(stack.REASONS, parts_of_slots.T, strict=True)),
-    }  # fmt: skip
-    return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in units.items()}
 
 
 def collect(replay: "Replay") -> Result:

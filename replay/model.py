@@ -80,18 +80,22 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
 
 def make(
     name: str, warps: scheduler.Spec, pipe: pipeline_state.Spec, textures: texture.Spec, held: dispatch.Spec,
-    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str,
+    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, streams: int,
 ) -> tuple[Program, Core]:  # fmt: skip
-    """The SMs of a model, and the program in its terms. tables: ``instructions``, ``blocks`` and ``kernels``."""
+    """The SMs of a model, and the program in its terms.
+
+    tables   ``instructions``, ``blocks`` and ``kernels``.
+    streams  whose events are told apart (``shares``).
+    """
     if name == "pipeline":
         for count, what in ((warps.count, "scheduler.count"), (pipe.register_banks, "pipeline.register_banks")):
             if count & (count - 1) or (what == "scheduler.count" and count > 4):
                 raise UserError(f"model pipeline: {what} must be a power of two (1, 2 or 4 schedulers), not {count}")
         program, known = load_pipeline_program(tables, pipe, textures, pipe.register_banks // warps.count, place)
-        return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known)
+        return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known, streams)
     kind = TEXTURE if textures.path == "cache" else LOAD
     program = load_program(tables, characterisation, place, kind)
-    return program, scheduler.make_state(warps, held.count, held.warps)
+    return program, scheduler.make_state(warps, held.count, held.warps, streams)
 
 
 def has_latches(core: Core) -> bool:

@@ -81,7 +81,7 @@ def draw_launches(axis: Any, result: Result) -> None:
     most = MOST_LAUNCHES if len(kernel) > 1 else 0
     longest = np.sort(np.argsort(-slots.sum(axis=1), kind="stable")[:most])
     rows = [slots.sum(axis=0), *(slots[row] for row in longest)]
-    labels = ["all", *(f"{kernel[row]} {name.get(int(kernel[row]), 'several')[:24]}" for row in longest)]
+    labels = ["all", *(f"{kernel[row]} {name.get(int(kernel[row]), 'of no launch')[:24]}" for row in longest)]
     stacked_bars(axis, labels, np.array(rows, np.float64))
     axis.set_title("where the issue slots went" + (", the longest launches" if len(longest) < len(kernel) > 1 else ""))
     axis.legend(ncols=len(REASONS), loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False, fontsize=8,
@@ -109,7 +109,7 @@ def draw_units(axis: Any, result: Result) -> None:
     table = result.read("utilisation")
     units = list(dict.fromkeys(table["unit"].tolist()))
     rows = [table["unit"] == unit for unit in units]
-    share = [table["used"][mine].sum() / table["capacity"][mine].sum() for mine in rows]
+    share = [table["used"][mine].sum() / capacity(result, table, mine) for mine in rows]
     bars = axis.barh(range(len(units)), share, color="#3182bd")
     axis.bar_label(bars, labels=[f"{100 * value:.1f} %" for value in share], fontsize=8, padding=2)
     axis.set_yticks(range(len(units)), units)
@@ -118,6 +118,16 @@ def draw_units(axis: Any, result: Result) -> None:
     axis.set_xticks([])
     axis.set_title("utilisation")
     axis.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def capacity(result: Result, table: dict[str, Any], mine: np.ndarray) -> float:
+    """What a unit could have used in all cycles, as in the longest launch: others may have had the same cycles."""
+    kernels = result.read("kernels")
+    cycles = kernels["end_cycle"] - kernels["start_cycle"]
+    longest = int(np.argmax(cycles))
+    row = mine & (table["kernel_id"] == kernels["kernel_id"][longest])
+    found: float = table["capacity"][row][0] / max(cycles[longest], 1) * result.summary["gpu_cycles"]["value"]
+    return found
 
 
 def draw_time(axis: Any, result: Result) -> None:

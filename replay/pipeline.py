@@ -6,9 +6,9 @@ stage per cycle. A cycle in which no stage can do anything is not simulated. Sou
 
 import numpy as np
 
-from replay import lsu, pipeline_stack
+from replay import lsu, lsu_entry, pipeline_stack
 from replay.bits import FAR, compiled, inlined, lowest_bit
-from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch
+from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch, stream_of
 from replay.dispatch import LIVE as LIVE_WARPS
 from replay.dispatch import PLACE as PLACE_OF_CTA
 from replay.l1 import L1
@@ -37,7 +37,7 @@ from replay.pipeline_state import (
 )  # fmt: skip
 from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
 from replay.rt_unit_state import RtUnit
-from replay.scheduler import HELD_SLOT, STORES_SLOT, TWO_LEVEL
+from replay.scheduler import HELD_SLOT, STORES_SLOT, STREAM, TWO_LEVEL
 from replay.work import (
     EMPTY_SHARED,
     GROUPS_SHIFT,
@@ -74,7 +74,7 @@ def launch(core: Pipeline, ctas: Dispatch, program: Program, work: Work, sm: int
         live += 1
         index = ctas.cta[row, FIRST] + number - first
         core.barrier[row, 0] |= 1 << index
-        begin(core, program, work, sm, now, index, number, place)
+        begin(core, program, work, sm, now, index, number, place, stream_of(ctas, sm, place))
     ctas.cta[row, LIVE_WARPS] = live
 
 
@@ -137,7 +137,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
     slot = instruction + SLOT_BASE
     if access >= 0 and (core.code[instruction] >> GROUPS_SHIFT) & MOST_GROUPS:
         slot += operation >> SERIAL_SHIFT << SERIAL_SHIFT
-    lsu.enqueue(lsus, work, sm, now, index, kind, slot, access)
+    lsu_entry.enqueue(lsus, work, sm, now, index, kind, slot, access, core.warp[sm * core.warps + index, STREAM])
 
 
 @inlined

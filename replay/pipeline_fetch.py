@@ -8,7 +8,7 @@ Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay import dispatch, stack
+from replay import dispatch, stack, stack_shares
 from replay.bits import compiled, count_bits, inlined, lowest_bit
 from replay.dispatch import LIVE as LIVE_WARPS
 from replay.dispatch import MAX_CTAS, Dispatch
@@ -55,12 +55,14 @@ from replay.scheduler import (
     RETIRED_INSTRUCTIONS,
     RETIRED_WARPS,
     SINCE,
+    STREAM,
     THREADS,
     TRACE,
     TRACE_END,
     VISIT,
     VISIT_END,
 )  # fmt: skip
+from replay.shares import count_for
 from replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
@@ -77,7 +79,9 @@ from replay.work import (
 
 
 @compiled
-def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int) -> None:
+def begin(
+    core: Pipeline, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int, stream: int
+) -> None:
     """Put a warp of the window into the SM: its first instructions may be fetched in this cycle."""
     here = sm * core.warps + index
     span = work.span[number - work.first_warp]
@@ -95,6 +99,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
         warp[here, column] = span[source]
     warp[here, NUMBER] = number
     warp[here, CTA] = place
+    warp[here, STREAM] = stream
     warp[here, SINCE] = now
     warp[here, AGE] = core.unit[sm, LAUNCHED]
     core.unit[sm, LAUNCHED] += 1
@@ -102,6 +107,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
     row = sm * core.schedulers + (index & (core.schedulers - 1))
     core.unit[sm, LIVE] |= 1 << index
     stack.change_live(core, row, now, 1)
+    stack_shares.change_live(core, row, now, 1, stream)
     start_visit(core, program, work, here)
     show(core, sm, index, here)
 
@@ -226,13 +232,16 @@ def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> N
         over &= over - 1
         here = sm * core.warps + index
         row = sm * core.schedulers + (index & (core.schedulers - 1))
-        bit = 1 << index
+        bit, stream = 1 << index, core.warp[here, STREAM]
         if unit[sm, ON_MEMORY] & bit:  # the slot now under way is divided among the others alone
             stack.observe(core, row, now, core.slot[row, stack.SEEN] - stack.ONE_FOR_MEMORY)
+            stack_shares.forget_one(core, row, now, stream)
             unit[sm, SEEN_ON_MEMORY] |= bit  # to be told in any case that it has left
         unit[sm, LIVE] &= ~bit
         unit[sm, ON_MEMORY] &= ~bit
         stack.change_live(core, row, now, -1)
+        stack_shares.change_live(core, row, now, -1, stream)
+        count_for(core, sm, stream)
         core.stats[sm, RETIRED_WARPS] += 1
         core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]
         place = core.warp[here, CTA]

@@ -3,12 +3,13 @@
 Source: ``reference/accel-sim.md`` B.2.
 """
 
-from replay import l1, stack
+from replay import l1, stack, stack_shares
 from replay.bits import compiled, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
 from replay.pipeline_state import FENCES, WAITING, WRITES, Pipeline
-from replay.scheduler import BARRIERS, CTA
+from replay.scheduler import BARRIERS, CTA, STREAM
+from replay.shares import count_for
 
 
 @inlined
@@ -22,15 +23,18 @@ def wait(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, rea
 def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
     """What the warp waited for has come."""
     row = sm * core.schedulers + (index & (core.schedulers - 1))
+    here = sm * core.warps + index
     core.unit[sm, WAITING] &= ~(1 << index)
-    stack.end_wait(core, row, sm * core.warps + index, now)
+    stack_shares.end_wait(core, row, here, now, core.warp[here, STREAM])
+    stack.end_wait(core, row, here, now)
 
 
 @compiled
 def open_barrier(core: Pipeline, sm: int, at: int, now: int) -> None:
     """Every warp at the barrier of a CTA goes on."""
-    core.stats[sm, BARRIERS] += 1
     waiting = core.barrier[at, 1]
+    count_for(core, sm, core.warp[sm * core.warps + lowest_bit(waiting), STREAM])
+    core.stats[sm, BARRIERS] += 1
     core.barrier[at, 1] = 0
     while waiting:
         index = lowest_bit(waiting)

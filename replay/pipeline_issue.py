@@ -7,7 +7,7 @@ Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``reference/accel-sim.
 
 import numpy as np
 
-from replay import rt_unit, stack
+from replay import rt_unit_entry, stack, stack_shares
 from replay.bits import compiled, count_bits, fold, inlined, lowest_bit
 from replay.dispatch import MAX_CTAS
 from replay.l1 import L1
@@ -50,6 +50,7 @@ from replay.scheduler import (
     ISSUE_CYCLES,
     ISSUED,
     MASK,
+    STREAM,
     TRACE,
     TRACE_END,
     TRACE_MASK,
@@ -60,6 +61,7 @@ from replay.scheduler import (
     VISIT_END,
     WARP_INSTRUCTIONS,
 )  # fmt: skip
+from replay.shares import count_for
 from replay.sm import account_lanes
 from replay.work import (
     ATOMIC,
@@ -165,8 +167,10 @@ def issue_instruction(
     core.issued[sm * LATCHES + latch, OPERATION] = unit[sm, SERIAL] << 32 | index << INSTRUCTION_BITS | instruction
     core.row[row, LAST] = index
     counter = UNIT_OF_CLASS[group]
+    count_for(core, sm, warp[here, STREAM])
     core.stats[sm, UNIT_ISSUES + counter] += 1
     stack.issued(core, row, now)
+    stack_shares.issued(core, row, warp[here, STREAM])
     warp[here, ISSUED] += 1
     if kind != PLAIN:
         core.issued[sm * LATCHES + latch, PLACE] = special(core, work, sm, row, here, index, now, kind)
@@ -249,7 +253,7 @@ def advance(
     if trace < warp[here, TRACE_END] and work.trace_visit[trace] == visit:
         wait(core, sm, row, index, here, now, stack.RT_UNIT)
         warp[here, TRACE_MASK] = warp[here, MASK]
-        rt_unit.enqueue(rays, sm, now + 1, index, trace)
+        rt_unit_entry.enqueue(rays, sm, now + 1, index, trace, warp[here, STREAM])
         warp[here, TRACE] = trace + 1
     warp[here, VISIT] += 1
     if warp[here, VISIT] < warp[here, VISIT_END]:

@@ -4,8 +4,8 @@ A warp that may issue but does not is refused by a latch: of the LD/ST unit, or 
 buffer waits for fetch and decode. The others wait for a register; for memory, when a load will write it.
 """
 
-from replay import stack
-from replay.bits import count_bits, inlined, lowest_bit
+from replay import stack, stack_shares
+from replay.bits import compiled, count_bits, inlined, lowest_bit
 from replay.pipeline_state import (
     COLLIDES,
     LIVE,
@@ -19,6 +19,7 @@ from replay.pipeline_state import (
     WAITING,
     Pipeline,
 )
+from replay.scheduler import STREAM
 
 
 @inlined
@@ -43,3 +44,29 @@ def observe(core: Pipeline, sm: int, now: int) -> None:
         seen = count_bits(for_unit & mine) | count_bits(for_lsu & mine) << 8
         seen |= count_bits(fetching & mine) << 16 | count_bits(on_memory & mine) << 24
         stack.observe(core, sm * core.schedulers + scheduler, now + 1, seen)
+        if core.shares.streams > 1:
+            observe_streams(
+                core, sm, scheduler, now + 1, (for_unit & mine, for_lsu & mine, fetching & mine, on_memory & mine)
+            )
+
+
+@compiled
+def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
+    """Note for each stream how many of a scheduler's warps that wait, a mask for each of ``OBSERVED``, are its own."""
+    row = sm * core.schedulers + scheduler
+    for stream in range(core.shares.streams):
+        if stack_shares.has_warps(core, row, stream):
+            own = 0
+            for reason in range(4):
+                own |= count_of(core, sm, seen[reason], stream) << 8 * reason
+            stack_shares.observe(core, row, now, own, stream)
+
+
+@inlined
+def count_of(core: Pipeline, sm: int, warps: int, stream: int) -> int:
+    """How many of some warps, a mask, are of the stream."""
+    count = 0
+    while warps:
+        count += core.warp[sm * core.warps + lowest_bit(warps), STREAM] == stream
+        warps &= warps - 1
+    return count

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import scheduler, stack
+from replay import scheduler, stack, stack_shares
 from replay.bits import FAR
 from replay.config import law, value
 from replay.dispatch import MAX_CTAS
 from replay.rows import FixedRows, aligned_rows
 from replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
+from replay.shares import Shares, make_shares
 
 # Classes of instructions, in the order in which the collector looks at their latches, and their rank in the order in
 # which the units execute (on which the result buses depend; the memory unit is the last).
@@ -146,8 +147,10 @@ class Pipeline(NamedTuple):
     copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
     pool: np.ndarray  # int64[sms * schedulers, 2 * positions]: two-level: active warps, the others; as much scratch
     stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
+    shares: Shares
     slot: FixedRows  # the arrays of replay.stack
     wait: FixedRows
+    account: FixedRows  # of replay.stack_shares
     code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
     register: np.ndarray  # int32: registers of the instructions, those that it writes first
     register_first: np.ndarray  # int64[instructions + 1]
@@ -176,7 +179,7 @@ def every(schedulers: int) -> int:
     return int(np.bitwise_or.reduce(np.int64(1) << np.arange(0, 64, schedulers)))
 
 
-def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables) -> Pipeline:
+def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables: Tables, streams: int = 1) -> Pipeline:
     """SMs without warps."""
     rows, latches = sms * policy.count, sms * LATCHES
     slowest = max(spec.timing(unit)[0] for unit in CLASSES if unit not in ("lsu", "rt"))
@@ -187,6 +190,7 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     unit[:, NEXT_CYCLE] = FAR
     positions = -(-warps // policy.count)
     row = aligned_rows(rows, 4)
+    stats = np.zeros((sms, UNIT_THREADS + UNITS), np.int64)
     row[:, [LAST, WRITTEN_AT]] = -1
     return Pipeline(
         np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, tables.words), np.int64),
@@ -199,7 +203,8 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
         np.tile(np.arange(2 * positions), (rows, 1)),
-        np.zeros((sms, UNIT_THREADS + UNITS), np.int64), *stack.make_arrays(rows, sms * warps), tables.code,
+        stats, make_shares(stats, streams), *stack.make_arrays(rows, sms * warps),
+        stack_shares.make_accounts(rows, streams), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
         policy.count, policy.count.bit_length() - 1, every(policy.count),
         POLICIES.index(policy.policy), min(policy.active_warps, positions),

@@ -15,12 +15,14 @@ import numpy as np
 from replay.bits import FAR, inlined
 from replay.config import law, value
 from replay.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size
+from replay.shares import Shares, make_shares
 
 READ, WRITE, ATOMIC = 0, 1, 2
 # columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;
 # requests under way; responses taken and come
 REQUEST_HEAD, REQUEST_TAIL, LEFT_HEAD, LEFT_TAIL, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(7)
 SENT = 0  # column of stats
+STREAM_SHIFT = 34  # of a request's stream, above its kind and byte mask
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Spec:
 
 
 class Port(NamedTuple):
-    """``request`` rows: send cycle, sector, kind + 4 x byte mask, tag; ``left``: cycle in which a request left.
+    """``request`` rows: send cycle, sector, kind + 4 x byte mask with the stream above, tag; ``left``: cycle it left.
 
     ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag.
     """
@@ -46,6 +48,7 @@ class Port(NamedTuple):
     left: np.ndarray  # int64[sms * request_ring]
     response: FixedRows  # int64[sms * pitch, 2]
     stats: FixedRows  # int64[sms, 1]
+    shares: Shares
     request_ring: int
     ring: int
     pitch: int  # rows of ``response`` from one SM to the next
@@ -54,17 +57,19 @@ class Port(NamedTuple):
     credit_cycles: int
 
 
-def make_state(spec: Spec, sms: int, credit_cycles: int) -> Port:
+def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
     request_ring = 1 << (spec.in_packets + 64).bit_length()
     ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
+    stats = np.zeros((sms, 1), np.int64)
     return Port(
         np.zeros((sms, 7), np.int64),
         np.zeros((sms * request_ring, 4), np.int64),
         np.zeros(sms * request_ring, np.int64),
         np.full((sms * apart, 2), FAR),
-        np.zeros((sms, 1), np.int64),
+        stats,
+        make_shares(stats, streams),
         request_ring,
         ring,
         apart,
@@ -110,7 +115,8 @@ def leave(state: Port, sm: int, cycle: int) -> None:
 def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int, tag: int) -> None:
     """Put a request into the input buffer in cycle ``now``; ``tag`` comes back with the response.
 
-    Requests need not be sent in order of cycle, but none before the cycle under way.
+    Requests need not be sent in order of cycle, but none before the cycle under way. It is counted for a stream, and
+    belongs to it (``shares.count_for``).
     """
     port, request = state.port, state.request
     base, mask = sm * state.request_ring, state.request_ring - 1
@@ -123,7 +129,7 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     at = base + (place & mask)
     request[at, 0] = now
     request[at, 1] = sector
-    request[at, 2] = kind + 4 * byte_mask
+    request[at, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
     request[at, 3] = tag
     port[sm, REQUEST_TAIL] += 1
     port[sm, IN_FLIGHT] += 1

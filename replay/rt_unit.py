@@ -13,44 +13,32 @@ import numpy as np
 from replay import cache_state
 from replay.bits import FAR, compiled, inlined
 from replay.cache_fill import fill
-from replay.cache_mshr import has_ready, next_ready
+from replay.cache_mshr import has_ready, next_ready, stream_of
 from replay.cache_state import SECTOR
 from replay.l1 import L1
 from replay.port import Port
 from replay.rt_unit_count import count_lanes, count_stores, count_warp
-from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, load_front, next_due
+from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, next_due
+from replay.rt_unit_entry import accept, next_arrival
 from replay.rt_unit_memory import base_of, free_direct, is_full, send_missing
 from replay.rt_unit_send import choose, send_one
 from replay.rt_unit_spec import PER_UNIT, PRIVATE
 from replay.rt_unit_spec import WAITER as EACH_WAITER
 from replay.rt_unit_state import (
-    ACTIVE,
     AGE,
-    ASKING,
     BEGUN,
     BUSY_CYCLES,
     BUSY_SINCE,
     CACHELINES,
     COUNTED,
-    CURSOR,
     DELAYED,
-    EARLY_OUT,
-    EARLY_OUT_RAYS,
-    END,
-    FINISHED_AT,
-    FIRST_STRETCH,
     HIT_RING,
-    HITS,
-    LANES,
-    NEXT_AGE,
     NEXT_CYCLE,
     NEXT_READY,
     OPEN,
     QUEUE_HEAD,
     QUEUE_TAIL,
-    RAYS,
     READS_IN_FLIGHT,
-    READY_AT,
     RESIDENT,
     RING_HEAD,
     RING_TAIL,
@@ -60,36 +48,12 @@ from replay.rt_unit_state import (
     STORE_QUEUE_CYCLES,
     STORE_TAIL,
     STORES,
-    TABLE_END,
-    TABLE_LANES,
-    TABLE_STORE,
-    WAIT_HEAD,
-    WAIT_TAIL,
     WARP,
     WARPS_PER_SM,
     Records,
     RtUnit,
 )  # fmt: skip
-
-
-@compiled
-def enqueue(state: RtUnit, sm: int, now: int, warp: int, operation: int) -> None:
-    """A trace operation of a warp waits for a place; the unit looks at it from ``now`` on."""
-    gate = state.gate
-    place = gate[sm, WAIT_TAIL] & 63
-    state.waiting[sm, place] = (operation << 8) | warp
-    state.arrives[sm, place] = now
-    gate[sm, WAIT_TAIL] += 1
-    gate[sm, NEXT_CYCLE] = min(gate[sm, NEXT_CYCLE], now)
-
-
-@inlined
-def next_arrival(state: RtUnit, sm: int) -> int:
-    """The cycle from which a warp waits for a place."""
-    gate = state.gate
-    if gate[sm, WAIT_HEAD] == gate[sm, WAIT_TAIL]:
-        return FAR
-    return state.arrives[sm, gate[sm, WAIT_HEAD] & 63]
+from replay.shares import count_for
 
 
 @inlined
@@ -126,56 +90,6 @@ def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
             state.unit[core, RING_HEAD] += 1
             waiter, sector = state.ring[core, row, 1], state.ring[core, row, 2]
             serve(state, records, sm, core, now, waiter, waiter, sector)
-
-
-@compiled
-def accept(state: RtUnit, records: Records, sm: int, core: int, now: int) -> None:
-    """Move the warp that waits longest into a free slot and set its lanes to their first records."""
-    unit, slot = state.unit, state.slot
-    entry = state.waiting[sm, state.gate[sm, WAIT_HEAD] & 63]
-    state.gate[sm, WAIT_HEAD] += 1
-    at = core * state.warps
-    while slot[at, WARP] >= 0:
-        at += 1
-    if unit[core, RESIDENT] == 0:
-        unit[core, BUSY_SINCE] = now
-    unit[core, RESIDENT] += 1
-    unit[core, NEXT_AGE] += 1
-    slot[at, :] = 0
-    slot[at, WARP] = entry & 255
-    slot[at, AGE] = unit[core, NEXT_AGE]
-    slot[at, START] = now
-    slot[at, NEXT_READY] = FAR
-    state.place[sm * WARPS_PER_SM + (entry & 255)] = at
-    operation = entry >> 8
-    for ray in range(records.first_ray[operation], records.first_ray[operation + 1]):
-        start_ray(state, records, sm, at, ray, now)
-    slot[at, ASKING] = slot[at, OPEN]
-
-
-@compiled
-def start_ray(state: RtUnit, records: Records, sm: int, at: int, ray: int, now: int) -> None:
-    """Set a lane to the first record of its ray."""
-    slot, lane = state.slot, state.lane
-    flags = np.int64(records.lane[ray])
-    bit = 1 << (flags & 31)
-    row = at * LANES + (flags & 31)
-    lane[CURSOR, row] = records.first_node[ray]
-    lane[END, row] = records.first_node[ray + 1]
-    lane[TABLE_STORE, row] = records.first_store[ray]
-    lane[TABLE_END, row] = records.first_store[ray + 1]
-    lane[HITS, row] = 0
-    lane[READY_AT, row] = now
-    lane[FINISHED_AT, row] = now
-    slot[at, ACTIVE] |= bit
-    if lane[CURSOR, row] < lane[END, row]:
-        slot[at, OPEN] |= bit
-        load_front(state, records, sm, at, row)
-        if lane[TABLE_STORE, row] < lane[TABLE_END, row]:
-            slot[at, TABLE_LANES] |= bit
-    if flags & FIRST_STRETCH:
-        state.stats[sm, RAYS] += 1
-        state.stats[sm, EARLY_OUT_RAYS] += 1 if flags & EARLY_OUT else 0
 
 
 @compiled
@@ -255,12 +169,17 @@ def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter:
 
 
 @compiled
-def receive_sector(state: RtUnit, records: Records, sm: int, now: int, waiter: int, leader: int, sector: int) -> None:
+def receive_sector(
+    state: RtUnit, records: Records, sm: int, now: int, waiter: int, leader: int, sector: int, stream: int
+) -> None:
     """A missing sector arrived for a waiter; ``leader`` is the first waiter of this response, -1 for itself.
+
+    stream  who had it fetched.
 
     Where all warps share, one waiter of a unit serves the others that asked for the same record.
     """
     begin(state, records, sm, now)
+    count_for(state, sm, stream)
     core = sm * state.cores + (waiter >> 16)
     state.unit[core, READS_IN_FLIGHT] -= 1
     state.stats[sm, CACHELINES] += leader < 0
@@ -275,10 +194,11 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
     private, core = state.private, sm * state.cores + number % state.cores
     entry = number // state.cores
     sector, leader = private.mshr[core * private.pitch + entry, SECTOR], np.int64(-1)
+    stream = stream_of(private, core, entry)
     fill(private, core, now, entry)
     while has_ready(private, core):
         waiter = next_ready(private, core)
-        receive_sector(state, records, sm, now, waiter, leader, sector)
+        receive_sector(state, records, sm, now, waiter, leader, sector, stream)
         leader = waiter if leader < 0 else leader
 
 
@@ -291,6 +211,7 @@ def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int)
     elif number & 1:
         index = number >> 1
         free_direct(state, sm, index)
-        receive_sector(state, records, sm, now, state.direct[sm, index, 0], -1, state.direct[sm, index, 1])
+        waiter, sector, stream = state.direct[sm, index, 0], state.direct[sm, index, 1], state.direct[sm, index, 2]
+        receive_sector(state, records, sm, now, waiter, -1, sector, stream)
     else:
         state.slot[state.place[sm * WARPS_PER_SM + (number >> 1)], STORES] -= 1

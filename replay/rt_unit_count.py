@@ -26,12 +26,14 @@ from replay.rt_unit_state import (
     STORE_HEAD,
     STORE_QUEUE_CYCLES,
     STORE_TAIL,
+    STREAM,
     WAITING,
     WARP,
     WARP_CYCLES,
     WARPS_DONE,
     RtUnit,
 )
+from replay.shares import count_for
 
 
 @inlined
@@ -48,6 +50,7 @@ def count_lanes(state: RtUnit, sm: int, core: int, chosen: int, cycles: int) -> 
     for at in range(core * state.warps, (core + 1) * state.warps):
         if slot[at, WARP] < 0:
             continue
+        count_for(state, sm, slot[at, STREAM])
         status = EXECUTING if at == chosen else WAITING if asks(state, at) else STALLED
         column = LANE_STATES + 4 * status
         intersecting = count_bits(slot[at, DELAYED])
@@ -76,6 +79,7 @@ def count_warp(state: RtUnit, sm: int, at: int, now: int) -> None:
     for index in range(LANES):
         if (active >> index) & 1:
             lanes += state.lane[FINISHED_AT, at * LANES + index] - start
+    count_for(state, sm, state.slot[at, STREAM])
     state.stats[sm, WARPS_DONE] += 1
     state.stats[sm, LANES_DONE] += count_bits(active)
     state.stats[sm, WARP_CYCLES] += now - start

@@ -33,6 +33,7 @@ from replay.rt_unit_state import (
     STORE_QUEUE,
     STORE_TAIL,
     STORES,
+    STREAM,
     TABLE_BYTES,
     TABLE_END,
     TABLE_LANES,
@@ -45,6 +46,7 @@ from replay.rt_unit_state import (
     Records,
     RtUnit,
 )
+from replay.shares import count_for
 
 
 @inlined
@@ -212,6 +214,7 @@ def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int,
     slot[at, ASKING] &= ~bit
     wakes = now + 1 if slot[at, TABLE_LANES] & bit else ready_at
     slot[at, NEXT_READY] = min(slot[at, NEXT_READY], wakes)
+    count_for(state, sm, slot[at, STREAM])
     state.stats[sm, RECORDS] += 1
     state.stats[sm, NODES] += kind not in (HEADER, DESCRIPTOR, TABLE_LOAD)
     state.stats[sm, INTERSECTION_CYCLES] += state.latency[kind]

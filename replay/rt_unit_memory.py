@@ -9,6 +9,7 @@ import numpy as np
 from replay import cache, cache_state
 from replay import l1 as l1_cache
 from replay.bits import compiled, inlined
+from replay.cache_mshr import stream_of
 from replay.cache_state import MSHR_FREE, QUEUE_HEAD, QUEUE_TAIL
 from replay.l1 import FAIL, HIT, L1, MISS
 from replay.port import READ, WRITE, Port, may_send, send
@@ -27,11 +28,13 @@ from replay.rt_unit_state import (
     SENDING,
     STORES,
     STORES_SENT,
+    STREAM,
     WARP,
     WRITE_HITS,
     WRITE_MISSES,
     RtUnit,
 )
+from replay.shares import count_for
 
 ALL_BYTES = 0xFFFFFFFF
 
@@ -64,8 +67,10 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
     answer = HIT
     if not state.perfect:
         if state.cache == L1_CACHE:
+            count_for(l1.cache, sm, state.shares.stream[sm])
             answer = l1_cache.read(l1, port, sm, now, sector, waiter << 1 | 1)
         elif state.cache == PRIVATE:
+            count_for(state.private, core, state.shares.stream[sm])
             answer = read_privately(state, core, now, sector, waiter)
         else:
             answer = read_directly(state, port, sm, now, sector, waiter)
@@ -103,6 +108,7 @@ def send_missing(state: RtUnit, port: Port, sm: int, core: int, now: int) -> Non
         return
     row = core * private.ring + (unit[core, QUEUE_HEAD] & (private.ring - 1))
     unit[core, QUEUE_HEAD] += 1
+    count_for(port, sm, stream_of(private, core, private.queue[row, 3]))
     entry = private.queue[row, 3] * state.cores + core % state.cores
     send(port, sm, now, private.queue[row, 1], READ, 0, (entry << 1 | 1) << 2 | RT_TAG)
 
@@ -117,6 +123,8 @@ def read_directly(state: RtUnit, port: Port, sm: int, now: int, sector: int, wai
     free[sm, 0] -= 1
     state.direct[sm, index, 0] = waiter
     state.direct[sm, index, 1] = sector
+    state.direct[sm, index, 2] = state.shares.stream[sm]
+    count_for(port, sm, state.shares.stream[sm])
     send(port, sm, now, sector, READ, 0, (index << 1 | 1) << 2 | RT_TAG)
     return MISS
 
@@ -132,13 +140,16 @@ def free_direct(state: RtUnit, sm: int, index: int) -> None:
 @compiled
 def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector: int) -> bool:
     """Write 32 bytes for the warp in slot ``at``; False when it must be tried again."""
+    count_for(state, sm, state.slot[at, STREAM])
     if state.perfect:
         state.slot[at, STORES] -= 1
     elif state.cache == NO_CACHE:
         if not may_send(port, sm, now):
             return False
+        count_for(port, sm, state.slot[at, STREAM])
         send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
     else:
+        count_for(l1.cache, sm, state.slot[at, STREAM])
         answer = l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
         if answer == FAIL:
             return False

@@ -25,12 +25,14 @@ from replay.rt_unit_state import (
     STORE_HEAD,
     STORE_QUEUE,
     STORE_TAIL,
+    STREAM,
     TRIANGLE_HIT,
     UNDEFINED,
     WARP,
     Records,
     RtUnit,
 )  # fmt: skip
+from replay.shares import count_for
 
 
 @compiled
@@ -99,6 +101,7 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, cor
     record, chunk = unit[core, SEND_RECORD], unit[core, SEND_CHUNK]
     base = record >> ADDRESS_SHIFT
     sector, waiter = (base >> 5) + chunk, waiter_of(state, core, at, base, chunk)
+    count_for(state, sm, state.slot[at, STREAM])
     answer = read(state, l1, port, sm, core, now, sector, waiter, record & 15)
     if answer == FAIL:
         if chunk > 0 or state.refusal != QUEUED_AGAIN:

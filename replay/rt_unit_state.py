@@ -8,7 +8,9 @@ import numpy as np
 from replay import cache_state
 from replay.bits import FAR
 from replay.cache_state import Cache
+from replay.rows import FixedRows
 from replay.rt_unit_spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
+from replay.shares import Shares, make_shares
 
 LANES = 32
 WARPS_PER_SM = 256  # numbers a warp of an SM may have
@@ -34,9 +36,10 @@ FIRST_STRETCH, EARLY_OUT = 32, 64  # flags of Records.lane
 (CURSOR, END, READY_AT, BASE, MISSING, MARKED, HITS, FINISHED_AT, TABLE_STORE, TABLE_END) = range(10)
 LANE_COLUMNS = 10
 # columns of slot: warp (or -1), age, start, active lanes, lanes with records left, lanes in delay, lanes that may ask,
-# earliest end of a delay, queue head and tail, stores under way, lanes whose table stores wait for a delay
-WARP, AGE, START, ACTIVE, OPEN, DELAYED, ASKING, NEXT_READY, QUEUE_HEAD, QUEUE_TAIL, STORES, TABLE_LANES = range(12)
-SLOT_COLUMNS = 12
+# earliest end of a delay, queue head and tail, stores under way, lanes whose table stores wait for a delay, stream
+(WARP, AGE, START, ACTIVE, OPEN, DELAYED, ASKING, NEXT_READY, QUEUE_HEAD, QUEUE_TAIL, STORES, TABLE_LANES,
+ STREAM) = range(13)  # fmt: skip
+SLOT_COLUMNS = 13
 # columns of unit: resident warps, next age, slot whose record is being sent (or -1), the record, its next chunk, store
 # queue head and tail, hit records made, reads under way, first cycle it is busy, last cycle that is counted, hit ring
 # head and tail
@@ -69,7 +72,7 @@ class RtUnit(NamedTuple):
     """All units; core c of SM s is unit s * cores + c, its slot r is row unit * warps + r, lane l is row * 32 + l."""
 
     lane: np.ndarray  # int64[10, slots * 32]: a row per column name, so that lanes are contiguous
-    slot: np.ndarray  # int64[slots, 12]
+    slot: np.ndarray  # int64[slots, 13]
     unit: np.ndarray  # int64[units, 13]
     queue: np.ndarray  # int64[slots, QUEUE]: records as in Records.info
     store: np.ndarray  # int64[units, STORE_QUEUE, 2]: slot, sector
@@ -77,11 +80,13 @@ class RtUnit(NamedTuple):
     gate: np.ndarray  # int64[sms, 4]
     waiting: np.ndarray  # int64[sms, 64]: warps of the SM that wait for a place, operation << 8 | warp
     arrives: np.ndarray  # int64[sms, 64]: the cycle from which they do
+    stream: np.ndarray  # int64[sms, 64]: their streams
     place: np.ndarray  # int64[sms * 256]: slot of a warp of the SM, or -1
-    direct: np.ndarray  # int64[sms, DIRECT, 2]: waiter and sector of reads past all caches
+    direct: np.ndarray  # int64[sms, DIRECT, 3]: waiter, sector and stream of reads past all caches
     direct_free: np.ndarray  # int64[sms, DIRECT + 1]: count, then a stack of free rows
     latency: np.ndarray  # int64[9]: by kind
-    stats: np.ndarray  # int64[sms, COUNTERS]
+    stats: FixedRows  # int64[sms, COUNTERS]
+    shares: Shares
     peak: np.ndarray  # int64[sms]: most stores that were queued at a time
     private: Cache  # instance u belongs to unit u
     warps: int
@@ -116,7 +121,7 @@ def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.n
     )
 
 
-def make_state(spec: Spec, sms: int) -> RtUnit:
+def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:
     """Empty units."""
     units = sms * spec.cores
     slots = units * spec.warps
@@ -128,6 +133,7 @@ def make_state(spec: Spec, sms: int) -> RtUnit:
     gate = np.zeros((sms, 4), np.int64)
     gate[:, NEXT_CYCLE] = FAR
     gate[:, BEGUN] = -1
+    stats = np.zeros((sms, len(COUNTERS)), np.int64)
     return RtUnit(
         np.zeros((LANE_COLUMNS, slots * LANES), np.int64),
         slot,
@@ -138,13 +144,15 @@ def make_state(spec: Spec, sms: int) -> RtUnit:
         gate,
         np.zeros((sms, 64), np.int64),
         np.zeros((sms, 64), np.int64),
+        np.zeros((sms, 64), np.int64),
         np.full(sms * WARPS_PER_SM, -1, np.int64),
-        np.zeros((sms, DIRECT, 2), np.int64),
+        np.zeros((sms, DIRECT, 3), np.int64),
         np.tile(np.concatenate([[DIRECT], np.arange(DIRECT)]), (sms, 1)).astype(np.int64),
         np.array(spec.latency_cycles, np.int64),
-        np.zeros((sms, len(COUNTERS)), np.int64),
+        stats,
+        make_shares(stats, streams),
         np.zeros(sms, np.int64),
-        private_caches(spec, units),
+        private_caches(spec, units, streams),
         spec.warps,
         spec.cores,
         spec.perfect_memory,
@@ -159,12 +167,12 @@ def make_state(spec: Spec, sms: int) -> RtUnit:
     )
 
 
-def private_caches(spec: Spec, units: int) -> Cache:
+def private_caches(spec: Spec, units: int, streams: int) -> Cache:
     """Empty private caches; of the least size where none are used."""
     policy = spec.private
     if spec.cache != "private":
         policy = dataclasses.replace(policy, sets=1, ways=1, set_hash="linear", mshr_entries=1, mshr_merges=1)
-    return cache_state.make_state(policy, policy.sets, units, policy.ways, policy.mshr_entries)
+    return cache_state.make_state(policy, policy.sets, units, policy.ways, policy.mshr_entries, streams=streams)
 
 
 def stats(state: RtUnit) -> dict[str, np.ndarray]:

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replay import stack
+from replay import stack, stack_shares
 from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
 from replay.config import law, value
 from replay.rows import CACHE_LINE_WORDS, FixedRows
+from replay.shares import Shares, make_shares
 from replay.work import WAIT_SHIFT
 
 POLICIES = ("gto", "lrr", "oldest", "two-level", "gtlrr")  # the tag of a policy is its place here
@@ -35,9 +36,9 @@ ALL_SLOTS = (1 << SLOTS) - 1
 # finished), end of its block, rank (bit of the warp), threads active, instructions issued, pending slots, cycle its
 # stall ends; then visit now, end of visits, first visit, active lanes, access and trace cursors and their ends, is it
 # parked (stall passed, slots pending), its number, its CTA's place, cycle of its last accounting, lanes of its trace
-# operation
+# operation, its stream
 (CODE, INSTRUCTION, BLOCK_END, RANK, THREADS, ISSUED, PENDING, READY_AT, VISIT, VISIT_END, FIRST_VISIT, MASK, ACCESS,
- ACCESS_END, TRACE, TRACE_END, PARKED, NUMBER, CTA, SINCE, TRACE_MASK) = range(21)  # fmt: skip
+ ACCESS_END, TRACE, TRACE_END, PARKED, NUMBER, CTA, SINCE, TRACE_MASK, STREAM) = range(22)  # fmt: skip
 WARP_COLUMNS = 3 * CACHE_LINE_WORDS
 # columns of mask: ready; not surely ready when their stall ends; those that two-level chooses among; those that their
 # schedulers chose last; no warps, but places of the wheel in use; then, per unit, those whose next instruction uses it;
@@ -82,20 +83,23 @@ class Warps(NamedTuple):
     scheduler_at: np.ndarray  # int64[warps]: scheduler of a rank
     lane: np.ndarray  # int64[schedulers]: ranks of its warps, as a mask
     stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters, then warp and thread instructions per unit
+    shares: Shares
     slot: FixedRows  # the arrays of replay.stack
     wait: FixedRows
+    account: FixedRows  # of replay.stack_shares
     warps: int
     schedulers: int
     policy: int
     active_warps: int
 
 
-def make_state(spec: Spec, sms: int, warps: int) -> Warps:
+def make_state(spec: Spec, sms: int, warps: int, streams: int = 1) -> Warps:
     """SMs without warps."""
     rows, scheduler_of = sms * spec.count, np.arange(warps) % spec.count
     scheduler_at = np.sort(scheduler_of)
     lane = np.zeros(spec.count, np.int64)
     np.bitwise_or.at(lane, scheduler_at, np.int64(1) << np.arange(warps))
+    stats = np.zeros((sms, UNIT_THREADS + UNITS), np.int64)
     return Warps(
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
         np.zeros((sms * warps, SLOTS), np.int32),
@@ -106,8 +110,10 @@ def make_state(spec: Spec, sms: int, warps: int) -> Warps:
         scheduler_of,
         scheduler_at,
         lane,
-        np.zeros((sms, UNIT_THREADS + UNITS), np.int64),
+        stats,
+        make_shares(stats, streams),
         *stack.make_arrays(rows, sms * warps),
+        stack_shares.make_accounts(rows, streams),
         warps,
         spec.count,
         POLICIES.index(spec.policy),
@@ -132,6 +138,7 @@ def join(state: Warps, sm: int, now: int, warp: int) -> None:
     state.warp[here, RANK] = rank
     state.mask[sm, WANTS + (state.warp[here, CODE] & 15)] |= 1 << rank
     stack.change_live(state, row, now, 1)
+    stack_shares.change_live(state, row, now, 1, state.warp[here, STREAM])
 
 
 @compiled
@@ -150,6 +157,7 @@ def leave(state: Warps, sm: int, now: int, warp: int) -> None:
         state.member[sm, index] = moved
         state.warp[sm * state.warps + moved, RANK] = index
     stack.change_live(state, row, now, -1)
+    stack_shares.change_live(state, row, now, -1, state.warp[sm * state.warps + warp, STREAM])
 
 
 @inlined
@@ -225,7 +233,9 @@ def release(state: Warps, sm: int, now: int, warp: int, slot: int) -> bool:
     if state.warp[here, PARKED] == 0 or awaited(state, here):
         return False
     state.warp[here, PARKED] = 0
-    stack.end_wait(state, row_of(state, sm, warp), here, now)
+    row = row_of(state, sm, warp)
+    stack_shares.end_wait(state, row, here, now, state.warp[here, STREAM])
+    stack.end_wait(state, row, here, now)
     return True
 
 

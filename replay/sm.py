@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from replay import dispatch, lsu, rt_unit, stack
+from replay import dispatch, lsu_entry, rt_unit_entry, stack, stack_shares
 from replay import scheduler as warps
 from replay.bits import FAR, compiled, count_bits, inlined
 from replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
@@ -34,6 +34,7 @@ from replay.scheduler import (
     RETIRED_WARPS,
     SINCE,
     STORES_SLOT,
+    STREAM,
     THREADS,
     TRACE,
     TRACE_END,
@@ -43,6 +44,7 @@ from replay.scheduler import (
     WANTS,
     Warps,
 )  # fmt: skip
+from replay.shares import count_for
 from replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
@@ -100,12 +102,15 @@ def launch(core: Warps, ctas: Dispatch, program: Program, work: Work, sm: int, n
         if work.span[span, VISIT_FIRST] == work.span[span, VISIT_LAST]:
             continue
         live += 1
-        begin(core, program, work, sm, now, ctas.cta[row, FIRST] + number - first, number, place)
+        index = ctas.cta[row, FIRST] + number - first
+        begin(core, program, work, sm, now, index, number, place, dispatch.stream_of(ctas, sm, place))
     ctas.cta[row, LIVE] = live
 
 
 @compiled
-def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int) -> None:
+def begin(
+    core: Warps, program: Program, work: Work, sm: int, now: int, index: int, number: int, place: int, stream: int
+) -> None:
     """Put a warp of the window into the SM; it may issue in this cycle."""
     here = sm * core.warps + index
     span = work.span[number - work.first_warp]
@@ -122,6 +127,7 @@ def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: i
     warp[here, PARKED] = 0
     warp[here, NUMBER] = number
     warp[here, CTA] = place
+    warp[here, STREAM] = stream
     warp[here, SINCE] = now
     warp[here, ISSUED] = 0
     start_visit(core, program, work, here)
@@ -150,6 +156,7 @@ def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp is over: leave the scheduler, free the place of a finished CTA, let a barrier go on without the warp."""
     here = sm * core.warps + index
     warps.leave(core, sm, now, index)
+    count_for(core, sm, core.warp[here, STREAM])
     core.stats[sm, RETIRED_WARPS] += 1
     core.stats[sm, RETIRED_INSTRUCTIONS] += core.warp[here, ISSUED]
     place = core.warp[here, CTA]
@@ -183,6 +190,7 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
     """
     row = sm * MAX_CTAS + place
     ctas.cta[row, ARRIVED] = 0
+    count_for(core, sm, dispatch.stream_of(ctas, sm, place))
     core.stats[sm, warps.BARRIERS] += 1
     for index in range(ctas.cta[row, FIRST], ctas.cta[row, FIRST] + ctas.cta[row, COUNT]):
         here = sm * core.warps + index
@@ -205,19 +213,9 @@ def account_lanes(core: Warps, lane_cycles: np.ndarray, here: int, now: int, mas
 
 @inlined
 def issue(
-    core: Warps,
-    ctas: Dispatch,
-    lsus: Lsu,
-    rays: RtUnit,
-    program: Program,
-    work: Work,
-    lane_cycles: np.ndarray,
-    sm: int,
-    now: int,
-    scheduler: int,
-    lane: int,
-    rank: int,
-) -> None:
+    core: Warps, ctas: Dispatch, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
+    sm: int, now: int, scheduler: int, lane: int, rank: int,
+) -> None:  # fmt: skip
     """Issue the next instruction of a scheduler's warp: start its work in its unit, stall the warp, and move it on."""
     index, bit, warp = core.member[sm, rank], 1 << rank, core.warp
     here = sm * core.warps + index
@@ -232,9 +230,11 @@ def issue(
     core.free_at[scheduler, unit] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
     core.mask[sm, READY] &= ~bit
     core.mask[sm, LAST] = core.mask[sm, LAST] & ~lane | bit
+    count_for(core, sm, warp[here, STREAM])
     core.stats[sm, warps.UNIT_ISSUES + unit] += 1
     core.stats[sm, warps.UNIT_THREADS + unit] += warp[here, THREADS]
     stack.issued(core, scheduler, now)
+    stack_shares.issued(core, scheduler, warp[here, STREAM])
     if warp[here, INSTRUCTION] + 1 < warp[here, BLOCK_END]:
         warp[here, INSTRUCTION] += 1
         warp[here, CODE] = program.code[warp[here, INSTRUCTION]]
@@ -249,16 +249,9 @@ def issue(
 
 @inlined
 def end_visit(
-    core: Warps,
-    rays: RtUnit,
-    program: Program,
-    work: Work,
-    lane_cycles: np.ndarray,
-    sm: int,
-    now: int,
-    index: int,
+    core: Warps, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int, now: int, index: int,
     here: int,
-) -> None:
+) -> None:  # fmt: skip
     """The visit's last instruction has issued: its rays go to the RT unit and hold the warp; the next visit begins."""
     warp = core.warp
     account_lanes(core, lane_cycles, here, now, warp[here, MASK])
@@ -267,7 +260,7 @@ def end_visit(
     if trace < warp[here, TRACE_END] and work.trace_visit[trace] == visit:
         warps.hold(core, sm, index, HELD_SLOT, 1)
         warp[here, TRACE_MASK] = warp[here, MASK]
-        rt_unit.enqueue(rays, sm, now + 1, index, trace)
+        rt_unit_entry.enqueue(rays, sm, now + 1, index, trace, warp[here, STREAM])
         warp[here, TRACE] = trace + 1
     warp[here, VISIT] += 1
     start_visit(core, program, work, here)
@@ -288,4 +281,4 @@ def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: i
     if kind == STORE and not (lsus.perfect or is_shared(work, access)):
         sectors = work.access_first[access + 1] - work.access_first[access]
         warps.hold(core, sm, index, STORES_SLOT, sectors)
-    lsu.enqueue(lsus, work, sm, now, index, kind, slot, access)
+    lsu_entry.enqueue(lsus, work, sm, now, index, kind, slot, access, core.warp[here, STREAM])

@@ -110,11 +110,14 @@ def end_wait(state: Any, row: int, here: int, now: int) -> None:
 @inlined
 def observe(state: Any, row: int, now: int, seen: int) -> None:
     """From cycle ``now`` on, until told otherwise, so many warps wait for each of ``OBSERVED``, 8 bits each."""
-    slot = state.slot
+    if seen != state.slot[row, SEEN]:
+        charge_seen(state.slot, row, virtual_time(state, row, now), seen)
+
+
+@inlined
+def charge_seen(slot: np.ndarray, row: int, time: int, seen: int) -> None:
+    """Charge the virtual time up to ``time`` to what was observed; from there on ``seen`` is."""
     before = slot[row, SEEN]
-    if seen == before:
-        return
-    time = virtual_time(state, row, now)
     if before:
         passed = time - slot[row, SEEN_SINCE]
         slot[row, PARTS + BUSY_UNIT] += passed * (before & 255)
@@ -125,6 +128,13 @@ def observe(state: Any, row: int, now: int, seen: int) -> None:
     slot[row, SEEN_SINCE] = time
 
 
+def virtual_times(state: Any, now: int) -> np.ndarray:
+    """The virtual time of every scheduler at the beginning of cycle ``now``, before which it did all it has done."""
+    slot = state.slot
+    times: np.ndarray = slot[:, BASE] + (now - slot[:, ISSUED] - slot[:, SINCE]) * slot[:, RATE]
+    return times
+
+
 def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray:
     """What the slots before cycle ``now`` went to, in parts of ``UNIT``: int64[SMs, len(REASONS)].
 
@@ -132,8 +142,7 @@ def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray
     that last are charged until ``now``; nothing that the core does later may lie before it.
     """
     slot, parts = state.slot, state.slot[:, PARTS : PARTS + len(REASONS)].copy()
-    missed = now - slot[:, ISSUED]
-    virtual = slot[:, BASE] + (missed - slot[:, SINCE]) * slot[:, RATE]
+    missed, virtual = now - slot[:, ISSUED], virtual_times(state, now)
     here = np.flatnonzero(state.wait[:, REASON])
     row = here // warps * schedulers + here % warps % schedulers
     np.add.at(parts, (row, state.wait[here, REASON]), virtual[row] - state.wait[here, ENTERED])

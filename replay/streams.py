@@ -8,6 +8,7 @@ runs them one after the other, whatever their streams.
 from collections.abc import Sequence
 
 from replay.launch import Launch
+from replay.shares import MOST_STREAMS
 
 
 class Streams:
@@ -18,7 +19,10 @@ class Streams:
         self.looked_at: list[Launch] = []
         self.running: dict[int, Launch] = {}
         self.window = window
-        self.most_at_once = min(window, max(len({launch.stream for launch in launches}), 1))
+        streams = max(len({launch.stream for launch in launches}), 1)
+        self.most_at_once = min(window, streams)
+        self.places = min(streams, MOST_STREAMS) if self.most_at_once > 1 else 1
+        self.place_of: dict[int, int] = {}  # streams that are told apart, the one launched last at the end
 
     def launch(self) -> list[Launch]:
         """Take the kernels that may be launched now."""
@@ -30,6 +34,16 @@ class Streams:
                 self.running[launch.kernel_id] = launch
                 begun.append(launch)
         return begun
+
+    def take_place(self, stream: int) -> int:
+        """Place of a stream, whose kernel is launched, among those that are told apart; maybe an idle stream's."""
+        if self.places == 1:
+            return 0
+        place = self.place_of.pop(stream, len(self.place_of))
+        if place == self.places:
+            place = self.place_of.pop(next(idle for idle in self.place_of if idle not in self.busy))
+        self.place_of[stream] = place
+        return place
 
     @property
     def busy(self) -> set[int]:

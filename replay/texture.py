@@ -17,6 +17,8 @@ from replay.bits import inlined
 from replay.cache_state import FULL, SECTOR_BYTES, Cache, Policy
 from replay.config import law, value
 from replay.port import READ, Port, may_send, send
+from replay.rows import FixedRows
+from replay.shares import Shares, count_for, make_shares
 
 PATHS = ("l1", "cache")
 # columns of unit, heads and tails of: accesses in order, lines to be asked for, lines under way, results; sectors of
@@ -53,11 +55,12 @@ class Texture(NamedTuple):
 
     tags: Cache
     fragment: np.ndarray  # int64[sms * size, 2]: operation of the LSU, place of its line under way or HIT
-    request: np.ndarray  # int64[sms * size, 2]: line number, its place among the lines under way
+    request: np.ndarray  # int64[sms * size, 3]: line number, its place among the lines under way, stream
     missing: np.ndarray  # int64[sms * size]: sectors of a line under way that are still to come
     result: np.ndarray  # int64[sms * size]: operations
     unit: np.ndarray  # int64[sms, 9]
-    stats: np.ndarray  # int64[sms, 2]
+    stats: FixedRows  # int64[sms, 2]
+    shares: Shares
     fragments: int
     requests: int
     lines: int
@@ -69,19 +72,21 @@ class Texture(NamedTuple):
     sectors: int  # of a line
 
 
-def make_state(spec: Spec, sms: int) -> Texture:
+def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
     """Empty caches."""
     policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES)
     sizes = [1 << (most - 1).bit_length() for most in (spec.fragments, spec.requests, spec.lines, spec.results)]
     fragments, requests, lines, results = sizes
+    stats = np.zeros((sms, 2), np.int64)
     return Texture(
         cache_state.make_state(policy, spec.sets, sms, spec.ways, 1),
         np.zeros((sms * fragments, 2), np.int64),
-        np.zeros((sms * requests, 2), np.int64),
+        np.zeros((sms * requests, 3), np.int64),
         np.zeros(sms * lines, np.int64),
         np.zeros(sms * results, np.int64),
         np.zeros((sms, 9), np.int64),
-        np.zeros((sms, 2), np.int64),
+        stats,
+        make_shares(stats, streams),
         spec.fragments,
         spec.requests,
         spec.lines,
@@ -126,6 +131,7 @@ def look_up(state: Texture, sm: int, now: int, operation: int, line: int) -> boo
     at = sm * (state.request_mask + 1) + (unit[sm, REQUEST_TAIL] & state.request_mask)
     unit[sm, REQUEST_TAIL] += 1
     state.request[at, 0], state.request[at, 1] = line, place
+    state.request[at, 2] = state.shares.stream[sm]
     state.stats[sm, MISSES] += 1
     return True
 
@@ -140,6 +146,7 @@ def cycle(state: Texture, port: Port, sm: int, now: int, first_tag: int) -> None
     if unit[sm, REQUEST_HEAD] != unit[sm, REQUEST_TAIL] and may_send(port, sm, now):
         at = sm * (state.request_mask + 1) + (unit[sm, REQUEST_HEAD] & state.request_mask)
         sector = (state.request[at, 0] << state.tags.sector_shift) + unit[sm, ASKED]
+        count_for(port, sm, state.request[at, 2])
         send(port, sm, now, sector, READ, FULL, first_tag + 4 * state.request[at, 1])
         unit[sm, ASKED] += 1
         if unit[sm, ASKED] == state.sectors:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache_fill, cache_mshr, cache_state, gpu_description, l1, port, rt_unit, rt_unit_state
+from replay import cache_fill, cache_mshr, cache_state, gpu_description, l1, port, rt_unit, rt_unit_entry, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
@@ -49,7 +49,7 @@ def run_unit(
     while now < stop:
         while following < warps.shape[0] and warps[following, 1] <= now:
             scratch.operation_of[warps[following, 2]] = warps[following, 0]
-            rt_unit.enqueue(state, 0, now, warps[following, 2], warps[following, 0])
+            rt_unit_entry.enqueue(state, 0, now, warps[following, 2], warps[following, 0], 0)
             following += 1
         while received < response.shape[0] and response[received, CYCLE] <= now:
             respond(state, records, response[received], now, scratch)
@@ -106,7 +106,7 @@ def respond(state: RtUnit, records: Records, response: np.ndarray, now: int, scr
             scratch.waiting[kept, 0], scratch.waiting[kept, 1] = sector, waiter
             kept += 1
         elif state.cache == 0:
-            rt_unit.receive_sector(state, records, 0, now, waiter, leader, sector)
+            rt_unit.receive_sector(state, records, 0, now, waiter, leader, sector, 0)
             leader = waiter if leader < 0 else leader
         else:  # past the caches every request has a response of its own, in order
             rt_unit.receive_own(state, records, 0, now, waiter)

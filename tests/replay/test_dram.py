@@ -38,7 +38,7 @@ def run_engine(
                 head[part] += 1
             row = head[part]
             if row < requests.shape[0] and requests[row, 0] <= now and dram.has_room(state, part):
-                dram.push(state, part, now, requests[row, 2], requests[row, 3], requests[row, 4], row)
+                dram.push(state, part, now, requests[row, 2], requests[row, 3], requests[row, 4], 0, row)
                 head[part] += 1
     return filled
 
@@ -133,7 +133,7 @@ def step(state: Dram) -> None:
 
 @entry_point
 def push(state: Dram, place: int, is_write: int, token: int) -> None:
-    dram.push(state, 0, 0, place, 1, is_write, token)
+    dram.push(state, 0, 0, place, 1, is_write, 0, token)
 
 
 def commands(spec: Spec, requests: list[tuple[int, int, int]]) -> list[tuple[str, int]]:

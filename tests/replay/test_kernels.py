@@ -89,7 +89,11 @@ def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> N
     issued = names.index(("sm", "warp_instructions"))
     assert timeline[issued] == sum(sum(kernel.visits) for kernel in KERNELS)
     streams = [added.stream for added in kernels]
-    assert streams == ([0, 7, 0, 7, 3] if concurrent == 1 else [APART])
+    assert streams == ([0, 7, 0, 7, 3] if concurrent == 1 else [0, 7, 0, 7, 3, APART])
+    for stream in (0, 7, 3):
+        values = sum(added.values() for added in kernels if added.stream == stream)
+        at = np.cumsum([0] + [count for _, _, count in replay.ledger.names])[issued : issued + 2]
+        assert values[slice(*at)].sum() == sum(sum(kernel.visits) for kernel in KERNELS if kernel.stream == stream)
 
 
 def test_counters_of_a_kernel_are_its_own(trace: Path) -> None:

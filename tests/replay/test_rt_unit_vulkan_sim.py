@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.vulkan_sim_dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
-from replay import gpu_description, l1, port, rt_unit, rt_unit_state
+from replay import gpu_description, l1, port, rt_unit, rt_unit_entry, rt_unit_state
 from replay.bits import FAR, entry_point
 from replay.l1 import L1
 from replay.port import Port
@@ -32,7 +32,7 @@ def run_unit(
     now = following = 0
     while now < FAR:
         while following < warps.size and arrival[warps[following]] <= now:
-            rt_unit.enqueue(state, sm, now, following, warps[following])
+            rt_unit_entry.enqueue(state, sm, now, following, warps[following], 0)
             following += 1
         finished = rt_unit.cycle(state, caches, ports, records, sm, 0, now)
         for row in range(sm * state.warps, (sm + 1) * state.warps):
