@@ -34,6 +34,7 @@ def law(holds: bool, sentence: str) -> None:
 
 
 COMMAND_LINE = 0  # in place of a line of the file
+LIKE = 0.5  # of two words, from which on one may be meant by the other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Text:
         if path and self.lines[path] == COMMAND_LINE:
             return f"--set {path}"
         return f"{self.name}:{self.lines[path]}" if path else self.name
+
+    def place_of_law(self, prefix: str) -> str:
+        """Where a law of the section ``prefix`` is broken: by its keys of the command line, where there are any."""
+        given = [key for key, line in self.lines.items() if line == COMMAND_LINE and key.startswith(prefix)]
+        return f"--set {', '.join(given)}" if given else self.place(prefix.rstrip("."))
 
 
 def read_text(path: Path) -> Text:
@@ -89,6 +95,8 @@ def override(text: Text, assignments: list[str]) -> Text:
         section, _, key = path.rpartition(".")
         holder = values
         for step in filter(None, section.split(".")):
+            if step not in holder:
+                lines[section] = COMMAND_LINE
             holder = holder.setdefault(step, {})
             if not isinstance(holder, dict):
                 raise UserError(f"--set {assignment}: {section} is a value, not a section")
@@ -115,8 +123,9 @@ def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
     prefix = f"{path}." if path else ""
     for key in raw:
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1, 0.0)
-            raise UserError(f"{text.place(prefix + key)}: unknown key {prefix}{key}; did you mean {prefix}{near[0]}?")
+            near = difflib.get_close_matches(key, fields, 1, LIKE)
+            hint = f"; did you mean {prefix}{near[0]}?" if near else f", must be one of {', '.join(fields)}"
+            raise UserError(f"{text.place(prefix + key)}: unknown key {prefix}{key}{hint}")
     given = {}
     for name, field in fields.items():
         if name not in raw:
@@ -128,7 +137,7 @@ def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
     try:
         return cls(**given)
     except LawError as error:
-        raise UserError(f"{text.place(path)}: {path + ': ' if path else ''}{error}") from None
+        raise UserError(f"{text.place_of_law(prefix)}: {path + ': ' if path else ''}{error}") from None
 
 
 def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any:

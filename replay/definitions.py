@@ -49,8 +49,8 @@ METRICS = {
     "seconds": Metric("s", "sum", "gpu_cycles / core clock"),
     "thread_instructions": Metric(
         "count", "sum",
-        "Instructions of active threads (gpu_tot_sim_insn); the model pipeline leaves out lanes that the trace's table"
-        " predicates does, characterised and gatsim count them",
+        "Instructions of active threads (gpu_tot_sim_insn); lanes that a guard kept out (the trace's table predicates)"
+        " do not count in the model pipeline, and do in characterised and gatsim",
     ),
     "warp_instructions": Metric("count", "sum", "Instructions issued by warps (gpgpu_n_tot_w_icount)"),
     "sm_ipc": Metric("warp-instructions/cycle", "ratio", "warp_instructions / (gpu_cycles x SMs)"),

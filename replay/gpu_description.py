@@ -72,7 +72,10 @@ class Gpu:
             )
         banks, most = self.pipeline.register_banks, pipeline_state.MOST_BANKS * self.scheduler.count
         law(banks <= most, f"pipeline.register_banks must be at most {most}, for each scheduler 8, not {banks}")
-        self.l2.check_sets(self.l2_sets_per_slice)
+        try:
+            self.l2.check_sets(self.l2_sets_per_slice)
+        except LawError as error:
+            raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
         law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
         law(
             self.longest_quantum >= 1,

@@ -10,6 +10,8 @@ from typing import NamedTuple, Self, TextIO
 
 from tqdm import tqdm
 
+from formats.errors import UserError
+
 
 class Standing(NamedTuple):
     """Where a replay stands: simulated cycle, warp-instructions issued, and those of all chosen kernels."""
@@ -28,6 +30,8 @@ class Heartbeat:
     seconds   between two lines of ``stream``; None: no lines.
     clock     seconds of the host, for tests.
 
+    Raises ``UserError`` for seconds that are not above 0.
+
     The bar is silent where there is no terminal, and both where the replay is shorter than a moment. Rates count from
     the first standing on: what an interrupted run did before it took none of this process's time.
     """
@@ -35,6 +39,8 @@ class Heartbeat:
     def __init__(
         self, seconds: float | None, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if seconds is not None and not seconds > 0:
+            raise UserError(f"--heartbeat {seconds:g}: must be more than 0 seconds")
         self.seconds, self.stream, self.clock = seconds, stream or sys.stderr, clock
         self.begun = self.last = clock()
         self.first: Standing | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from formats.errors import UserError
 from formats.reader import open_trace
 from replay.driver import simulate
 from replay.gpu_description import load
@@ -18,6 +19,12 @@ def test_a_line_has_cycle_rates_and_end() -> None:
         "cycle 50,000: 4,000 of 10,000 warp-instructions (40.0%), 2,000 warp-instructions/s, 25,000 cycles/s, 3 s left"
     )
     assert line(Standing(7, 0, 10), 1.0).endswith("no end in sight")
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_heartbeat_without_time_between_is_refused(seconds: float) -> None:
+    with pytest.raises(UserError, match=f"^--heartbeat {seconds:g}: must be more than 0 seconds$"):
+        Heartbeat(seconds)
 
 
 def test_lines_come_as_often_as_asked() -> None:
