@@ -27,7 +27,8 @@ from replay.gpgpusim_options import (
 
 BASE = "accelsim-rtx2060"
 BESIDE = "trace.config"
-_LINE = re.compile(r"-([\w:.-]+)\s+(\S.*?)\s*(?:#.*)?")
+_WORD = re.compile(r'\s+|#.*|"(?P<quoted>[^"]*)"|(?P<plain>[^\s"#]+)')
+_NAME = re.compile(r"-([A-Za-z_][\w:.-]*)")
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,27 @@ class Option:
 def read_options(path: Path) -> dict[str, Option]:
     """The options of a file by name, the last of each; ``UserError`` names the line that is none."""
     options: dict[str, Option] = {}
-    for number, line in enumerate(read_text(path, "configuration").splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        match = _LINE.fullmatch(stripped)
-        if match is None:
-            raise UserError(f"{path}:{number}: must be '-option value', found {stripped[:60]!r}")
-        options[match[1]] = Option(match[2], f"{path}:{number}", number)
+    words = read_words(path)
+    for word, number in words:
+        name, (text, _) = _NAME.fullmatch(word), next(words, ("", 0))
+        if name is None or not text or _NAME.fullmatch(text):
+            raise UserError(f"{path}:{number}: must be '-option value', found {f'{word} {text}'.strip()[:60]!r}")
+        options[name[1]] = Option(text, f"{path}:{number}", number)
     return options
+
+
+def read_words(path: Path) -> Iterator[tuple[str, int]]:
+    """The words of a file and their lines, as GPGPU-Sim reads it; what is quoted, over lines too, is one word."""
+    text, at = read_text(path, "configuration"), 0
+    while at < len(text):
+        match, number = _WORD.match(text, at), text.count("\n", 0, at) + 1
+        if match is None:
+            raise UserError(f"{path}:{number}: the quotation must end, found {text[at : at + 60].splitlines()[0]!r}")
+        if match["quoted"] is not None:
+            yield "".join(match["quoted"].split()), number
+        elif match["plain"] is not None:
+            yield match["plain"], number
+        at = match.end()
 
 
 def all_options(path: Path) -> dict[str, Option]:

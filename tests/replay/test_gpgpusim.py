@@ -117,6 +117,9 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
     ("line", "message"),
     [
         ("gpgpu_n_mem 12", r"gpgpusim.config:35: must be '-option value', found 'gpgpu_n_mem 12'"),
+        ("-gpgpu_n_mem", "config:35: must be '-option value', found '-gpgpu_n_mem'"),
+        ("-gpgpu_n_mem -dram_latency 9", "config:35: must be '-option value', found '-gpgpu_n_mem -dram_latency'"),
+        ('-gpgpu_scheduler "gto', "config:35: the quotation must end, found '\"gto'"),
         ("-gpgpu_n_mem twelve", "config:35: -gpgpu_n_mem must be a whole number, found 'twelve'"),
         ("-gpgpu_scheduler fifo", "config:35: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
         ("-gpgpu_cache:dl1 none", "config:35: -gpgpu_cache:dl1 must be a cache such as"),
@@ -138,3 +141,14 @@ def test_an_absent_or_binary_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "gpgpusim.config").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="cannot be read"):
         load(str(tmp_path / "gpgpusim.config"))
+
+
+def test_a_quoted_value_may_go_on_in_the_next_line(folder: Path) -> None:
+    """As the timings of HBM do in Accel-Sim's V100s."""
+    timing = '-gpgpu_dram_timing_opt "nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:\n'
+    timing += '                        CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3"  # 850 MHz\n'
+    (folder / "gpgpusim.config").write_text(f"{CONFIG}{timing}-gpgpu_n_mem 24 -dram_latency 100\n")
+    found = load(str(folder / "gpgpusim.config"))
+    assert (found.dram.rc, found.dram.cl, found.dram.rtpl) == (40, 12, 3)
+    assert (found.memory.count, found.dram.latency_cycles) == (24, 100)
+    assert any(line.endswith("gpgpusim.config:37]") for line in explain(str(folder / "gpgpusim.config")))
