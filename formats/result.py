@@ -22,7 +22,7 @@ COUNTERS = Table(
         Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
         Column("instance", "uint32", "id", "Which of the units of this kind."),
         Column("stream", "int32", "id", "Stream the events belong to, -1 as in kernel_id."),
-        Column("kernel_id", "int32", "id", "Launch of the events; -1: of none of those side by side."),
+        Column("kernel_id", "int32", "id", "Launch they belong to; -1: to none of those side by side."),
         Column("counter", STRING, "name", "What is counted."),
         Column("value", "int64", "see measure", "The count at the end of the run."),
         Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),

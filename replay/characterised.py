@@ -10,7 +10,7 @@ import numpy as np
 from replay import lsu, stack, stack_shares
 from replay import scheduler as warps
 from replay import sm as execution
-from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit
+from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, lowest_bits
 from replay.dispatch import Dispatch
 from replay.l1 import L1
 from replay.lsu_state import Lsu
@@ -78,17 +78,21 @@ def issue(
 @compiled
 def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> None:
     """Note for each stream how many of a scheduler's ``waiting`` warps, a mask of ranks, are its own."""
-    for stream in range(core.shares.streams if core.shares.streams > 1 else 0):
-        if not stack_shares.has_warps(core, row, stream):
-            continue
-        own, left = 0, waiting
+    if core.shares.streams == 1:
+        return
+    left = lowest_bits(core.members[row]) << lowest_bit(core.lane[row - sm * core.schedulers])
+    while left:
+        stream, own, others = core.warp[sm * core.warps + core.member[sm, lowest_bit(left)], STREAM], 0, 0
         while left:
             rank = lowest_bit(left)
             left &= left - 1
             here = sm * core.warps + core.member[sm, rank]
-            for_lsu = core.warp[here, CODE] & 15 == LSU
-            own += (core.warp[here, STREAM] == stream) << (8 if for_lsu else 0)
+            if core.warp[here, STREAM] != stream:
+                others |= 1 << rank
+            elif (waiting >> rank) & 1:
+                own += 1 << 8 if core.warp[here, CODE] & 15 == LSU else 1
         stack_shares.observe(core, row, now, own, stream)
+        left = others
 
 
 @inlined

@@ -27,8 +27,8 @@ class Copies:
         self.mask = (1 << 27) - 1 if addresses == "low_32_bits" else (1 << 59) - 1
         self.next = 0
 
-    def make(self, kernel_id: int, slices: L2, now: int) -> None:
-        """Make those before a kernel, at cycle ``now``."""
+    def make(self, kernel_id: int, slices: L2, now: int, stream: int) -> None:
+        """Make those before a kernel, at cycle ``now``; what they drive away is counted for its stream."""
         while self.next < len(self.kernel_id) and self.kernel_id[self.next] <= kernel_id:
-            l2.warm(slices, int(self.first[self.next]), int(self.count[self.next]), self.mask, now)
+            l2.warm(slices, int(self.first[self.next]), int(self.count[self.next]), self.mask, now, stream)
             self.next += 1

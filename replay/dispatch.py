@@ -28,7 +28,7 @@ LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
 ASK, REACHED, NEXT_EVENT, HELD, SLOTS_USED, PLACES_USED, REGISTERS_USED, SHARED_USED, START, CTA, PLACE = range(11)
 UNIT_COLUMNS = 11
 # columns of kernel: its id (NONE: the row is free), next CTA and end of its CTAs, first cycle it hands one out, warps,
-# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``streams.Streams.place``)
+# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``shares``)
 KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES, STREAM = range(9)
 LAST_SM, LAST_KERNEL = range(2)  # columns of turn
 

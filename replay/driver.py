@@ -225,8 +225,8 @@ class Replay:
         for launch in self.streams.launch():
             if len(self.spans) == 0 or (self.streams.most_at_once == 1 and self.gpu.l1.is_emptied):
                 self.l1 = l1.split(self.l1, self.gpu.l1, launch.need.shared_bytes * launch.places)
-            self.copies.make(launch.kernel_id, self.memory.l2, now)
             stream = attribution.begin(self, launch, now)
+            self.copies.make(launch.kernel_id, self.memory.l2, now, stream)
             self.spans[launch.kernel_id] = (now, now)
             opens = now + self.gpu.sm.kernel_launch_cycles
             dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)

@@ -259,15 +259,17 @@ def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None
 
 
 @entry_point
-def warm(state: L2, first: int, count: int, mask: int, now: int) -> None:
+def warm(state: L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
     """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
 
-    mask  bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a
-          slice's time of use is ahead of its cycle by the sectors that were copied to it.
+    mask    bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a
+            slice's time of use is ahead of its cycle by the sectors that were copied to it.
+    stream  of the kernel that the copy is made for.
     """
     for number in range(first, first + count):
         sector = number & mask
         part = slice_of(state.addresses, sector)
         used = now + state.slice[part, COPIED]
+        count_for(state.tags, part, stream)
         cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
         state.slice[part, COPIED] += 1

@@ -179,7 +179,7 @@ def draw_roofline(axis: Any, result: Result) -> None:
         peak, most = table["peak_bytes_per_second"][mine][0], table["peak_instructions_per_second"][mine][0]
         axis.loglog(intensity, np.minimum(intensity * peak, most) / 1e9, color=colour, linewidth=1.2,
                     label=f"{level}: {peak / 1e9:,.0f} GB/s")  # fmt: skip
-        moved, seconds = table["bytes"][mine].sum(), table["seconds"][mine].sum()
+        moved, seconds = table["bytes"][mine].sum(), result.summary["seconds"]["value"]
         done = table["thread_instructions"][mine].sum()
         if moved and done:
             axis.loglog([done / moved], [done / seconds / 1e9], "o", color=colour)

@@ -53,20 +53,22 @@ def observe(core: Pipeline, sm: int, now: int) -> None:
 @compiled
 def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
     """Note for each stream how many of a scheduler's warps that wait, a mask for each of ``OBSERVED``, are its own."""
-    row = sm * core.schedulers + scheduler
-    for stream in range(core.shares.streams):
-        if stack_shares.has_warps(core, row, stream):
-            own = 0
-            for reason in range(4):
-                own |= count_of(core, sm, seen[reason], stream) << 8 * reason
-            stack_shares.observe(core, row, now, own, stream)
+    left = core.unit[sm, LIVE] & (core.every << scheduler)
+    while left:
+        stream = core.warp[sm * core.warps + lowest_bit(left), STREAM]
+        mine, own = of_stream(core, sm, left, stream), 0
+        left &= ~mine
+        for reason in range(4):
+            own |= count_bits(seen[reason] & mine) << 8 * reason
+        stack_shares.observe(core, sm * core.schedulers + scheduler, now, own, stream)
 
 
 @inlined
-def count_of(core: Pipeline, sm: int, warps: int, stream: int) -> int:
-    """How many of some warps, a mask, are of the stream."""
-    count = 0
+def of_stream(core: Pipeline, sm: int, warps: int, stream: int) -> int:
+    """Those of some warps, a mask, that are of the stream."""
+    mine = 0
     while warps:
-        count += core.warp[sm * core.warps + lowest_bit(warps), STREAM] == stream
+        index = lowest_bit(warps)
         warps &= warps - 1
-    return count
+        mine |= (core.warp[sm * core.warps + index, STREAM] == stream) << index
+    return mine

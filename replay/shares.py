@@ -3,7 +3,8 @@
 A unit counts events of all streams together, in the array ``stats`` of its state. Before it counts an event it says
 whose it is: where that is another stream than the last event's, what was counted since then is added to the share of
 the last one. So a run of one stream pays one comparison, and the shares sum to the counters. What a unit counts of
-itself, such as the cycles in which it is busy, belongs to no stream (``NOT_SHARED``).
+itself, such as the cycles in which it is busy, belongs to no stream (``NOT_SHARED``). A stream here is its place among
+those told apart (``streams.Streams.take_place``), not its number in the trace.
 """
 
 from typing import Any, NamedTuple
@@ -13,8 +14,8 @@ import numpy as np
 from replay.bits import compiled, inlined
 from replay.rows import FixedRows
 
-MOST_STREAMS = 256  # that are told apart at a time
-# unit -> counters that belong to no stream; of the unit "stack" that is all
+PLACES = 16  # streams that are told apart at a time, unless more run at a time
+# unit -> counters that belong to no stream; of the cycle stack (``stack_shares``) that is where no warp is live
 NOT_SHARED = {
     "sm": ("issue_cycles",), "lsu": ("blocked_cycles",), "rt_unit": ("busy_cycles", "store_queue_cycles"),
     "port": ("responses",), "l2": ("longest_reply_wait_cycles", "request_wait_cycles"), "dram": ("active_ticks",),

@@ -2,8 +2,8 @@
 
 A slot in which a warp issues is its stream's; of any other a stream has as many parts as it has live warps, and they go
 to what these wait for. Slots without a live warp are no stream's. A stream's accounts have a row for each scheduler,
-with the columns of ``stack``'s ``slot``; ``BASE`` and ``SINCE`` are its parts until the number of its live warps last
-changed, and the virtual time of that change. Every function here does nothing where there is one stream.
+with the columns of ``stack``'s ``slot``, of which two mean something else: its parts until the number of its live warps
+last changed, and the virtual time of that change. Every function here does nothing where there is one stream.
 """
 
 from typing import Any
@@ -13,7 +13,6 @@ import numpy as np
 from replay import stack
 from replay.bits import inlined
 from replay.stack import (
-    BASE,
     CHANGED,
     COLUMNS,
     DATA,
@@ -26,10 +25,11 @@ from replay.stack import (
     REASONS,
     SEEN,
     SEEN_SINCE,
-    SINCE,
     UNIT,
     WARP_CYCLES,
 )
+
+ENTITLED, ENTITLED_AT = stack.BASE, stack.SINCE  # columns of an account
 
 
 def make_accounts(schedulers: int, streams: int) -> np.ndarray:
@@ -49,8 +49,8 @@ def change_live(state: Any, row: int, now: int, change: int, stream: int) -> Non
     """As ``stack.change_live``, of warps of a stream."""
     if state.shares.streams > 1:
         own, account, time = stream * state.slot.shape[0] + row, state.account, stack.virtual_time(state, row, now)
-        account[own, BASE] += account[own, LIVE] * (time - account[own, SINCE])
-        account[own, SINCE] = time
+        account[own, ENTITLED] += account[own, LIVE] * (time - account[own, ENTITLED_AT])
+        account[own, ENTITLED_AT] = time
         account[own, WARP_CYCLES] += account[own, LIVE] * (now - account[own, CHANGED])
         account[own, CHANGED] = now
         account[own, LIVE] += change
@@ -72,13 +72,6 @@ def observe(state: Any, row: int, now: int, seen: int, stream: int) -> None:
 
 
 @inlined
-def has_warps(state: Any, row: int, stream: int) -> bool:
-    """Whether the stream has live warps on a scheduler, or had some that were observed."""
-    own = stream * state.slot.shape[0] + row
-    return state.account[own, LIVE] | state.account[own, SEEN] != 0
-
-
-@inlined
 def forget_one(state: Any, row: int, now: int, stream: int) -> None:
     """A warp of the stream that was observed waiting for memory leaves."""
     if state.shares.streams > 1:
@@ -95,7 +88,7 @@ def parts_until(state: Any, warps: int, schedulers: int, now: int, stream: int, 
     np.add.at(parts, (row, state.wait[here, REASON]), virtual[row] - state.wait[here, stack.ENTERED])
     for index, reason in enumerate(OBSERVED):
         parts[:, reason] += (virtual - account[:, SEEN_SINCE]) * ((account[:, SEEN] >> (8 * index)) & 255)
-    entitled = account[:, BASE] + account[:, LIVE] * (virtual - account[:, SINCE])
+    entitled = account[:, ENTITLED] + account[:, LIVE] * (virtual - account[:, ENTITLED_AT])
     parts[:, DATA] = entitled - parts.sum(axis=1)
     parts[:, ISSUE] = account[:, ISSUED] * UNIT
     found: np.ndarray = parts.reshape(-1, schedulers, len(REASONS)).sum(axis=1)

@@ -8,7 +8,7 @@ runs them one after the other, whatever their streams.
 from collections.abc import Sequence
 
 from replay.launch import Launch
-from replay.shares import MOST_STREAMS
+from replay.shares import PLACES
 
 
 class Streams:
@@ -21,7 +21,7 @@ class Streams:
         self.window = window
         streams = max(len({launch.stream for launch in launches}), 1)
         self.most_at_once = min(window, streams)
-        self.places = min(streams, MOST_STREAMS) if self.most_at_once > 1 else 1
+        self.places = min(streams, max(self.most_at_once, PLACES)) if self.most_at_once > 1 else 1
         self.place_of: dict[int, int] = {}  # streams that are told apart, the one launched last at the end
 
     def launch(self) -> list[Launch]:

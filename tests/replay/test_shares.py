@@ -3,16 +3,20 @@
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from formats.generate import make_trace
 from formats.merge import PIXEL_TABLES, merge
 from formats.reader import open_trace
+from formats.result import open_result
 from formats.writer import TraceWriter
 from replay.driver import simulate
 from replay.gpu_description import load
 from replay.ledger import APART
 from replay.metrics import Result
+from replay.pictures import draw_roofline, draw_units
 from replay.select import Selection
 from replay.shares import NOT_SHARED
 from replay.streams import Streams
@@ -133,7 +137,7 @@ def test_quantum_and_threads_change_no_share(trace: Path, tmp_path: Path) -> Non
 
 def test_more_streams_than_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream that was launched long ago makes place for another; what kernels did is told apart all the same."""
-    monkeypatch.setattr("replay.streams.MOST_STREAMS", 3)
+    monkeypatch.setattr("replay.streams.PLACES", 3)
     kernels = [Kernel((number % 5 + 1,) * 3, number % 7) for number in range(20)]
     path = write_kernels(tmp_path / "many.trace", kernels)
     result = simulate(path, load("mobile", ["sm.count=2", "sm.kernel_launch_cycles=3", "sm.concurrent_kernels=2"]))
@@ -146,3 +150,41 @@ def test_a_stream_keeps_its_place() -> None:
     streams = Streams([], 2)
     streams.places = 2
     assert [streams.take_place(stream) for stream in (5, 3, 5, 8, 3, 5)] == [0, 1, 0, 1, 0, 1]
+
+
+def test_pictures_count_every_cycle_once(trace: Path, tmp_path: Path) -> None:
+    """Bars and points of the whole replay, whose launches have some of their cycles more than once."""
+    simulate(trace, load("mobile", GPU)).write(tmp_path / "x.result", {"command": "test"})
+    result = open_result(tmp_path / "x.result")
+    figure = Figure()
+    units, roofline = figure.subplots(2)
+    draw_units(units, result)
+    draw_roofline(roofline, result)
+    summary = {name: entry["value"] for name, entry in result.summary.items()}
+    shares = dict(
+        zip(
+            [text.get_text() for text in units.get_yticklabels()],
+            [bar.get_width() for bar in units.patches],
+            strict=True,
+        )
+    )
+    assert shares["warps"] == pytest.approx(summary["occupancy"])
+    points = [line.get_ydata()[0] for line in roofline.lines if line.get_marker() == "o"]
+    assert points == pytest.approx([summary["thread_instructions"] / summary["seconds"] / 1e9] * len(points))
+
+
+def test_what_a_copy_drives_away_is_its_kernels(tmp_path: Path) -> None:
+    """A copy before kernel 2, while kernel 0 runs: the L2's lines are driven away for kernel 2."""
+    kernels = [Kernel((200,) * 4, 0), Kernel((1,), 1), Kernel((1,), 1)]
+    plain = open_trace(write_kernels(tmp_path / "plain.trace", kernels))
+    sizes = np.array([65536, 3 * 65536])  # once what the L2 holds, before kernel 0; then three times that
+    with TraceWriter(tmp_path / "copies.trace", {"command": "test"}) as writer:
+        for name in plain.tables:
+            writer.put(name, plain.read(name))
+        writer.put("copies", {"kernel_id": [0, 2], "address": [1 << 20, 1 << 24], "bytes": sizes})
+    result = simulate(tmp_path / "copies.trace", load("mobile", [*GPU, "memory.copies=whole"]))
+    found = counts(result)
+    first, none, second, left = (found[kernel, "l2", "evictions"] for kernel in (0, 1, 2, APART))
+    assert first + second == sizes[1] // 128
+    assert first < 20  # where the hash fills a set twice
+    assert none == left == 0
