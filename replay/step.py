@@ -136,6 +136,7 @@ def advance_sms(engine: Engine, team: np.ndarray, rank: int) -> None:
             following = advance_sm(
                 engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
                 engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
+                clock[NOW],
             )  # fmt: skip
             rounds.note_run(ctas, clock, sm, following)
         sm = parallel.take(team, rank)
@@ -173,12 +174,15 @@ def close_quantum(engine: Engine, stop: int, routed: int) -> int:
 @compiled
 def advance_sm(
     core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
-    records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int,
+    records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int, begun: int,
 ) -> int:  # fmt: skip
-    """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event."""
+    """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event.
+
+    begun  first cycle of the quantum, in which what the SM will need is looked for.
+    """
     if dispatch.is_idle(ctas, sm):
         l1.forget_idle(caches, sm)
-    else:
+    elif since == begun:
         rewind_requests(ports, sm)
         foresight.of_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
