@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from formats.reader import Trace
 
 EXAMPLE = """example:
-  python -m replay traces/cornell.trace --gpu mobile --set l1.bytes=32768 --out results/cornell.result
+  python -m replay traces/sample.trace --gpu mobile --set rt.warps=1 --out sample.result --picture sample.png
   python -m replay --explain rtx2060"""
 
 
@@ -87,7 +87,10 @@ def parser() -> argparse.ArgumentParser:
 
 def add_selection(made: argparse.ArgumentParser) -> None:
     """Options that choose kernels, as those of Nsight Compute."""
-    made.add_argument("--kernel", type=int, nargs="+", default=[], metavar="ID", help="replay these kernels only")
+    made.add_argument(
+        "--kernel", type=int, nargs="+", action="extend", default=[], metavar="ID",
+        help="replay these kernels only; repeatable",
+    )  # fmt: skip
     made.add_argument(
         "--kernel-name", metavar="REGEX", help="replay kernels whose name matches; skip and count are of these"
     )
@@ -101,6 +104,7 @@ def main() -> None:
     """Parse, replay, print, write."""
     arguments = parser().parse_args()
     if arguments.explain:
+        expect_alone(arguments, "--explain", "trace", "scale", "out", "picture")
         from replay.gpu_description import explain, notes
 
         for line in notes(arguments.explain):
@@ -117,15 +121,40 @@ def main() -> None:
     if arguments.out is not None and arguments.out.suffix != ".result":
         raise UserError(f"--out {arguments.out}: must end in .result")
     if arguments.picture is not None and arguments.trace.suffix == ".result":
+        expect_alone(arguments, "a picture of a result", "assignments", "model", "kernel", "out", "resume", "scale")
         draw(arguments.trace, arguments.picture)
         return
     if arguments.picture is not None and arguments.out is None:
         raise UserError(f"--picture {arguments.picture}: needs --out NAME.result, which it draws")
     if arguments.resume and arguments.out is None:
         raise UserError("--resume: needs --out NAME.result, beside which the interrupted replay left its checkpoint")
+    check_targets(arguments)
     replay_trace(arguments)
     if arguments.picture is not None:
         draw(arguments.out, arguments.picture)
+
+
+def expect_alone(arguments: argparse.Namespace, what: str, *others: str) -> None:
+    """``UserError`` when an option is given that would do nothing."""
+    for name in others:
+        if getattr(arguments, name) not in (None, False, [], 1):
+            option = {"assignments": "--set", "trace": "a trace"}.get(name, f"--{name}")
+            raise UserError(f"{what}: takes no {option.removeprefix('a ')}, for nothing is replayed")
+
+
+def check_targets(arguments: argparse.Namespace) -> None:
+    """``UserError`` when what is to be written cannot be, before any work is done."""
+    from formats.result import RESULT
+    from formats.writer import check_replaceable
+
+    if arguments.picture is not None:
+        from replay.pictures import check_picture
+
+        check_picture(arguments.picture)
+        if arguments.model == "gatsim":
+            raise UserError(f"--picture {arguments.picture}: the model gatsim keeps no cycle stacks to draw")
+    if arguments.out is not None:
+        check_replaceable(arguments.out, RESULT)
 
 
 def draw(result: Path, picture: Path) -> None:

@@ -33,6 +33,9 @@ def law(holds: bool, sentence: str) -> None:
         raise LawError(sentence)
 
 
+# unit -> most of it that a description may ask for, far beyond any GPU: what is more would overflow, or fill the memory
+MOST = {"cycles": 10**6, "ticks": 10**5, "bytes": 1 << 40, "kHz": 10**8, "percent": 100}
+MOST_OF_OTHERS = 1 << 24
 COMMAND_LINE = 0  # in place of a line of the file
 LIKE = 0.5  # of two words, from which on one may be meant by the other
 
@@ -91,7 +94,7 @@ def override(text: Text, assignments: list[str]) -> Text:
         path, equals, literal = assignment.partition("=")
         path = path.strip()
         if not equals or not path:
-            raise UserError(f"--set {assignment}: must be key=value, such as l1.bytes=32768")
+            raise UserError(f"--set {assignment}: must be key=value, such as rt.warps=1")
         section, _, key = path.rpartition(".")
         holder = values
         for step in filter(None, section.split(".")):
@@ -142,7 +145,10 @@ def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
 
 def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any:
     """One value of its type, at least its minimum and among its choices."""
-    where = text.place(path)
+    where, most = text.place(path), MOST.get(field.metadata["unit"], MOST_OF_OTHERS)
+    for number in found if isinstance(found, (list, tuple)) else (found,):
+        if type(number) is int and number > most:
+            raise UserError(f"{where}: {path} must be at most {most:,}, not {number:,}")
     if kind == tuple[int, ...]:
         if not isinstance(found, (list, tuple)) or not all(type(item) is int and item >= 0 for item in found):
             raise UserError(f"{where}: {path} must be a list of integers that are not negative, not {found!r}")
@@ -153,6 +159,7 @@ def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any
     if minimum is not None and found < minimum:
         raise UserError(f"{where}: {path} must be at least {minimum}, not {found}")
     if choices and found not in choices:
-        near = difflib.get_close_matches(str(found), choices, 1, 0.0)[0]
-        raise UserError(f"{where}: {path} must be one of {', '.join(choices)}, not {found!r}; did you mean {near}?")
+        near = difflib.get_close_matches(str(found), choices, 1, LIKE)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"{where}: {path} must be one of {', '.join(choices)}, not {found!r}{hint}")
     return found

@@ -156,6 +156,8 @@ def derived_section() -> Iterator[str]:
     yield "### Derived\n\n| value | rtx2060 | meaning |\n|---|---|---|"
     for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
         for key, member in inspect.getmembers(type(part), lambda member: isinstance(member, property)):
+            if hasattr(getattr(part, key), "_fields"):
+                continue  # a state is no value
             meaning = " ".join((member.__doc__ or "").split())
             yield f"| `{path + key}` | {getattr(part, key)} | {cell(meaning)} |"
     yield ""

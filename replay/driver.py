@@ -53,6 +53,7 @@ from replay.window import Window
 from replay.work import Program
 
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
+MOST_INTERVAL, MOST_THREADS = 10**15, 256
 PIECES_AHEAD = 6  # of the trace's tables, which a thread of their own reads where there are several: 4 MB each at most
 
 
@@ -88,10 +89,12 @@ def simulate(
     longest = gpu.longest_quantum
     if quantum is not None and not 1 <= quantum <= longest:
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
-    if threads < 1:
-        raise UserError(f"threads must be at least 1, not {threads}")
-    if interval < 1:
-        raise UserError(f"interval must be at least 1 cycle, not {interval}")
+    if not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"threads must be 1 to {MOST_THREADS}, not {threads}")
+    if not 1 <= interval <= MOST_INTERVAL:
+        raise UserError(f"interval must be 1 to {MOST_INTERVAL:,} cycles, not {interval}")
+    if model == "pipeline" and characterisation is not None:
+        raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
     expect_program(trace)
     latencies, report = read_characterisation(trace, characterisation), progress or (lambda standing: None)
     if model == "gatsim":
@@ -155,7 +158,10 @@ class Replay:
         self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
         self.finished: list[Launch] = []
         self.sharing: dict[int, Launch] = {}  # last kernel of each stream, by its place, since the GPU was empty
-        self._make_units()
+        try:
+            self._make_units()
+        except (MemoryError, OverflowError, OSError) as error:
+            raise UserError(f"GPU {self.gpu.name}: its units do not fit into this machine's memory: {error}") from None
         self.copies = Copies(self.trace, self.gpu.memory.copies)
         self.ledger.open(unit_counters(self, 0))
 

@@ -82,6 +82,8 @@ def read_config(path: Path, base: Text) -> Text:
     comments = dict.fromkeys(base.comments, f"not in {path.name}: as {BASE}")
     lines: dict[str, int] = {}
     values["name"], comments["name"] = path.parent.name or path.stem, str(path)
+    if not {*OPTIONS, *TOGETHER}.intersection(options):
+        raise UserError(f"{path}: must have an option that describes a GPU, such as -gpgpu_n_clusters, and has none")
     given = {name: option.text for name, option in options.items()}
     for name, option in options.items():
         try:
@@ -129,6 +131,7 @@ def notes(path: Path) -> Iterator[str]:
     if differing:
         listed = ", ".join(f"-{name} {options[name].text} (modelled: {FIXED[name][0]})" for name in differing)
         yield f"{len(differing)} options ask for what is not modelled: {listed}"
-    yield f"{len(quiet)} options do not concern timing of traces: {', '.join(f'-{name}' for name in quiet)}"
+    if quiet:
+        yield f"{len(quiet)} options do not concern timing of traces: {', '.join(f'-{name}' for name in quiet)}"
     if rest:
         yield f"{len(rest)} options are ignored: {', '.join(f'-{name}' for name in rest)}"

@@ -21,7 +21,7 @@ def numbers(text: str, count: int | None = None, separator: str = "[:,]") -> lis
     words = [word.strip() for word in re.split(separator, text)]
     if not all(re.fullmatch(r"\d{1,12}", word) for word in words) or (count is not None and len(words) < count):
         wanted = "a whole number" if count == 1 else f"{count or ''} whole numbers separated by : or ,".strip()
-        raise OptionError(f"must be {wanted}")
+        raise OptionError(f"must be {wanted}, of at most 12 digits and not negative")
     return [int(word) for word in words]
 
 

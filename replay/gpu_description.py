@@ -168,7 +168,7 @@ class Gpu:
 def find(name: str) -> Path:
     """The file of a GPU: a path, or the name of one that comes with the package."""
     path = Path(name)
-    if path.suffix in (".toml", ".config") or path.exists():
+    if path.suffix in (".toml", ".config") or path.is_file():
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
@@ -205,7 +205,7 @@ def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
     yield "derived:"
     for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
         for key, member in vars(type(part)).items():
-            if isinstance(member, property):
+            if isinstance(member, property) and not hasattr(getattr(part, key), "_fields"):  # a state is no value
                 meaning = (member.__doc__ or "").strip()
                 yield f"  {path + key:34} = {getattr(part, key)!s:<24} {meaning}"
 

@@ -17,6 +17,7 @@ COLOURS = {
     "issue": "#2ca25f", "data": "#9ecae1", "unit": "#3182bd", "lsu": "#756bb1", "rt_unit": "#e6550d",
     "memory": "#fdae6b", "barrier": "#c51b8a", "fetch": "#a1d99b", "idle": "#e0e0e0",
 }  # fmt: skip
+MOST_INTERVALS = 600  # of the timeline, several of which are drawn as one where there are more
 MOST_LAUNCHES = 12  # bars of the longest launches
 LABELLED = 0.06  # share of a bar from which a piece says its percentage
 LEVEL_COLOURS = {"l1": "#2ca25f", "l2": "#3182bd", "dram": "#e6550d"}
@@ -61,7 +62,11 @@ def write_picture(result: Result, path: Path) -> None:
 def title(result: Result) -> str:
     """The result's name and its most looked-at metrics."""
     summary = result.summary
-    return f"{result.path.name}: {summary['gpu_cycles']['value']:,} cycles, IPC {summary['gpu_ipc']['value'] or 0:,.4g}"
+    how = result.manifest.provenance
+    gpu = how.get("gpu", {}).get("name", "a GPU") if isinstance(how.get("gpu"), dict) else "a GPU"
+    model = f", model {how['model']}" if how.get("model", "default") != "default" else ""
+    cycles, ipc = summary["gpu_cycles"]["value"], summary["gpu_ipc"]["value"] or 0
+    return f"{result.path.name} on {gpu}{model}: {cycles:,} cycles, IPC {ipc:,.4g}"
 
 
 def shares(table: dict[str, Any], key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +116,8 @@ def draw_units(axis: Any, result: Result) -> None:
     rows = [table["unit"] == unit for unit in units]
     share = [table["used"][mine].sum() / capacity(result, table, mine) for mine in rows]
     bars = axis.barh(range(len(units)), share, color="#3182bd")
-    axis.bar_label(bars, labels=[f"{100 * value:.1f} %" for value in share], fontsize=8, padding=2)
+    labels = [f"{100 * value:.1f} %" if value >= 0.0005 or value == 0 else "< 0.1 %" for value in share]
+    axis.bar_label(bars, labels=labels, fontsize=8, padding=2)
     axis.set_yticks(range(len(units)), units)
     axis.invert_yaxis()
     axis.set_xlim(0, max(1.0, *share) * 1.1)
@@ -138,6 +144,8 @@ def draw_time(axis: Any, result: Result) -> None:
         {"start_cycle": table["start_cycle"][mine], "reason": table["counter"][mine], "slots": table["value"][mine]},
         "start_cycle",
     )
+    group = np.unique(np.arange(len(start)) * MOST_INTERVALS // max(len(start), MOST_INTERVALS), return_index=True)[1]
+    start, slots = start[group], np.add.reduceat(slots, group)  # no more than can be told apart
     end = np.append(start[1:], max(int(result.read("kernels")["end_cycle"].max()), int(start[-1]) + 1))
     share = slots / np.maximum(slots.sum(axis=1, keepdims=True), 1)
     edges = np.append(start, end[-1])
@@ -146,6 +154,7 @@ def draw_time(axis: Any, result: Result) -> None:
     axis.set_ylim(0, 1)
     axis.set_yticks([])
     axis.set_xlabel("cycle")
+    axis.xaxis.set_major_formatter(lambda cycle, _: f"{cycle:,.0f}")
     issued = axis.twinx()
     schedulers = slots.sum(axis=1) / np.maximum(end - start, 1)
     per_sm = share[:, 0] * schedulers / len(np.unique(result.read("stack")["sm"]))
@@ -164,6 +173,7 @@ def draw_sms(axis: Any, result: Result) -> None:
         axis.bar(sm, share[:, index], bottom=bottom, width=0.9, color=COLOURS[reason])
         bottom += share[:, index]
     axis.set_title("each SM")
+    axis.set_xlabel("SM")
     axis.set_yticks([])
     axis.set_ylim(0, 1)
     axis.set_xlim(sm[0] - 0.5, sm[-1] + 0.5)

@@ -120,7 +120,10 @@ def test_every_option_is_counted_and_named(folder: Path) -> None:
         ("-gpgpu_n_mem", "config:35: must be '-option value', found '-gpgpu_n_mem'"),
         ("-gpgpu_n_mem -dram_latency 9", "config:35: must be '-option value', found '-gpgpu_n_mem -dram_latency'"),
         ('-gpgpu_scheduler "gto', "config:35: the quotation must end, found '\"gto'"),
-        ("-gpgpu_n_mem twelve", "config:35: -gpgpu_n_mem must be a whole number, found 'twelve'"),
+        (
+            "-gpgpu_n_mem twelve",
+            "config:35: -gpgpu_n_mem must be a whole number, of at most 12 digits and not negative, found 'twelve'",
+        ),
         ("-gpgpu_scheduler fifo", "config:35: -gpgpu_scheduler must be one of gto, lrr, old, oldest, found 'fifo'"),
         ("-gpgpu_cache:dl1 none", "config:35: -gpgpu_cache:dl1 must be a cache such as"),
         ("-gpgpu_cache:dl2 S:64:128:16,L:R:m:L:P,A:192:4,32:0,32", "must have one of T, B, E, L for write_policy"),
@@ -152,3 +155,11 @@ def test_a_quoted_value_may_go_on_in_the_next_line(folder: Path) -> None:
     assert (found.dram.rc, found.dram.cl, found.dram.rtpl) == (40, 12, 3)
     assert (found.memory.count, found.dram.latency_cycles) == (24, 100)
     assert any(line.endswith("gpgpusim.config:37]") for line in explain(str(folder / "gpgpusim.config")))
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "-gpgpu_ptx_sim_mode 0\n"])
+def test_a_file_that_describes_no_gpu_is_refused(folder: Path, text: str) -> None:
+    (folder / "gpgpusim.config").write_text(text)
+    (folder / "trace.config").unlink()
+    with pytest.raises(UserError, match="must have an option that describes a GPU, such as -gpgpu_n_clusters"):
+        load(str(folder / "gpgpusim.config"))

@@ -155,7 +155,7 @@ def test_wrong_settings_are_refused(generated: Path, gpu: Gpu) -> None:
     longest = gpu.longest_quantum
     with pytest.raises(UserError, match=f"quantum must be 1 to {longest}"):
         simulate(generated, gpu, quantum=longest + 1)
-    with pytest.raises(UserError, match="threads must be at least 1"):
+    with pytest.raises(UserError, match="threads must be 1 to 256, not 0"):
         simulate(generated, gpu, threads=0)
     with pytest.raises(UserError, match=r"needs \d+ registers a CTA, but an SM has sm\.registers = 1023"):
         simulate(generated, gpu.with_values(["sm.registers=1023", "sm.warps=63"]))

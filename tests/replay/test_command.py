@@ -1,0 +1,77 @@
+"""``python -m replay``: its examples work, and what would do nothing or cannot be written is said before any work."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replay.__main__ import EXAMPLE
+from tests.replay.launches import Kernel, write_kernels
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("line", [line for line in EXAMPLE.splitlines() if "-m replay" in line])
+def test_examples_of_the_help_work(
+    line: str, tmp_path: Path, run_replay: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    assert run_replay(*words[words.index("replay") + 1 :]) == 0
+    if "--picture" in words:
+        assert (tmp_path / words[words.index("--picture") + 1]).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--picture", "x.pdf", "--out", "x.result"], "--picture x.pdf: must end in .png or .svg"),
+        (["--model", "gatsim", "--out", "x.result", "--picture", "x.png"], "the model gatsim keeps no cycle stacks"),
+        (["--out", "other.result"], "other.result: must be absent or an earlier rayplay result"),
+        (["--model", "pipeline", "--characterisation", "x.parquet"], "the model pipeline takes its latencies from"),
+        (["--threads", "257"], "threads must be 1 to 256, not 257"),
+        (["--interval", "10000000000000000"], "interval must be 1 to 1,000,000,000,000,000 cycles, not 1000000000000"),
+        (["--explain", "mobile"], "--explain: takes no trace, for nothing is replayed"),
+    ],
+)
+def test_what_cannot_be_is_said_before_any_work(
+    arguments: list[str], message: str, tmp_path: Path, run_replay: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write_kernels(tmp_path / "x.trace", [Kernel((1,))])
+    (tmp_path / "other.result").mkdir()
+    assert run_replay("x.trace", "--gpu", "mobile", *arguments) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.out == ""
+    assert not (tmp_path / "x.result").exists()
+
+
+def test_a_result_is_drawn_and_nothing_else(
+    tmp_path: Path, run_replay: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_replay("x.result", "--picture", tmp_path / "x.png", "--set", "rt.warps=1") == 2
+    assert "a picture of a result: takes no --set, for nothing is replayed" in capsys.readouterr().err
+
+
+def test_kernels_may_be_named_one_by_one(
+    tmp_path: Path, run_replay: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = write_kernels(tmp_path / "x.trace", [Kernel((1,)), Kernel((2,)), Kernel((4,))])
+    assert run_replay(trace, "--gpu", "mobile", "--kernel", 0, "--kernel", 2) == 0
+    assert "warp_instructions                           5" in capsys.readouterr().out
+
+
+def test_units_that_do_not_fit_are_one_clear_line(
+    tmp_path: Path, run_replay: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*arguments: object) -> None:
+        raise MemoryError("Unable to allocate 512. GiB")
+
+    monkeypatch.setattr("replay.driver.l2_state.make_state", full)
+    assert run_replay(write_kernels(tmp_path / "x.trace", [Kernel((1,))]), "--gpu", "mobile") == 2
+    message = "GPU mobile: its units do not fit into this machine's memory: Unable to allocate 512. GiB"
+    assert message in capsys.readouterr().err
