@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     report = _add_verb(verbs, "report", "a prediction -> its table, and one overview picture", REPORT_EXAMPLE)
     report.add_argument("prediction", type=location, metavar="PREDICTION", help="folder that predict wrote")
     report.add_argument(
-        "--out", type=Path, metavar="PNG", help="picture to write (default: none, print the table only)"
+        "--out", type=Path, metavar="FILE.png", help="picture to write (default: none, print the table only)"
     )
     _add_paper(verbs)
     _add_join(verbs)
@@ -177,7 +177,10 @@ def filter_verb(arguments: argparse.Namespace) -> int:
 def report_verb(arguments: argparse.Namespace) -> int:
     """Print the table of a prediction and draw its overview."""
     from zatel.report import read_prediction, table_text, write_overview
+    from zatel.target_file import check_png_target
 
+    if arguments.out:
+        check_png_target(arguments.out)
     print(table_text(read_prediction(arguments.prediction)))
     if arguments.out:
         write_overview(arguments.prediction, arguments.out)

@@ -5,6 +5,7 @@ import argparse
 from formats.errors import UserError
 from formats.store import location
 from zatel.sampled_verb import add_sampled_verb, checked_seed, write_json
+from zatel.target_file import check_json_target
 
 DESCRIPTION = """\
 Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
@@ -34,10 +35,11 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     from formats.reader import open_trace
     from zatel.downscale import load_gpu
     from zatel.estimate import estimate
-    from zatel.estimate_report import as_json, read_full, table_text
+    from zatel.estimate_report import KEYS, as_json, read_full, table_text
     from zatel.target import estimate_until
 
     seed = checked_seed(arguments)
+    check_json_target(arguments.out, KEYS, "estimate")
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)

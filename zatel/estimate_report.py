@@ -9,6 +9,7 @@ from zatel.combine import RULES, relative_error
 from zatel.estimate import Estimate
 
 Full = Mapping[str, float | None]
+KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
 
 
 def read_full(path: Path) -> Full:

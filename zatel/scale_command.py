@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from zatel.target_file import check_json_target
 from zatel.whatif_command import BELOW, SHOWN, cell
 
 DESCRIPTION = """\
@@ -19,6 +20,7 @@ examples:
   python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
   python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
 """
+KEYS = frozenset({"models", "full", "full_noise_floor"})  # of the file
 
 
 def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,6 +40,7 @@ def scale_verb(arguments: argparse.Namespace) -> int:
     from zatel.scale import FACTORS, divided, full_replays, scale, sized_as
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
+    check_json_target(arguments.out, KEYS, "scale")
     gpu, trace = load_gpu(arguments.gpu), open_trace(arguments.trace)
     usual = [] if arguments.like else [one for one in FACTORS if one <= min(gpu.sm.count, gpu.memory.count)]
     models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from zatel.target_file import check_json_target
 
 DESCRIPTION = """\
 What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
@@ -20,6 +21,7 @@ halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and r
 trace on every design as well, and prints what it finds beside; with --store it can be interrupted, and goes on.
 """
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
+KEYS = frozenset({"noise_floor", "full_noise_floor", "designs"})  # of the file
 BELOW = "~"  # marks a change within the noise
 
 
@@ -42,6 +44,7 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     from zatel.whatif import CHANGES, what_if
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
+    check_json_target(arguments.out, KEYS, "whatif")
     changes = arguments.change or list(CHANGES.values())
     found = what_if(
         open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,

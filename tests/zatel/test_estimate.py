@@ -16,7 +16,7 @@ from replay.gpu_description import load
 from zatel.combine import RULES
 from zatel.estimate import estimate, read_work
 from zatel.estimate_command import percentage
-from zatel.estimate_report import as_json, table_text
+from zatel.estimate_report import KEYS, as_json, table_text
 from zatel.estimate_trace import copies, write_sample
 from zatel.simulate import simulate_groups
 
@@ -72,6 +72,7 @@ def test_a_sample_of_a_part_has_intervals_and_is_repeatable(path: Path) -> None:
         assert interval is None or interval.low < (found.metrics[name] or 0) < interval.high
     again = estimate(trace, gpu, 0.25, 4, work)
     assert as_json([found], "t", "g", 4, None) == as_json([again], "t", "g", 4, None)
+    assert as_json([found], "t", "g", 4, None).keys() == KEYS
     json.dumps(as_json([found], "t", "g", 4, None))
 
 

@@ -11,7 +11,7 @@ from formats.reader import open_trace
 from replay.gpu_description import load
 from zatel.combine import RULES
 from zatel.scale import divided, full_replays, scale, sized_as
-from zatel.scale_command import as_json, table_text
+from zatel.scale_command import KEYS, as_json, table_text
 from zatel.whatif import relative_change
 
 
@@ -50,4 +50,5 @@ def test_the_whole_size_is_the_full_replay_and_others_have_doubts(tmp_path: Path
     text = table_text(found, full, floor)
     assert text.count("  noise floor") == 3
     assert "as mobile: 3 SMs, 2 controllers, 100 % of CTAs" in text
+    assert as_json(found, full, floor).keys() == KEYS
     json.dumps(as_json(found, full, floor))

@@ -15,7 +15,7 @@ from replay.gpu_description import load
 from zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
 from zatel.store import Store
 from zatel.whatif import CHANGES, changed, relative_change, what_if
-from zatel.whatif_command import as_json, table_text
+from zatel.whatif_command import KEYS, as_json, table_text
 
 SEVEN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 SEVEN = (*SEVEN, "bandwidth_utilisation")
@@ -113,6 +113,7 @@ def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path, mon
     text = table_text(found)
     assert text.count("full replay") == 2
     assert "noise floor" in text
+    assert as_json(found).keys() == KEYS
     json.dumps(as_json(found))
     monkeypatch.setattr(zatel.runs, "simulate_all", None)  # no full replay is done again
     assert what_if(trace, gpu, changes, 1.0, workers=2, full=True, store=store) == found
