@@ -33,9 +33,11 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def estimate_verb(arguments: argparse.Namespace) -> int:
     """Estimate, print the table, write the file."""
     from formats.reader import open_trace
+    from formats.result import open_result
     from zatel.downscale import load_gpu
     from zatel.estimate import estimate
-    from zatel.estimate_report import KEYS, as_json, read_full, table_text
+    from zatel.estimate_report import KEYS, as_json, table_text
+    from zatel.full_result import full_metrics
     from zatel.target import estimate_until
 
     seed = checked_seed(arguments)
@@ -43,7 +45,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     if arguments.fraction is not None and arguments.target_error is not None:
         raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
     trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
-    full = read_full(arguments.against) if arguments.against else None
+    full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
     if arguments.target_error is None:
         fraction = 0.1 if arguments.fraction is None else arguments.fraction
         steps = [estimate(trace, gpu, fraction, seed)]

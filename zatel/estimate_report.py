@@ -1,21 +1,13 @@
 """An estimate in words and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from formats.result import open_result
 from zatel.combine import RULES, relative_error
 from zatel.estimate import Estimate
 
 Full = Mapping[str, float | None]
 KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
-
-
-def read_full(path: Path) -> Full:
-    """The metrics of a ``NAME.result``; ``UserError`` or ``FormatError`` when it is none."""
-    summary = open_result(path).summary
-    return {name: summary[name]["value"] for name in RULES}
 
 
 def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
 from formats.pixels import write_pixels
 from formats.prediction import PREDICTION
 from formats.reader import Trace, open_trace
 from formats.result import Result, open_result
 from formats.writer import FolderWriter
-from replay.gpu_description import Gpu
 from zatel.combine import RULES, mean_absolute_error, relative_error
 from zatel.downscale import load_gpu, parts
+from zatel.full_result import full_metrics
 from zatel.heatmap import normalise
 from zatel.options import Options
 from zatel.pictures import (
@@ -65,21 +64,6 @@ def asked(options: Options) -> dict[str, Any]:
     heatmap = Path(options.heatmap).name
     return {**vars(options), "heatmap": heatmap, "departures": sorted(options.departures),
             "combination": dict(options.combination)}  # fmt: skip
-
-
-def full_metrics(result: Result, trace: Trace, gpu: Gpu) -> dict[str, float | None]:
-    """The metrics of Table I of a full replay; ``UserError`` when one is absent, or it is of another trace or GPU."""
-    made = result.manifest.provenance
-    if made.get("trace", trace.path.name) != trace.path.name:
-        raise UserError(f"{result.path}: must be the replay of {trace.path.name}, but is of {made['trace']}")
-    if made.get("gpu", wanted := json.loads(json.dumps(asdict(gpu)))) != wanted:
-        name = made["gpu"].get("name") if isinstance(made["gpu"], dict) else made["gpu"]
-        raise UserError(f"{result.path}: must be the replay on the GPU {gpu.name} as given, but is on {name}")
-    summary = result.summary
-    missing = sorted(RULES.keys() - summary.keys())
-    if missing:
-        raise UserError(f"{result.path}: summary.json must hold {', '.join(missing)}")
-    return {name: summary[name]["value"] for name in RULES}
 
 
 def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
