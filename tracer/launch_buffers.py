@@ -1,5 +1,7 @@
 """What lies in the buffers of a launch before it, and whether it is what was expected after it."""
 
+import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +27,16 @@ def confined(path: Path, name: str, place: str) -> Path:
 def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[str, Array]:
     """Allocate and fill every buffer of ``plan`` in the order of the file: name -> view of its values in ``memory``.
 
-    Raises ``UserError`` naming the file and the buffer when a .npy file does not fit.
+    Raises ``UserError`` naming the file and the buffer when a .npy file does not fit, or memory is too small.
     """
     views: dict[str, Array] = {}
     offsets_first = sorted(plan.buffers, key=lambda name: plan.buffers[name].offsets is not None)
     contents: dict[str, Array] = {}
     for name in offsets_first:
-        contents[name] = _contents(plan.buffers[name], path, name, contents)
+        try:
+            contents[name] = _contents(plan.buffers[name], path, name, contents)
+        except MemoryError:
+            raise UserError(f"{path}: buffers.{name}: must fit the memory that is free, and does not") from None
     for name in plan.buffers:
         values = contents.pop(name)
         address = memory.allocate(values)
@@ -92,7 +97,15 @@ def _contents(buffer: Buffer, path: Path, name: str, others: dict[str, Array]) -
         return np.ascontiguousarray(values)
     if buffer.generator == "graph_neighbours":
         return _graph_neighbours(buffer, others.get(buffer.offsets or ""), f"{path}: {place}")
+    _check_memory(math.prod(buffer.shape) * np.dtype(buffer.dtype).itemsize, f"{path}: {place}")
     return _generate(buffer)
+
+
+def _check_memory(size: int, place: str) -> None:
+    """``UserError`` for more bytes than this machine has: asking for them may end the process instead of failing."""
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > most:
+        raise UserError(f"{place}: must fit the {most} bytes of this machine's memory, but has {size}")
 
 
 def _generate(buffer: Buffer) -> Array:
@@ -120,8 +133,9 @@ def _graph_neighbours(buffer: Buffer, offsets: Array | None, place: str) -> Arra
     """Where the edges of a random directed graph lead: ``offsets[-1]`` vertices, each equally likely."""
     if offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
         raise UserError(f"{place}.offsets: must be a buffer of whole numbers with one dimension")
-    random = np.random.default_rng(buffer.seed)
-    return random.integers(0, offsets.size - 1, int(offsets[-1])).astype(buffer.dtype)
+    edges = int(offsets[-1])
+    _check_memory(edges * np.dtype(np.int64).itemsize, place)
+    return np.random.default_rng(buffer.seed).integers(0, offsets.size - 1, edges).astype(buffer.dtype)
 
 
 def _compare(found: Array, expected: Array, expectation: Expectation, place: str) -> None:

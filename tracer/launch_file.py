@@ -4,6 +4,7 @@ The frozen dataclasses are the schema and TOML is its syntax; a field without a 
 ``tracer/kernels/*.toml`` are examples.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from formats.errors import UserError
 from formats.text_file import read_toml
 from tracer.launch_build import build, check_choice
 from tracer.launch_images import HANDLE_BYTES, ImageTables
+from tracer.memory import RESERVED_BYTES
 
 TYPES = {
     "u8": "<u1", "s8": "<i1", "u16": "<u2", "s16": "<i2", "u32": "<u4", "s32": "<i4", "u64": "<u8", "s64": "<i8",
@@ -36,6 +38,8 @@ LARGEST_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_BLOCK = (1024, 1024, 64)
 LARGEST_CTA = 1024
 LARGEST_NUMBER = 1e300
+LARGEST_STREAM = 2**32 - 1  # as wide as the column of a trace
+LARGEST_DEGREE = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,10 @@ class Buffer:
 
     def __post_init__(self) -> None:
         check_choice(self.dtype, DTYPES, "dtype")
+        if any(length < 1 for length in self.shape):
+            raise ValueError(f"shape must be of positive lengths, found {list(self.shape)}")
+        if math.prod(self.shape) * np.dtype(self.dtype).itemsize > RESERVED_BYTES:
+            raise ValueError(f"shape must be of at most {RESERVED_BYTES} bytes, found {list(self.shape)}")
         if sum(each is not None for each in (self.values, self.file, self.generator)) > 1:
             raise ValueError("must have one of values, a file and a generator, found more")
         if self.values is not None:
@@ -68,8 +76,6 @@ class Buffer:
         for key in sorted(needed ^ given):
             verb = "needs" if key in needed else "has no use for"
             raise ValueError(f"{'a file' if self.file else self.generator or 'zeros'} {verb} the key {key!r}")
-        if any(length < 1 for length in self.shape):
-            raise ValueError(f"shape must be of positive lengths, found {list(self.shape)}")
         if bool(self.shape) == (self.generator == "graph_neighbours") and not (self.file or self.values):
             raise ValueError("graph_neighbours gets its shape from offsets" if self.shape else "needs the key 'shape'")
         self._check_numbers()
@@ -83,8 +89,8 @@ class Buffer:
                 raise ValueError(f"low must be below high, found {self.low} and {self.high}")
         if (self.generator or "").startswith("graph") and (dtype.kind == "f" or dtype.itemsize < 4):
             raise ValueError(f"{self.generator} must be whole numbers of 4 or 8 bytes, found {dtype}")
-        if (self.seed or 0) < 0 or (self.degree is not None and self.degree < 1):
-            raise ValueError("seed must be at least 0 and degree at least 1")
+        if (self.seed or 0) < 0 or (self.degree is not None and not 1 <= self.degree <= LARGEST_DEGREE):
+            raise ValueError(f"seed must be at least 0 and degree at least 1 and at most {LARGEST_DEGREE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +141,8 @@ class Parameter:
         given = sum(each is not None for each in (self.buffer, self.handle, self.value, self.fields))
         if given != 1 or (self.type is None) != (self.value is None):
             raise ValueError("must have either a buffer or a type and a value, or a handle, or fields")
-        if self.offset_bytes < 0 or (self.offset_bytes and self.buffer is None):
-            raise ValueError("offset_bytes must be at least 0 and goes with a buffer")
+        if not 0 <= self.offset_bytes <= RESERVED_BYTES or (self.offset_bytes and self.buffer is None):
+            raise ValueError(f"offset_bytes must be at least 0, at most {RESERVED_BYTES} and goes with a buffer")
         self.encode(defaultdict(int), 0)
 
     @property
@@ -195,6 +201,8 @@ class Launch:
             raise ValueError(f"block must have at most {LARGEST_CTA} threads, found {int(np.prod(self.block))}")
         if self.dynamic_shared_bytes < 0 or self.stream < 0:
             raise ValueError("dynamic_shared_bytes and stream must be at least 0")
+        if self.stream > LARGEST_STREAM:
+            raise ValueError(f"stream must be at most {LARGEST_STREAM}, found {self.stream}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,6 +58,8 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ("shape = [100]", "shape = 100", "buffers.values.shape: must be a list, found 100"),
         ("shape = [100]", "shape = [1.5]", r"buffers.values.shape\[0\]: must be a whole number, found 1.5"),
         ("shape = [100]", "shape = [0]", r"buffers.values: shape must be of positive lengths, found \[0\]"),
+        ("shape = [100]", f"shape = [{10**23 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
+        ("shape = [100]", f"shape = [{10**14 - 1}]", "buffers.values: shape must be of at most 274877906944 bytes"),
         ("shape = [100]", "", "buffers.values: needs the key 'shape'"),
         ("shape = [100]", "shpe = [100]", "buffers.values: unknown name 'shpe'; did you mean 'shape'"),
         ('"arange"', '"arrange"', "buffers.values: generator: unknown name 'arrange'; did you mean 'arange'"),
@@ -72,6 +74,8 @@ def one_buffer(folder: Path, text: str) -> np.ndarray:
         ('repeat = "rounds"', 'repeat = "round"', r"launch\[0\].repeat: .* did you mean 'rounds'"),
         ("grid = [4]", "grid = []", r"launch\[0\]: grid must be one to three lengths .* found \[\]"),
         ("grid = [4]", "grid = [1, 70000]", r"launch\[0\]: grid must be .* from 1 to 2147483647, 65535, 65535"),
+        ("block = [32]", "block = [32]\nstream = 99999999999", r"launch\[0\]: stream must be at most 4294967295"),
+        ('{ buffer = "values" }', f'{{ buffer = "values", offset_bytes = {10**20} }}', "offset_bytes must be"),
         ("block = [32]", "block = [64, 32]", r"launch\[0\]: block must have at most 1024 threads, found 2048"),
         ('{ buffer = "values" }', '{ buffer = "value" }', r"parameters\[0\].buffer: .* did you mean 'values'"),
         ("value = 100 }", "value = true }", r"parameters\[1\].value: must be a number, found True"),
@@ -125,6 +129,21 @@ def test_values_stand_in_the_file(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=message):
             one_buffer(tmp_path, text)
+
+
+def test_a_buffer_that_memory_does_not_hold_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = 'dtype = "uint32"\nshape = [1000]\n'
+    monkeypatch.setattr("os.sysconf", {"SC_PHYS_PAGES": 2, "SC_PAGE_SIZE": 1000}.get)
+    with pytest.raises(UserError, match=r"test\.toml: buffers\.a: must fit the 2000 bytes of this .*, but has 4000$"):
+        one_buffer(tmp_path, whole)
+    monkeypatch.undo()
+
+    def full(buffer: object) -> np.ndarray:
+        raise MemoryError
+
+    monkeypatch.setattr("tracer.launch_buffers._generate", full)
+    with pytest.raises(UserError, match=r"test\.toml: buffers\.a: must fit the memory that is free, and does not$"):
+        one_buffer(tmp_path, whole)
 
 
 def test_parameter_steps_with_the_round_and_may_be_a_structure(tmp_path: Path) -> None:
