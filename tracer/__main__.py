@@ -155,6 +155,7 @@ def _render(options: argparse.Namespace) -> int:
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
     )
     print(render(request).text())
+    print(f"wrote {request.out} and {request.out.with_suffix('.png')}", file=sys.stderr)
     return 0
 
 

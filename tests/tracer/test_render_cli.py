@@ -37,7 +37,9 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def test_render_writes_trace_picture_and_provenance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "cornell.trace"
     assert main(["render", "cornell", *SMALL, "--seed", "3", "--out", str(out)]) == 0
-    assert "rays traced" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "rays traced" in said.out
+    assert said.err == f"wrote {out} and {tmp_path / 'cornell.png'}\n"
     assert (tmp_path / "cornell.png").read_bytes().startswith(b"\x89PNG")
     trace = open_trace(out)
     assert trace.image_size == (16, 8)
@@ -221,3 +223,5 @@ def test_scenes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("wknd") and " 487 " in line for line in lines)
     assert any(line.startswith("cornell") and " 36 " in line for line in lines)
+    notes = [line.split(maxsplit=4)[4] for line in lines[1:]]
+    assert not [note for note in notes if "`" in note or any(word in note for word in ("trees trees", "triangles tri"))]

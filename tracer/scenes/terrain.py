@@ -11,7 +11,7 @@ OCTAVES = 9
 
 
 def terrain(triangles: int = 300_000, seed: int = 1) -> Scene:
-    """A height field of exactly ``triangles`` triangles over a square, lower rows first; one mesh, one instance."""
+    """A height field over a square of exactly as many triangles as asked for; lower rows first, one mesh."""
     if not 2 <= triangles <= MOST_TRIANGLES:
         raise UserError(f"terrain: the number of triangles must be from 2 to {MOST_TRIANGLES}, found {triangles}")
     cells = int(np.ceil(np.sqrt(triangles / 2)))
