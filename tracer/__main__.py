@@ -88,7 +88,7 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     add("--workload", choices=WORKLOADS, default="path-tracing", help="built-in program to run" + default)
     add("--size", type=_size, default="512x512", metavar="WxH", help="pixels" + default)
     add("--samples", type=_positive, default=2, metavar="N", help="primary rays per pixel" + default)
-    add("--bounces", type=_positive, default=16, metavar="N", help="longest path of path tracing" + default)
+    add("--bounces", type=_positive, metavar="N", help="longest path of path tracing (default: 16)")
     add("--seed", type=_natural, default=1, metavar="N", help="seed of the random numbers" + default)
     add("--camera", metavar="KEY=VALUE,...", help="change the scene's camera: eye=X,Y,Z at=X,Y,Z up=X,Y,Z vfov=DEGREES "
         "aperture=DIAMETER focus=DISTANCE, joined by commas")  # fmt: skip
@@ -132,6 +132,8 @@ def _add_network(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def _render(options: argparse.Namespace) -> int:
     if options.program_config and not options.program:
         raise UserError("--program-config needs --program")
+    if options.bounces and not options.program and options.workload != "path-tracing":
+        raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
     from tracer.program import PROGRAM_FOLDER
     from tracer.render import Request, render
 
@@ -143,7 +145,7 @@ def _render(options: argparse.Namespace) -> int:
         width=options.size[0],
         height=options.size[1],
         samples=options.samples,
-        bounces=options.bounces,
+        bounces=options.bounces or Request.bounces,
         seed=options.seed,
         camera=options.camera,
         traversal=options.traversal,

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from formats.errors import UserError
 from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from zatel.target_file import check_json_target
 
@@ -44,6 +45,8 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     from zatel.whatif import CHANGES, what_if
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
+    if arguments.store and not arguments.full:
+        raise UserError("--store must be given with --full, whose replays it keeps")
     check_json_target(arguments.out, KEYS, "whatif")
     changes = arguments.change or list(CHANGES.values())
     found = what_if(

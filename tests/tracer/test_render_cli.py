@@ -139,6 +139,10 @@ def test_a_scene_without_triangles_is_refused(tmp_path: Path, capsys: pytest.Cap
         (["render", "cornel"], "did you mean cornell"),
         (["render", "cornell", "--camera", "eye=1"], "--camera: eye must be 3 finite numbers"),
         (["render", "cornell", "--program-config", "x.toml"], "--program-config needs --program"),
+        (
+            ["render", "cornell", "--workload", "shadows", "--bounces", "3"],
+            "--bounces must not be given with --workload",
+        ),
         (["render", "cornell", "--program", "missing.ptx"], "missing"),
         (["render", "cornell", "--pixels", "missing.txt"], "missing.txt"),
         (["render", "wknd", "--program", str(DATA / "normals.ptx")], "needs a hit_group with geometry 'spheres'"),

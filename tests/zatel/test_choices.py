@@ -1,5 +1,6 @@
 """Choices of the paper beyond the default: coarse groups, block sizes, temperature distributions, other heatmaps."""
 
+import argparse
 import dataclasses
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
 from formats.result import ResultWriter
+from zatel.choices import add_options, read_options
 from zatel.combine import RULES, combine
 from zatel.divide import divide, section_blocks
 from zatel.downscale import downscale, load_gpu, parts
@@ -162,3 +164,37 @@ def test_the_heat_may_be_replayed_cycles_or_a_picture(tmp_path: Path) -> None:
 def test_a_choice_that_does_not_exist_is_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message):
         dataclasses.replace(Options(), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--fractions", "0.1", "0.2", "0.3"], "--fractions must be given with --extrapolation regression"),
+        (["--bounds", "0.2", "0.5", "--fraction", "0.1"], "--bounds and --fraction exclude each other"),
+        (
+            ["--bounds", "0.2", "0.5", "--extrapolation", "regression"],
+            "--bounds and --extrapolation regression exclude",
+        ),
+        (
+            ["--bounds", "0.2", "0.5", "--variant", "released"],
+            "--bounds and --variant warm-fraction exclude each other",
+        ),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_options(option_parser().parse_args(words))
+
+
+def test_options_that_are_not_given_are_the_papers() -> None:
+    assert read_options(option_parser().parse_args([])) == Options()
+    given = ["--extrapolation", "regression", "--fractions", "0.1", "0.2", "0.3"]
+    assert read_options(option_parser().parse_args(given)).fractions == (0.1, 0.2, 0.3)
+    assert read_options(option_parser().parse_args(["--bounds", "0.2", "0.5"])).bounds == (0.2, 0.5)
+
+
+def option_parser() -> argparse.ArgumentParser:
+    """The options of the method alone."""
+    made = argparse.ArgumentParser()
+    add_options(made)
+    return made

@@ -12,10 +12,11 @@ from formats.errors import UserError
 from formats.generate import make_trace
 from formats.reader import open_trace
 from replay.gpu_description import load
+from zatel.__main__ import parser
 from zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
 from zatel.store import Store
 from zatel.whatif import CHANGES, changed, relative_change, what_if
-from zatel.whatif_command import KEYS, as_json, table_text
+from zatel.whatif_command import KEYS, as_json, table_text, whatif_verb
 
 SEVEN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 SEVEN = (*SEVEN, "bandwidth_utilisation")
@@ -117,3 +118,9 @@ def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path, mon
     json.dumps(as_json(found))
     monkeypatch.setattr(zatel.runs, "simulate_all", None)  # no full replay is done again
     assert what_if(trace, gpu, changes, 1.0, workers=2, full=True, store=store) == found
+
+
+def test_a_store_without_full_replays_is_refused() -> None:
+    options = parser().parse_args(["whatif", "none.trace", "--gpu", "mobile", "--store", "kept"])
+    with pytest.raises(UserError, match="--store must be given with --full, whose replays it keeps"):
+        whatif_verb(options)
