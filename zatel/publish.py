@@ -1,6 +1,7 @@
 """From files to files: a trace, a GPU and perhaps a full result become ``NAME.prediction``."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from zatel.predict import Prediction, predict
 from zatel.report import table_text, write_overview
 from zatel.store import Store
 
+HARDLY = 0.1  # of the pixels that a group's fraction counts: with fewer of them replayed, the metrics say little
+
 
 def publish(
     trace_path: Path,
@@ -56,6 +59,8 @@ def publish(
         host = host_times(prediction, result)
         write_files(writer, trace, prediction, summary)
         (writer.folder / "host.json").write_text(json.dumps(host, indent=1) + "\n")
+    for line in warnings_of(summary):
+        print(f"zatel: warning: {line}", file=sys.stderr)
     return f"{table_text(summary)}\n\n{describe(summary, host)}"
 
 
@@ -88,9 +93,11 @@ def describe(summary: dict[str, Any], host: dict[str, Any]) -> str:
         f"{count} {name[: -1 if count == 1 else None]}" for name, count in summary["scaled_gpu"].items()
     )
     fractions = " ".join(f"{100 * group['fraction']:.1f}" for group in summary["groups"])
+    replayed = " ".join(f"{100 * group['selected'] / group['pixels']:.1f}" for group in summary["groups"])
+    counted = "" if replayed == fractions else f", where the extrapolation counts {fractions} %"
     lines = [
         f"K = {summary['groups'][-1]['group'] + 1} groups, each on {scaled}",
-        f"pixels replayed of each group: {fractions} %",
+        f"pixels replayed of each group: {replayed} %{counted}",
         "wall time: " + ", ".join(f"{step} {seconds:.1f} s" for step, seconds in host["seconds"].items()),
     ]
     if "speedup" in host:
@@ -99,6 +106,20 @@ def describe(summary: dict[str, Any], host: dict[str, Any]) -> str:
             f"{host['speedup_parallel']:.1f} times with a core per group"
         )
     return "\n".join(lines)
+
+
+def warnings_of(summary: dict[str, Any]) -> list[str]:
+    """A line when groups replayed nothing, or hardly any of the pixels that they count as replayed."""
+    groups = summary["groups"]
+    thin = [group for group in groups if group["selected"] < HARDLY * group["fraction"] * group["pixels"]]
+    if not thin:
+        return []
+    none = sum(not group["selected"] for group in thin)
+    rule = ": the rule lost-tail drops the last 8 KiB of each list" if "lost-tail" in summary["departures"] else ""
+    return [
+        f"{len(thin)} of {len(groups)} selections replay less than {HARDLY:.0%} of the pixels they count,"
+        f" {none} of them no pixel{rule}; the metrics say little, take a larger image or fraction"
+    ]
 
 
 def summarise(

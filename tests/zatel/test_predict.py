@@ -22,7 +22,7 @@ from zatel.combine import RULES, combine, extrapolate
 from zatel.downscale import load_gpu
 from zatel.options import Options
 from zatel.predict import predict
-from zatel.publish import publish
+from zatel.publish import describe, publish, warnings_of
 from zatel.report import read_prediction, table_text, write_overview
 from zatel.simulate import simulate_group, simulate_groups
 
@@ -189,3 +189,21 @@ def test_a_damaged_prediction_is_refused(prediction: Path, tmp_path: Path) -> No
     (tmp_path / "prediction.json").write_text("{")
     with pytest.raises(UserError, match="must be JSON"):
         read_prediction(tmp_path)
+
+
+def test_groups_that_replay_nothing_are_a_warning_and_shown(
+    trace: Path, prediction: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = Options(fraction=0.25, seed=3, departures=frozenset({"lost-tail"}))
+    shown = publish(trace, "mobile", tmp_path / "p.prediction", options=options, workers=1)
+    assert (
+        "pixels replayed of each group: 0.0 0.0 0.0 0.0 %, where the extrapolation counts 25.0 25.0 25.0 25.0 %"
+        in shown
+    )
+    warned = capsys.readouterr().err.splitlines()
+    assert [line for line in warned if line.startswith("zatel: warning: ")] == [
+        "zatel: warning: 4 of 4 selections replay less than 10% of the pixels they count, 4 of them no pixel: the rule"
+        " lost-tail drops the last 8 KiB of each list; the metrics say little, take a larger image or fraction"
+    ]
+    assert warnings_of(read_prediction(prediction)) == []
+    assert "each group: 25.0 25.0 25.0 25.0 %\n" in describe(read_prediction(prediction), {"seconds": {}})
