@@ -5,12 +5,15 @@ Like ``simulate``, this file imports nothing compiled.
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
+
+from tqdm import tqdm
 
 from formats.errors import UserError
 
@@ -25,7 +28,7 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
     """
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=end_with_parent) as pool:
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin) as pool:
         try:
             yield pool
         except BaseException as error:
@@ -37,6 +40,14 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
                     f" try --workers {count // 2 or 1}"
                 ) from None
             raise
+
+
+def _begin() -> None:
+    """What a process does first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the one that started this one ends it
+    end_with_parent()
+    # A bar's own lock is a semaphore of the system, which a process that is terminated would leave behind.
+    tqdm.set_lock(threading.RLock())
 
 
 def end_with_parent() -> None:

@@ -23,6 +23,22 @@ if __name__ == "__main__":
         print(pool.submit(os.getpid).result(), flush=True)
         pool.submit(time.sleep, 600).result()
 """
+INTERRUPTED = """
+import os, signal, time
+from tqdm import tqdm
+from zatel.processes import processes
+
+def work():
+    with tqdm(total=1, disable=False):
+        os.kill(os.getpid(), signal.SIGINT)
+        return 7
+
+if __name__ == "__main__":
+    with processes(1, "a group") as pool:
+        print(pool.submit(work).result())
+        pool.submit(time.sleep, 600)
+        raise SystemExit(2)
+"""
 DEADLINE_SECONDS = 30.0
 
 
@@ -53,6 +69,16 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path, number: sig
         if outlived:
             os.kill(worker, signal.SIGKILL)
     assert not outlived
+
+
+def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(INTERRUPTED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(tmp_path / "parent.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
+    assert "leaked" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 class Fatal:
