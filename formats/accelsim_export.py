@@ -6,6 +6,7 @@ refused: Accel-Sim has no RT unit.
 """
 
 import lzma
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,9 +21,11 @@ from formats.atomic import partial_folder, publish_folder
 from formats.errors import FormatError
 from formats.expect import expect_valid
 from formats.reader import Trace
+from formats.replaceable import refuse_strangers
 from formats.trace import ACCESSES, PREDICATES
 
 LISTING = "kernelslist.g"
+EXPORTED = re.compile(r"kernelslist\.g|kernel-\d+\.traceg(\.xz)?")
 TRACER_VERSION = 5
 WARPS_PER_BATCH = 64
 LINE_BYTES, NUMBER_BYTES = 64, 22  # room for a line without addresses and text, and for a number
@@ -41,6 +44,9 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")
     if folder.exists() and not (folder / LISTING).is_file():
         raise FormatError(f"{folder}: must be absent or an earlier export, and is neither: not replaced")
+    if folder.exists():
+        others = sorted(path.name for path in folder.iterdir() if not EXPORTED.fullmatch(path.name))
+        refuse_strangers(folder, others, "an earlier export")
     expect_valid(trace)
     with partial_folder(folder) as partial:
         names = [f"kernel-{number + 1}.traceg{'.xz' if compress else ''}" for number in range(trace.rows("kernels"))]

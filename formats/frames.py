@@ -20,9 +20,10 @@ from formats.errors import FormatError
 from formats.frames_defaults import complete
 from formats.manifest import MANIFEST, format_of
 from formats.reader import Trace, open_trace
+from formats.replaceable import check_replaceable
 from formats.store import location
 from formats.trace import TRACE
-from formats.writer import TraceWriter, check_replaceable
+from formats.writer import TraceWriter
 
 READ_SUFFIXES = (".parquet", ".csv")
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,26 @@ def read_manifest(folder: Path, expected: Format) -> Manifest:
 
 def format_of(folder: Path) -> str | None:
     """Name of the format that a folder's manifest gives; None when there is no manifest to be read."""
+    name = _document(folder).get("format")
+    return name if isinstance(name, str) else None
+
+
+def strangers(folder: Path, others: Set[str]) -> list[str]:
+    """What lies in a folder that its manifest, of any version, does not list; ``others`` are ours all the same."""
+    document = _document(folder)
+    tables, files = (each if isinstance(each := document.get(key), dict) else {} for key in ("tables", "files"))
+    entries = [entry for listed in tables.values() if isinstance(listed, list) for entry in listed]
+    ours = [MANIFEST, *others, *files, *(entry.get("file") for entry in entries if isinstance(entry, dict))]
+    return sorted(path.name for path in folder.iterdir() if path.name not in ours)
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    """A folder's manifest as it stands there, unchecked; empty when there is none to be read."""
     try:
         document = parse_json(read_text(folder / MANIFEST, "manifest", LIST_BYTES), folder)
     except FormatError:
-        return None
-    name = document.get("format") if isinstance(document, dict) else None
-    return name if isinstance(name, str) else None
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def parse_manifest(text: str, place: str, expected: Format) -> Manifest:

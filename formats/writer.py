@@ -1,7 +1,6 @@
 """Write a trace (or any ``Format``) as a folder of Parquet files, complete or not at all."""
 
 import json
-import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,9 +14,10 @@ from formats.column import Format
 from formats.encoders import Encoders, default_workers
 from formats.errors import FormatError
 from formats.groups import GroupBuffer
-from formats.manifest import MANIFEST, Manifest, file_digest, format_of
+from formats.manifest import MANIFEST, Manifest, file_digest
+from formats.replaceable import HOST_TIMES, check_replaceable
 from formats.shards import Encoder, HashingFile, ShardWriter
-from formats.store import is_local, location, reached
+from formats.store import location
 from formats.trace import TRACE
 
 
@@ -33,7 +33,7 @@ class FolderWriter:
     ``OSError`` when the disk is full.
     """
 
-    TIMES = frozenset({"host.json"})
+    TIMES = HOST_TIMES
     """Files that differ from run to run, so that the manifest does not vouch for them."""
 
     def __init__(
@@ -48,7 +48,7 @@ class FolderWriter:
         self.layout = layout
         self.provenance = _as_json(dict(provenance or {}), self.path)
         self.image_size = None if image_size is None else (int(image_size[0]), int(image_size[1]))
-        check_replaceable(self.path, layout)
+        check_replaceable(self.path, layout, self.TIMES)
         self._launches: list[dict[str, Any]] = []
         self._buffers: dict[str, GroupBuffer] = {}
         self._shards: dict[str, ShardWriter] = {}
@@ -163,22 +163,6 @@ class TraceWriter(FolderWriter):
         workers: int | None = None,
     ) -> None:
         super().__init__(path, TRACE, provenance, image_size, workers)
-
-
-def check_replaceable(path: Path, layout: Format) -> None:
-    """``FormatError`` when something else than such a folder stands at ``path``."""
-    with reached(path):
-        if path.exists() and format_of(path) != layout.name and not _was_interrupted(path, layout):
-            raise FormatError(f"{path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
-
-
-def _was_interrupted(path: Path, layout: Format) -> bool:
-    """Whether a folder of a store is empty or holds tables of the format: a run was killed while it put them."""
-    shard = re.compile(rf"({'|'.join(table.name for table in layout.tables)})-\d{{5}}\.parquet")
-    if is_local(path) or not path.is_dir():
-        return False
-    names = [file.name for file in path.iterdir()]
-    return not names or any(shard.fullmatch(name) for name in names)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -108,6 +108,16 @@ def test_rays_and_foreign_folders_are_refused(monkeypatch, capsys, tmp_path: Pat
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 
 
+def test_files_beside_an_earlier_export_are_not_lost(tmp_path: Path) -> None:
+    trace = open_trace(make_trace(tmp_path / "a.trace", 1, image_size=None))
+    export_accelsim(trace, tmp_path / "files", compress=True)
+    export_accelsim(trace, tmp_path / "files")
+    (tmp_path / "files" / "stats.csv").write_text("measured")
+    with pytest.raises(FormatError, match=r"holds stats\.csv, which is not of an earlier export: not replaced"):
+        export_accelsim(trace, tmp_path / "files")
+    assert (tmp_path / "files" / "stats.csv").read_text() == "measured"
+
+
 @pytest.mark.parametrize("seed", [0, 4])
 def test_kernel_files_keep_the_rules_that_accel_sim_asserts(tmp_path: Path, seed: int) -> None:
     """reference/accel-sim.md A.4 and A.7: operands, widths, one exit per lane, every warp of every CTA."""

@@ -17,7 +17,6 @@ from formats.generate import make_tables, make_trace
 from formats.manifest import MANIFEST
 from formats.pixels import write_pixels
 from formats.reader import open_trace
-from formats.result import ResultWriter
 from formats.shards import HashingFile
 from formats.writer import FolderWriter, TraceWriter
 from tests.formats.schema_strategies import tree_bytes
@@ -174,21 +173,6 @@ def test_a_failing_second_step_puts_the_old_trace_back(target: Path, monkeypatch
     monkeypatch.setattr("os.rename", failing)
     with pytest.raises(OSError, match="Input/output error"):
         make_trace(target, seed=2)
-
-
-def test_nothing_but_a_trace_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
-        make_trace(tmp_path / "thesis")
-    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
-    with ResultWriter(make_trace(tmp_path / "a.trace").with_name("a.result")) as writer:
-        writer.summary({})
-    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
-        make_trace(tmp_path / "a.result")
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
-        make_trace(tmp_path / "file")
 
 
 def test_a_missing_parent_folder_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""A new trace or result takes the place of an earlier one, and of nothing else: what others keep there is not lost."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from formats.checkpoint import Checkpoints
+from formats.column import Format
+from formats.errors import FormatError
+from formats.generate import make_trace
+from formats.manifest import MANIFEST
+from formats.prediction import PREDICTION
+from formats.profile import PROFILE, ProfileWriter
+from formats.result import ResultWriter
+from formats.resume import ResumableTraceWriter
+from formats.study import STUDY
+from formats.writer import FolderWriter, TraceWriter
+
+
+def test_nothing_but_a_trace_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
+        make_trace(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+    with ResultWriter(make_trace(tmp_path / "a.trace").with_name("a.result")) as writer:
+        writer.summary({})
+    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
+        make_trace(tmp_path / "a.result")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FormatError, match="must be absent or an earlier rayplay trace"):
+        make_trace(tmp_path / "file")
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    (["NOTES.md"], "holds NOTES.md, which is not of a rayplay trace: not replaced"),
+    (["b", "a", "c/x", "d"], "holds a, b, c and 1 more, which are not of a rayplay trace: not replaced"),
+    (["visits-00001.parquet"], "holds visits-00001.parquet, which is not of a rayplay trace: not replaced"),
+])  # fmt: skip
+@pytest.mark.parametrize("writer", [TraceWriter, partial(ResumableTraceWriter, provenance={}, resume=True)])
+def test_what_a_user_keeps_in_a_trace_is_not_lost(tmp_path: Path, names: list[str], said: str, writer) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    for name in names:
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_text("mine")
+    with pytest.raises(FormatError, match=re.escape(f"{path}: {said}")):
+        writer(path)
+    assert all((path / name).read_text() == "mine" for name in names)
+
+
+def test_what_a_user_keeps_in_a_result_is_not_lost(tmp_path: Path) -> None:
+    """A replay is refused where it begins, not hours later, when it writes."""
+    path = tmp_path / "a.result"
+    for _ in range(2):  # the second one replaces host.json, too
+        with Checkpoints(path, "same", False, 0.0), ResultWriter(path) as writer:
+            writer.summary({})
+    (path / "cycles.png").write_text("mine")
+    said = "holds cycles.png, which is not of a rayplay result: not replaced"
+    with pytest.raises(FormatError, match=said), Checkpoints(path, "same", False, 0.0):
+        pass
+    with pytest.raises(FormatError, match=said):
+        ResultWriter(path)
+
+
+@pytest.mark.parametrize("layout", [PREDICTION, PROFILE, STUDY], ids=lambda layout: layout.name)
+def test_folders_with_pictures_and_times_replace_one_another(tmp_path: Path, layout: Format) -> None:
+    for text in ("old", "new"):
+        with ProfileWriter(tmp_path / "a") if layout is PROFILE else FolderWriter(tmp_path / "a", layout) as writer:
+            for name in ("README.md", "picture.png", "host.json"):
+                (writer.folder / name).write_text(text)
+    assert (tmp_path / "a" / "picture.png").read_text() == "new"
+
+
+def test_a_manifest_that_lists_nothing_sensible_gives_nothing_away(tmp_path: Path) -> None:
+    path = make_trace(tmp_path / "a.trace")
+    listed = {"format": "rayplay trace", "tables": {"visits": [None, {"file": ["x"]}], "rays": 3}, "files": []}
+    (path / MANIFEST).write_text(json.dumps(listed))
+    with pytest.raises(FormatError, match=r"holds accesses-00000\.parquet, .* and \d+ more"):
+        make_trace(path)
