@@ -30,11 +30,14 @@ example: python -m ptx cfg tracer/programs/path-tracing.ptx --entry __raygen__pa
 example: nvcc -arch=sm_86 -cubin kernel.cu && nvdisasm -c -hex kernel.cubin > kernel.sass
          python -m ptx characterise kernel.sass
 """
+WRITTEN = {"characterise": ".parquet", "inject": ".ptx"}
 
 
 def main() -> int:
     """Run the verb the command line asks for; 0, or 2 when ``parse`` finds problems."""
     options = _options()
+    if options.verb in WRITTEN:
+        _check_out(options.out, options.file, WRITTEN[options.verb])
     if options.verb == "inject":
         return _inject(options)
     if options.verb == "analyse":
@@ -57,6 +60,14 @@ def main() -> int:
     else:
         _characterise(options, module, functions)
     return 0
+
+
+def _check_out(out: Path | None, file: Path, suffix: str) -> None:
+    """``UserError`` unless ``out`` is named as what is written, and is another file than the one that is read."""
+    if out is not None and out.suffix != suffix:
+        raise UserError(f"--out {out}: must end in {suffix}")
+    if out is not None and out.resolve() == file.resolve():
+        raise UserError(f"--out {out}: must be another file than the one that is read")
 
 
 def _text(module: Module) -> str:

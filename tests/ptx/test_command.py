@@ -34,6 +34,22 @@ def test_tables_and_texts_are_written(data_folder, tmp_path) -> None:
     assert (tmp_path / "i.ptx").read_text() == ptx("inject", rays).stdout
 
 
+@pytest.mark.parametrize(("verb", "name", "message"), [
+    ("characterise", "README.md", "--out {}: must end in .parquet"),
+    ("inject", "README.md", "--out {}: must end in .ptx"),
+    ("inject", "rays.ptx", "--out {}: must be another file than the one that is read"),
+    ("inject", "link.ptx", "--out {}: must be another file than the one that is read"),
+])  # fmt: skip
+def test_neither_other_files_nor_the_input_are_overwritten(verb, name, message, data_folder, tmp_path) -> None:
+    rays, out = tmp_path / "rays.ptx", tmp_path / name
+    rays.write_bytes((data_folder / "rays.ptx").read_bytes())
+    (tmp_path / "link.ptx").symlink_to(rays)
+    (tmp_path / "README.md").write_bytes(rays.read_bytes())
+    made = ptx(verb, rays, "--out", out)
+    assert (made.returncode, made.stdout, made.stderr) == (2, "", f"ptx: error: {message.format(out)}\n")
+    assert out.read_bytes() == (data_folder / "rays.ptx").read_bytes()
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["parse", "{broken}"], "broken.ptx:4:1: expected a name or opcode"),
     (["cfg", "{missing}"], "missing.ptx: No such file"),
