@@ -97,9 +97,15 @@ def read_manifest(folder: Path, expected: Format) -> Manifest:
     """The manifest of a folder; ``FormatError`` (or one of its versions) when it is missing, damaged or foreign."""
     path = folder / MANIFEST
     if not path.is_file():
-        found = "it has no manifest.json" if folder.is_dir() else "there is no such folder"
-        raise FormatError(f"must be a {expected.name}, but {found}", file=folder)
+        raise FormatError(f"must be a {expected.name}, but {without_manifest(folder)}", file=folder)
     return parse_manifest(read_text(path, "manifest", LIST_BYTES), str(path), expected)
+
+
+def without_manifest(folder: Path) -> str:
+    """What stands in the place of a folder with a manifest."""
+    if folder.is_dir():
+        return f"it has no {MANIFEST}"
+    return "it is a file, not a folder" if folder.exists() else "there is no such folder"
 
 
 def format_of(folder: Path) -> str | None:

@@ -9,12 +9,13 @@ import numpy as np
 
 from formats.arrow import Columns, offset_name
 from formats.column import STRING, Column, Table
-from formats.manifest import format_of
+from formats.errors import FormatError
+from formats.manifest import MANIFEST, format_of, without_manifest
 from formats.prediction import PREDICTION
 from formats.profile import PROFILE
 from formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
 from formats.result import RESULT, Result, open_result
-from formats.store import location
+from formats.store import location, reached
 
 CELL_WIDTH = 28
 LIST_ITEMS = 3
@@ -23,7 +24,13 @@ LIST_ITEMS = 3
 def open_any(path: Path | str) -> Dataset:
     """Open a trace, result or prediction, whichever the manifest names; ``FormatError`` when it is none."""
     path = location(path)
-    name = None if path.suffix in HDF5_SUFFIXES else format_of(path)
+    if path.suffix in HDF5_SUFFIXES:
+        return open_trace(path)
+    with reached(path):
+        has_manifest = (path / MANIFEST).is_file()
+    if not has_manifest:
+        raise FormatError(f"must be a trace, result, prediction or profile, but {without_manifest(path)}", file=path)
+    name = format_of(path)
     if name == RESULT.name:
         return open_result(path)
     if name == PROFILE.name:

@@ -166,7 +166,10 @@ def test_docs_prints_the_page(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda path: (path / MANIFEST).unlink(), "must be a rayplay trace, but it has no manifest.json"),
+        (
+            lambda path: (path / MANIFEST).unlink(),
+            "must be a trace, result, prediction or profile, but it has no manifest.json",
+        ),
         (lambda path: (path / MANIFEST).write_text("{"), "manifest.json: must be"),
         (lambda path: (path / "rays-00000.parquet").unlink(), "rays-00000.parquet: must be a file"),
         (lambda path: (path / "rays-00000.parquet").write_bytes(b""), "bytes long, as the manifest says, not 0"),
@@ -180,6 +183,20 @@ def test_a_damaged_trace_is_one_line(monkeypatch, capsys, tmp_path: Path, verb, 
     assert error.startswith("formats: error: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("verb", "what"), [
+    ("show", "trace, result, prediction or profile"), ("check", "trace, result, prediction or profile"),
+    ("stats", "rayplay trace"), ("compare", "rayplay result"),
+])  # fmt: skip
+@pytest.mark.parametrize(("name", "found"), [
+    ("README.md", "it is a file, not a folder"), ("none", "there is no such folder"),
+])  # fmt: skip
+def test_what_stands_there_is_said(monkeypatch, capsys, tmp_path: Path, verb, what, name, found) -> None:
+    (tmp_path / "README.md").write_text("Read me.")
+    path = tmp_path / name
+    assert formats(monkeypatch, verb, *[path] * (1 + (verb == "compare"))) == 2
+    assert capsys.readouterr().err == f"formats: error: {path}: must be a {what}, but {found}\n"
 
 
 def test_convert_onto_itself_is_refused(monkeypatch, capsys, tmp_path: Path) -> None:
