@@ -45,11 +45,13 @@ def publish_folder(partial: Path, final: Path) -> None:
     if not is_local(final):
         put_folder(partial, final)
         return
+    final = stand_in(final)
     sync_folder(partial)
     try:
         os.rename(partial, final)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            error.filename = str(final)  # the user never heard of the hidden name
             raise
         if _exchange(partial, final):
             shutil.rmtree(partial, ignore_errors=True)
@@ -83,8 +85,8 @@ def atomic_file(final: Path) -> Iterator[Path]:
             return
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(partial, final)
-        sync_folder(final.parent)
+        os.replace(partial, stand_in(final))
+        sync_folder(stand_in(final).parent)
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, str(partial)):
@@ -118,8 +120,9 @@ def _empty_file(final: Path) -> str:
 
 
 def _check_parent(final: Path) -> None:
-    if is_local(final) and not final.parent.is_dir():
-        raise FormatError(f"{final}: folder {final.parent} must exist, but does not")
+    parent = stand_in(final).parent
+    if is_local(final) and not parent.is_dir():
+        raise FormatError(f"{final}: folder {parent} must exist, but does not")
 
 
 def _exchange(first: Path, second: Path) -> bool:

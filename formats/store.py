@@ -44,9 +44,12 @@ def is_local(path: Path) -> bool:
 
 
 def stand_in(final: Path) -> Path:
-    """The local path beside which the partial folder of ``final`` is made: its own, or one in the temporary folder."""
+    """The local path beside which the partial folder of ``final`` is made: its own, or one in the temporary folder.
+
+    Of a symbolic link it is what the link names: that is replaced, and the link stays.
+    """
     if is_local(final):
-        return final
+        return Path(os.path.realpath(final)) if final.is_symlink() else final
     digest = hashlib.sha256(str(final).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"rayplay-{os.getuid()}-{digest}-{final.name}"
 

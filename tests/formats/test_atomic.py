@@ -1,6 +1,7 @@
 """A full disk, Ctrl-C or any error leaves the old trace as it was, and nothing half-written anywhere."""
 
 import errno
+import re
 import resource
 import subprocess
 import sys
@@ -154,6 +155,33 @@ def test_a_new_trace_replaces_the_old(tmp_path: Path, monkeypatch, exchange) -> 
     make_trace(tmp_path / "other.trace", seed=2)
     assert tree_bytes(path) == tree_bytes(tmp_path / "other.trace")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["mine.trace", "other.trace"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_through_a_link_its_target_is_written(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "far").mkdir()
+    for name in ("a.trace", "a.txt"):
+        (tmp_path / name).symlink_to(Path("far") / name)
+    if there:
+        make_trace(tmp_path / "far" / "a.trace", seed=1)
+        (tmp_path / "far" / "a.txt").write_text("old")
+    make_trace(tmp_path / "a.trace", seed=2)
+    with atomic_file(tmp_path / "a.txt") as partial:
+        partial.write_text("new")
+    make_trace(tmp_path / "other.trace", seed=2)
+    assert tree_bytes(tmp_path / "far" / "a.trace") == tree_bytes(tmp_path / "other.trace")
+    assert (tmp_path / "far" / "a.txt").read_text() == "new"
+    assert sorted(entry.name for entry in (tmp_path / "far").iterdir()) == ["a.trace", "a.txt"]
+    assert all((tmp_path / name).is_symlink() for name in ("a.trace", "a.txt"))
+
+
+@pytest.mark.parametrize("target", ["far/a.trace", "a.trace"], ids=["no such folder", "itself"])
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a.trace").symlink_to(target)
+    with pytest.raises((FormatError, OSError), match=re.escape(str(tmp_path / "a.trace"))) as caught:
+        make_trace(tmp_path / "a.trace")
+    assert "partial" not in str(caught.value)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.trace"]
 
 
 def test_a_failing_second_step_puts_the_old_trace_back(target: Path, monkeypatch) -> None:
