@@ -10,17 +10,23 @@ from formats.manifest import format_of, strangers
 from formats.store import is_local, reached
 
 HOST_TIMES = frozenset({"host.json"})
+NAMES = (".trace", ".result", ".prediction", ".profile", ".h5", ".hdf5")  # the last two: written by convert, as files
 _NAMED = 3
 
 
 def check_replaceable(path: Path, layout: Format, times: Set[str] = HOST_TIMES) -> None:
     """``FormatError`` when something else than such a folder stands at ``path``, or something else lies in it.
 
+    Nor may ``path`` have the name of another format, by which verbs would take it for what it is not.
+
     times  files of the format that its manifest does not list.
     """
     with reached(path):
         if path.exists() and format_of(path) != layout.name and not _was_interrupted(path, layout):
             raise FormatError(f"{path}: must be absent or an earlier {layout.name}, and is neither: not replaced")
+    kind = layout.name.split()[-1]
+    if path.suffix in NAMES and path.suffix != f".{kind}":
+        raise FormatError(f"{path}: must be a name of a {kind}, such as {path.stem}.{kind}, but ends in {path.suffix}")
     check_nothing_else(path, times)
 
 

@@ -80,3 +80,18 @@ def test_a_manifest_that_lists_nothing_sensible_gives_nothing_away(tmp_path: Pat
     (path / MANIFEST).write_text(json.dumps(listed))
     with pytest.raises(FormatError, match=r"holds accesses-00000\.parquet, .* and \d+ more"):
         make_trace(path)
+
+
+@pytest.mark.parametrize(("name", "writer", "kind"), [
+    ("a.result", TraceWriter, "trace"), ("a.h5", TraceWriter, "trace"), ("a.trace", ResultWriter, "result"),
+    ("a.prediction", ProfileWriter, "profile"),
+])  # fmt: skip
+def test_names_of_other_formats_are_refused(tmp_path: Path, name: str, writer, kind: str) -> None:
+    said = f"{name}: must be a name of a {kind}, such as a.{kind}, but ends in {Path(name).suffix}"
+    with pytest.raises(FormatError, match=re.escape(said)):
+        writer(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a", "a.trace", "a.mine", "a.result.old"])
+def test_any_other_name_is_taken(tmp_path: Path, name: str) -> None:
+    assert make_trace(tmp_path / name) == tmp_path / name
