@@ -1,6 +1,7 @@
 """How every ``python -m PACKAGE`` ends: one clear line and exit code 2 for whatever the user can mend."""
 
 import argparse
+import io
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -33,8 +34,11 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     """Run ``main`` and leave the process.
 
     Exit code 0 (or what ``main`` returns); 2 with one line on standard error after a ``UserError``,
-    an ``OSError`` (a full disk, a missing file) or Ctrl-C.
+    an ``OSError`` (a full disk, a missing file) or Ctrl-C. Letters that the terminal cannot show are escaped.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whoever imports us may have put something else there
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = main() or 0
     except UserError as error:

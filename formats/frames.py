@@ -82,6 +82,8 @@ def read_folder(folder: Path) -> dict[str, Any]:
         if path.stem in tables:
             raise FormatError(f"{path}: table {path.stem} must be in one file, but there are two")
         tables[path.stem] = read_arrow(path) if path.suffix == ".parquet" else read_csv(path)
+    if not tables and (listings := sorted(folder.glob("*.g"))):
+        raise FormatError(f"{folder}: give the kernel list in it: {listings[0]}")
     if not tables:
         raise FormatError(f"{folder}: must be a folder with files TABLE.csv or TABLE.parquet, such as visits.csv")
     return tables

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +134,21 @@ def test_what_was_written_is_said(monkeypatch, capsys, tmp_path: Path) -> None:
         *(f"{path}: rayplay trace, {extent(open_trace(path))}" for path in (again, merged, tmp_path / "plain.h5")),
     ]  # fmt: skip
     assert extent(plain) == "8 rows in 6 tables"
+
+
+def test_a_folder_with_a_kernel_list_is_told_apart_from_tables(monkeypatch, capsys, tmp_path: Path) -> None:
+    (tmp_path / "kernelslist.g").write_text("kernel-1.traceg\n")
+    assert formats(monkeypatch, "import", tmp_path, "--out", tmp_path / "b.trace") == 2
+    said = f"{tmp_path}: give the kernel list in it: {tmp_path / 'kernelslist.g'}"
+    assert capsys.readouterr().err == f"formats: error: {said}\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_letters_that_a_terminal_cannot_show_are_escaped(stream: str) -> None:
+    code = f"import sys; from formats.command import run; run('x', lambda: print('x \u00d7 y', file=sys.{stream}))"
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=ascii_only, cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, getattr(done, stream)) == (0, b"x \\xd7 y\n")
 
 
 def test_a_trace_is_not_imported_as_tables(monkeypatch, capsys, sample: Path, tmp_path: Path) -> None:
