@@ -119,7 +119,9 @@ file (attributes `format` and `version`) carry the format's name and its version
 
 Whatever is written is made in a hidden folder `.NAME.????????.partial` beside its final name, and takes the name in
 one step when it is complete. Killed at any moment, a run leaves what stood there before, and the hidden folder, which
-the next run that writes the same name removes. A process that is alive holds a lock on its hidden folders.
+the next run that writes the same name removes. A process that is alive holds a lock on its hidden folders. A folder
+that holds more than its manifest lists (notes, pictures of your own) is not replaced: that is one error, before any
+work. Of a symbolic link, what it names is replaced.
 
 `python -m tracer render ... --resume` and `python -m replay ... --resume` go on instead, from the last checkpoint
 (`.NAME.????????.checkpoint`), and end with the bytes of a run that nobody interrupted. A render makes one after each

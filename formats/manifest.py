@@ -119,7 +119,8 @@ def strangers(folder: Path, others: Set[str]) -> list[str]:
     document = _document(folder)
     tables, files = (each if isinstance(each := document.get(key), dict) else {} for key in ("tables", "files"))
     entries = [entry for listed in tables.values() if isinstance(listed, list) for entry in listed]
-    ours = [MANIFEST, *others, *files, *(entry.get("file") for entry in entries if isinstance(entry, dict))]
+    shards = {str(entry.get("file")) for entry in entries if isinstance(entry, dict)}
+    ours = {MANIFEST, *others, *files, *shards}
     return sorted(path.name for path in folder.iterdir() if path.name not in ours)
 
 

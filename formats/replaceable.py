@@ -11,6 +11,7 @@ from formats.store import is_local, reached
 
 HOST_TIMES = frozenset({"host.json"})
 NAMES = (".trace", ".result", ".prediction", ".profile", ".h5", ".hdf5")  # the last two: written by convert, as files
+_UNLISTED = {"rayplay result": {"summary.json"}}  # version 1.0 listed tables only
 _NAMED = 3
 
 
@@ -35,7 +36,7 @@ def check_nothing_else(path: Path, times: Set[str] = HOST_TIMES) -> None:
     with reached(path):
         name = format_of(path)
         if name is not None:
-            refuse_strangers(path, strangers(path, times), f"a {name}")
+            refuse_strangers(path, strangers(path, times | _UNLISTED.get(name, set())), f"a {name}")
 
 
 def refuse_strangers(path: Path, found: list[str], what: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,14 @@ from formats.generate import make_trace
 from formats.manifest import MANIFEST
 from formats.prediction import PREDICTION
 from formats.profile import PROFILE, ProfileWriter
-from formats.result import ResultWriter
+from formats.replaceable import check_replaceable
+from formats.result import RESULT, ResultWriter
 from formats.resume import ResumableTraceWriter
 from formats.study import STUDY
+from formats.trace import TRACE
 from formats.writer import FolderWriter, TraceWriter
+
+SAMPLES = Path(__file__).resolve().parents[1] / "data"
 
 
 def test_nothing_but_a_trace_is_replaced(tmp_path: Path) -> None:
@@ -63,6 +68,13 @@ def test_what_a_user_keeps_in_a_result_is_not_lost(tmp_path: Path) -> None:
         pass
     with pytest.raises(FormatError, match=said):
         ResultWriter(path)
+
+
+@pytest.mark.parametrize("old", sorted(path.name for path in SAMPLES.iterdir() if path.is_dir()))
+def test_folders_of_every_version_can_be_replaced(tmp_path: Path, old: str) -> None:
+    path = Path(shutil.copytree(SAMPLES / old, tmp_path / old))
+    layout = next(each for each in (TRACE, RESULT, PREDICTION, PROFILE) if each.name.endswith(path.suffix[1:]))
+    check_replaceable(path, layout, ProfileWriter.TIMES)
 
 
 @pytest.mark.parametrize("layout", [PREDICTION, PROFILE, STUDY], ids=lambda layout: layout.name)
