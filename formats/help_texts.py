@@ -86,7 +86,7 @@ the SASS opcode of their class. Importing them again gives the same lanes and ad
 opcodes, registers and the division into blocks may differ (DEVIATIONS.md, F2 and F4).
 
 example:
-  python -m formats export traces/vectoradd.trace --out accelsim/vectoradd
+  python -m formats export traces/vectoradd.trace --out vectoradd
 """
 DOCS_EXAMPLE = """\
 prints the page docs/formats.md, which follows from the schema.

@@ -144,8 +144,8 @@ def expect_alone(arguments: argparse.Namespace, what: str, *others: str) -> None
 
 def check_targets(arguments: argparse.Namespace) -> None:
     """``UserError`` when what is to be written cannot be, before any work is done."""
+    from formats.replaceable import check_replaceable
     from formats.result import RESULT
-    from formats.writer import check_replaceable
 
     if arguments.picture is not None:
         from replay.pictures import check_picture
