@@ -17,7 +17,6 @@ import numpy as np
 
 from formats.atomic import make_partial_folder
 from formats.claims import CHECKPOINT, Claim, companion, left_over, remove_left_overs, remove_partial
-from formats.replaceable import check_nothing_else
 
 FACTS, SAME = "facts", "same"
 
@@ -49,7 +48,6 @@ class Checkpoints:
         self._warned = False
 
     def __enter__(self) -> "Checkpoints":
-        check_nothing_else(self.final)  # said now, not after hours
         self._claim = (self._left_over() if self._resume else None) or make_partial_folder(self.final)
         self._since = time.monotonic()
         return self

@@ -28,15 +28,9 @@ def check_replaceable(path: Path, layout: Format, times: Set[str] = HOST_TIMES) 
     kind = layout.name.split()[-1]
     if path.suffix in NAMES and path.suffix != f".{kind}":
         raise FormatError(f"{path}: must be a name of a {kind}, such as {path.stem}.{kind}, but ends in {path.suffix}")
-    check_nothing_else(path, times)
-
-
-def check_nothing_else(path: Path, times: Set[str] = HOST_TIMES) -> None:
-    """``FormatError`` when a folder of ours, of any format, holds what was not written with it: it would be lost."""
     with reached(path):
-        name = format_of(path)
-        if name is not None:
-            refuse_strangers(path, strangers(path, times | _UNLISTED.get(name, set())), f"a {name}")
+        if format_of(path) is not None:
+            refuse_strangers(path, strangers(path, times | _UNLISTED.get(layout.name, set())), f"a {layout.name}")
 
 
 def refuse_strangers(path: Path, found: list[str], what: str) -> None:

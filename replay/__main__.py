@@ -104,7 +104,7 @@ def main() -> None:
     """Parse, replay, print, write."""
     arguments = parser().parse_args()
     if arguments.explain:
-        expect_alone(arguments, "--explain", "trace", "scale", "out", "picture")
+        expect_alone(arguments, "--explain", "explain", "assignments")
         from replay.gpu_description import explain, notes
 
         for line in notes(arguments.explain):
@@ -121,7 +121,7 @@ def main() -> None:
     if arguments.out is not None and arguments.out.suffix != ".result":
         raise UserError(f"--out {arguments.out}: must end in .result")
     if arguments.picture is not None and arguments.trace.suffix == ".result":
-        expect_alone(arguments, "a picture of a result", "assignments", "model", "kernel", "out", "resume", "scale")
+        expect_alone(arguments, "a picture of a result", "trace", "picture")
         draw(arguments.trace, arguments.picture)
         return
     if arguments.picture is not None and arguments.out is None:
@@ -134,12 +134,12 @@ def main() -> None:
         draw(arguments.out, arguments.picture)
 
 
-def expect_alone(arguments: argparse.Namespace, what: str, *others: str) -> None:
-    """``UserError`` when an option is given that would do nothing."""
-    for name in others:
-        if getattr(arguments, name) not in (None, False, [], 1):
-            option = {"assignments": "--set", "trace": "a trace"}.get(name, f"--{name}")
-            raise UserError(f"{what}: takes no {option.removeprefix('a ')}, for nothing is replayed")
+def expect_alone(arguments: argparse.Namespace, what: str, *used: str) -> None:
+    """``UserError`` when anything but what is ``used`` is given, which would do nothing."""
+    for name, default in vars(parser().parse_args([])).items():
+        if name not in used and getattr(arguments, name) != default:
+            option = {"assignments": "--set", "trace": "trace"}.get(name, f"--{name.replace('_', '-')}")
+            raise UserError(f"{what}: takes no {option}, for nothing is replayed")
 
 
 def check_targets(arguments: argparse.Namespace) -> None:

@@ -53,7 +53,7 @@ from replay.window import Window
 from replay.work import Program
 
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
-MOST_INTERVAL, MOST_THREADS = 10**15, 256
+LONGEST_INTERVAL_CYCLES, MOST_THREADS = 10**15, 256
 PIECES_AHEAD = 6  # of the trace's tables, which a thread of their own reads where there are several: 4 MB each at most
 
 
@@ -91,8 +91,8 @@ def simulate(
         raise UserError(f"quantum must be 1 to {longest}, the longest that is exact on GPU {gpu.name}, not {quantum}")
     if not 1 <= threads <= MOST_THREADS:
         raise UserError(f"threads must be 1 to {MOST_THREADS}, not {threads}")
-    if not 1 <= interval <= MOST_INTERVAL:
-        raise UserError(f"interval must be 1 to {MOST_INTERVAL:,} cycles, not {interval}")
+    if not 1 <= interval <= LONGEST_INTERVAL_CYCLES:
+        raise UserError(f"interval must be 1 to {LONGEST_INTERVAL_CYCLES:,} cycles, not {interval}")
     if model == "pipeline" and characterisation is not None:
         raise UserError(f"characterisation {characterisation}: the model pipeline takes its latencies from the GPU")
     expect_program(trace)

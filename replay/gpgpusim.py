@@ -54,16 +54,16 @@ def read_options(path: Path) -> dict[str, Option]:
 
 def read_words(path: Path) -> Iterator[tuple[str, int]]:
     """The words of a file and their lines, as GPGPU-Sim reads it; what is quoted, over lines too, is one word."""
-    text, at = read_text(path, "configuration"), 0
+    text, at, number = read_text(path, "configuration"), 0, 1
     while at < len(text):
-        match, number = _WORD.match(text, at), text.count("\n", 0, at) + 1
+        match = _WORD.match(text, at)
         if match is None:
             raise UserError(f"{path}:{number}: the quotation must end, found {text[at : at + 60].splitlines()[0]!r}")
         if match["quoted"] is not None:
             yield "".join(match["quoted"].split()), number
         elif match["plain"] is not None:
             yield match["plain"], number
-        at = match.end()
+        at, number = match.end(), number + match[0].count("\n")
 
 
 def all_options(path: Path) -> dict[str, Option]:

@@ -63,7 +63,7 @@ def title(result: Result) -> str:
     """The result's name and its most looked-at metrics."""
     summary = result.summary
     how = result.manifest.provenance
-    gpu = how.get("gpu", {}).get("name", "a GPU") if isinstance(how.get("gpu"), dict) else "a GPU"
+    gpu = how["gpu"]["name"] if isinstance(how.get("gpu"), dict) else "a GPU"
     model = f", model {how['model']}" if how.get("model", "default") != "default" else ""
     cycles, ipc = summary["gpu_cycles"]["value"], summary["gpu_ipc"]["value"] or 0
     return f"{result.path.name} on {gpu}{model}: {cycles:,} cycles, IPC {ipc:,.4g}"

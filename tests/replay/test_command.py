@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from formats.result import ResultWriter
 from replay.__main__ import EXAMPLE
 from tests.replay.launches import Kernel, write_kernels
 
@@ -30,6 +31,7 @@ def test_examples_of_the_help_work(
         (["--picture", "x.pdf", "--out", "x.result"], "--picture x.pdf: must end in .png or .svg"),
         (["--model", "gatsim", "--out", "x.result", "--picture", "x.png"], "the model gatsim keeps no cycle stacks"),
         (["--out", "other.result"], "other.result: must be absent or an earlier rayplay result"),
+        (["--out", "kept.result"], "holds cycles.png, which is not of a rayplay result: not replaced"),
         (["--model", "pipeline", "--characterisation", "x.parquet"], "the model pipeline takes its latencies from"),
         (["--threads", "257"], "threads must be 1 to 256, not 257"),
         (["--interval", "10000000000000000"], "interval must be 1 to 1,000,000,000,000,000 cycles, not 1000000000000"),
@@ -43,18 +45,26 @@ def test_what_cannot_be_is_said_before_any_work(
     monkeypatch.chdir(tmp_path)
     write_kernels(tmp_path / "x.trace", [Kernel((1,))])
     (tmp_path / "other.result").mkdir()
+    with ResultWriter(tmp_path / "kept.result") as writer:
+        writer.summary({})
+    (tmp_path / "kept.result" / "cycles.png").write_text("mine")
     assert run_replay("x.trace", "--gpu", "mobile", *arguments) == 2
     told = capsys.readouterr()
     assert message in told.err
     assert told.out == ""
     assert not (tmp_path / "x.result").exists()
+    assert (tmp_path / "kept.result" / "cycles.png").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    "option", ["--set rt.warps=1", "--resume", "--gpu mobile", "--kernel-name x", "--threads 2", "--scale 2"]
+)
 def test_a_result_is_drawn_and_nothing_else(
-    tmp_path: Path, run_replay: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    option: str, tmp_path: Path, run_replay: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_replay("x.result", "--picture", tmp_path / "x.png", "--set", "rt.warps=1") == 2
-    assert "a picture of a result: takes no --set, for nothing is replayed" in capsys.readouterr().err
+    assert run_replay("x.result", "--picture", tmp_path / "x.png", *option.split()) == 2
+    message = f"a picture of a result: takes no {option.split()[0]}, for nothing is replayed"
+    assert message in capsys.readouterr().err
 
 
 def test_kernels_may_be_named_one_by_one(
