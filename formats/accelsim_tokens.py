@@ -4,14 +4,12 @@ A position is a byte; a function that reads returns what it read and the positio
 nothing of the kind stands.
 """
 
-from pathlib import Path
-
 import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("formats")
 
 NEWLINE, SPACE, RETURN, TAB, MINUS, COMMA = 10, 32, 13, 9, 45, 44
 NAME_SLOTS, NAME_BYTES = 1 << 14, 1 << 19

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_announced = hashlib.sha256()
+PACKAGES = Path(__file__).parent.parent  # the folder of all packages
+_announced: dict[str, str] = {}
 
 
 def cache_root() -> Path:
@@ -21,27 +22,26 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayplay"
 
 
-def use_numba_cache(package_folder: Path) -> None:
+def use_numba_cache(package: str) -> None:
     """Point numba at the cache of this exact source text; call it before the package's own modules are imported.
 
     With several packages in one process each folder's name covers all packages that were announced before it, and a
     numba that is already imported is told: functions take the folder that is set when they are decorated.
     """
-    for source in sorted(package_folder.rglob("*.py")):
-        _announced.update(source.name.encode())
-        _announced.update(source.read_bytes())
-    folder = cache_root() / f"numba-{package_folder.name}-{_announced.hexdigest()[:16]}"
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    if package not in _announced:
+        _announced[package] = source_digest([package])
+    covered = hashlib.sha256("".join(_announced.values()).encode()).hexdigest()
+    os.environ["NUMBA_CACHE_DIR"] = str(cache_root() / f"numba-{package}-{covered[:16]}")
     numba = sys.modules.get("numba")
     if numba is not None:
         numba.core.config.reload_config()
 
 
-def source_digest(packages: Sequence[str]) -> str:
-    """SHA-256 over the Python sources of these packages, which lie beside this one."""
+def source_digest(packages: Sequence[str], root: Path = PACKAGES) -> str:
+    """SHA-256 over the Python sources of these packages of ``root``, sub-folders included."""
     digest = hashlib.sha256()
     for package in packages:
-        for source in sorted((Path(__file__).parent.parent / package).rglob("*.py")):
-            digest.update(source.name.encode())
+        for source in sorted((root / package).rglob("*.py")):
+            digest.update(str(source.relative_to(root)).encode())
             digest.update(source.read_bytes())
     return digest.hexdigest()

@@ -1,13 +1,11 @@
 """The loops over masks, addresses and lists that numba compiles for ``filter_rows``."""
 
-from pathlib import Path
-
 import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("formats")
 
 
 @njit(cache=True)

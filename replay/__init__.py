@@ -1,11 +1,10 @@
 """Trace and GPU description to cycles: ``simulate`` replays a trace, ``python -m replay`` writes the result."""
 
-from pathlib import Path
 from typing import Any
 
 from formats.code_cache import use_numba_cache
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("replay")
 
 
 def simulate(*arguments: Any, **options: Any) -> Any:

@@ -1,7 +1,5 @@
 """From a program and a scene to a trace: acceleration structure, rays, and every warp's execution."""
 
-from pathlib import Path
-
 from formats.code_cache import use_numba_cache
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("tracer")

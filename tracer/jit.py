@@ -10,7 +10,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from formats.code_cache import cache_root
+from formats.code_cache import cache_root, source_digest
 from tracer.driver_state import RECORD_ALL
 from tracer.lower import LinkedFunction, lower_program
 
@@ -36,11 +36,9 @@ def _target() -> llvm.TargetMachine:
 
 @cache
 def _toolchain() -> bytes:
-    """What compiled code depends on besides the program: the lowering itself, LLVM and the processor."""
+    """Digest of everything that decides compiled code besides the program: the lowering, LLVM and the processor."""
     digest = hashlib.sha256()
-    here = Path(__file__).parent
-    for source in (*sorted(here.glob("*.py")), *sorted((here.parent / "ptx").glob("*.py"))):
-        digest.update(source.read_bytes())
+    digest.update(source_digest(("tracer", "ptx")).encode())
     machine = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, machine, PASSES)).encode())
     return digest.digest()

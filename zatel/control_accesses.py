@@ -6,7 +6,6 @@ A sector that a store does not write in full must be fetched before it can be re
 which they write in full. Shared and constant memory do not reach the L1. Source: ``reference/accel-sim.md`` B.2.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numba import njit
 from formats.code_cache import use_numba_cache
 from formats.reader import Trace
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("zatel")
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above those of the four sectors

@@ -8,7 +8,6 @@ its last sector open. Left out are requests that are made while the same sector 
 driven away, and that a DRAM channel prefers open rows.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from replay.addresses import PARTITION_HASHES, Addresses
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("zatel")
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7

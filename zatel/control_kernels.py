@@ -1,6 +1,5 @@
 """The loops behind the control: which lines the warps ask for, step by step, and when each warp has its turn."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from formats.code_cache import use_numba_cache
 from replay.rt_table import BASELINE_DATA, BASELINE_ROW
 from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("zatel")
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on, which ``control.in_order`` moves to that of the place

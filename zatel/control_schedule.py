@@ -6,7 +6,6 @@ steps, whoever else is there. In the middle the RT units are full, at the end th
 drain is neither ignored nor stretched with the rest.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from formats.code_cache import use_numba_cache
 from zatel.control_accesses import Accesses
 from zatel.control_kernels import Rays
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("zatel")
 
 VISIT_BITS = 32
 

@@ -4,14 +4,12 @@ The machine-code cache is announced here and not in the package's ``__init__``, 
 group uses the very cache of ``python -m replay``.
 """
 
-from pathlib import Path
-
 import numpy as np
 from numba import njit
 
 from formats.code_cache import use_numba_cache
 
-use_numba_cache(Path(__file__).parent)
+use_numba_cache("zatel")
 
 
 @njit(cache=True)

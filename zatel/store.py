@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from formats.atomic import atomic_file
+from formats.code_cache import source_digest
 from formats.errors import UserError
 from formats.limits import LIST_BYTES
 from formats.reader import Trace
@@ -79,10 +80,4 @@ def trace_identity(trace: Trace) -> str:
 @cache
 def engine_identity() -> str:
     """64 digits for the source text that decides cycles: an edit anywhere in it makes every replay new."""
-    digest = hashlib.sha256()
-    root = Path(__file__).resolve().parent.parent
-    for package in CODE:
-        for source in sorted((root / package).rglob("*.py")):
-            digest.update(f"{source.relative_to(root)}\n".encode())
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
+    return source_digest(CODE)
