@@ -11,13 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import ptx
-from tracer.driver import ComputeLaunch
-from tracer.launch import prepare
-from tracer.memory import DeviceMemory
-from tracer.profile import count_launch, launch_program, make_profile
-from tracer.profile_slice import SliceCache
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.launch import prepare
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile import count_launch, launch_program, make_profile
+from rayplay.tracer.profile_slice import SliceCache
+from rayplay.tracer.run import run_compute_launch
 
 ROOT = Path(__file__).resolve().parent.parent
 LARGEST_SLICE = 0.30

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from formats.atomic import atomic_file
-from formats.reader import Trace, open_trace
-from zatel.combine import RULES
-from zatel.doubt import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
-from zatel.downscale import load_gpu
-from zatel.estimate import Work, estimate, read_work
-from zatel.intervals import sampling_errors
-from zatel.runs import Run, simulate_runs
-from zatel.store import Store, engine_identity, trace_identity
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.doubt import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.estimate import Work, estimate, read_work
+from rayplay.zatel.intervals import sampling_errors
+from rayplay.zatel.runs import Run, simulate_runs
+from rayplay.zatel.store import Store, engine_identity, trace_identity
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
 # scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]

@@ -20,15 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.reader import Trace, open_trace
-from zatel.combine import RULES
-from zatel.downscale import load_gpu
-from zatel.estimate import Estimate, Work, estimate, read_work
-from zatel.noise import Metrics, mean_of, noise_floor, perturbed
-from zatel.runs import Run, simulate_runs
-from zatel.simulate import simulate_all
-from zatel.store import Store
-from zatel.whatif import CHANGES, what_if
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.estimate import Estimate, Work, estimate, read_work
+from rayplay.zatel.noise import Metrics, mean_of, noise_floor, perturbed
+from rayplay.zatel.runs import Run, simulate_runs
+from rayplay.zatel.simulate import simulate_all
+from rayplay.zatel.store import Store
+from rayplay.zatel.whatif import CHANGES, what_if
 
 
 def main() -> None:

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from formats import TraceWriter, open_trace, validate
-from formats.generate import make_tables
-from tracer.bvh import build_acceleration
-from tracer.scenes.resolve import known_names, load
-from tracer.traversal_batch import trace_rays
+from rayplay.formats import TraceWriter, open_trace, validate
+from rayplay.formats.generate import make_tables
+from rayplay.tracer.bvh import build_acceleration
+from rayplay.tracer.scenes.resolve import known_names, load
+from rayplay.tracer.traversal_batch import trace_rays
 
 WARPS = 8192
 VISITS_PER_WARP = 300

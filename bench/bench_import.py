@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("TQDM_DISABLE", "1")
 
-from formats.accelsim import import_accelsim  # noqa: E402
-from formats.accelsim_export import export_accelsim  # noqa: E402
-from formats.accelsim_files import read_list  # noqa: E402
-from formats.errors import UserError  # noqa: E402
-from formats.reader import open_trace  # noqa: E402
-from formats.unpack import open_packed  # noqa: E402
+from rayplay.formats.accelsim import import_accelsim  # noqa: E402
+from rayplay.formats.accelsim_export import export_accelsim  # noqa: E402
+from rayplay.formats.accelsim_files import read_list  # noqa: E402
+from rayplay.formats.errors import UserError  # noqa: E402
+from rayplay.formats.reader import open_trace  # noqa: E402
+from rayplay.formats.unpack import open_packed  # noqa: E402
 
 REPEATS = 3
 KERNELS = ROOT / "tracer" / "kernels"
@@ -66,7 +66,7 @@ def bench(name: str, listing: Path, folder: Path) -> None:
 
 def make_larger(name: str, folder: Path) -> Path:
     """The kernel list of a larger launch of one of our kernels."""
-    from tracer.launch import run_launch_file
+    from rayplay.tracer.launch import run_launch_file
 
     text = (KERNELS / f"{name}.toml").read_text()
     for old, new in LARGER[name]:

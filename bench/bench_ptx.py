@@ -12,10 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from ptx.ir import Module  # noqa: E402
-from ptx.parser import parse  # noqa: E402
-from ptx.program import link  # noqa: E402
-from ptx.verifier import verify  # noqa: E402
+from rayplay.ptx.ir import Module  # noqa: E402
+from rayplay.ptx.parser import parse  # noqa: E402
+from rayplay.ptx.program import link  # noqa: E402
+from rayplay.ptx.verifier import verify  # noqa: E402
 
 RUNS = 5
 

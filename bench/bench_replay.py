@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from formats.writer import TraceWriter
-from replay.driver import simulate
-from replay.gpu_description import load
+from rayplay.formats.writer import TraceWriter
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
 
 WARPS = 8192
 FULL = 0xFFFFFFFF

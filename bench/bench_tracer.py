@@ -14,16 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-import ptx
-from formats.writer import TraceWriter
-from ptx.ir import Function, Module
-from tracer import jit
-from tracer.driver import ComputeLaunch
-from tracer.driver_link import link_launch
-from tracer.lower import lower_program
-from tracer.memory import DeviceMemory
-from tracer.record import MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.formats.writer import TraceWriter
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer import jit
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.driver_link import link_launch
+from rayplay.tracer.lower import lower_program
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 THREADS, CTA = 1 << 20, 128
 TABLE_WORDS = 1 << 16

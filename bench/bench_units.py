@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from tracer.device import Device
-from tracer.images import Sampler
+from rayplay.tracer.device import Device
+from rayplay.tracer.images import Sampler
 
 ITERATIONS = 20_000
 PRODUCTS = {"m16n8k16": 16 * 8 * 16, "m16n8k32": 16 * 8 * 32}

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.filter import filter_to_many
-from formats.pixels import image_size
-from formats.reader import open_trace
-from zatel.divide import divide
-from zatel.downscale import load_gpu
-from zatel.heatmap import pixel_work
-from zatel.options import Options
-from zatel.predict import predict
-from zatel.simulate import simulate_groups
+from rayplay.formats.filter import filter_to_many
+from rayplay.formats.pixels import image_size
+from rayplay.formats.reader import open_trace
+from rayplay.zatel.divide import divide
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.heatmap import pixel_work
+from rayplay.zatel.options import Options
+from rayplay.zatel.predict import predict
+from rayplay.zatel.simulate import simulate_groups
 
 RUNS = 3
 

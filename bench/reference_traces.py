@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from formats.accelsim import import_accelsim
-from formats.code_cache import cache_root
-from formats.errors import UserError
-from formats.reader import Trace, open_trace
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.code_cache import cache_root
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace, open_trace
 
 ROOT = Path(__file__).resolve().parent.parent
 

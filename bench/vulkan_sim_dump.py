@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.trace import NODE_KINDS
-from replay import rt_unit_state
-from replay.rt_unit_state import Records
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.replay import rt_unit_state
+from rayplay.replay.rt_unit_state import Records
 
 TRIANGLE_HIT = 5
 # Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit

@@ -7,21 +7,21 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "TRACE": "formats.trace",
-    "RESULT": "formats.result",
-    "UserError": "formats.errors",
-    "FormatError": "formats.errors",
-    "VersionTooNew": "formats.errors",
-    "VersionTooOld": "formats.errors",
-    "TraceWriter": "formats.writer",
-    "open_trace": "formats.reader",
-    "ResultWriter": "formats.result",
-    "open_result": "formats.result",
-    "read_pixels": "formats.pixels",
-    "write_pixels": "formats.pixels",
-    "validate": "formats.check",
-    "from_frames": "formats.frames",
-    "make_trace": "formats.generate",
+    "TRACE": "rayplay.formats.trace",
+    "RESULT": "rayplay.formats.result",
+    "UserError": "rayplay.formats.errors",
+    "FormatError": "rayplay.formats.errors",
+    "VersionTooNew": "rayplay.formats.errors",
+    "VersionTooOld": "rayplay.formats.errors",
+    "TraceWriter": "rayplay.formats.writer",
+    "open_trace": "rayplay.formats.reader",
+    "ResultWriter": "rayplay.formats.result",
+    "open_result": "rayplay.formats.result",
+    "read_pixels": "rayplay.formats.pixels",
+    "write_pixels": "rayplay.formats.pixels",
+    "validate": "rayplay.formats.check",
+    "from_frames": "rayplay.formats.frames",
+    "make_trace": "rayplay.formats.generate",
 }
 
 __all__ = list(_HOME)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from formats.accelsim_files import Copy, Header, read_list
-from formats.accelsim_flow import Placed, collect, make_flow, visit_rows, with_room
-from formats.accelsim_program import Program
-from formats.accelsim_reader import KernelReader, Piece, Pieces
-from formats.accelsim_static import (
+from rayplay.formats.accelsim_files import Copy, Header, read_list
+from rayplay.formats.accelsim_flow import Placed, collect, make_flow, visit_rows, with_room
+from rayplay.formats.accelsim_program import Program
+from rayplay.formats.accelsim_reader import KernelReader, Piece, Pieces
+from rayplay.formats.accelsim_static import (
     Opcodes,
     Policy,
     block_rows,
@@ -26,8 +26,8 @@ from formats.accelsim_static import (
     instruction_rows,
     place_instructions,
 )
-from formats.errors import FormatError
-from formats.writer import TraceWriter
+from rayplay.formats.errors import FormatError
+from rayplay.formats.writer import TraceWriter
 
 MOST_PCS = 1 << 21
 WARP_LANES = 32

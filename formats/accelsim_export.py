@@ -14,15 +14,15 @@ from typing import BinaryIO, cast
 import numpy as np
 from tqdm import tqdm
 
-from formats.accelsim_lines import binary_version, kernel_lines
-from formats.accelsim_text import LANES, Rows, write_exit, write_warp
-from formats.arrow import Columns, empty
-from formats.atomic import partial_folder, publish_folder
-from formats.errors import FormatError
-from formats.expect import expect_valid
-from formats.reader import Trace
-from formats.replaceable import refuse_strangers
-from formats.trace import ACCESSES, PREDICATES
+from rayplay.formats.accelsim_lines import binary_version, kernel_lines
+from rayplay.formats.accelsim_text import LANES, Rows, write_exit, write_warp
+from rayplay.formats.arrow import Columns, empty
+from rayplay.formats.atomic import partial_folder, publish_folder
+from rayplay.formats.errors import FormatError
+from rayplay.formats.expect import expect_valid
+from rayplay.formats.reader import Trace
+from rayplay.formats.replaceable import refuse_strangers
+from rayplay.formats.trace import ACCESSES, PREDICATES
 
 LISTING = "kernelslist.g"
 EXPORTED = re.compile(r"kernelslist\.g|kernel-\d+\.traceg(\.xz)?")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from formats.errors import FormatError
-from formats.limits import LIST_BYTES
-from formats.text_file import read_text
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.text_file import read_text
 
 CHUNK_BYTES = 4 << 20
 HEADER_LINES = 64

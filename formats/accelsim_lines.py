@@ -7,13 +7,13 @@ wrap around, one destination and four sources stay.
 
 import numpy as np
 
-from formats import sass_classes
-from formats.accelsim_text import EXIT, MEMORY, PLAIN, Lines
-from formats.accelsim_tokens import UNIFORM_REGISTER
-from formats.arrow import Columns
-from formats.errors import FormatError
-from formats.reader import Trace
-from formats.trace import MEMORY_CLASSES, RECORDED_SPACES
+from rayplay.formats import sass_classes
+from rayplay.formats.accelsim_text import EXIT, MEMORY, PLAIN, Lines
+from rayplay.formats.accelsim_tokens import UNIFORM_REGISTER
+from rayplay.formats.arrow import Columns
+from rayplay.formats.errors import FormatError
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import MEMORY_CLASSES, RECORDED_SPACES
 
 PC_BYTES = 16
 REGISTERS, SOURCES = 255, 4

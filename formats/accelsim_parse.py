@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from formats.accelsim_tokens import (
+from rayplay.formats.accelsim_tokens import (
     NAME_BYTES,
     NAME_SLOTS,
     NEWLINE,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from formats.accelsim_parse import MOST_DESTINATIONS, MOST_SOURCES
-from formats.accelsim_reader import Piece
-from formats.errors import FormatError
+from rayplay.formats.accelsim_parse import MOST_DESTINATIONS, MOST_SOURCES
+from rayplay.formats.accelsim_reader import Piece
+from rayplay.formats.errors import FormatError
 
 FIRST_ROOM, MOST_INSTRUCTIONS = 1 << 10, 1 << 21
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from formats import accelsim_parse as parse
-from formats.accelsim_files import Header, read_header, text_chunks
-from formats.errors import FormatError
-from formats.unpack import open_packed
+from rayplay.formats import accelsim_parse as parse
+from rayplay.formats.accelsim_files import Header, read_header, text_chunks
+from rayplay.formats.errors import FormatError
+from rayplay.formats.unpack import open_packed
 
 CHUNK_INSTRUCTIONS = 1 << 17
 KEPT_INSTRUCTIONS = 1 << 18

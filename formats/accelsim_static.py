@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from formats import sass_classes
-from formats.accelsim_flow import Flow, Placed, leaders
-from formats.accelsim_parse import MOST_DESTINATIONS
-from formats.accelsim_program import Program, Seen
-from formats.accelsim_tokens import PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER, UNIFORM_REGISTER
-from formats.errors import FormatError
-from formats.trace import MEMORY_CLASSES, OPERATION_CLASSES, RECORDED_SPACES
+from rayplay.formats import sass_classes
+from rayplay.formats.accelsim_flow import Flow, Placed, leaders
+from rayplay.formats.accelsim_parse import MOST_DESTINATIONS
+from rayplay.formats.accelsim_program import Program, Seen
+from rayplay.formats.accelsim_tokens import PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER, UNIFORM_REGISTER
+from rayplay.formats.errors import FormatError
+from rayplay.formats.trace import MEMORY_CLASSES, OPERATION_CLASSES, RECORDED_SPACES
 
 ZERO_REGISTER = 255
 ACCEL_SIM_CLASSES = {

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.column import STRING, Column, Table
+from rayplay.formats.column import STRING, Column, Table
 
 Columns = dict[str, np.ndarray]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from formats.claims import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
-from formats.errors import FormatError
-from formats.store import is_local, put_file, put_folder, stand_in
+from rayplay.formats.claims import ASIDE, PARTIAL, Claim, companion, remove_left_overs, remove_partial
+from rayplay.formats.errors import FormatError
+from rayplay.formats.store import is_local, put_file, put_folder, stand_in
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2

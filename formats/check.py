@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 
 from tqdm import tqdm
 
-from formats import laws_columns, laws_execution, laws_predicates, laws_static
-from formats.laws_execution import WARPS_TABLES, Batch, Batches
-from formats.problem import Problem
-from formats.reader import Dataset, Trace
+from rayplay.formats import laws_columns, laws_execution, laws_predicates, laws_static
+from rayplay.formats.laws_execution import WARPS_TABLES, Batch, Batches
+from rayplay.formats.problem import Problem
+from rayplay.formats.reader import Dataset, Trace
 
 COLUMN_LAWS: tuple[Callable[[Dataset], Iterator[Problem]], ...] = (
     laws_columns.files_intact,

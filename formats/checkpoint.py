@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from formats.atomic import make_partial_folder
-from formats.claims import CHECKPOINT, Claim, companion, left_over, remove_left_overs, remove_partial
+from rayplay.formats.atomic import make_partial_folder
+from rayplay.formats.claims import CHECKPOINT, Claim, companion, left_over, remove_left_overs, remove_partial
 
 FACTS, SAME = "facts", "same"
 

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from formats.store import stand_in
+from rayplay.formats.store import stand_in
 
 PARTIAL, ASIDE, CHECKPOINT = ".partial", ".old", ".checkpoint"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)

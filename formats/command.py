@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from formats.errors import UserError
-from formats.limits import set_limit
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import set_limit
 
 EXIT_USER_ERROR = 2
 

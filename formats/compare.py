@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from formats.result import Result
+from rayplay.formats.result import Result
 
 EXACT = 1 << 53  # from here on a float has no ones digit
 

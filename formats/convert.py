@@ -4,12 +4,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from formats.arrow import row_count
-from formats.errors import FormatError
-from formats.expect import expect_valid
-from formats.reader import HDF5_SUFFIXES, Trace
-from formats.store import is_local, location
-from formats.writer import TraceWriter
+from rayplay.formats.arrow import row_count
+from rayplay.formats.errors import FormatError
+from rayplay.formats.expect import expect_valid
+from rayplay.formats.reader import HDF5_SUFFIXES, Trace
+from rayplay.formats.store import is_local, location
+from rayplay.formats.writer import TraceWriter
 
 
 def convert(trace: Trace, path: Path | str) -> None:
@@ -23,7 +23,7 @@ def convert(trace: Trace, path: Path | str) -> None:
     if final.suffix in HDF5_SUFFIXES:
         if not is_local(final):
             raise FormatError("HDF5 files are written on this machine only: a store takes the folder", file=final)
-        from formats.hdf5 import write_hdf5
+        from rayplay.formats.hdf5 import write_hdf5
 
         write_hdf5(trace, final)
         return

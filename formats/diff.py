@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formats.arrow import Columns, empty, list_lengths, offset_name, row_count, take_rows
-from formats.column import STRING, Column, Table
-from formats.reader import Dataset
+from rayplay.formats.arrow import Columns, empty, list_lengths, offset_name, row_count, take_rows
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.reader import Dataset
 
 
 def differences(left: Dataset, right: Dataset) -> Iterator[str]:

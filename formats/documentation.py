@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from formats.check import COLUMN_LAWS, EXECUTION_LAWS, STATIC_LAWS
-from formats.column import Column, Format, Table
-from formats.documentation_guide import GUIDE
-from formats.limits import LIMITS
-from formats.prediction import PREDICTION
-from formats.profile import PROFILE
-from formats.result import RESULT
-from formats.shards import GROUPS_PER_SHARD
-from formats.show import notes, type_name
-from formats.trace import TRACE
+from rayplay.formats.check import COLUMN_LAWS, EXECUTION_LAWS, STATIC_LAWS
+from rayplay.formats.column import Column, Format, Table
+from rayplay.formats.documentation_guide import GUIDE
+from rayplay.formats.limits import LIMITS
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.profile import PROFILE
+from rayplay.formats.result import RESULT
+from rayplay.formats.shards import GROUPS_PER_SHARD
+from rayplay.formats.show import notes, type_name
+from rayplay.formats.trace import TRACE
 
 HEAD = """\
 # File formats

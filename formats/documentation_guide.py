@@ -1,6 +1,6 @@
 """The parts of ``docs/formats.md`` that guide: a writer to start from, questions, versions, interruption, stores."""
 
-from formats.trace import VERSION as TRACE_VERSION
+from rayplay.formats.trace import VERSION as TRACE_VERSION
 
 VERSION = ".".join(map(str, TRACE_VERSION))
 EXAMPLE = """\

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from formats.arrow import Columns
-from formats.shards import ShardWriter
+from rayplay.formats.arrow import Columns
+from rayplay.formats.shards import ShardWriter
 
 MOST_WORKERS = 4
 

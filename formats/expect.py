@@ -6,13 +6,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from formats import check, laws_execution
-from formats.arrow import Columns, empty
-from formats.errors import FormatError
-from formats.laws_columns import known_codes, targets_exist
-from formats.laws_execution import WARPS_TABLES
-from formats.problem import Problem
-from formats.reader import Trace
+from rayplay.formats import check, laws_execution
+from rayplay.formats.arrow import Columns, empty
+from rayplay.formats.errors import FormatError
+from rayplay.formats.laws_columns import known_codes, targets_exist
+from rayplay.formats.laws_execution import WARPS_TABLES
+from rayplay.formats.problem import Problem
+from rayplay.formats.reader import Trace
 
 REPLAYED_LAWS = tuple(law for law in check.EXECUTION_LAWS if law is not laws_execution.hits_are_whole)
 """Laws of the columns that a replay reads: what a ray hit is of no consequence to it."""

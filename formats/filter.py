@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from formats.errors import FormatError, UserError
-from formats.filter_rows import (
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.filter_rows import (
     Columns,
     check_addresses,
     filter_accesses,
@@ -27,9 +27,9 @@ from formats.filter_rows import (
     filter_visits,
     visit_rows,
 )
-from formats.pixels import NO_PIXEL, image_size, pixel_map
-from formats.reader import Trace, WarpStream, open_trace
-from formats.writer import TraceWriter
+from rayplay.formats.pixels import NO_PIXEL, image_size, pixel_map
+from rayplay.formats.reader import Trace, WarpStream, open_trace
+from rayplay.formats.writer import TraceWriter
 
 FILTER_OPCODE = "filter_shader"
 FILTERED_TABLES = ("visits", "accesses", "predicates", "rays")

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from formats.code_cache import use_numba_cache
+from rayplay.formats.code_cache import use_numba_cache
 
 use_numba_cache("formats")
 

@@ -6,7 +6,7 @@ stay; ``whole`` is bool[blocks], the blocks whose visits keep all their lanes.
 
 import numpy as np
 
-from formats.filter_loops import compress, mask_visits, take_lists
+from rayplay.formats.filter_loops import compress, mask_visits, take_lists
 
 Columns = dict[str, np.ndarray]
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import Columns, offset_name
-from formats.atomic import partial_folder, publish_folder
-from formats.check import validate
-from formats.column import STRING, Column, Table
-from formats.errors import FormatError
-from formats.frames_defaults import complete
-from formats.manifest import MANIFEST, format_of
-from formats.reader import Trace, open_trace
-from formats.replaceable import check_replaceable
-from formats.store import location
-from formats.trace import TRACE
-from formats.writer import TraceWriter
+from rayplay.formats.arrow import Columns, offset_name
+from rayplay.formats.atomic import partial_folder, publish_folder
+from rayplay.formats.check import validate
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.frames_defaults import complete
+from rayplay.formats.manifest import MANIFEST, format_of
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.replaceable import check_replaceable
+from rayplay.formats.store import location
+from rayplay.formats.trace import TRACE
+from rayplay.formats.writer import TraceWriter
 
 READ_SUFFIXES = (".parquet", ".csv")
 
@@ -73,7 +73,7 @@ def import_folder(folder: Path, out: Path) -> Trace:
 
 def read_folder(folder: Path) -> dict[str, Any]:
     """The tables that lie in a folder as ``TABLE.csv`` or ``TABLE.parquet``, for ``from_frames``."""
-    from formats.loose_parquet import read_arrow, read_csv
+    from rayplay.formats.loose_parquet import read_arrow, read_csv
 
     tables: dict[str, Any] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:

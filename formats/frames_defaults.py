@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import Columns, list_lengths, offset_name, row_count
-from formats.column import STRING, Table
-from formats.errors import FormatError
-from formats.trace import ACCESSES, BLOCKS, INSTRUCTIONS, KERNELS, MEMORY_CLASSES, TRACE, WARPS
+from rayplay.formats.arrow import Columns, list_lengths, offset_name, row_count
+from rayplay.formats.column import STRING, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.trace import ACCESSES, BLOCKS, INSTRUCTIONS, KERNELS, MEMORY_CLASSES, TRACE, WARPS
 
 ALL_LANES = 0xFFFF_FFFF
 WARP_THREADS = 32

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from formats.generate_program import Program, make_programs
-from formats.trace import NODE_HIT_BIT, NODE_KINDS
-from formats.writer import TraceWriter
+from rayplay.formats.generate_program import Program, make_programs
+from rayplay.formats.trace import NODE_HIT_BIT, NODE_KINDS
+from rayplay.formats.writer import TraceWriter
 
 FULL_MASK = (1 << 32) - 1
 GLOBAL_BASE = 0x1000_0000

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from formats.trace import MEMORY_CLASSES, RECORDED_SPACES, UNITS
+from rayplay.formats.trace import MEMORY_CLASSES, RECORDED_SPACES, UNITS
 
 # Opcode -> operation class, memory space, bytes per lane, unit, stall cycles, initiation cycles, has variable latency.
 OPCODES: dict[str, tuple[str, str, int, str, int, int, bool]] = {

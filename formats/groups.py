@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import Columns, array_names, offset_name
-from formats.column import STRING, Column, Table, misnamed
-from formats.errors import FormatError
+from rayplay.formats.arrow import Columns, array_names, offset_name
+from rayplay.formats.column import STRING, Column, Table, misnamed
+from rayplay.formats.errors import FormatError
 
 
 class GroupBuffer:

@@ -12,14 +12,14 @@ import h5py
 import numpy as np
 from tqdm import tqdm
 
-from formats.arrow import Columns, offset_name, row_count
-from formats.atomic import atomic_file
-from formats.column import STRING, Column, Table
-from formats.errors import FormatError
-from formats.hdf5_policy import MANIFEST_DATASET
-from formats.hdf5_sink import Hdf5Sink
-from formats.manifest import Manifest
-from formats.reader import Dataset
+from rayplay.formats.arrow import Columns, offset_name, row_count
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.hdf5_policy import MANIFEST_DATASET
+from rayplay.formats.hdf5_sink import Hdf5Sink
+from rayplay.formats.manifest import Manifest
+from rayplay.formats.reader import Dataset
 
 CHUNK_ROWS = 1 << 16
 GZIP_LEVEL = 4

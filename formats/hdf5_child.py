@@ -18,12 +18,12 @@ from typing import Any
 import h5py
 import numpy as np
 
-from formats.arrow import offset_name
-from formats.column import STRING, Column, Table
-from formats.errors import FormatError
-from formats.hdf5_messages import receive, send
-from formats.hdf5_policy import MANIFEST_DATASET, check_bytes, column_dataset, open_hdf5, table_group
-from formats.limits import GROUP_BYTES
+from rayplay.formats.arrow import offset_name
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.hdf5_messages import receive, send
+from rayplay.formats.hdf5_policy import MANIFEST_DATASET, check_bytes, column_dataset, open_hdf5, table_group
+from rayplay.formats.limits import GROUP_BYTES
 
 ANSWER_CPU_SECONDS = 10
 REQUEST_BYTES = 0

@@ -10,10 +10,10 @@ from typing import Any
 import h5py
 import numpy as np
 
-from formats.arrow import array_names
-from formats.column import STRING, Column, Table, misnamed
-from formats.errors import FormatError
-from formats.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
+from rayplay.formats.arrow import array_names
+from rayplay.formats.column import STRING, Column, Table, misnamed
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
 
 MANIFEST_DATASET = "manifest"
 _FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import Columns, offset_name
-from formats.column import STRING, Column, Format, Table
-from formats.errors import FormatError
-from formats.hdf5_messages import receive, send
-from formats.limits import FILE_ROWS, GROUP_BYTES, LIMITS, LIST_BYTES
-from formats.manifest import FileEntry, Manifest, parse_manifest
+from rayplay.formats.arrow import Columns, offset_name
+from rayplay.formats.code_cache import PACKAGES
+from rayplay.formats.column import STRING, Column, Format, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.hdf5_messages import receive, send
+from rayplay.formats.limits import FILE_ROWS, GROUP_BYTES, LIMITS, LIST_BYTES
+from rayplay.formats.manifest import FileEntry, Manifest, parse_manifest
 
 ANSWER_SECONDS = 60
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class Hdf5Source:
@@ -150,7 +150,7 @@ def connect() -> socket.socket:
 
 def child_environment() -> dict[str, str]:
     """This process's environment without a place that HDF5 could load filters from ("::" turns loading off)."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(PACKAGES.parent), os.environ.get("PYTHONPATH")]))
     quiet = {"HDF5_PLUGIN_PATH": "", "HDF5_PLUGIN_PRELOAD": "::", "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
     return os.environ | quiet
 
@@ -163,7 +163,7 @@ def _owner() -> tuple[int, tuple[str | None, ...]]:
 def _start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
-        command = [sys.executable, "-m", "formats.hdf5_child", str(theirs.fileno())]
+        command = [sys.executable, "-m", "rayplay.formats.hdf5_child", str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=child_environment())
     _Reader.owner, _Reader.process, _Reader.control = _owner(), process, ours
     atexit.register(_stop, process, ours, os.getpid())

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from formats.arrow import Columns, offset_name
-from formats.column import STRING, Column, Table
-from formats.problem import Problem, where
-from formats.reader import Dataset
-from formats.trace import NODE_HIT_BIT, RAYS
-from formats.verify import changed_files
+from rayplay.formats.arrow import Columns, offset_name
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.problem import Problem, where
+from rayplay.formats.reader import Dataset
+from rayplay.formats.trace import NODE_HIT_BIT, RAYS
+from rayplay.formats.verify import changed_files
 
 
 def files_intact(dataset: Dataset) -> Iterator[Problem]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.arrow import Columns
-from formats.problem import Problem, where
-from formats.reader import Trace
-from formats.trace import MEMORY_CLASSES, RECORDED_SPACES
+from rayplay.formats.arrow import Columns
+from rayplay.formats.problem import Problem, where
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import MEMORY_CLASSES, RECORDED_SPACES
 
 WARPS_TABLES = ("visits", "accesses", "rays", "predicates")
 """Tables of what the warps did."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formats.laws_execution import Batch
-from formats.problem import Problem, where
+from rayplay.formats.laws_execution import Batch
+from rayplay.formats.problem import Problem, where
 
 
 def predicates_leave_out_lanes(batch: Batch) -> Iterator[Problem]:

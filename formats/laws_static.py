@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formats.arrow import Columns
-from formats.problem import Problem, where
-from formats.reader import Trace
-from formats.writer import launches
+from rayplay.formats.arrow import Columns
+from rayplay.formats.problem import Problem, where
+from rayplay.formats.reader import Trace
+from rayplay.formats.writer import launches
 
 MAX_PIXELS_LISTED = 1 << 28
 MOST_ACCESS_BYTES = 256

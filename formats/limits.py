@@ -9,7 +9,7 @@ sets the variable, so that child processes and workers follow it.
 import os
 from dataclasses import dataclass
 
-from formats.errors import FormatError, UserError
+from rayplay.formats.errors import FormatError, UserError
 
 MIB = 1 << 20
 

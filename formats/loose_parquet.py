@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from formats.arrow import Columns, from_arrow
-from formats.column import Table, misnamed
-from formats.errors import FormatError
-from formats.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
-from formats.parquet_pages import OFFSET_BYTES, Widths, check_footer, check_group
-from formats.store import open_binary, readable
+from rayplay.formats.arrow import Columns, from_arrow
+from rayplay.formats.column import Table, misnamed
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
+from rayplay.formats.parquet_pages import OFFSET_BYTES, Widths, check_footer, check_group
+from rayplay.formats.store import open_binary, readable
 
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, MemoryError)
 

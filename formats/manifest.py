@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from formats.column import Format
-from formats.errors import FormatError, VersionTooNew, VersionTooOld
-from formats.limits import LIST_BYTES
-from formats.text_file import parse_json, read_text
+from rayplay.formats.column import Format
+from rayplay.formats.errors import FormatError, VersionTooNew, VersionTooOld
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.text_file import parse_json, read_text
 
 MANIFEST = "manifest.json"
 MAX_IMAGE_SIDE = 1 << 16

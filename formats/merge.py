@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from formats.arrow import Columns, row_count
-from formats.column import Table
-from formats.errors import FormatError, UserError
-from formats.expect import expect_valid
-from formats.reader import Trace
-from formats.renumber import Renumbering, renumber, shifted_rows
-from formats.store import location
-from formats.writer import TraceWriter
+from rayplay.formats.arrow import Columns, row_count
+from rayplay.formats.column import Table
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.expect import expect_valid
+from rayplay.formats.reader import Trace
+from rayplay.formats.renumber import Renumbering, renumber, shifted_rows
+from rayplay.formats.store import location
+from rayplay.formats.writer import TraceWriter
 
 PIXEL_TABLES = ("threads", "image")
 

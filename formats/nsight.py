@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError
-from formats.limits import LIST_BYTES
-from formats.result import ResultWriter
-from formats.text_file import read_text
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.result import ResultWriter
+from rayplay.formats.text_file import read_text
 
 PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNIT = re.compile(r"([numKMGT]?)(byte|s|second|inst|cycle|sector|thread|warp|block|register)(/.*)?")

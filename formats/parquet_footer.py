@@ -9,7 +9,7 @@ Source: parquet.thrift and Thrift's compact protocol of the Apache Software Foun
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from formats.thrift import BINARY, BYTE, DOUBLE, FALSE, I16, I32, I64, LIST, SET, STRUCT, TRUE, Reader
+from rayplay.formats.thrift import BINARY, BYTE, DOUBLE, FALSE, I16, I32, I64, LIST, SET, STRUCT, TRUE, Reader
 
 MAGIC = b"PAR1"
 LONG_LIST = 15

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow.parquet as pq
 
-from formats.column import STRING, Column
-from formats.limits import COLUMNS, FOOTER_BYTES, GROUP_BYTES
-from formats.thrift import Reader
+from rayplay.formats.column import STRING, Column
+from rayplay.formats.limits import COLUMNS, FOOTER_BYTES, GROUP_BYTES
+from rayplay.formats.thrift import Reader
 
 MAGIC = b"PAR1"
 KIND, UNPACKED_BYTES, PACKED_BYTES = 1, 2, 3

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.arrow import Columns, from_arrow, row_count
-from formats.column import STRING, Column, Format, Table, misnamed
-from formats.errors import FormatError
-from formats.limits import COLUMNS, FILE_ROWS
-from formats.manifest import FileEntry, Manifest, read_manifest
-from formats.parquet_pages import check_footer, check_group, widths
-from formats.store import open_binary, reached, readable
+from rayplay.formats.arrow import Columns, from_arrow, row_count
+from rayplay.formats.column import STRING, Column, Format, Table, misnamed
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import COLUMNS, FILE_ROWS
+from rayplay.formats.manifest import FileEntry, Manifest, read_manifest
+from rayplay.formats.parquet_pages import check_footer, check_group, widths
+from rayplay.formats.store import open_binary, reached, readable
 
 ROWS_AT_ONCE = 1 << 13
 CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to

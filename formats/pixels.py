@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.atomic import atomic_file
-from formats.errors import FormatError, UserError
-from formats.limits import LIST_BYTES
-from formats.reader import Trace
-from formats.store import location
-from formats.text_file import read_text
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.reader import Trace
+from rayplay.formats.store import location
+from rayplay.formats.text_file import read_text
 
 WARP_LANES = 32
 NO_PIXEL = -1

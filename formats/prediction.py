@@ -5,7 +5,7 @@ the pictures of the steps as PNG, ``group-N.pixels`` (the filter file of each gr
 machine that predicted, the one file that differs from run to run) and a manifest.
 """
 
-from formats.column import STRING, Column, Format, Table
+from rayplay.formats.column import STRING, Column, Format, Table
 
 METRICS = Table(
     "metrics", "metric of the paper's Table I", columns=(

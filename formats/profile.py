@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from formats.column import STRING, Column, Format, Table
-from formats.trace import OPERATION_CLASSES
-from formats.writer import FolderWriter, write_text
+from rayplay.formats.column import STRING, Column, Format, Table
+from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.writer import FolderWriter, write_text
 
 _LANES = "Threads are lanes that are active when their warp issues the instruction, whatever its guard says."
 

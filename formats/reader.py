@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from formats.ahead import read_ahead
-from formats.arrow import Columns, concatenate, empty, take_rows
-from formats.column import STRING, Column, Format, Table
-from formats.errors import FormatError
-from formats.limits import TABLE_BYTES
-from formats.manifest import Manifest
-from formats.parquet_source import ParquetSource
-from formats.store import is_local, location
-from formats.trace import TRACE
+from rayplay.formats.ahead import read_ahead
+from rayplay.formats.arrow import Columns, concatenate, empty, take_rows
+from rayplay.formats.column import STRING, Column, Format, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import TABLE_BYTES
+from rayplay.formats.manifest import Manifest
+from rayplay.formats.parquet_source import ParquetSource
+from rayplay.formats.store import is_local, location
+from rayplay.formats.trace import TRACE
 
 OFFSET_BYTES = 8
 HDF5_SUFFIXES = (".h5", ".hdf5")
@@ -207,7 +207,7 @@ def open_source(path: Path, layout: Format) -> Source:
     if path.suffix in HDF5_SUFFIXES:
         if not is_local(path):
             raise FormatError("HDF5 files are read on this machine only: copy it, or convert it to a folder", file=path)
-        from formats.hdf5_source import Hdf5Source
+        from rayplay.formats.hdf5_source import Hdf5Source
 
         return Hdf5Source(path, layout)
     return ParquetSource(path, layout)

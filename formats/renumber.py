@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from formats.arrow import Columns
-from formats.column import Table
-from formats.trace import NODE_HIT_BIT
+from rayplay.formats.arrow import Columns
+from rayplay.formats.column import Table
+from rayplay.formats.trace import NODE_HIT_BIT
 
 Renumbering = Callable[[np.ndarray], np.ndarray]
 HIT_BIT, NODE_BITS = np.uint32(NODE_HIT_BIT), np.uint32(NODE_HIT_BIT - 1)

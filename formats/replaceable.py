@@ -4,10 +4,10 @@ import re
 from collections.abc import Set
 from pathlib import Path
 
-from formats.column import Format
-from formats.errors import FormatError
-from formats.manifest import format_of, strangers
-from formats.store import is_local, reached
+from rayplay.formats.column import Format
+from rayplay.formats.errors import FormatError
+from rayplay.formats.manifest import format_of, strangers
+from rayplay.formats.store import is_local, reached
 
 HOST_TIMES = frozenset({"host.json"})
 NAMES = (".trace", ".result", ".prediction", ".profile", ".h5", ".hdf5")  # the last two: written by convert, as files

@@ -8,14 +8,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from formats.column import STRING, Column, Format, Table
-from formats.errors import FormatError
-from formats.limits import LIST_BYTES
-from formats.manifest import file_digest
-from formats.reader import Dataset, open_source
-from formats.store import location
-from formats.text_file import parse_json, read_text
-from formats.writer import FolderWriter, write_text
+from rayplay.formats.column import STRING, Column, Format, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.manifest import file_digest
+from rayplay.formats.reader import Dataset, open_source
+from rayplay.formats.store import location
+from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.writer import FolderWriter, write_text
 
 COUNTERS = Table(
     "counters", "counter of one unit instance", columns=(

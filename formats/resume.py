@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import array_names
-from formats.checkpoint import Checkpoint, Checkpoints
-from formats.writer import TraceWriter
+from rayplay.formats.arrow import array_names
+from rayplay.formats.checkpoint import Checkpoint, Checkpoints
+from rayplay.formats.writer import TraceWriter
 
 SECONDS_BETWEEN_CHECKPOINTS = 10.0
 

@@ -7,7 +7,7 @@ instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
 
 import re
 
-from formats.errors import FormatError
+from rayplay.formats.errors import FormatError
 
 ARCHITECTURES = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 

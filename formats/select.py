@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from formats.arrow import Columns, list_lengths, offset_name, row_count
-from formats.column import Table
-from formats.errors import FormatError, UserError
-from formats.expect import expect_valid
-from formats.reader import Trace
-from formats.renumber import kept_rows, renumber
-from formats.store import location
-from formats.writer import TraceWriter
+from rayplay.formats.arrow import Columns, list_lengths, offset_name, row_count
+from rayplay.formats.column import Table
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.expect import expect_valid
+from rayplay.formats.reader import Trace
+from rayplay.formats.renumber import kept_rows, renumber
+from rayplay.formats.store import location
+from rayplay.formats.writer import TraceWriter
 
 Part = dict[str, np.ndarray]  # bool[rows] of kernels, blocks, instructions and warps: the rows that stay
 

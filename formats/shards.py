@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.arrow import Columns, arrow_schema, parquet_options, to_arrow
-from formats.column import Format, Table
-from formats.manifest import FileEntry, file_digest
-from formats.parquet_footer import MAGIC, EncodedGroup, footer, moved, take_apart
+from rayplay.formats.arrow import Columns, arrow_schema, parquet_options, to_arrow
+from rayplay.formats.column import Format, Table
+from rayplay.formats.manifest import FileEntry, file_digest
+from rayplay.formats.parquet_footer import MAGIC, EncodedGroup, footer, moved, take_apart
 
 CHUNK_BYTES = 1 << 20
 DAMAGED = "what an earlier run wrote is damaged, so that it cannot be gone on with; the next run begins anew"

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import Columns, offset_name
-from formats.column import STRING, Column, Table
-from formats.errors import FormatError
-from formats.manifest import MANIFEST, format_of, without_manifest
-from formats.prediction import PREDICTION
-from formats.profile import PROFILE
-from formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
-from formats.result import RESULT, Result, open_result
-from formats.store import location, reached
+from rayplay.formats.arrow import Columns, offset_name
+from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.errors import FormatError
+from rayplay.formats.manifest import MANIFEST, format_of, without_manifest
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.profile import PROFILE
+from rayplay.formats.reader import HDF5_SUFFIXES, Dataset, open_source, open_trace
+from rayplay.formats.result import RESULT, Result, open_result
+from rayplay.formats.store import location, reached
 
 CELL_WIDTH = 28
 LIST_ITEMS = 3

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from tqdm import tqdm
 
-from formats.arrow import Columns, list_lengths
-from formats.expect import expect_valid
-from formats.filter_rows import visit_rows
-from formats.reader import Trace
-from formats.trace import ACCESSES, MEMORY_SPACES, NODE_HIT_BIT, OPERATION_CLASSES
+from rayplay.formats.arrow import Columns, list_lengths
+from rayplay.formats.expect import expect_valid
+from rayplay.formats.filter_rows import visit_rows
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import ACCESSES, MEMORY_SPACES, NODE_HIT_BIT, OPERATION_CLASSES
 
 LANES = 32
 SECTOR_SHIFT = 5

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from formats.errors import FormatError, UserError
+from rayplay.formats.errors import FormatError, UserError
 
 SPARSE_BLOCK_BYTES = 1 << 16
 LAST = "manifest.json"

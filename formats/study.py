@@ -5,7 +5,7 @@ the paper as Markdown, and a manifest. What other machines cannot repeat, times 
 ``times``, in Figures 14, 15 and 19 and in the sentences about speed; everything else is the same from run to run.
 """
 
-from formats.column import STRING, Column, Format, Table
+from rayplay.formats.column import STRING, Column, Format, Table
 
 PREDICTIONS = Table(
     "predictions", "predicted metric", columns=(

@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from formats.errors import FormatError
-from formats.limits import TEXT_BYTES, Limit
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import TEXT_BYTES, Limit
 
 
 def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:

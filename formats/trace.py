@@ -5,7 +5,7 @@ Warps are numbered in launch order: CTAs x fastest, then y, then z, and the warp
 """
 
 # ruff: noqa: E501 - one column is one line
-from formats.column import STRING, Column, Format, Table
+from rayplay.formats.column import STRING, Column, Format, Table
 
 VERSION = (1, 0)
 

@@ -5,8 +5,8 @@ import lzma
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from formats.errors import FormatError
-from formats.limits import DICTIONARY_BYTES, RATIO, UNPACKED_BYTES
+from rayplay.formats.errors import FormatError
+from rayplay.formats.limits import DICTIONARY_BYTES, RATIO, UNPACKED_BYTES
 
 PIECE_BYTES = 1 << 20
 RATIO_COUNTS_FROM = 16 << 20

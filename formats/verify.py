@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from formats.errors import FormatError
-from formats.manifest import file_digest
-from formats.parquet_source import ParquetSource
-from formats.reader import Dataset
+from rayplay.formats.errors import FormatError
+from rayplay.formats.manifest import file_digest
+from rayplay.formats.parquet_source import ParquetSource
+from rayplay.formats.reader import Dataset
 
 
 def damages(dataset: Dataset) -> Iterator[FormatError]:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from formats.errors import FormatError
-from formats.trace import NODE_HIT_BIT, NODE_KINDS
-from formats.unpack import open_packed
-from formats.writer import TraceWriter
+from rayplay.formats.errors import FormatError
+from rayplay.formats.trace import NODE_HIT_BIT, NODE_KINDS
+from rayplay.formats.unpack import open_packed
+from rayplay.formats.writer import TraceWriter
 
 LANES = 32
 TRIANGLE_HIT = 5

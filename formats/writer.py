@@ -7,18 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from formats.arrow import Columns
-from formats.atomic import make_partial_folder, publish_folder
-from formats.claims import remove_partial
-from formats.column import Format
-from formats.encoders import Encoders, default_workers
-from formats.errors import FormatError
-from formats.groups import GroupBuffer
-from formats.manifest import MANIFEST, Manifest, file_digest
-from formats.replaceable import HOST_TIMES, check_replaceable
-from formats.shards import Encoder, HashingFile, ShardWriter
-from formats.store import location
-from formats.trace import TRACE
+from rayplay.formats.arrow import Columns
+from rayplay.formats.atomic import make_partial_folder, publish_folder
+from rayplay.formats.claims import remove_partial
+from rayplay.formats.column import Format
+from rayplay.formats.encoders import Encoders, default_workers
+from rayplay.formats.errors import FormatError
+from rayplay.formats.groups import GroupBuffer
+from rayplay.formats.manifest import MANIFEST, Manifest, file_digest
+from rayplay.formats.replaceable import HOST_TIMES, check_replaceable
+from rayplay.formats.shards import Encoder, HashingFile, ShardWriter
+from rayplay.formats.store import location
+from rayplay.formats.trace import TRACE
 
 
 class FolderWriter:

@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ptx.parser import parse, parse_file
-    from ptx.verifier import verify
+    from rayplay.ptx.parser import parse, parse_file
+    from rayplay.ptx.verifier import verify
 
 __all__ = ["parse", "parse_file", "verify"]
 
-_HOME = {"parse": "ptx.parser", "parse_file": "ptx.parser", "verify": "ptx.verifier"}
+_HOME = {"parse": "rayplay.ptx.parser", "parse_file": "rayplay.ptx.parser", "verify": "rayplay.ptx.verifier"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from formats.command import add_limits, run
-from formats.errors import UserError
-from formats.limits import LIST_BYTES
-from ptx.analyse import add_analyse
-from ptx.ir import Function, Module
+from rayplay.formats.command import add_limits, run
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.ptx.analyse import add_analyse
+from rayplay.ptx.ir import Function, Module
 
 DESCRIPTION = """\
 Reads PTX (the text that nvcc -ptx, clang or an OptiX program compiler writes) or a listing of SASS, whichever the file
@@ -42,7 +42,7 @@ def main() -> int:
         return _inject(options)
     if options.verb == "analyse":
         return _analyse(options)
-    from ptx.languages import parse_file
+    from rayplay.ptx.languages import parse_file
 
     module = parse_file(options.file)
     functions = [f for f in module.functions.values() if not f.is_declaration]
@@ -72,10 +72,10 @@ def _check_out(out: Path | None, file: Path, suffix: str) -> None:
 
 def _text(module: Module) -> str:
     if module.language == "sass":
-        from ptx import sass_printer
+        from rayplay.ptx import sass_printer
 
         return sass_printer.print_module(module)
-    from ptx import printer
+    from rayplay.ptx import printer
 
     return printer.print_module(module)
 
@@ -104,7 +104,7 @@ def _options() -> argparse.Namespace:
 
 
 def _cfg(options: argparse.Namespace, functions: list[Function]) -> None:
-    from ptx.show import cfg_dot, cfg_lines
+    from rayplay.ptx.show import cfg_dot, cfg_lines
 
     for function in functions:
         try:
@@ -114,12 +114,12 @@ def _cfg(options: argparse.Namespace, functions: list[Function]) -> None:
 
 
 def _parse(module: Module) -> int:
-    from ptx.show import module_lines
+    from rayplay.ptx.show import module_lines
 
     if module.language == "sass":
-        from ptx.sass_verifier import verify
+        from rayplay.ptx.sass_verifier import verify
     else:
-        from ptx.verifier import verify
+        from rayplay.ptx.verifier import verify
 
     print("\n".join(module_lines(module)))
     problems = verify(module)
@@ -133,12 +133,12 @@ def _parse(module: Module) -> int:
 
 
 def _characterise(options: argparse.Namespace, module: Module, functions: list[Function]) -> None:
-    from ptx.pipelines import pipeline
-    from ptx.program import link
+    from rayplay.ptx.pipelines import pipeline
+    from rayplay.ptx.program import link
 
     program = link([(module, function) for function in functions])
     if options.out is None:
-        from ptx.show import characterisation_lines
+        from rayplay.ptx.show import characterisation_lines
 
         chosen = pipeline(options.pipeline)
         for function, entered in zip(functions, program.entered_by_trace, strict=True):
@@ -147,9 +147,9 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
     columns = program.tables(options.pipeline)["characterisation"]
     import pyarrow.parquet as pq
 
-    from formats.arrow import parquet_options, to_arrow
-    from formats.atomic import atomic_file
-    from formats.trace import CHARACTERISATION
+    from rayplay.formats.arrow import parquet_options, to_arrow
+    from rayplay.formats.atomic import atomic_file
+    from rayplay.formats.trace import CHARACTERISATION
 
     with atomic_file(options.out) as partial:
         pq.write_table(to_arrow(CHARACTERISATION, columns), partial, **parquet_options(CHARACTERISATION))
@@ -157,14 +157,14 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
 
 
 def _inject(options: argparse.Namespace) -> int:
-    from ptx.inject import inject_text
+    from rayplay.ptx.inject import inject_text
 
     LIST_BYTES.check(options.file.stat().st_size, "its length", file=options.file)
     text = inject_text(options.file.read_bytes().decode(errors="replace"), str(options.file), options.entry)
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    from formats.atomic import atomic_file
+    from rayplay.formats.atomic import atomic_file
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)
@@ -172,7 +172,7 @@ def _inject(options: argparse.Namespace) -> int:
 
 
 def _analyse(options: argparse.Namespace) -> int:
-    from tracer.profile_report import analyse  # the one import of tracer in this package: the analysis executes
+    from rayplay.tracer.profile_report import analyse  # the one import of tracer in this package: the analysis executes
 
     method = "static" if options.static else "full" if options.full else "slice"
     out = options.out or Path("results") / f"{options.launch.stem}.profile"

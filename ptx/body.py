@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from ptx.ir import Annotation, Function, Instruction, Position, Symbol, Variable
-from ptx.scopes import Scopes
+from rayplay.ptx.ir import Annotation, Function, Instruction, Position, Symbol, Variable
+from rayplay.ptx.scopes import Scopes
 
 _FINAL = frozenset(("ret", "exit", "trap", "bra", "brx"))
 

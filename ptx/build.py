@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ptx.constants import ExpressionError, Value, cast, constant_of, evaluate, unary, value_of, wrap
-from ptx.ir import (
+from rayplay.ptx.constants import ExpressionError, Value, cast, constant_of, evaluate, unary, value_of, wrap
+from rayplay.ptx.ir import (
     Address,
     Immediate,
     Modified,
@@ -22,9 +22,9 @@ from ptx.ir import (
     Variable,
     Vector,
 )
-from ptx.numbers import TYPE_BYTES, immediate
-from ptx.scopes import Scopes
-from ptx.syntax import Source
+from rayplay.ptx.numbers import TYPE_BYTES, immediate
+from rayplay.ptx.scopes import Scopes
+from rayplay.ptx.syntax import Source
 
 WARP_SIZE = Immediate(32)
 MOST_DIGITS = 400  # of a constant; a double written out in full has 309

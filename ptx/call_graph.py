@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptx.ir import Call, Function, Operand, Symbol
-from ptx.program import Program
+from rayplay.ptx.ir import Call, Function, Operand, Symbol
+from rayplay.ptx.program import Program
 
 Place = tuple[int, str]  # number of a function of the program, name of one of its parameters or .param variables
 

@@ -6,9 +6,9 @@ or pause, after a call that runs other code, and before a label that is branched
 
 from dataclasses import dataclass
 
-from formats.errors import UserError
-from ptx.ir import Function, Instruction, Symbol
-from ptx.optix import INTRINSICS
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Instruction, Symbol
+from rayplay.ptx.optix import INTRINSICS
 
 END = -1  # reconvergence at the end of the program
 

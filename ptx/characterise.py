@@ -9,11 +9,11 @@ correct and only costs time. Slot 5 belongs to trace calls alone.
 
 from dataclasses import dataclass
 
-from ptx.cfg import Block, Cfg
-from ptx.ir import Function
-from ptx.languages import describe, runs_other_code
-from ptx.opcodes import Description
-from ptx.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing
+from rayplay.ptx.cfg import Block, Cfg
+from rayplay.ptx.ir import Function
+from rayplay.ptx.languages import describe, runs_other_code
+from rayplay.ptx.opcodes import Description
+from rayplay.ptx.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing
 
 SLOTS = 6
 TRACE_SLOT = 5

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ptx.ir import Immediate
-from ptx.numbers import Unsigned, f64_bits
+from rayplay.ptx.ir import Immediate
+from rayplay.ptx.numbers import Unsigned, f64_bits
 
 _MASK = (1 << 64) - 1
 _PRECEDENCE = {

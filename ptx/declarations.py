@@ -3,9 +3,9 @@
 from math import prod
 from typing import Any, NamedTuple
 
-from ptx.ir import Immediate, Symbol, Variable
-from ptx.numbers import TYPE_BYTES, encode
-from ptx.syntax import Source
+from rayplay.ptx.ir import Immediate, Symbol, Variable
+from rayplay.ptx.numbers import TYPE_BYTES, encode
+from rayplay.ptx.syntax import Source
 
 MOST_DIMENSIONS = 16
 MOST_ALIGN = 1 << 20

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from ptx.body import Body
-from ptx.build import Children, OperandBuilder
-from ptx.declarations import Mask, Property, declared_variable, initial_problem, register_type
-from ptx.ir import Annotation, Immediate, Symbol, Variable
-from ptx.syntax import Source
+from rayplay.ptx.body import Body
+from rayplay.ptx.build import Children, OperandBuilder
+from rayplay.ptx.declarations import Mask, Property, declared_variable, initial_problem, register_type
+from rayplay.ptx.ir import Annotation, Immediate, Symbol, Variable
+from rayplay.ptx.syntax import Source
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 MOST_REGISTERS = 1 << 31  # of one range

@@ -12,12 +12,12 @@ Control dependences need no edges, because every jump is a root of the slice tha
 
 from dataclasses import dataclass, field
 
-from ptx.call_graph import Place, passed, returned
-from ptx.ir import Address, Operand, Register, Symbol
-from ptx.memory_use import Use
-from ptx.pointers import UNKNOWN, Location, may_alias
-from ptx.points_to import PointsTo, private_places
-from ptx.ssa import ENTRY, INSTRUCTION
+from rayplay.ptx.call_graph import Place, passed, returned
+from rayplay.ptx.ir import Address, Operand, Register, Symbol
+from rayplay.ptx.memory_use import Use
+from rayplay.ptx.pointers import UNKNOWN, Location, may_alias
+from rayplay.ptx.points_to import PointsTo, private_places
+from rayplay.ptx.ssa import ENTRY, INSTRUCTION
 
 # Memory that other threads see, so that the order of warps and the barriers between them matter.
 COMMON_SPACES = frozenset(("global", "shared", "generic"))

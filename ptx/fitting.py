@@ -1,7 +1,7 @@
 """Which registers and constants an operand of a type takes: PTX ISA 9.2 (strict) and tables 27 and 28 (relaxed)."""
 
-from ptx.ir import Immediate
-from ptx.numbers import TYPE_BYTES
+from rayplay.ptx.ir import Immediate
+from rayplay.ptx.numbers import TYPE_BYTES
 
 _FLOATS = frozenset(("f16", "f32", "f64"))
 

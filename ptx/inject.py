@@ -14,9 +14,9 @@ meet there whichever pixels are selected, and taking lanes out of a trace change
 import re
 from dataclasses import replace
 
-from formats.errors import UserError
-from ptx.ir import Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol
-from ptx.parser import parse
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol
+from rayplay.ptx.parser import parse
 
 OPCODE = "filter_shader"
 _LEAVES = ("ret", "exit")

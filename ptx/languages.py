@@ -6,10 +6,10 @@ A ``Function`` knows its language; what reads control flow or registers of both 
 import re
 from pathlib import Path
 
-from formats.errors import UserError
-from formats.limits import LIST_BYTES
-from ptx import cfg, opcodes, sass_describe, sass_flow
-from ptx.ir import Function, Instruction, Module
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.ptx import cfg, opcodes, sass_describe, sass_flow
+from rayplay.ptx.ir import Function, Instruction, Module
 
 _SASS = re.compile(
     r"^[ \t]*(?:/\*[0-9a-f]{4,16}\*/[ \t]+(?:@!?U?P[0-9T]+[ \t]+)?[A-Z]"
@@ -36,10 +36,10 @@ def parse(text: str, name: str) -> Module:
     if text.lstrip()[:7] == "digraph":
         raise UserError(f"{name}:1:1: expected a listing, found a graph of 'nvdisasm -bbcfg': use 'nvdisasm -c -hex'")
     if is_sass(text):
-        from ptx import sass_parser
+        from rayplay.ptx import sass_parser
 
         return sass_parser.parse(text, name)
-    from ptx import parser
+    from rayplay.ptx import parser
 
     return parser.parse(text, name)
 

@@ -7,8 +7,8 @@ subnormal operands and results. ``mad.f32`` is computed as a fused one there, to
 
 from dataclasses import replace
 
-from ptx.ir import Instruction, Module
-from ptx.modifiers import problem
+from rayplay.ptx.ir import Instruction, Module
+from rayplay.ptx.modifiers import problem
 
 FLUSHING_TARGETS = frozenset(("sm_10", "sm_11", "sm_12", "sm_13"))
 FIRST_EXPLICIT_VERSION = (1, 4)

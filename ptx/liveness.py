@@ -4,11 +4,11 @@ Backward data flow over the blocks; sets of registers are the bits of one intege
 life of what was there before, because lanes that are predicated off keep it.
 """
 
-from ptx import sass_registers
-from ptx.cfg import Cfg
-from ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
-from ptx.languages import describe
-from ptx.opcodes import collect_registers, operand_uses
+from rayplay.ptx import sass_registers
+from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
+from rayplay.ptx.languages import describe
+from rayplay.ptx.opcodes import collect_registers, operand_uses
 
 WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
 

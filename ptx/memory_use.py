@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ptx.ir import Address, Function, Instruction, Operand
-from ptx.opcodes import SPACES, describe
+from rayplay.ptx.ir import Address, Function, Instruction, Operand
+from rayplay.ptx.opcodes import SPACES, describe
 
 _NO_ACCESS = frozenset(("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "txq", "suq"))
 _READS = frozenset(("ld", "ldu", "ldmatrix"))

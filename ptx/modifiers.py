@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ptx import forms, shapes
-from ptx.numbers import TYPE_BYTES
+from rayplay.ptx import forms, shapes
+from rayplay.ptx.numbers import TYPE_BYTES
 
 PATTERNS = {**forms.PATTERNS, **shapes.SHAPES}
 _ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"))

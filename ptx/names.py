@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Collection, Iterator
 
-from ptx.ir import (
+from rayplay.ptx.ir import (
     Address,
     Function,
     Instruction,
@@ -18,7 +18,7 @@ from ptx.ir import (
     Variable,
     Vector,
 )
-from ptx.scopes import SPECIAL
+from rayplay.ptx.scopes import SPECIAL
 
 MOST_HINTS = 20
 MOST_COMPARED = 1000

@@ -2,7 +2,7 @@
 
 import struct
 
-from ptx.ir import Immediate
+from rayplay.ptx.ir import Immediate
 
 
 class Unsigned(int):

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from formats.errors import UserError
-from ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
-from ptx.numbers import TYPE_BYTES
-from ptx.optix import INTRINSICS, RUNTIME_CLASS
-from ptx.scopes import SPECIAL
-from ptx.table import ARITHMETIC, TABLE
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.optix import INTRINSICS, RUNTIME_CLASS
+from rayplay.ptx.scopes import SPECIAL
+from rayplay.ptx.table import ARITHMETIC, TABLE
 
 DESTINATION_ROLES = frozenset("dDrPqXm")
 SPACES = {

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from formats.limits import LIST_BYTES
-from ptx.body import Body, Head
-from ptx.build import Arguments, Children, Element, Sum
-from ptx.declarations import attributes_of
-from ptx.declare import DeclarationBuilder
-from ptx.ir import (
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.ptx.body import Body, Head
+from rayplay.ptx.build import Arguments, Children, Element, Sum
+from rayplay.ptx.declarations import attributes_of
+from rayplay.ptx.declare import DeclarationBuilder
+from rayplay.ptx.ir import (
     Address,
     Call,
     Function,
@@ -24,11 +24,11 @@ from ptx.ir import (
     Symbol,
     Variable,
 )
-from ptx.numbers import as_f32
-from ptx.opcodes import lookup
-from ptx.scopes import MOST_SCOPES
-from ptx.syntax import Source, reduce_text, table
-from ptx.verifier_module import redeclaration_problem
+from rayplay.ptx.numbers import as_f32
+from rayplay.ptx.opcodes import lookup
+from rayplay.ptx.scopes import MOST_SCOPES
+from rayplay.ptx.syntax import Source, reduce_text, table
+from rayplay.ptx.verifier_module import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
 _ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))

@@ -5,7 +5,7 @@ A name that the parser made unique (``%r1#2``) is printed as ``%r1$2``, or with 
 
 from collections.abc import Callable, Iterable
 
-from ptx.ir import (
+from rayplay.ptx.ir import (
     Address,
     Call,
     Function,
@@ -22,8 +22,8 @@ from ptx.ir import (
     Variable,
     Vector,
 )
-from ptx.names import outside_registers
-from ptx.numbers import TYPE_BYTES
+from rayplay.ptx.names import outside_registers
+from rayplay.ptx.numbers import TYPE_BYTES
 
 Naming = Callable[[str], str]
 LATE = (".section", "@@DWARF")  # they name labels of functions

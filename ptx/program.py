@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.trace import UNITS
-from ptx.cfg import END, Cfg
-from ptx.characterise import Characterisation
-from ptx.ir import Function, Module
-from ptx.languages import build, describe, require_rows
-from ptx.liveness import register_count
-from ptx.pipelines import pipeline as pipeline_named
-from ptx.sass_control import characterise_function
+from rayplay.formats.errors import UserError
+from rayplay.formats.trace import UNITS
+from rayplay.ptx.cfg import END, Cfg
+from rayplay.ptx.characterise import Characterisation
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.languages import build, describe, require_rows
+from rayplay.ptx.liveness import register_count
+from rayplay.ptx.pipelines import pipeline as pipeline_named
+from rayplay.ptx.sass_control import characterise_function
 
 TRACE_PROGRAM_PREFIXES = ("__closesthit__", "__anyhit__", "__intersection__", "__miss__")
 

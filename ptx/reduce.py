@@ -3,9 +3,9 @@
 import hashlib
 from dataclasses import replace
 
-from ptx.cfg import Cfg, build, ends_block
-from ptx.ir import Function, Instruction, Module, Symbol
-from ptx.slice import Slice
+from rayplay.ptx.cfg import Cfg, build, ends_block
+from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.slice import Slice
 
 _LABEL = "%slice.{}"
 

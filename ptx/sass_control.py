@@ -7,13 +7,13 @@ of operands to keep for reuse. Source: reference/ptx-sass.md 4.
 
 from dataclasses import dataclass
 
-from ptx.cfg import Cfg
-from ptx.characterise import NO_SLOT, SLOTS, Characterisation, characterise
-from ptx.ir import Function
-from ptx.languages import describe
-from ptx.pipelines import Pipeline
-from ptx.sass_describe import architecture
-from ptx.sass_pipelines import sass_pipeline
+from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.characterise import NO_SLOT, SLOTS, Characterisation, characterise
+from rayplay.ptx.ir import Function
+from rayplay.ptx.languages import describe
+from rayplay.ptx.pipelines import Pipeline
+from rayplay.ptx.sass_describe import architecture
+from rayplay.ptx.sass_pipelines import sass_pipeline
 
 _FIRST_BIT = 64 + 41
 

@@ -1,10 +1,10 @@
 """What one SASS instruction is: class, memory access and registers, as ``opcodes.describe`` says it of PTX."""
 
-from formats.errors import FormatError, UserError
-from formats.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
-from ptx.ir import Function, Instruction
-from ptx.opcodes import Description, Opcode
-from ptx.sass_registers import registers
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
+from rayplay.ptx.ir import Function, Instruction
+from rayplay.ptx.opcodes import Description, Opcode
+from rayplay.ptx.sass_registers import registers
 
 
 def describe(instruction: Instruction, function: Function) -> Description:

@@ -5,9 +5,9 @@ returns and EXIT, predicated or not. A call goes on behind it; the callee is a f
 Source: reference/ptx-sass.md 4.
 """
 
-from formats.errors import UserError
-from ptx.cfg import END, Block, Cfg, immediate_post_dominators
-from ptx.ir import Function, Instruction, Not, Register, Symbol
+from rayplay.formats.errors import UserError
+from rayplay.ptx.cfg import END, Block, Cfg, immediate_post_dominators
+from rayplay.ptx.ir import Function, Instruction, Not, Register, Symbol
 
 _BRANCHES = frozenset(("BRA", "JMP"))
 INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))

@@ -14,11 +14,11 @@ do not know. At calls it assumes a convention instead of looking at the callee.
 from functools import reduce
 from operator import or_
 
-from ptx.ir import Function, Module
-from ptx.languages import build, describe
-from ptx.liveness import solve
-from ptx.sass_flow import callees
-from ptx.sass_predicated import live_at_tops
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.languages import build, describe
+from rayplay.ptx.liveness import solve
+from rayplay.ptx.sass_flow import callees
+from rayplay.ptx.sass_predicated import live_at_tops
 
 STACK_POINTER = "R1"
 

@@ -6,10 +6,10 @@
 import re
 from typing import Any
 
-from ptx.build import Children, ListBuilder
-from ptx.ir import Immediate, Modified, Not, Operand, Reference, Register, Symbol, Vector
-from ptx.numbers import f64_bits
-from ptx.syntax import Source
+from rayplay.ptx.build import Children, ListBuilder
+from rayplay.ptx.ir import Immediate, Modified, Not, Operand, Reference, Register, Symbol, Vector
+from rayplay.ptx.numbers import f64_bits
+from rayplay.ptx.syntax import Source
 
 # Registers as the disassemblers name them: general, predicate, uniform ones, barriers, scoreboards, special ones.
 REGISTER = re.compile(r"(?:U?R(?:\d{1,3}|Z)|U?P(?:[0-6]|T|R)|S?B\d{1,2}|SRZ?)\Z|SR_\w+(?:\.[XYZ])?\Z")

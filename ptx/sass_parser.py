@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ptx.build import Children
-from ptx.ir import Function, Guard, Instruction, Module, Register
-from ptx.sass_operands import SassOperandBuilder
-from ptx.sass_section import Section, finish_section
-from ptx.syntax import Source, reduce_text, table
+from rayplay.ptx.build import Children
+from rayplay.ptx.ir import Function, Guard, Instruction, Module, Register
+from rayplay.ptx.sass_operands import SassOperandBuilder
+from rayplay.ptx.sass_section import Section, finish_section
+from rayplay.ptx.syntax import Source, reduce_text, table
 
 GRAMMAR = Path(__file__).with_name("sass.lark")
 FIRST_ARCHITECTURE = 70  # Volta: 128-bit encodings with their control bits

@@ -7,8 +7,8 @@ published, for Ada, Hopper and Blackwell. ``depth_cycles`` is 5: dependent laten
 
 from dataclasses import dataclass
 
-from formats.sass_classes import unit
-from ptx.pipelines import Pipeline, Timing
+from rayplay.formats.sass_classes import unit
+from rayplay.ptx.pipelines import Pipeline, Timing
 
 _TURING = {
     "sp": (2, 2), "int": (2, 2), "sfu": (21, 8), "dp": (64, 64), "branch": (4, 4), "texture": (200, 4),

@@ -9,8 +9,8 @@ nevertheless, as ``nvdisasm -plr`` has it: within blocks it lets no write under 
 
 from dataclasses import dataclass
 
-from ptx.cfg import Cfg
-from ptx.ir import Function, Instruction
+from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.ir import Function, Instruction
 
 HOLDS, FAILS = 0, 1
 

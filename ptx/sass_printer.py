@@ -7,8 +7,20 @@ import re
 import struct
 from collections.abc import Iterator
 
-from ptx.ir import Function, Immediate, Instruction, Modified, Module, Not, Operand, Reference, Register, Symbol, Vector
-from ptx.sass_operands import word_operand
+from rayplay.ptx.ir import (
+    Function,
+    Immediate,
+    Instruction,
+    Modified,
+    Module,
+    Not,
+    Operand,
+    Reference,
+    Register,
+    Symbol,
+    Vector,
+)
+from rayplay.ptx.sass_operands import word_operand
 
 _SPECIAL = {0x7FF8 << 48: "QNAN", 0x7FF4 << 48: "SNAN", 0x7FF << 52: "INF"}
 _WORD = re.compile(r"(?:[A-Za-z]\w*|[1-3]D)\Z")

@@ -9,8 +9,8 @@ but for the predicates of ``P2R`` and ``R2P``, which the tool does not mark.
 
 from collections.abc import Iterator
 
-from ptx.ir import Function, Immediate, Instruction, Modified, Not, Operand, Reference, Register, Vector
-from ptx.sass_widths import address_words, opcodes, operand_words
+from rayplay.ptx.ir import Function, Immediate, Instruction, Modified, Not, Operand, Reference, Register, Vector
+from rayplay.ptx.sass_widths import address_words, opcodes, operand_words
 
 NO_DESTINATION = opcodes("""
     ST STG STL STS STSM STAS STT STTM RED REDG REDAS UREDGR USTGR SUST SURED LDGSTS

@@ -4,8 +4,8 @@ import bisect
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ptx.ir import Function, Immediate, Instruction, Symbol
-from ptx.syntax import Source
+from rayplay.ptx.ir import Function, Immediate, Instruction, Symbol
+from rayplay.ptx.syntax import Source
 
 # Opcodes whose last operand says where control, or a barrier, goes; cuobjdump writes it as an address.
 TARGETED = frozenset(("BRA", "BSSY", "CALL", "JMP"))

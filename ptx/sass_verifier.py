@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from formats.errors import UserError
-from ptx.ir import Function, Module
-from ptx.sass_describe import describe
-from ptx.sass_flow import INDIRECT, branch_labels
-from ptx.verifier import Problem
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.sass_describe import describe
+from rayplay.ptx.sass_flow import INDIRECT, branch_labels
+from rayplay.ptx.verifier import Problem
 
 
 def verify(module: Module) -> list[Problem]:

@@ -6,8 +6,8 @@ conversions, the shape of matrix instructions. Checked against the register mark
 
 import re
 
-from formats.sass_classes import access_bytes
-from ptx.ir import Immediate, Instruction, Modified, Reference, Register, Symbol
+from rayplay.formats.sass_classes import access_bytes
+from rayplay.ptx.ir import Immediate, Instruction, Modified, Reference, Register, Symbol
 
 
 def opcodes(text: str) -> frozenset[str]:

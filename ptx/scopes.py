@@ -7,7 +7,7 @@ nvcc declares ``param0``). The structure that the parser builds has one flat set
 
 from dataclasses import dataclass, field
 
-from ptx.ir import Register, Symbol
+from rayplay.ptx.ir import Register, Symbol
 
 SPECIAL = frozenset((
     "%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%clusterid",

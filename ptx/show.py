@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ptx import sass_registers
-from ptx.cfg import END, Cfg
-from ptx.characterise import NO_SLOT, SLOTS
-from ptx.ir import Function, Module
-from ptx.languages import build
-from ptx.liveness import register_count
-from ptx.opcodes import lookup
-from ptx.pipelines import Pipeline
-from ptx.sass_control import characterise_function, control_codes
-from ptx.sass_describe import architecture
+from rayplay.ptx import sass_registers
+from rayplay.ptx.cfg import END, Cfg
+from rayplay.ptx.characterise import NO_SLOT, SLOTS
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.languages import build
+from rayplay.ptx.liveness import register_count
+from rayplay.ptx.opcodes import lookup
+from rayplay.ptx.pipelines import Pipeline
+from rayplay.ptx.sass_control import characterise_function, control_codes
+from rayplay.ptx.sass_describe import architecture
 
 
 def module_lines(module: Module) -> Iterator[str]:

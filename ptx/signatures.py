@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from ptx.opcodes import Opcode, lookup
+from rayplay.ptx.opcodes import Opcode, lookup
 
 RELAXED = frozenset(("ld", "ldu", "st", "cvt", "suld", "sust"))  # their registers may be wider than the type
 HINT = "L2::cache_hint"

@@ -11,12 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ptx.cfg import ends_block
-from ptx.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
-from ptx.ir import Instruction, Operand, Register, Vector
-from ptx.pointers import ANYWHERE, Arguments, Location, Object, Target
-from ptx.points_to import points_to
-from ptx.program import Program
+from rayplay.ptx.cfg import ends_block
+from rayplay.ptx.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
+from rayplay.ptx.ir import Instruction, Operand, Register, Vector
+from rayplay.ptx.pointers import ANYWHERE, Arguments, Location, Object, Target
+from rayplay.ptx.points_to import points_to
+from rayplay.ptx.program import Program
 
 _TURNS = frozenset(("bar", "barrier", "nanosleep"))  # where a warp lets others run
 UNSEEN_CALLS = frozenset(("vprintf",))

@@ -14,9 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from formats.code_cache import cache_root
-from formats.errors import UserError
-from ptx.ir import Position
+from rayplay.formats.code_cache import cache_root
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Position
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 

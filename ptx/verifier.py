@@ -8,16 +8,16 @@ a later version may have others. The order of problems is that of the text.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptx import modifiers
-from ptx.fitting import constant_fits, register_fits
-from ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
-from ptx.names import Hints
-from ptx.numbers import TYPE_BYTES
-from ptx.opcodes import lookup
-from ptx.optix import INTRINSICS
-from ptx.table import TABLE
-from ptx.verifier_module import architecture, module_problems
-from ptx.verifier_operands import OperandChecks
+from rayplay.ptx import modifiers
+from rayplay.ptx.fitting import constant_fits, register_fits
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
+from rayplay.ptx.names import Hints
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.opcodes import lookup
+from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.table import TABLE
+from rayplay.ptx.verifier_module import architecture, module_problems
+from rayplay.ptx.verifier_operands import OperandChecks
 
 OPTIX_PREFIX = "_optix_"
 KNOWN_VERSION = (9, 0)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ptx.ir import Function, Module, Position, Variable
+from rayplay.ptx.ir import Function, Module, Position, Variable
 
 Found = tuple[Position, str]
 

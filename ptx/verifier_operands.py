@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ptx.fitting import constant_fits, register_fits
-from ptx.ir import (
+from rayplay.ptx.fitting import constant_fits, register_fits
+from rayplay.ptx.ir import (
     Address,
     Function,
     Immediate,
@@ -18,12 +18,12 @@ from ptx.ir import (
     Texture,
     Vector,
 )
-from ptx.names import Hints, Names
-from ptx.numbers import TYPE_BYTES
-from ptx.opcodes import SPACES, Opcode
-from ptx.scopes import SPECIAL
-from ptx.signatures import RELAXED, signature
-from ptx.signatures import Operand as Wanted
+from rayplay.ptx.names import Hints, Names
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.opcodes import SPACES, Opcode
+from rayplay.ptx.scopes import SPECIAL
+from rayplay.ptx.signatures import RELAXED, signature
+from rayplay.ptx.signatures import Operand as Wanted
 
 _LONG = frozenset(("%clock64", "%globaltimer", "%gridid", "%current_graph_exec", *(f"%pm{i}_64" for i in range(8))))
 _VECTORS = frozenset(("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",

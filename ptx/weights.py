@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from formats.trace import OPERATION_CLASSES
-from ptx.ir import Instruction
-from ptx.opcodes import describe
-from ptx.program import Program
+from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.ptx.ir import Instruction
+from rayplay.ptx.opcodes import describe
+from rayplay.ptx.program import Program
 
 FLOATING_POINT_CLASSES = ("fp32", "fp64", "fp16", "sfu")
 PRECISIONS = ("single", "double", "half", "matrix")

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from formats.code_cache import use_numba_cache
+from rayplay.formats.code_cache import use_numba_cache
 
 use_numba_cache("replay")
 
 
 def simulate(*arguments: Any, **options: Any) -> Any:
     """``replay.simulate.simulate``, imported when it is called: it brings numba with it."""
-    from replay.driver import simulate as run
+    from rayplay.replay.driver import simulate as run
 
     return run(*arguments, **options)

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formats.command import add_limits, run
-from formats.errors import UserError
-from formats.store import location
-from replay.work import MODELS
+from rayplay.formats.command import add_limits, run
+from rayplay.formats.errors import UserError
+from rayplay.formats.store import location
+from rayplay.replay.work import MODELS
 
 if TYPE_CHECKING:
-    from formats.checkpoint import Checkpoints
-    from formats.reader import Trace
+    from rayplay.formats.checkpoint import Checkpoints
+    from rayplay.formats.reader import Trace
 
 EXAMPLE = """example:
   python -m replay traces/sample.trace --gpu mobile --set rt.warps=1 --out sample.result --picture sample.png
@@ -105,14 +105,14 @@ def main() -> None:
     arguments = parser().parse_args()
     if arguments.explain:
         expect_alone(arguments, "--explain", "explain", "assignments")
-        from replay.gpu_description import explain, notes
+        from rayplay.replay.gpu_description import explain, notes
 
         for line in notes(arguments.explain):
             print(line, file=sys.stderr)
         print("\n".join(explain(arguments.explain, arguments.assignments)))
         return
     if arguments.docs:
-        from replay.documentation import page
+        from rayplay.replay.documentation import page
 
         print(page(), end="")
         return
@@ -144,11 +144,11 @@ def expect_alone(arguments: argparse.Namespace, what: str, *used: str) -> None:
 
 def check_targets(arguments: argparse.Namespace) -> None:
     """``UserError`` when what is to be written cannot be, before any work is done."""
-    from formats.replaceable import check_replaceable
-    from formats.result import RESULT
+    from rayplay.formats.replaceable import check_replaceable
+    from rayplay.formats.result import RESULT
 
     if arguments.picture is not None:
-        from replay.pictures import check_picture
+        from rayplay.replay.pictures import check_picture
 
         check_picture(arguments.picture)
         if arguments.model == "gatsim":
@@ -159,8 +159,8 @@ def check_targets(arguments: argparse.Namespace) -> None:
 
 def draw(result: Path, picture: Path) -> None:
     """Draw a result."""
-    from formats.result import open_result
-    from replay.pictures import write_picture
+    from rayplay.formats.result import open_result
+    from rayplay.replay.pictures import write_picture
 
     write_picture(open_result(result), picture)
     print(f"wrote {picture}", file=sys.stderr)
@@ -168,12 +168,12 @@ def draw(result: Path, picture: Path) -> None:
 
 def replay_trace(arguments: argparse.Namespace) -> None:
     """Replay one trace and show how far it is."""
-    from formats.reader import open_trace
-    from replay.driver import simulate
-    from replay.gpu_description import load, notes
-    from replay.metrics import table
-    from replay.progress import Heartbeat
-    from replay.select import Selection
+    from rayplay.formats.reader import open_trace
+    from rayplay.replay.driver import simulate
+    from rayplay.replay.gpu_description import load, notes
+    from rayplay.replay.metrics import table
+    from rayplay.replay.progress import Heartbeat
+    from rayplay.replay.select import Selection
 
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
@@ -200,9 +200,9 @@ def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Chec
     if arguments.out is None:
         yield None
         return
-    from formats.checkpoint import Checkpoints
-    from formats.code_cache import source_digest
-    from replay.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
+    from rayplay.formats.checkpoint import Checkpoints
+    from rayplay.formats.code_cache import source_digest
+    from rayplay.replay.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
 
     other = arguments.characterisation
     given = [trace.manifest.text(), other.read_bytes().hex() if other and other.is_file() else None]
@@ -219,7 +219,7 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
     """How the result was made; nothing that changes no result, so that equal replays are equal files."""
     from dataclasses import asdict
 
-    from replay.gpu_description import load
+    from rayplay.replay.gpu_description import load
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}

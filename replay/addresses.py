@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import count_bits, inlined
-from replay.config import law
+from rayplay.replay.bits import count_bits, inlined
+from rayplay.replay.config import law
 
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
 HASHES = ("linear", "xor", "ipoly")

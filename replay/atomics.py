@@ -10,8 +10,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from replay.bits import intrinsic
-from replay.rows import CACHE_LINE_WORDS
+from rayplay.replay.bits import intrinsic
+from rayplay.replay.rows import CACHE_LINE_WORDS
 
 
 def first_of(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

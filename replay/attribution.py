@@ -8,12 +8,12 @@ the counters.
 
 from typing import TYPE_CHECKING
 
-from replay.counters import stream_counters, unit_counters
-from replay.launch import Launch
-from replay.ledger import APART, flat
+from rayplay.replay.counters import stream_counters, unit_counters
+from rayplay.replay.launch import Launch
+from rayplay.replay.ledger import APART, flat
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 
 def begin(replay: "Replay", launch: Launch, now: int) -> int:

@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic as numba_intrinsic
 
-from replay.linking import PartCompiler, WholeCompiler
+from rayplay.replay.linking import PartCompiler, WholeCompiler
 
 intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
 FAR = 1 << 62  # a time that never comes

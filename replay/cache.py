@@ -5,8 +5,8 @@ Every decision, and what is counted, is the reference's: an access that cannot h
 the miss queue, an MSHR entry) fails without a trace and is tried again. Source: ``reference/accel-sim.md`` B.2, C, D.
 """
 
-from replay.bits import compiled, count_bits, inlined
-from replay.cache_lines import (
+from rayplay.replay.bits import compiled, count_bits, inlined
+from rayplay.replay.cache_lines import (
     allocate,
     drop_sector,
     find,
@@ -16,8 +16,8 @@ from replay.cache_lines import (
     touch,
     victim,
 )
-from replay.cache_mshr import fail, find_entry, join, may_join, new_entry
-from replay.cache_state import (
+from rayplay.replay.cache_mshr import fail, find_entry, join, may_join, new_entry
+from rayplay.replay.cache_state import (
     BACK,
     BYTES_ON_FILL,
     DATA_FREE_AT,

@@ -1,7 +1,7 @@
 """Data that arrives in a cache: from the next level, for those who wait in an MSHR entry, or by a copy of the host."""
 
-from replay.bits import bucket, compiled, inlined
-from replay.cache_lines import (
+from rayplay.replay.bits import bucket, compiled, inlined
+from rayplay.replay.cache_lines import (
     allocate,
     find,
     free_way,
@@ -12,8 +12,8 @@ from replay.cache_lines import (
     set_status,
     victim,
 )
-from replay.cache_mshr import make_ready, stream_of
-from replay.cache_state import (
+from rayplay.replay.cache_mshr import make_ready, stream_of
+from rayplay.replay.cache_state import (
     ALL_DIRTY,
     ATOMIC_SHIFT,
     BYTES,
@@ -39,7 +39,7 @@ from replay.cache_state import (
     Cache,
     chosen_set,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @compiled

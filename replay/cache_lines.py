@@ -6,8 +6,8 @@ in one cycle the lowest way) among those that wait for nothing, dirty ones only 
 
 import numpy as np
 
-from replay.bits import FAR, bucket, compiled, inlined, lowest_bit
-from replay.cache_state import (
+from rayplay.replay.bits import FAR, bucket, compiled, inlined, lowest_bit
+from rayplay.replay.cache_state import (
     ALL_DIRTY,
     ALL_READABLE,
     ALL_RESERVED,
@@ -39,7 +39,7 @@ from replay.cache_state import (
     WRITTEN,
     Cache,
 )
-from replay.rows import prefetch
+from rayplay.replay.rows import prefetch
 
 
 @compiled

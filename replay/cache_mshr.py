@@ -4,8 +4,8 @@ When the data has come an entry is *ready*: it hands its waiters out one by one,
 later misses of the sector may still join. Source: ``reference/accel-sim.md`` C (256 entries of 32, keyed by sector).
 """
 
-from replay.bits import bucket, inlined
-from replay.cache_state import (
+from rayplay.replay.bits import bucket, inlined
+from rayplay.replay.cache_state import (
     ATOMIC_SHIFT,
     BYTES,
     FAIL,

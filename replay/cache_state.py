@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import HASH_FACTOR, count_bits, inlined
-from replay.config import law, value
-from replay.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
-from replay.shares import Shares, make_shares
+from rayplay.replay.bits import HASH_FACTOR, count_bits, inlined
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
+from rayplay.replay.shares import Shares, make_shares
 
 SECTOR_BYTES = 32
 SET_BITS = 20

@@ -7,16 +7,16 @@ scheduler issues one ready warp whose unit is free. What a warp does is in ``sm`
 
 import numpy as np
 
-from replay import lsu, stack, stack_shares
-from replay import scheduler as warps
-from replay import sm as execution
-from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, lowest_bits
-from replay.dispatch import Dispatch
-from replay.l1 import L1
-from replay.lsu_state import Lsu
-from replay.rt_unit_state import RtUnit
-from replay.scheduler import CODE, LAST, READY, READY_AT, STREAM, WANTS, Warps
-from replay.work import LSU, Program, Work
+from rayplay.replay import lsu, stack, stack_shares
+from rayplay.replay import scheduler as warps
+from rayplay.replay import sm as execution
+from rayplay.replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, lowest_bits
+from rayplay.replay.dispatch import Dispatch
+from rayplay.replay.l1 import L1
+from rayplay.replay.lsu_state import Lsu
+from rayplay.replay.rt_unit_state import RtUnit
+from rayplay.replay.scheduler import CODE, LAST, READY, READY_AT, STREAM, WANTS, Warps
+from rayplay.replay.work import LSU, Program, Work
 
 
 @inlined

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from formats.trace import UNITS
-from replay import dispatch, lsu_state, scheduler, whereabouts
-from replay.dispatch import MAX_CTAS
-from replay.scheduler import (
+from rayplay.formats.trace import UNITS
+from rayplay.replay import dispatch, lsu_state, scheduler, whereabouts
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.scheduler import (
     CODE,
     CTA,
     FIRST_VISIT,
@@ -21,11 +21,11 @@ from replay.scheduler import (
     TRACE_MASK,
     VISIT,
 )  # fmt: skip
-from replay.waits import Wait
-from replay.work import LSU, SLOT_SHIFT, WAIT_SHIFT
+from rayplay.replay.waits import Wait
+from rayplay.replay.work import LSU, SLOT_SHIFT, WAIT_SHIFT
 
 if TYPE_CHECKING:
-    from replay.waits import Scene
+    from rayplay.replay.waits import Scene
 
 STEPS_BACK = 10_000  # executed instructions that are looked at for the one that set a slot
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formats.checkpoint import Checkpoint
-from replay.ledger import Added, Ledger
+from rayplay.formats.checkpoint import Checkpoint
+from rayplay.replay.ledger import Added, Ledger
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 UNITS = ("warps", "dispatch", "lsu", "l1", "rt", "port", "memory")
 SECONDS_BETWEEN_CHECKPOINTS = 30.0

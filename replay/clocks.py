@@ -9,7 +9,7 @@ Source: ``reference/accel-sim.md`` C (core, interconnect, L2 and DRAM clocks).
 from math import gcd
 from typing import NamedTuple
 
-from replay.bits import high_product, inlined, shift_right
+from rayplay.replay.bits import high_product, inlined, shift_right
 
 
 class Ratio(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled, entry_point, lowest_bit
-from replay.work import IS_LOCAL
+from rayplay.replay.bits import FAR, compiled, entry_point, lowest_bit
+from rayplay.replay.work import IS_LOCAL
 
 BANKS = 32
 SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at most, and the load of each bank

@@ -7,9 +7,9 @@ Source: ``reference/accel-sim.md`` A.1.
 
 import numpy as np
 
-from formats.reader import Trace
-from replay import l2
-from replay.l2_state import L2
+from rayplay.formats.reader import Trace
+from rayplay.replay import l2
+from rayplay.replay.l2_state import L2
 
 SECTOR_BYTES = 32
 

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import dram_state, l1, l2_state, lsu_state, port, rt_unit_state, scheduler, stack, stack_shares
-from replay.ledger import Counters
-from replay.shares import NOT_SHARED, share_of
+from rayplay.replay import dram_state, l1, l2_state, lsu_state, port, rt_unit_state, scheduler, stack, stack_shares
+from rayplay.replay.ledger import Counters
+from rayplay.replay.shares import NOT_SHARED, share_of
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 
 def unit_counters(replay: "Replay", cycle: int) -> Counters:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import clocks, l2
-from replay import port as ports
-from replay.addresses import slice_of
-from replay.bits import FAR, compiled, inlined
-from replay.clocks import Ratio, ratio
-from replay.crossbar_net import (
+from rayplay.replay import clocks, l2
+from rayplay.replay import port as ports
+from rayplay.replay.addresses import slice_of
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.clocks import Ratio, ratio
+from rayplay.replay.crossbar_net import (
     COMPETES,
     SOONEST,
     TICK,
@@ -31,9 +31,9 @@ from replay.crossbar_net import (
     next_wanted,
     win,
 )
-from replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
-from replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
-from replay.rows import FixedRows
+from rayplay.replay.l2_state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
+from rayplay.replay.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
+from rayplay.replay.rows import FixedRows
 
 GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
 

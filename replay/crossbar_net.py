@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled, inlined, lowest_bit, rotate_right
+from rayplay.replay.bits import FAR, compiled, inlined, lowest_bit, rotate_right
 
 WORD_SHIFT = 6
 WORD = 1 << WORD_SHIFT  # inputs per word of ``wants``, outputs per word of ``wanted``

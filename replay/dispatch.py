@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from replay.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
-from replay.config import law, value
-from replay.rows import FixedRows
+from rayplay.formats.errors import UserError
+from rayplay.replay.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows
 
 MAX_CTAS = 64
 MAX_SMS = 1024

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from replay import config, rt_unit_state, stack
-from replay.definitions import COUNTERS, FAMILIES, METRICS
-from replay.explanations import UTILISATION
-from replay.gpu_description import FOLDER, Gpu, find, load
-from replay.rt_metrics import rt_metrics
-from replay.shares import NOT_SHARED
+from rayplay.replay import config, rt_unit_state, stack
+from rayplay.replay.definitions import COUNTERS, FAMILIES, METRICS
+from rayplay.replay.explanations import UTILISATION
+from rayplay.replay.gpu_description import FOLDER, Gpu, find, load
+from rayplay.replay.rt_metrics import rt_metrics
+from rayplay.replay.shares import NOT_SHARED
 
 HEAD = """\
 # Replay
@@ -68,7 +68,7 @@ def page() -> str:
 
 def options() -> Iterator[str]:
     """The command line, as its parser knows it."""
-    from replay.__main__ import parser
+    from rayplay.replay.__main__ import parser
 
     yield "## Options\n\n| option | meaning |\n|---|---|"
     for action in parser()._actions:

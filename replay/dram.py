@@ -9,10 +9,10 @@ in turn, sends a request into the latency queue, if it has a credit and room for
 Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay import clocks, dram_banks, dram_commands
-from replay.bits import FAR, inlined
-from replay.dram_entry import enter, next_entry, schedule, takes, takes_none
-from replay.dram_state import (
+from rayplay.replay import clocks, dram_banks, dram_commands
+from rayplay.replay.bits import FAR, inlined
+from rayplay.replay.dram_entry import enter, next_entry, schedule, takes, takes_none
+from rayplay.replay.dram_state import (
     APART,
     BANK,
     BANK_SHIFT,

@@ -5,8 +5,8 @@ request, in turn, gets one. Where writes are kept apart, all banks turn to them 
 Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay.bits import count_bits, inlined, lowest_bit
-from replay.dram_state import (
+from rayplay.replay.bits import count_bits, inlined, lowest_bit
+from rayplay.replay.dram_state import (
     ACTIVATES,
     APART,
     BANK,
@@ -45,7 +45,7 @@ from replay.dram_state import (
     YOUNGEST,
     Dram,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @inlined

@@ -7,9 +7,9 @@ after it in the same tick only from some of the banks. With a dual bus the round
 Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay.bits import FAR, inlined, lowest_bit
-from replay.dram_banks import count_request, first_of, wait_for
-from replay.dram_state import (
+from rayplay.replay.bits import FAR, inlined, lowest_bit
+from rayplay.replay.dram_banks import count_request, first_of, wait_for
+from rayplay.replay.dram_state import (
     ACTIVATE_AT,
     ACTIVATE_BANKS,
     ACTIVATE_GAP,

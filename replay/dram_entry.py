@@ -4,9 +4,9 @@ A slice, in turn, sends one if it has a credit, the scheduler a place and the sl
 latency is over joins its bank's list if the scheduler has a place. Sources: ``reference/accel-sim.md`` C and D.
 """
 
-from replay import clocks, dram_banks
-from replay.bits import FAR, inlined
-from replay.dram_state import (
+from rayplay.replay import clocks, dram_banks
+from rayplay.replay.bits import FAR, inlined
+from rayplay.replay.dram_state import (
     APART,
     CREDIT,
     FROM_HEAD,

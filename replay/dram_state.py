@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR
-from replay.cache_state import SECTOR_BYTES
-from replay.clocks import Ratio, ratio
-from replay.config import law, value
-from replay.rows import FixedRows, aligned_rows
-from replay.shares import Shares, make_shares
+from rayplay.replay.bits import FAR
+from rayplay.replay.cache_state import SECTOR_BYTES
+from rayplay.replay.clocks import Ratio, ratio
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows, aligned_rows
+from rayplay.replay.shares import Shares, make_shares
 
 # columns of bank: its row, whether that is open, request in service (or -1); oldest and youngest read and write that
 # wait; first tick of a read, write, activate and precharge as far as the bank itself goes, and of its next command

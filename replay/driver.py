@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from formats.checkpoint import Checkpoints
-from formats.errors import UserError
-from formats.expect import expect_program
-from formats.reader import Trace, open_trace
-from replay import (
+from rayplay.formats.checkpoint import Checkpoints
+from rayplay.formats.errors import UserError
+from rayplay.formats.expect import expect_program
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.replay import (
     attribution,
     checkpoint,
     crossbar,
@@ -29,28 +29,28 @@ from replay import (
     rt_unit_state,
     step,
 )  # fmt: skip
-from replay import model as models
-from replay.bits import FAR
-from replay.coalescer import static_of
-from replay.copies import Copies
-from replay.counters import unit_counters
-from replay.gpu_description import Gpu, load
-from replay.launch import Launch, read_launches
-from replay.ledger import Ledger
-from replay.metrics import Result, collect
-from replay.model import Core
-from replay.parallel import Team
-from replay.program import read_characterisation
-from replay.progress import Standing, told_when_long
-from replay.refs import Parts, refer
-from replay.rounds import NOW
-from replay.rt_unit_spec import TABLES
-from replay.scheduler import NUMBER, WARP_INSTRUCTIONS
-from replay.select import Selection
-from replay.streams import Streams
-from replay.watchdog import Watchdog
-from replay.window import Window
-from replay.work import Program
+from rayplay.replay import model as models
+from rayplay.replay.bits import FAR
+from rayplay.replay.coalescer import static_of
+from rayplay.replay.copies import Copies
+from rayplay.replay.counters import unit_counters
+from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.launch import Launch, read_launches
+from rayplay.replay.ledger import Ledger
+from rayplay.replay.metrics import Result, collect
+from rayplay.replay.model import Core
+from rayplay.replay.parallel import Team
+from rayplay.replay.program import read_characterisation
+from rayplay.replay.progress import Standing, told_when_long
+from rayplay.replay.refs import Parts, refer
+from rayplay.replay.rounds import NOW
+from rayplay.replay.rt_unit_spec import TABLES
+from rayplay.replay.scheduler import NUMBER, WARP_INSTRUCTIONS
+from rayplay.replay.select import Selection
+from rayplay.replay.streams import Streams
+from rayplay.replay.watchdog import Watchdog
+from rayplay.replay.window import Window
+from rayplay.replay.work import Program
 
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
 LONGEST_INTERVAL_CYCLES, MOST_THREADS = 10**15, 256

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from replay import stack
-from replay.gpu_description import Gpu
+from rayplay.replay import stack
+from rayplay.replay.gpu_description import Gpu
 
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 Columns = dict[str, np.ndarray]

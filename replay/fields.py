@@ -14,7 +14,7 @@ from numba.core.datamodel import models
 from numba.core.extending import register_model
 from numba.np import arrayobj
 
-from replay.rows import FixedRows
+from rayplay.replay.rows import FixedRows
 
 usual_load, usual_store = arrayobj.load_item, arrayobj.store_item
 Columns = tuple[Any, ...]  # of a state, per field: the constant length of its array's rows, else 0; a state's columns

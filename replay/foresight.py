@@ -6,15 +6,15 @@ by line, as the engine comes to need them, these lines were most of a replay's t
 
 from typing import Any
 
-from replay.bits import bucket, compiled, inlined
-from replay.cache_lines import look_ahead
-from replay.cache_state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
-from replay.dram_state import BANKS, UNDER_WAY, Dram
-from replay.l1 import FILL_TAG, L1, prefetch_entry
-from replay.l2_state import HEAD, L2, POPPED
-from replay.lsu_state import Lsu
-from replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
-from replay.rows import prefetch, prefetch_rows
+from rayplay.replay.bits import bucket, compiled, inlined
+from rayplay.replay.cache_lines import look_ahead
+from rayplay.replay.cache_state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
+from rayplay.replay.dram_state import BANKS, UNDER_WAY, Dram
+from rayplay.replay.l1 import FILL_TAG, L1, prefetch_entry
+from rayplay.replay.l2_state import HEAD, L2, POPPED
+from rayplay.replay.lsu_state import Lsu
+from rayplay.replay.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
+from rayplay.replay.rows import prefetch, prefetch_rows
 
 
 @compiled

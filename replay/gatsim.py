@@ -12,10 +12,10 @@ in cycles in which no warp becomes ready. ``tests/reference/gatsim_slow.py`` cou
 
 import numpy as np
 
-from replay import scheduler as warps
-from replay.bits import FAR, compiled, count_bits, entry_point, inlined, lowest_bit
-from replay.gatsim_units import ARRIVED, LIVE, PLACES, REGULAR, RT, SFU, Gatsim, occupy, special_cycles
-from replay.scheduler import (
+from rayplay.replay import scheduler as warps
+from rayplay.replay.bits import FAR, compiled, count_bits, entry_point, inlined, lowest_bit
+from rayplay.replay.gatsim_units import ARRIVED, LIVE, PLACES, REGULAR, RT, SFU, Gatsim, occupy, special_cycles
+from rayplay.replay.scheduler import (
     ACCESS,
     ACCESS_END,
     ACTIVE,
@@ -38,7 +38,7 @@ from replay.scheduler import (
     WANTS,
     Warps,
 )  # fmt: skip
-from replay.work import (
+from rayplay.replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
     BARRIER,

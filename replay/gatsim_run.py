@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.reader import Trace
-from replay import gatsim, gatsim_units, model, scheduler
-from replay.coalescer import static_of
-from replay.dispatch import occupancy
-from replay.gpu_description import Gpu
-from replay.launch import read_launches
-from replay.ledger import Counters, Ledger
-from replay.metrics import Result, entry, ratio
-from replay.program import load_program
-from replay.progress import Standing
-from replay.rt_unit_spec import NO_TABLE
-from replay.scheduler import (
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.replay import gatsim, gatsim_units, model, scheduler
+from rayplay.replay.coalescer import static_of
+from rayplay.replay.dispatch import occupancy
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.launch import read_launches
+from rayplay.replay.ledger import Counters, Ledger
+from rayplay.replay.metrics import Result, entry, ratio
+from rayplay.replay.program import load_program
+from rayplay.replay.progress import Standing
+from rayplay.replay.rt_unit_spec import NO_TABLE
+from rayplay.replay.scheduler import (
     NUMBER,
 )  # fmt: skip
-from replay.select import Selection
-from replay.tables import kernel_table
-from replay.window import Window
+from rayplay.replay.select import Selection
+from rayplay.replay.tables import kernel_table
+from rayplay.replay.window import Window
 
 UNDEFINED = {
     "l2_miss_rate": "an L2",

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, compiled, inlined
-from replay.config import law, value
-from replay.scheduler import ACCESS, INSTRUCTION, THREADS, TRACE, UNITS
-from replay.work import INITIATION_SHIFT, KIND_SHIFT, LOAD, LSU, Work
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.config import law, value
+from rayplay.replay.scheduler import ACCESS, INSTRUCTION, THREADS, TRACE, UNITS
+from rayplay.replay.work import INITIATION_SHIFT, KIND_SHIFT, LOAD, LSU, Work
 
 CACHES = ("perfect", "behavioural")
 PLACES = 64  # threadblocks an SM holds, units of a kind

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from formats.errors import UserError
-from formats.text_file import read_text
-from replay.config import Text
-from replay.gpgpusim_options import (
+from rayplay.formats.errors import UserError
+from rayplay.formats.text_file import read_text
+from rayplay.replay.config import Text
+from rayplay.replay.gpgpusim_options import (
     FIXED,
     HELPERS,
     OPTIONS,

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from formats.errors import UserError
-from replay import (
+from rayplay.formats.errors import UserError
+from rayplay.replay import (
     config,
     dispatch,
     dram_state,
@@ -21,8 +21,8 @@ from replay import (
     scheduler,
     texture,
 )  # fmt: skip
-from replay.addresses import PARTITION_HASHES, Addresses, make_addresses
-from replay.config import LawError, law, value
+from rayplay.replay.addresses import PARTITION_HASHES, Addresses, make_addresses
+from rayplay.replay.config import LawError, law, value
 
 FOLDER = Path(__file__).parent / "gpu"
 COPIES = ("none", "low_32_bits", "whole")

@@ -9,7 +9,7 @@ from typing import Any
 from numba import types
 from numba.np import arrayobj
 
-from replay.linking import PartLibrary, WholeLibrary
+from rayplay.replay.linking import PartLibrary, WholeLibrary
 
 usual = arrayobj.fix_integer_index
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache, cache_fill, cache_lines, cache_state
-from replay.bits import FAR, compiled, count_bits, inlined
-from replay.cache_state import (
+from rayplay.replay import cache, cache_fill, cache_lines, cache_state
+from rayplay.replay.bits import FAR, compiled, count_bits, inlined
+from rayplay.replay.cache_state import (
     EVICT_GLOBAL,
     FAIL,
     FULL,
@@ -26,10 +26,10 @@ from replay.cache_state import (
     Cache,
     Policy,
 )
-from replay.config import law, value
-from replay.port import READ, SENT, WRITE, Port, may_send, send
-from replay.rows import prefetch
-from replay.shares import count_for
+from rayplay.replay.config import law, value
+from rayplay.replay.port import READ, SENT, WRITE, Port, may_send, send
+from rayplay.replay.rows import prefetch
+from rayplay.replay.shares import count_for
 
 FILL_TAG = 0  # low two bits of a request's tag: what its response is
 STREAMING_MERGES = 64

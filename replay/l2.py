@@ -7,11 +7,11 @@ it have room; a request whose delay is over enters the slice's queue. A queue th
 the crossbar. Cycles in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` B.3 and C.
 """
 
-from replay import cache, cache_fill, clocks, dram
-from replay.addresses import bank_of, set_key, slice_of
-from replay.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
-from replay.cache_mshr import has_ready, next_ready, stream_of
-from replay.cache_state import (
+from rayplay.replay import cache, cache_fill, clocks, dram
+from rayplay.replay.addresses import bank_of, set_key, slice_of
+from rayplay.replay.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
+from rayplay.replay.cache_mshr import has_ready, next_ready, stream_of
+from rayplay.replay.cache_state import (
     DATA_FREE_AT,
     FAIL,
     FULL,
@@ -25,8 +25,8 @@ from replay.cache_state import (
     WRITE_BACK,
     set_of,
 )
-from replay.dram_state import ATOM_BYTES, SECTOR_COLUMNS, Dram
-from replay.l2_state import (
+from rayplay.replay.dram_state import ATOM_BYTES, SECTOR_COLUMNS, Dram
+from rayplay.replay.l2_state import (
     CHUNK,
     COPIED,
     HEAD,
@@ -46,9 +46,9 @@ from replay.l2_state import (
     WAIT_CYCLES,
     WAITS,
 )
-from replay.port import ATOMIC, STREAM_SHIFT, WRITE
-from replay.rows import rewind
-from replay.shares import count_for
+from rayplay.replay.port import ATOMIC, STREAM_SHIFT, WRITE
+from rayplay.replay.rows import rewind
+from rayplay.replay.shares import count_for
 
 # Called from one place and for every request: inlined here, which the L1 with its several callers does without.
 read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined_copy(cache_fill.fill)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache_state
-from replay.addresses import Addresses
-from replay.bits import FAR
-from replay.cache_state import Cache, Policy
-from replay.clocks import Ratio, ratio
-from replay.config import law, value
-from replay.rows import FixedRows, pitch, ring_size, sparse_rows
+from rayplay.replay import cache_state
+from rayplay.replay.addresses import Addresses
+from rayplay.replay.bits import FAR
+from rayplay.replay.cache_state import Cache, Policy
+from rayplay.replay.clocks import Ratio, ratio
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows, pitch, ring_size, sparse_rows
 
 SM_BITS = 10  # of a response: the SM it goes to, below its tag
 # columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError
-from formats.reader import Trace
-from replay.dispatch import Needs, needs, occupancy
-from replay.gpu_description import Gpu
+from rayplay.formats.errors import FormatError
+from rayplay.formats.reader import Trace
+from rayplay.replay.dispatch import Needs, needs, occupancy
+from rayplay.replay.gpu_description import Gpu
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from replay.stack import UNIT
+from rayplay.replay.stack import UNIT
 
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 APART = -1  # kernel and stream of what belongs to no kernel in particular

@@ -11,12 +11,12 @@ has entered its bank. Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay import cache_mshr, texture
-from replay import l1 as cache
-from replay.bits import FAR, inlined, lowest_bit
-from replay.cache_state import FAIL, HIT, NO_QUEUE, REASON
-from replay.l1 import L1
-from replay.lsu_state import (
+from rayplay.replay import cache_mshr, texture
+from rayplay.replay import l1 as cache
+from rayplay.replay.bits import FAR, inlined, lowest_bit
+from rayplay.replay.cache_state import FAIL, HIT, NO_QUEUE, REASON
+from rayplay.replay.l1 import L1
+from rayplay.replay.lsu_state import (
     ACK_TAG,
     BLOCKED,
     BLOCKED_AT,
@@ -57,9 +57,9 @@ from replay.lsu_state import (
     WRITE_BACK,
     Lsu,
 )
-from replay.port import Port, may_send
-from replay.shares import count_for
-from replay.work import LOAD
+from rayplay.replay.port import Port, may_send
+from rayplay.replay.shares import count_for
+from rayplay.replay.work import LOAD
 
 # what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
 WAITS, IS_OVER, IS_KEPT, BLOCKS = range(4)

@@ -1,7 +1,7 @@
 """How a memory instruction enters the LSU: it becomes an operation, with the accesses that the trace has of it."""
 
-from replay.bits import inlined
-from replay.lsu_state import (
+from rayplay.replay.bits import inlined
+from rayplay.replay.lsu_state import (
     ADDEND,
     ARRIVES,
     CONFLICT,
@@ -23,9 +23,9 @@ from replay.lsu_state import (
     WARP,
     Lsu,
 )
-from replay.rows import CACHE_LINE_WORDS, prefetch
-from replay.shares import count_for
-from replay.work import EMPTY_SHARED, IS_LOCAL, Work
+from rayplay.replay.rows import CACHE_LINE_WORDS, prefetch
+from rayplay.replay.shares import count_for
+from rayplay.replay.work import EMPTY_SHARED, IS_LOCAL, Work
 
 
 @inlined

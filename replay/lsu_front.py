@@ -3,12 +3,12 @@
 It ends its stay with its last access: loads are then over when all their data is, stores at once.
 """
 
-from replay import l1 as cache
-from replay import texture
-from replay.bits import FAR, inlined
-from replay.cache_lines import look_ahead
-from replay.l1 import L1
-from replay.lsu_state import (
+from rayplay.replay import l1 as cache
+from rayplay.replay import texture
+from rayplay.replay.bits import FAR, inlined
+from rayplay.replay.cache_lines import look_ahead
+from rayplay.replay.l1 import L1
+from rayplay.replay.lsu_state import (
     ADDEND,
     ARRIVES,
     BANK_CONFLICT_CYCLES,
@@ -39,10 +39,10 @@ from replay.lsu_state import (
     TEXTURE_ACCESSES,
     Lsu,
 )
-from replay.port import ATOMIC as ATOMIC_REQUEST
-from replay.port import READ, Port, may_send, send
-from replay.shares import count_for
-from replay.work import LOAD, LOAD_BYPASS, STORE, TEXTURE, Work
+from rayplay.replay.port import ATOMIC as ATOMIC_REQUEST
+from rayplay.replay.port import READ, Port, may_send, send
+from rayplay.replay.shares import count_for
+from rayplay.replay.work import LOAD, LOAD_BYPASS, STORE, TEXTURE, Work
 
 STILL_THERE, LEAVES, JOINS_PIPE = range(3)
 

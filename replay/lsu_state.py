@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import l1 as cache
-from replay import texture as texture_unit
-from replay.bits import FAR
-from replay.config import law, value
-from replay.rows import FixedRows, pitch, ring_size
-from replay.shares import Shares, make_shares
+from rayplay.replay import l1 as cache
+from rayplay.replay import texture as texture_unit
+from rayplay.replay.bits import FAR
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows, pitch, ring_size
+from rayplay.replay.shares import Shares, make_shares
 
 OPERATIONS = 1024  # memory instructions of an SM under way
 ACK_TAG, BYPASS_TAG = 1, 3

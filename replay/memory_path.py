@@ -3,15 +3,15 @@
 Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
 """
 
-from replay import cache_mshr, lsu, lsu_front, model, rt_unit, texture
-from replay import l1 as l1_cache
-from replay import scheduler as warps
-from replay.bits import FAR, compiled, inlined, lowest_bit
-from replay.cache import NOBODY
-from replay.cache_state import SECTOR, WAITING
-from replay.dispatch import Dispatch
-from replay.l1 import L1
-from replay.lsu_state import (
+from rayplay.replay import cache_mshr, lsu, lsu_front, model, rt_unit, texture
+from rayplay.replay import l1 as l1_cache
+from rayplay.replay import scheduler as warps
+from rayplay.replay.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.cache import NOBODY
+from rayplay.replay.cache_state import SECTOR, WAITING
+from rayplay.replay.dispatch import Dispatch
+from rayplay.replay.l1 import L1
+from rayplay.replay.lsu_state import (
     ACK_TAG,
     BLOCKED,
     BYPASS_TAG,
@@ -39,10 +39,10 @@ from replay.lsu_state import (
     WRITE_BACK,
     Lsu,
 )
-from replay.model import Core
-from replay.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
-from replay.rt_unit_state import RT_TAG, Records, RtUnit
-from replay.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
+from rayplay.replay.model import Core
+from rayplay.replay.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
+from rayplay.replay.rt_unit_state import RT_TAG, Records, RtUnit
+from rayplay.replay.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
 
 
 @inlined

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import rt_unit_state
-from replay.counters import unit_counters
-from replay.definitions import METRICS
-from replay.gpu_description import Gpu
-from replay.ledger import Counters, Ledger
-from replay.rt_metrics import rt_metrics
-from replay.tables import joined, kernel_table, parts, pixel_table
+from rayplay.replay import rt_unit_state
+from rayplay.replay.counters import unit_counters
+from rayplay.replay.definitions import METRICS
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.ledger import Counters, Ledger
+from rayplay.replay.rt_metrics import rt_metrics
+from rayplay.replay.tables import joined, kernel_table, parts, pixel_table
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # those that follow from the ledger
 
@@ -64,7 +64,7 @@ class Result:
 
     def write(self, path: Path | str, provenance: dict[str, Any]) -> None:
         """Write ``NAME.result``; the old result stays until the new one is complete."""
-        from formats.result import ResultWriter
+        from rayplay.formats.result import ResultWriter
 
         with ResultWriter(path, provenance) as writer:
             for name in TABLES if self.ledger.has("stack") else ("counters", "timeline"):

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from formats.errors import UserError
-from replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm, texture
-from replay.bits import part
-from replay.pipeline_program import load_pipeline_program
-from replay.pipeline_state import PLACE, PREDICATE, PREDICATE_END, Pipeline
-from replay.program import load_program
-from replay.scheduler import (
+from rayplay.formats.errors import UserError
+from rayplay.replay import characterised, dispatch, pipeline, pipeline_state, scheduler, sm, texture
+from rayplay.replay.bits import part
+from rayplay.replay.pipeline_program import load_pipeline_program
+from rayplay.replay.pipeline_state import PLACE, PREDICATE, PREDICATE_END, Pipeline
+from rayplay.replay.program import load_program
+from rayplay.replay.scheduler import (
     ACCESS,
     ACCESS_END,
     FIRST_VISIT,
@@ -27,8 +27,8 @@ from replay.scheduler import (
     VISIT_END,
     Warps,
 )  # fmt: skip
-from replay.window_arrays import Moved
-from replay.work import LOAD, MODELS, TEXTURE, Program
+from rayplay.replay.window_arrays import Moved
+from rayplay.replay.work import LOAD, MODELS, TEXTURE, Program
 
 Core = Warps | Pipeline
 CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from replay.atomics import fetch_and_add, give_way, load, sleep, store
-from replay.bits import compiled, inlined
-from replay.rows import CACHE_LINE_WORDS, aligned_rows
+from rayplay.replay.atomics import fetch_and_add, give_way, load, sleep, store
+from rayplay.replay.bits import compiled, inlined
+from rayplay.replay.rows import CACHE_LINE_WORDS, aligned_rows
 
 # Rows of a team: what the leader says, the times that the others have come back, whether one is missing, and each
 # thread's share of the phase. Each is a line of the host's caches, whose first number threads change at the same time.

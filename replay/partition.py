@@ -4,11 +4,11 @@ Partitions share nothing, so they may run on several threads. In one instant the
 slices share nothing but the channel's queues, so the order among them is free.
 """
 
-from replay import clocks, dram, foresight, l2
-from replay.bits import FAR, compiled, inlined
-from replay.crossbar import Crossbar
-from replay.dram_state import FILLED, NEXT_TICK, SERVED, Dram
-from replay.l2_state import L2, NEXT, WAITS
+from rayplay.replay import clocks, dram, foresight, l2
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.crossbar import Crossbar
+from rayplay.replay.dram_state import FILLED, NEXT_TICK, SERVED, Dram
+from rayplay.replay.l2_state import L2, NEXT, WAITS
 
 MANY = 16  # requests of a quantum for which it pays to look ahead
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.atomic import atomic_file
-from formats.errors import UserError
-from formats.result import Result
-from replay.stack import REASONS
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.errors import UserError
+from rayplay.formats.result import Result
+from rayplay.replay.stack import REASONS
 
 SUFFIXES = (".png", ".svg")
 TABLES = ("stack", "utilisation", "roofline", "kernels", "timeline")

@@ -6,20 +6,20 @@ stage per cycle. A cycle in which no stage can do anything is not simulated. Sou
 
 import numpy as np
 
-from replay import lsu, lsu_entry, pipeline_stack
-from replay.bits import FAR, compiled, inlined, lowest_bit
-from replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch, stream_of
-from replay.dispatch import LIVE as LIVE_WARPS
-from replay.dispatch import PLACE as PLACE_OF_CTA
-from replay.l1 import L1
-from replay.lsu_state import Lsu
-from replay.pipeline_collector import WARP_MASK, collect
-from replay.pipeline_copies import end_copy
-from replay.pipeline_fetch import begin, check_over, fetch
-from replay.pipeline_holds import wake
-from replay.pipeline_issue import issue
-from replay.pipeline_scoreboard import INSTRUCTIONS
-from replay.pipeline_state import (
+from rayplay.replay import lsu, lsu_entry, pipeline_stack
+from rayplay.replay.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.dispatch import CTA, FIRST, MAX_CTAS, START, Dispatch, stream_of
+from rayplay.replay.dispatch import LIVE as LIVE_WARPS
+from rayplay.replay.dispatch import PLACE as PLACE_OF_CTA
+from rayplay.replay.l1 import L1
+from rayplay.replay.lsu_state import Lsu
+from rayplay.replay.pipeline_collector import WARP_MASK, collect
+from rayplay.replay.pipeline_copies import end_copy
+from rayplay.replay.pipeline_fetch import begin, check_over, fetch
+from rayplay.replay.pipeline_holds import wake
+from rayplay.replay.pipeline_issue import issue
+from rayplay.replay.pipeline_scoreboard import INSTRUCTIONS
+from rayplay.replay.pipeline_state import (
     ACTIVE_SINCE,
     CTAS,
     EXECUTES,
@@ -35,10 +35,10 @@ from replay.pipeline_state import (
     STORES,
     Pipeline,
 )  # fmt: skip
-from replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
-from replay.rt_unit_state import RtUnit
-from replay.scheduler import HELD_SLOT, STORES_SLOT, STREAM, TWO_LEVEL
-from replay.work import (
+from rayplay.replay.pipeline_units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
+from rayplay.replay.rt_unit_state import RtUnit
+from rayplay.replay.scheduler import HELD_SLOT, STORES_SLOT, STREAM, TWO_LEVEL
+from rayplay.replay.work import (
     EMPTY_SHARED,
     GROUPS_SHIFT,
     KIND_SHIFT,

@@ -10,9 +10,9 @@ unit, no other of its class does. A bank that is written in a cycle does not rea
 
 import numpy as np
 
-from replay.bits import inlined, lowest_bit, shift_right
-from replay.pipeline_scoreboard import INSTRUCTIONS
-from replay.pipeline_state import (
+from rayplay.replay.bits import inlined, lowest_bit, shift_right
+from rayplay.replay.pipeline_scoreboard import INSTRUCTIONS
+from rayplay.replay.pipeline_state import (
     COMPLETE,
     ENTERED,
     EXECUTE_RANK,

@@ -6,10 +6,19 @@ are done. A copy is done when the last of its data has been written. Of more tha
 are one. Source: Accel-Sim, shader.cc, LDGDEPBAR and DEPBAR.
 """
 
-from replay import stack
-from replay.bits import compiled, inlined
-from replay.pipeline_holds import wait, wake
-from replay.pipeline_state import AWAITED, ENDED_BY, FIRST_GROUP, GROUPS, LAST_GROUP, SERIAL, UNDER_WAY, Pipeline
+from rayplay.replay import stack
+from rayplay.replay.bits import compiled, inlined
+from rayplay.replay.pipeline_holds import wait, wake
+from rayplay.replay.pipeline_state import (
+    AWAITED,
+    ENDED_BY,
+    FIRST_GROUP,
+    GROUPS,
+    LAST_GROUP,
+    SERIAL,
+    UNDER_WAY,
+    Pipeline,
+)
 
 
 @inlined

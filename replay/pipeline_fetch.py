@@ -8,12 +8,12 @@ Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay import dispatch, stack, stack_shares
-from replay.bits import compiled, count_bits, inlined, lowest_bit
-from replay.dispatch import LIVE as LIVE_WARPS
-from replay.dispatch import MAX_CTAS, Dispatch
-from replay.pipeline_scoreboard import collides
-from replay.pipeline_state import (
+from rayplay.replay import dispatch, stack, stack_shares
+from rayplay.replay.bits import compiled, count_bits, inlined, lowest_bit
+from rayplay.replay.dispatch import LIVE as LIVE_WARPS
+from rayplay.replay.dispatch import MAX_CTAS, Dispatch
+from rayplay.replay.pipeline_scoreboard import collides
+from rayplay.replay.pipeline_state import (
     ACTIVE_BEFORE,
     ACTIVE_SINCE,
     AGE,
@@ -40,7 +40,7 @@ from replay.pipeline_state import (
     WRITES,
     Pipeline,
 )  # fmt: skip
-from replay.scheduler import (
+from rayplay.replay.scheduler import (
     ACCESS,
     ACCESS_END,
     BLOCK_END,
@@ -62,8 +62,8 @@ from replay.scheduler import (
     VISIT,
     VISIT_END,
 )  # fmt: skip
-from replay.shares import count_for
-from replay.work import (
+from rayplay.replay.shares import count_for
+from rayplay.replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
     NO_ACCESS,

@@ -3,13 +3,13 @@
 Source: ``reference/accel-sim.md`` B.2.
 """
 
-from replay import l1, stack, stack_shares
-from replay.bits import compiled, inlined, lowest_bit
-from replay.dispatch import MAX_CTAS
-from replay.l1 import L1
-from replay.pipeline_state import FENCES, WAITING, WRITES, Pipeline
-from replay.scheduler import BARRIERS, CTA, STREAM
-from replay.shares import count_for
+from rayplay.replay import l1, stack, stack_shares
+from rayplay.replay.bits import compiled, inlined, lowest_bit
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.l1 import L1
+from rayplay.replay.pipeline_state import FENCES, WAITING, WRITES, Pipeline
+from rayplay.replay.scheduler import BARRIERS, CTA, STREAM
+from rayplay.replay.shares import count_for
 
 
 @inlined

@@ -7,17 +7,17 @@ Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``reference/accel-sim.
 
 import numpy as np
 
-from replay import rt_unit_entry, stack, stack_shares
-from replay.bits import compiled, count_bits, fold, inlined, lowest_bit
-from replay.dispatch import MAX_CTAS
-from replay.l1 import L1
-from replay.pipeline_copies import await_groups, begin_copy, end_group
-from replay.pipeline_fetch import next_access, reveal, show, start_visit, threads
-from replay.pipeline_holds import arrive, open_barrier, open_fence, wait
-from replay.pipeline_policy import choose, first_in_turn, in_turn
-from replay.pipeline_pool import choose_active
-from replay.pipeline_scoreboard import reserve
-from replay.pipeline_state import (
+from rayplay.replay import rt_unit_entry, stack, stack_shares
+from rayplay.replay.bits import compiled, count_bits, fold, inlined, lowest_bit
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.l1 import L1
+from rayplay.replay.pipeline_copies import await_groups, begin_copy, end_group
+from rayplay.replay.pipeline_fetch import next_access, reveal, show, start_visit, threads
+from rayplay.replay.pipeline_holds import arrive, open_barrier, open_fence, wait
+from rayplay.replay.pipeline_policy import choose, first_in_turn, in_turn
+from rayplay.replay.pipeline_pool import choose_active
+from rayplay.replay.pipeline_scoreboard import reserve
+from rayplay.replay.pipeline_state import (
     ACTIVE_BEFORE,
     ACTIVE_SINCE,
     BUFFERED,
@@ -40,8 +40,8 @@ from replay.pipeline_state import (
     WRITES,
     Pipeline,
 )  # fmt: skip
-from replay.rt_unit_state import RtUnit
-from replay.scheduler import (
+from rayplay.replay.rt_unit_state import RtUnit
+from rayplay.replay.scheduler import (
     BLOCK_END,
     CODE,
     CTA,
@@ -61,9 +61,9 @@ from replay.scheduler import (
     VISIT_END,
     WARP_INSTRUCTIONS,
 )  # fmt: skip
-from replay.shares import count_for
-from replay.sm import account_lanes
-from replay.work import (
+from rayplay.replay.shares import count_for
+from rayplay.replay.sm import account_lanes
+from rayplay.replay.work import (
     ATOMIC,
     AWAIT,
     BARRIER,

@@ -5,9 +5,9 @@ Source: ``reference/accel-sim.md`` B.2; of greedy then loose round robin ``order
 
 import numpy as np
 
-from replay.bits import inlined, lowest_bit
-from replay.pipeline_state import AGE, LAST, Pipeline
-from replay.scheduler import GTLRR, GTO, LRR
+from rayplay.replay.bits import inlined, lowest_bit
+from rayplay.replay.pipeline_state import AGE, LAST, Pipeline
+from rayplay.replay.scheduler import GTLRR, GTO, LRR
 
 
 @inlined

@@ -7,10 +7,10 @@ issues; it and those before it are the last of the active ones then. Source: GPG
 two_level_active_scheduler with round robin on both levels.
 """
 
-from replay.bits import compiled, inlined
-from replay.l1 import L1
-from replay.pipeline_holds import pass_fence
-from replay.pipeline_state import COLLIDES, LIVE, ON_MEMORY, VALID, WAITING, Pipeline
+from rayplay.replay.bits import compiled, inlined
+from rayplay.replay.l1 import L1
+from rayplay.replay.pipeline_holds import pass_fence
+from rayplay.replay.pipeline_state import COLLIDES, LIVE, ON_MEMORY, VALID, WAITING, Pipeline
 
 
 @compiled

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from formats import sass_classes
-from formats.errors import FormatError
-from formats.sass_classes import spared_groups
-from replay import texture as texture_unit
-from replay.pipeline_state import CLASSES, INSTRUCTION_BITS, INT, MEMORY, SP, TEXTURE, Spec, Tables
-from replay.program import block_bounds, kinds
-from replay.work import (
+from rayplay.formats import sass_classes
+from rayplay.formats.errors import FormatError
+from rayplay.formats.sass_classes import spared_groups
+from rayplay.replay import texture as texture_unit
+from rayplay.replay.pipeline_state import CLASSES, INSTRUCTION_BITS, INT, MEMORY, SP, TEXTURE, Spec, Tables
+from rayplay.replay.program import block_bounds, kinds
+from rayplay.replay.work import (
     AWAIT,
     COMMIT,
     DESTINATIONS_SHIFT,
@@ -31,7 +31,7 @@ from replay.work import (
     SHARED_SHIFT,
     Program,
 )  # fmt: skip
-from replay.work import TEXTURE as TEXTURE_ACCESS
+from rayplay.replay.work import TEXTURE as TEXTURE_ACCESS
 
 MOST_DESTINATIONS = 255
 UNIT_OF_CLASS = {

@@ -6,10 +6,10 @@ read late is no hindrance (WAR). Source: ``reference/accel-sim.md`` B.2.
 
 import numpy as np
 
-from replay.bits import inlined
-from replay.pipeline_state import COLLIDES, INSTRUCTION_BITS, LOADS, MEMORY, ON_MEMORY, WRITES, Pipeline
-from replay.scheduler import INSTRUCTION
-from replay.work import DESTINATIONS_SHIFT
+from rayplay.replay.bits import inlined
+from rayplay.replay.pipeline_state import COLLIDES, INSTRUCTION_BITS, LOADS, MEMORY, ON_MEMORY, WRITES, Pipeline
+from rayplay.replay.scheduler import INSTRUCTION
+from rayplay.replay.work import DESTINATIONS_SHIFT
 
 INSTRUCTIONS = (1 << INSTRUCTION_BITS) - 1
 

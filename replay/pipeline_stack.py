@@ -4,9 +4,9 @@ A warp that may issue but does not is refused by a latch: of the LD/ST unit, or 
 buffer waits for fetch and decode. The others wait for a register; for memory, when a load will write it.
 """
 
-from replay import stack, stack_shares
-from replay.bits import compiled, count_bits, inlined, lowest_bit
-from replay.pipeline_state import (
+from rayplay.replay import stack, stack_shares
+from rayplay.replay.bits import compiled, count_bits, inlined, lowest_bit
+from rayplay.replay.pipeline_state import (
     COLLIDES,
     LIVE,
     MEMORY,
@@ -19,7 +19,7 @@ from replay.pipeline_state import (
     WAITING,
     Pipeline,
 )
-from replay.scheduler import STREAM
+from rayplay.replay.scheduler import STREAM
 
 
 @inlined

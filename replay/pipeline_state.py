@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import scheduler, stack, stack_shares
-from replay.bits import FAR
-from replay.config import law, value
-from replay.dispatch import MAX_CTAS
-from replay.rows import FixedRows, aligned_rows
-from replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
-from replay.shares import Shares, make_shares
+from rayplay.replay import scheduler, stack, stack_shares
+from rayplay.replay.bits import FAR
+from rayplay.replay.config import law, value
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.rows import FixedRows, aligned_rows
+from rayplay.replay.scheduler import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
+from rayplay.replay.shares import Shares, make_shares
 
 # Classes of instructions, in the order in which the collector looks at their latches, and their rank in the order in
 # which the units execute (on which the result buses depend; the memory unit is the last).

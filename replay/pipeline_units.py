@@ -8,11 +8,11 @@ SM, ``result_buses`` results may end in one cycle: an instruction whose result w
 
 import numpy as np
 
-from replay.bits import FAR, inlined, lowest_bit
-from replay.pipeline_collector import WARP_MASK
-from replay.pipeline_fetch import check_over
-from replay.pipeline_scoreboard import INSTRUCTIONS, free
-from replay.pipeline_state import (
+from rayplay.replay.bits import FAR, inlined, lowest_bit
+from rayplay.replay.pipeline_collector import WARP_MASK
+from rayplay.replay.pipeline_fetch import check_over
+from rayplay.replay.pipeline_scoreboard import INSTRUCTIONS, free
+from rayplay.replay.pipeline_state import (
     CLASSES,
     COUNT_SHIFT,
     EXECUTE_RANK,
@@ -27,7 +27,7 @@ from replay.pipeline_state import (
     WRITTEN_AT,
     Pipeline,
 )  # fmt: skip
-from replay.work import DESTINATIONS_SHIFT, INITIATION_SHIFT, LATENCY_SHIFT
+from rayplay.replay.work import DESTINATIONS_SHIFT, INITIATION_SHIFT, LATENCY_SHIFT
 
 INT_RANK = EXECUTE_RANK[INT]
 MEMORY_RANK = len(CLASSES) - 1  # the last

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay import lsu_state, pipeline, whereabouts
-from replay.dispatch import MAX_CTAS
-from replay.pipeline_state import (
+from rayplay.replay import lsu_state, pipeline, whereabouts
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.pipeline_state import (
     AWAITED,
     BUFFERED,
     CLASS,
@@ -29,12 +29,12 @@ from replay.pipeline_state import (
     WAITING,
     WRITES,
 )  # fmt: skip
-from replay.scheduler import CTA, INSTRUCTION
-from replay.waits import Wait
-from replay.work import DESTINATIONS_SHIFT
+from rayplay.replay.scheduler import CTA, INSTRUCTION
+from rayplay.replay.waits import Wait
+from rayplay.replay.work import DESTINATIONS_SHIFT
 
 if TYPE_CHECKING:
-    from replay.waits import Scene
+    from rayplay.replay.waits import Scene
 
 
 def waits(scene: "Scene") -> Iterator[Wait]:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import FAR, inlined
-from replay.config import law, value
-from replay.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size
-from replay.shares import Shares, make_shares
+from rayplay.replay.bits import FAR, inlined
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size
+from rayplay.replay.shares import Shares, make_shares
 
 READ, WRITE, ATOMIC = 0, 1, 2
 # columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;

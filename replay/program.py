@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError, UserError
-from formats.loose_parquet import read_table
-from formats.reader import Trace
-from formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
-from replay.scheduler import HELD_BIT, STORES_SLOT
-from replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, TEXTURE, Program, pack
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.loose_parquet import read_table
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
+from rayplay.replay.scheduler import HELD_BIT, STORES_SLOT
+from rayplay.replay.work import ATOMIC, BARRIER, LOAD, LOAD_BYPASS, PLAIN, REDUCTION, STORE, TEXTURE, Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).

@@ -20,7 +20,7 @@ from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 
-from replay.fields import Columns, FieldArray, columns_of_field, with_constant_strides
+from rayplay.replay.fields import Columns, FieldArray, columns_of_field, with_constant_strides
 
 
 class RefType(types.Type):

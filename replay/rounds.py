@@ -9,9 +9,9 @@ that the next kernel begins exactly then.
 
 import numpy as np
 
-from replay import dispatch
-from replay.bits import FAR, compiled, inlined
-from replay.dispatch import (
+from rayplay.replay import dispatch
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.dispatch import (
     ASK,
     END,
     HELD,

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from replay.bits import inlined, intrinsic
+from rayplay.replay.bits import inlined, intrinsic
 
 # Array of a state, of two dimensions, whose rows are as long on every GPU: machine code has their length as a constant.
 FixedRows = Annotated[np.ndarray, "fixed rows"]

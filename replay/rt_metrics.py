@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from replay.rt_unit_state import KINDS, LANE_DOINGS, WARP_DOINGS
+from rayplay.replay.rt_unit_state import KINDS, LANE_DOINGS, WARP_DOINGS
 
 Metric = tuple[str, float | None, str, str, str]  # name, value, unit, kind, definition
 

@@ -9,11 +9,11 @@ more). The hit group of a primitive is its instance, since a trace does not name
 
 import numpy as np
 
-from formats.errors import FormatError
-from formats.trace import NODE_KINDS
-from replay.bits import entry_point
-from replay.rt_unit_spec import FCC
-from replay.rt_unit_state import ADDRESS_SHIFT, BYTES_SHIFT, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD
+from rayplay.formats.errors import FormatError
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.replay.bits import entry_point
+from rayplay.replay.rt_unit_spec import FCC
+from rayplay.replay.rt_unit_state import ADDRESS_SHIFT, BYTES_SHIFT, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD
 
 MOST_ROWS = 1000
 INSTANCE = NODE_KINDS.index("instance")

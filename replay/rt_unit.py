@@ -10,21 +10,21 @@ lane whose front record has its base address. Instead of ticking lanes, each lan
 
 import numpy as np
 
-from replay import cache_state
-from replay.bits import FAR, compiled, inlined
-from replay.cache_fill import fill
-from replay.cache_mshr import has_ready, next_ready, stream_of
-from replay.cache_state import SECTOR
-from replay.l1 import L1
-from replay.port import Port
-from replay.rt_unit_count import count_lanes, count_stores, count_warp
-from replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, next_due
-from replay.rt_unit_entry import accept, next_arrival
-from replay.rt_unit_memory import base_of, free_direct, is_full, send_missing
-from replay.rt_unit_send import choose, send_one
-from replay.rt_unit_spec import PER_UNIT, PRIVATE
-from replay.rt_unit_spec import WAITER as EACH_WAITER
-from replay.rt_unit_state import (
+from rayplay.replay import cache_state
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.cache_fill import fill
+from rayplay.replay.cache_mshr import has_ready, next_ready, stream_of
+from rayplay.replay.cache_state import SECTOR
+from rayplay.replay.l1 import L1
+from rayplay.replay.port import Port
+from rayplay.replay.rt_unit_count import count_lanes, count_stores, count_warp
+from rayplay.replay.rt_unit_delivery import deliver, deliver_to_all, end_delays, next_due
+from rayplay.replay.rt_unit_entry import accept, next_arrival
+from rayplay.replay.rt_unit_memory import base_of, free_direct, is_full, send_missing
+from rayplay.replay.rt_unit_send import choose, send_one
+from rayplay.replay.rt_unit_spec import PER_UNIT, PRIVATE
+from rayplay.replay.rt_unit_spec import WAITER as EACH_WAITER
+from rayplay.replay.rt_unit_state import (
     AGE,
     BEGUN,
     BUSY_CYCLES,
@@ -53,7 +53,7 @@ from replay.rt_unit_state import (
     Records,
     RtUnit,
 )  # fmt: skip
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @inlined

@@ -5,8 +5,8 @@ it could ask for a record, and is stalled when it could not; each of its active 
 or for memory, intersects, or is done.
 """
 
-from replay.bits import compiled, count_bits, inlined
-from replay.rt_unit_state import (
+from rayplay.replay.bits import compiled, count_bits, inlined
+from rayplay.replay.rt_unit_state import (
     ACTIVE,
     ASKING,
     DELAYED,
@@ -33,7 +33,7 @@ from replay.rt_unit_state import (
     WARPS_DONE,
     RtUnit,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @inlined

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from replay.bits import FAR, compiled, inlined, lowest_bit
-from replay.rt_unit_spec import EVERY_HIT, NO_STORES, PER_UNIT
-from replay.rt_unit_state import (
+from rayplay.replay.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.rt_unit_spec import EVERY_HIT, NO_STORES, PER_UNIT
+from rayplay.replay.rt_unit_state import (
     ADDRESS_SHIFT,
     AGE,
     ASKING,
@@ -46,7 +46,7 @@ from replay.rt_unit_state import (
     Records,
     RtUnit,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @inlined

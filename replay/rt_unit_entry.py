@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from replay.bits import FAR, compiled, inlined
-from replay.rt_unit_delivery import load_front
-from replay.rt_unit_state import (
+from rayplay.replay.bits import FAR, compiled, inlined
+from rayplay.replay.rt_unit_delivery import load_front
+from rayplay.replay.rt_unit_state import (
     ACTIVE,
     AGE,
     ASKING,
@@ -36,7 +36,7 @@ from replay.rt_unit_state import (
     Records,
     RtUnit,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @compiled

@@ -6,15 +6,15 @@ core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
 
 import numpy as np
 
-from replay import cache, cache_state
-from replay import l1 as l1_cache
-from replay.bits import compiled, inlined
-from replay.cache_mshr import stream_of
-from replay.cache_state import MSHR_FREE, QUEUE_HEAD, QUEUE_TAIL
-from replay.l1 import FAIL, HIT, L1, MISS
-from replay.port import READ, WRITE, Port, may_send, send
-from replay.rt_unit_spec import EVERY_READ, L1_CACHE, NO_CACHE, PRIVATE
-from replay.rt_unit_state import (
+from rayplay.replay import cache, cache_state
+from rayplay.replay import l1 as l1_cache
+from rayplay.replay.bits import compiled, inlined
+from rayplay.replay.cache_mshr import stream_of
+from rayplay.replay.cache_state import MSHR_FREE, QUEUE_HEAD, QUEUE_TAIL
+from rayplay.replay.l1 import FAIL, HIT, L1, MISS
+from rayplay.replay.port import READ, WRITE, Port, may_send, send
+from rayplay.replay.rt_unit_spec import EVERY_READ, L1_CACHE, NO_CACHE, PRIVATE
+from rayplay.replay.rt_unit_state import (
     CACHELINES,
     HIT_RING,
     READ_HITS,
@@ -34,7 +34,7 @@ from replay.rt_unit_state import (
     WRITE_MISSES,
     RtUnit,
 )
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 ALL_BYTES = 0xFFFFFFFF
 

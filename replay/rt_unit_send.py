@@ -1,13 +1,13 @@
 """What the RT unit asks for: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
 
-from replay.bits import FAR, compiled, lowest_bit
-from replay.l1 import FAIL, HIT, L1
-from replay.port import Port
-from replay.rt_unit_count import asks
-from replay.rt_unit_delivery import chunks_of, deliver_hit
-from replay.rt_unit_memory import delay_hit, is_full, read, waiter_of, write
-from replay.rt_unit_spec import QUEUED_AGAIN
-from replay.rt_unit_state import (
+from rayplay.replay.bits import FAR, compiled, lowest_bit
+from rayplay.replay.l1 import FAIL, HIT, L1
+from rayplay.replay.port import Port
+from rayplay.replay.rt_unit_count import asks
+from rayplay.replay.rt_unit_delivery import chunks_of, deliver_hit
+from rayplay.replay.rt_unit_memory import delay_hit, is_full, read, waiter_of, write
+from rayplay.replay.rt_unit_spec import QUEUED_AGAIN
+from rayplay.replay.rt_unit_state import (
     ADDRESS_SHIFT,
     AGE,
     ASKING,
@@ -32,7 +32,7 @@ from replay.rt_unit_state import (
     Records,
     RtUnit,
 )  # fmt: skip
-from replay.shares import count_for
+from rayplay.replay.shares import count_for
 
 
 @compiled

@@ -6,8 +6,8 @@ rules are those of ``reference/vulkan-sim.md`` 1.4 and 1.7.
 
 from dataclasses import dataclass
 
-from replay import cache_state
-from replay.config import law, value
+from rayplay.replay import cache_state
+from rayplay.replay.config import law, value
 
 MAX_WARPS = 32
 CACHES = ("l1", "private", "none")

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache_state
-from replay.bits import FAR
-from replay.cache_state import Cache
-from replay.rows import FixedRows
-from replay.rt_unit_spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
-from replay.shares import Shares, make_shares
+from rayplay.replay import cache_state
+from rayplay.replay.bits import FAR
+from rayplay.replay.cache_state import Cache
+from rayplay.replay.rows import FixedRows
+from rayplay.replay.rt_unit_spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
+from rayplay.replay.shares import Shares, make_shares
 
 LANES = 32
 WARPS_PER_SM = 256  # numbers a warp of an SM may have

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replay import stack, stack_shares
-from replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
-from replay.config import law, value
-from replay.rows import CACHE_LINE_WORDS, FixedRows
-from replay.shares import Shares, make_shares
-from replay.work import WAIT_SHIFT
+from rayplay.replay import stack, stack_shares
+from rayplay.replay.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
+from rayplay.replay.config import law, value
+from rayplay.replay.rows import CACHE_LINE_WORDS, FixedRows
+from rayplay.replay.shares import Shares, make_shares
+from rayplay.replay.work import WAIT_SHIFT
 
 POLICIES = ("gto", "lrr", "oldest", "two-level", "gtlrr")  # the tag of a policy is its place here
 GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(5)
@@ -286,7 +286,7 @@ def live_warps(state: Warps, sm: int) -> np.ndarray:
 
 def stats(state: Any) -> dict[str, np.ndarray]:
     """Every counter per SM; warp and thread instructions of each unit as ``issued_UNIT`` and ``threads_UNIT``."""
-    from formats.trace import UNITS as NAMES
+    from rayplay.formats.trace import UNITS as NAMES
 
     threads = state.stats[:, UNIT_THREADS:]
     named = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formats.errors import UserError
-from replay.launch import Launch
+from rayplay.formats.errors import UserError
+from rayplay.replay.launch import Launch
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from replay.bits import compiled, inlined
-from replay.rows import FixedRows
+from rayplay.replay.bits import compiled, inlined
+from rayplay.replay.rows import FixedRows
 
 PLACES = 16  # streams that are told apart at a time, unless more run at a time
 # unit -> counters that belong to no stream; of the cycle stack (``stack_shares``) that is where no warp is live

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from replay import dispatch, lsu_entry, rt_unit_entry, stack, stack_shares
-from replay import scheduler as warps
-from replay.bits import FAR, compiled, count_bits, inlined
-from replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
-from replay.lsu_state import Lsu
-from replay.rows import CACHE_LINE_WORDS, prefetch
-from replay.rt_unit_state import RtUnit
-from replay.scheduler import (
+from rayplay.replay import dispatch, lsu_entry, rt_unit_entry, stack, stack_shares
+from rayplay.replay import scheduler as warps
+from rayplay.replay.bits import FAR, compiled, count_bits, inlined
+from rayplay.replay.dispatch import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START, Dispatch
+from rayplay.replay.lsu_state import Lsu
+from rayplay.replay.rows import CACHE_LINE_WORDS, prefetch
+from rayplay.replay.rt_unit_state import RtUnit
+from rayplay.replay.scheduler import (
     ACCESS,
     ACCESS_END,
     ALL_SLOTS,
@@ -44,8 +44,8 @@ from replay.scheduler import (
     WANTS,
     Warps,
 )  # fmt: skip
-from replay.shares import count_for
-from replay.work import (
+from rayplay.replay.shares import count_for
+from rayplay.replay.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
     BARRIER,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from replay.bits import inlined
+from rayplay.replay.bits import inlined
 
 UNIT = 720720  # parts of a slot: divisible by every number of warps up to 16
 REASONS = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch", "idle")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from replay import stack
-from replay.bits import inlined
-from replay.stack import (
+from rayplay.replay import stack
+from rayplay.replay.bits import inlined
+from rayplay.replay.stack import (
     CHANGED,
     COLUMNS,
     DATA,

@@ -11,24 +11,37 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from replay import crossbar, dispatch, fields, foresight, indexing, l1, lsu, model, parallel, partition, rounds, rt_unit
-from replay import scheduler as warps
-from replay import sm as execution
-from replay.bits import FAR, compiled, entry_point, inlined
-from replay.crossbar import Crossbar
-from replay.dispatch import ASK, Dispatch
-from replay.dram_state import Dram
-from replay.l1 import L1
-from replay.l2_state import L2
-from replay.lsu_state import NEXT_CYCLE as LSU_CYCLE
-from replay.lsu_state import Lsu
-from replay.memory_path import receive, run_lsu
-from replay.model import Core
-from replay.parallel import LEAVE, Team
-from replay.port import Port, next_response, rewind_requests
-from replay.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
-from replay.rt_unit_state import Records, RtUnit
-from replay.work import Program, Work
+from rayplay.replay import (
+    crossbar,
+    dispatch,
+    fields,
+    foresight,
+    indexing,
+    l1,
+    lsu,
+    model,
+    parallel,
+    partition,
+    rounds,
+    rt_unit,
+)
+from rayplay.replay import scheduler as warps
+from rayplay.replay import sm as execution
+from rayplay.replay.bits import FAR, compiled, entry_point, inlined
+from rayplay.replay.crossbar import Crossbar
+from rayplay.replay.dispatch import ASK, Dispatch
+from rayplay.replay.dram_state import Dram
+from rayplay.replay.l1 import L1
+from rayplay.replay.l2_state import L2
+from rayplay.replay.lsu_state import NEXT_CYCLE as LSU_CYCLE
+from rayplay.replay.lsu_state import Lsu
+from rayplay.replay.memory_path import receive, run_lsu
+from rayplay.replay.model import Core
+from rayplay.replay.parallel import LEAVE, Team
+from rayplay.replay.port import Port, next_response, rewind_requests
+from rayplay.replay.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
+from rayplay.replay.rt_unit_state import Records, RtUnit
+from rayplay.replay.work import Program, Work
 
 fields.install()
 indexing.install()

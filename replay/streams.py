@@ -7,8 +7,8 @@ runs them one after the other, whatever their streams.
 
 from collections.abc import Sequence
 
-from replay.launch import Launch
-from replay.shares import PLACES
+from rayplay.replay.launch import Launch
+from rayplay.replay.shares import PLACES
 
 
 class Streams:

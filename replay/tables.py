@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formats.column import STRING
-from formats.result import RESULT
-from replay.definitions import measure
-from replay.explanations import roofline_rows, stack_rows, stack_slots, utilisation_rows
-from replay.gpu_description import Gpu
-from replay.launch import Launch
-from replay.ledger import Added, Ledger
+from rayplay.formats.column import STRING
+from rayplay.formats.result import RESULT
+from rayplay.replay.definitions import measure
+from rayplay.replay.explanations import roofline_rows, stack_rows, stack_slots, utilisation_rows
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.launch import Launch
+from rayplay.replay.ledger import Added, Ledger
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 Columns = dict[str, np.ndarray]
 STACK = "stack"  # this unit's counters are parts of slots; the table of the same name has them in slots

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache_fill, cache_lines, cache_state
-from replay.bits import inlined
-from replay.cache_state import FULL, SECTOR_BYTES, Cache, Policy
-from replay.config import law, value
-from replay.port import READ, Port, may_send, send
-from replay.rows import FixedRows
-from replay.shares import Shares, count_for, make_shares
+from rayplay.replay import cache_fill, cache_lines, cache_state
+from rayplay.replay.bits import inlined
+from rayplay.replay.cache_state import FULL, SECTOR_BYTES, Cache, Policy
+from rayplay.replay.config import law, value
+from rayplay.replay.port import READ, Port, may_send, send
+from rayplay.replay.rows import FixedRows
+from rayplay.replay.shares import Shares, count_for, make_shares
 
 PATHS = ("l1", "cache")
 # columns of unit, heads and tails of: accesses in order, lines to be asked for, lines under way, results; sectors of

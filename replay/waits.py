@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from replay import dispatch, port, rounds
-from replay.dispatch import MAX_CTAS
-from replay.scheduler import CTA, NUMBER
+from rayplay.replay import dispatch, port, rounds
+from rayplay.replay.dispatch import MAX_CTAS
+from rayplay.replay.scheduler import CTA, NUMBER
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 SHOWN = 6  # different waits of one message
 
@@ -98,8 +98,8 @@ def describe(replay: "Replay", what: str) -> str:
 
 def warps_that_wait(scene: Scene) -> Iterator[Wait]:
     """Every live warp with what it waits for."""
-    from replay import characterised_waits, pipeline_waits
-    from replay.scheduler import Warps
+    from rayplay.replay import characterised_waits, pipeline_waits
+    from rayplay.replay.scheduler import Warps
 
     model = characterised_waits if isinstance(scene.replay.warps, Warps) else pipeline_waits
     yield from model.waits(scene)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formats.errors import UserError
-from replay import dispatch, rt_unit_state, step
-from replay.gpu_description import Gpu
-from replay.rounds import NOW
-from replay.waits import describe
+from rayplay.formats.errors import UserError
+from rayplay.replay import dispatch, rt_unit_state, step
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.rounds import NOW
+from rayplay.replay.waits import describe
 
 if TYPE_CHECKING:
-    from replay.driver import Replay
+    from rayplay.replay.driver import Replay
 
 PATIENCE_CYCLES = 200_000  # for a GPU without latencies
 LONGEST_STALL = 1 << 16  # of an instruction: its field in the characterisation

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay import cache_state, l2_state, lsu_state, port, rt_unit_state
-from replay.bits import called_from_python
-from replay.cache_state import Cache
+from rayplay.replay import cache_state, l2_state, lsu_state, port, rt_unit_state
+from rayplay.replay.bits import called_from_python
+from rayplay.replay.cache_state import Cache
 
 if TYPE_CHECKING:
-    from replay.waits import Scene
+    from rayplay.replay.waits import Scene
 
 SECTOR_BYTES = 32
 LOST = "which no unit holds any more"

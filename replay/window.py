@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError
-from formats.expect import Guard
-from formats.reader import Trace
-from formats.trace import NODE_KINDS
-from replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
-from replay.rt_table import add_entries, table_nodes
-from replay.rt_unit_spec import FCC, NO_TABLE
-from replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
-from replay.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
-from replay.work import Program, Work
+from rayplay.formats.errors import FormatError
+from rayplay.formats.expect import Guard
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
+from rayplay.replay.rt_table import add_entries, table_nodes
+from rayplay.replay.rt_unit_spec import FCC, NO_TABLE
+from rayplay.replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
+from rayplay.replay.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
+from rayplay.replay.work import Program, Work
 
 ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most

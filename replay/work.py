@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.bits import inlined
+from rayplay.replay.bits import inlined
 
 MODELS = ("characterised", "pipeline", "gatsim")  # of an SM
 KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3

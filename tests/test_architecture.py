@@ -17,14 +17,14 @@ SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rg
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Top-level names that the file imports, wherever the import stands."""
-    names: set[str] = set()
+    """Packages that the file imports, wherever the import stands."""
+    dotted: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            dotted |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names.add(node.module.split(".")[0])
-    return names
+            dotted |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.split(".")[1] for name in dotted if name.startswith("rayplay.")}
 
 
 # The verb `analyse` belongs to the language, but it executes: its command line alone may call the package that does.
@@ -52,8 +52,8 @@ def own_imports(path: Path, package: str) -> set[str]:
     """Modules of the same package that the file imports at its top level."""
     found: set[str] = set()
     for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package:
-            parts = node.module.split(".")
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"rayplay.{package}"):
+            parts = node.module.split(".")[1:]
             found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
     return found
 

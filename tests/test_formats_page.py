@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.check import validate
-from formats.frames import from_frames
-from formats.reader import open_trace
-from replay.driver import simulate
-from replay.gpu_description import load
+from rayplay.formats.check import validate
+from rayplay.formats.frames import from_frames
+from rayplay.formats.reader import open_trace
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"formats", "ptx", "tracer", "replay", "zatel"}

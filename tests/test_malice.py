@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from formats.generate import make_trace
-from formats.manifest import MANIFEST, digest_of
+from rayplay.formats.generate import make_trace
+from rayplay.formats.manifest import MANIFEST, digest_of
 from tests.reliability.specimens import OBJ, PACK, quad_glb
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from formats.command import add_limits, run
-from formats.errors import UserError
-from formats.store import location
+from rayplay.formats.command import add_limits, run
+from rayplay.formats.errors import UserError
+from rayplay.formats.store import location
 
 DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
 as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""
@@ -134,8 +134,8 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError("--program-config needs --program")
     if options.bounces and not options.program and options.workload != "path-tracing":
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
-    from tracer.program import PROGRAM_FOLDER
-    from tracer.render import Request, render
+    from rayplay.tracer.program import PROGRAM_FOLDER
+    from rayplay.tracer.render import Request, render
 
     program = options.program or PROGRAM_FOLDER / f"{options.workload}.ptx"
     request = Request(
@@ -162,7 +162,7 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _launch(options: argparse.Namespace) -> int:
-    from tracer.launch import run_launch_file
+    from rayplay.tracer.launch import run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
     print(run_launch_file(options.launch, out, backend=options.backend, resume=options.resume).text())
@@ -170,10 +170,10 @@ def _launch(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace) -> int:
-    from tracer.network_file import read_network
-    from tracer.network_plan import plan_network
-    from tracer.network_profile import profile_network
-    from tracer.network_show import comparison_lines, launch_lines, write_network
+    from rayplay.tracer.network_file import read_network
+    from rayplay.tracer.network_plan import plan_network
+    from rayplay.tracer.network_profile import profile_network
+    from rayplay.tracer.network_show import comparison_lines, launch_lines, write_network
 
     plans = [plan_network(read_network(path), options.images) for path in options.network]
     if len({plan.network.name for plan in plans}) < len(plans):
@@ -189,7 +189,7 @@ def _network(options: argparse.Namespace) -> int:
 
 
 def _scenes() -> int:
-    from tracer.catalogue import catalogue
+    from rayplay.tracer.catalogue import catalogue
 
     print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
     for row in catalogue():
@@ -198,7 +198,7 @@ def _scenes() -> int:
 
 
 def _opcodes() -> int:
-    from tracer.opcode_page import page
+    from rayplay.tracer.opcode_page import page
 
     print(page(), end="")
     return 0

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.bvh_instances import Placed, all_instances, world_boxes, write_instances
-from tracer.bvh_layout import (
+from rayplay.tracer.bvh_instances import Placed, all_instances, world_boxes, write_instances
+from rayplay.tracer.bvh_layout import (
     BLOCK_BYTES,
     BLOCK_WORDS,
     DESCRIPTOR,
@@ -19,9 +19,9 @@ from tracer.bvh_layout import (
     PROCEDURAL,
     TRIANGLE,
 )
-from tracer.bvh_pack import block_kinds, collapse, pack, write_procedural, write_triangles
-from tracer.bvh_split import boxes, split_boxes, triangle_boxes
-from tracer.scenes.description import Geometry, Scene
+from rayplay.tracer.bvh_pack import block_kinds, collapse, pack, write_procedural, write_triangles
+from rayplay.tracer.bvh_split import boxes, split_boxes, triangle_boxes
+from rayplay.tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
 _KIND_BYTES = np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)

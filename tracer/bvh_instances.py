@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.bvh_layout import (
+from rayplay.tracer.bvh_layout import (
     BLOCK_WORDS,
     INSTANCE_CHILD,
     INSTANCE_INDEX,
@@ -15,7 +15,7 @@ from tracer.bvh_layout import (
     INSTANCE_RECORD,
     INSTANCE_WORLD_TO_OBJECT,
 )
-from tracer.scenes.description import IDENTITY, Scene
+from rayplay.tracer.scenes.description import IDENTITY, Scene
 
 
 class Placed(NamedTuple):

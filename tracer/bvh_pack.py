@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tracer.bvh_layout import (
+from rayplay.tracer.bvh_layout import (
     BLOCK_WORDS,
     HEADER,
     HEADER_HIGH,
@@ -32,8 +32,8 @@ from tracer.bvh_layout import (
     NODE_ORIGIN,
     WIDTH,
 )
-from tracer.bvh_split import BOX_BYTES, MOST_LEVELS, half_area
-from tracer.compiled import compiled, entry_point
+from rayplay.tracer.bvh_split import BOX_BYTES, MOST_LEVELS, half_area
+from rayplay.tracer.compiled import compiled, entry_point
 
 LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
     NODE_LOW_BYTES[0],

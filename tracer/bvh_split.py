@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.compiled import compiled, entry_point
-from tracer.raw_memory import copy_box, fill_box, grow_box, load_f32, load_i32, load_u32, store_f32, store_u32
+from rayplay.tracer.compiled import compiled, entry_point
+from rayplay.tracer.raw_memory import copy_box, fill_box, grow_box, load_f32, load_i32, load_u32, store_f32, store_u32
 
 BINS = 16
 SMALL = 16

@@ -4,8 +4,8 @@ import difflib
 import re
 from dataclasses import replace
 
-from formats.errors import UserError
-from tracer.scenes.description import Camera
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes.description import Camera
 
 _KEYS = {
     "eye": ("eye", 3), "at": ("look_at", 3), "up": ("up", 3),

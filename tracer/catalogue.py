@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from formats.errors import FormatError
-from formats.text_file import parse_json, read_text
-from tracer.scenes.resolve import PROCEDURAL, data_folder, load
+from rayplay.formats.errors import FormatError
+from rayplay.formats.text_file import parse_json, read_text
+from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder, load
 
 
 class Entry(NamedTuple):

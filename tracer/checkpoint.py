@@ -9,12 +9,12 @@ from functools import cache
 
 import numpy as np
 
-from formats.code_cache import source_digest
-from formats.resume import ResumableTraceWriter
-from tracer.driver_state import MACHINE
-from tracer.memory import DeviceMemory
-from tracer.record import Counts
-from tracer.record_visits import AnySink
+from rayplay.formats.code_cache import source_digest
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.tracer.driver_state import MACHINE
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import Counts
+from rayplay.tracer.record_visits import AnySink
 
 PACKAGES = ("formats", "ptx", "tracer")
 

@@ -3,9 +3,9 @@
 A copy is done when its instruction is executed, before any wait: a program that waits as PTX demands sees the same.
 """
 
-from ptx.ir import Address, Immediate, Instruction, Not, Operand, Register
-from tracer.unit import Place, UnitCall, UnknownFormError, pack
-from tracer.unit_modifiers import Modifiers
+from rayplay.ptx.ir import Address, Immediate, Instruction, Not, Operand, Register
+from rayplay.tracer.unit import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.unit_modifiers import Modifiers
 
 WHOLE, SOURCE_BYTES, IGNORE_SOURCE, BULK, BULK_COUNTED, ARRIVE = range(6)
 SHARED = ("shared", "shared::cta", "shared::cluster")

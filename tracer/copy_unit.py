@@ -5,12 +5,12 @@ Of cp.async the read from global memory is recorded; a bulk copy, whose length i
 
 from numba import cfunc, types
 
-from tracer.compiled import compiled
-from tracer.copy_plan import ARRIVE, BULK, BULK_COUNTED, IGNORE_SOURCE, SOURCE_BYTES
-from tracer.mbarrier import BYTES_MASK, BYTES_SHIFT, COUNT_MASK, EXPECTED_SHIFT, PHASE_SHIFT
-from tracer.raw_memory import load_i64, load_u8, load_u32, store_i64, store_u8
-from tracer.unit import ADDRESS_SLOT, SLOT_BYTES
-from tracer.unit_memory import host_place, refuse_address
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.copy_plan import ARRIVE, BULK, BULK_COUNTED, IGNORE_SOURCE, SOURCE_BYTES
+from rayplay.tracer.mbarrier import BYTES_MASK, BYTES_SHIFT, COUNT_MASK, EXPECTED_SHIFT, PHASE_SHIFT
+from rayplay.tracer.raw_memory import load_i64, load_u8, load_u32, store_i64, store_u8
+from rayplay.tracer.unit import ADDRESS_SLOT, SLOT_BYTES
+from rayplay.tracer.unit_memory import host_place, refuse_address
 
 BULK_BYTES = 16
 

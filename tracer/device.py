@@ -23,16 +23,16 @@ from pathlib import Path
 
 import numpy as np
 
-import ptx
-from formats.errors import UserError
-from ptx.ir import Immediate, Module, Variable
-from ptx.numbers import TYPE_BYTES, encode
-from tracer.driver import ComputeLaunch
-from tracer.images import Sampler, Texture, bind_reference, image_of, place_surface, place_texture
-from tracer.memory import DeviceMemory
-from tracer.record import Counts
-from tracer.record_visits import AnySink
-from tracer.run import entry_of, run_compute_launch
+from rayplay import ptx
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Immediate, Module, Variable
+from rayplay.ptx.numbers import TYPE_BYTES, encode
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.images import Sampler, Texture, bind_reference, image_of, place_surface, place_texture
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import Counts
+from rayplay.tracer.record_visits import AnySink
+from rayplay.tracer.run import entry_of, run_compute_launch
 
 Lengths = int | Sequence[int]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ptx.ir import Function, Module
-from tracer.memory import DeviceMemory
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.memory import DeviceMemory
 
 DEFAULT_TRACE_DEPTH = 16
 SBT_HEADER_BYTES = 32

@@ -8,7 +8,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tracer.compiled import compiled
+from rayplay.tracer.compiled import compiled
 
 I64 = ir.IntType(64)
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tracer.compiled import compiled, entry_point, inlined_entry_point
-from tracer.driver_calls import borrowed, call_program
-from tracer.driver_state import BARRIER, DEADLOCK, ENDLESS, FULL, MACHINE, YIELD
-from tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
-from tracer.driver_warp import (
+from rayplay.tracer.compiled import compiled, entry_point, inlined_entry_point
+from rayplay.tracer.driver_calls import borrowed, call_program
+from rayplay.tracer.driver_state import BARRIER, DEADLOCK, ENDLESS, FULL, MACHINE, YIELD
+from rayplay.tracer.driver_trace import COUNT_NODES, COUNT_RAYS, COUNT_RUNS, advance
+from rayplay.tracer.driver_warp import (
     BARRIER_ARRIVED,
     BARRIER_LANES,
     BARRIER_TRUE,

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ptx.ir import Function
-from tracer.driver_memory import LaunchState
-from tracer.driver_warp import ITEM_FUNCTION, ITEM_START
-from tracer.frame import LANES
-from tracer.lower_layout import signature_of
+from rayplay.ptx.ir import Function
+from rayplay.tracer.driver_memory import LaunchState
+from rayplay.tracer.driver_warp import ITEM_FUNCTION, ITEM_START
+from rayplay.tracer.frame import LANES
+from rayplay.tracer.lower_layout import signature_of
 
 
 def _callee_area(state: LaunchState, warp: int) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from formats.errors import UserError
-from ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
-from tracer.lower_layout import Signature, signature_of
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
+from rayplay.tracer.lower_layout import Signature, signature_of
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.ir import Function, Module
-from ptx.names import outside_registers
-from ptx.optix import INTRINSICS
-from ptx.program import Program, link
-from tracer.driver import ImageLaunch
-from tracer.driver_functions import called_names, callees_of, calls_of, external_function, with_called
-from tracer.driver_variables import SharedVariables, place_variables
-from tracer.lower import LinkedFunction, lower_program
-from tracer.lower_layout import layout
-from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES, DeviceMemory
-from tracer.vector_registers import scalar_function, scalar_module
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.names import outside_registers
+from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.program import Program, link
+from rayplay.tracer.driver import ImageLaunch
+from rayplay.tracer.driver_functions import called_names, callees_of, calls_of, external_function, with_called
+from rayplay.tracer.driver_variables import SharedVariables, place_variables
+from rayplay.tracer.lower import LinkedFunction, lower_program
+from rayplay.tracer.lower_layout import layout
+from rayplay.tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES, DeviceMemory
+from rayplay.tracer.vector_registers import scalar_function, scalar_module
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
-from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
-from tracer.driver_state import BARRIERS, MACHINE, MACHINE_WORDS, REPORT_ROWS
-from tracer.driver_warp import BARRIER_WORDS, ITEM_WORDS, V_SBT, Warps
-from tracer.frame import FIELD_COUNT, LANES
-from tracer.jit import MachineCode
-from tracer.lower_layout import align_up, signature_of
-from tracer.memory import FIRST_ADDRESS, DeviceMemory
-from tracer.record import Buffers
-from tracer.unit import ROWS_BYTES, unit_addresses
+from rayplay.tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from rayplay.tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
+from rayplay.tracer.driver_state import BARRIERS, MACHINE, MACHINE_WORDS, REPORT_ROWS
+from rayplay.tracer.driver_warp import BARRIER_WORDS, ITEM_WORDS, V_SBT, Warps
+from rayplay.tracer.frame import FIELD_COUNT, LANES
+from rayplay.tracer.jit import MachineCode
+from rayplay.tracer.lower_layout import align_up, signature_of
+from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record import Buffers
+from rayplay.tracer.unit import ROWS_BYTES, unit_addresses
 
 FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
@@ -171,8 +171,8 @@ def _scene(image: ImageLaunch | None) -> tuple[np.ndarray, int, np.ndarray, np.n
     which geometries are opaque, and the first geometry of each instance."""
     if image is None:
         return np.zeros(3, np.int64), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
-    from tracer.traversal import traverse_lane_address
-    from tracer.traversal_state import STATE_WORDS
+    from rayplay.tracer.traversal import traverse_lane_address
+    from rayplay.tracer.traversal_state import STATE_WORDS
 
     context = image.trace_context
     opaque = np.array([geometry.opaque for geometry in context.acceleration.geometries], np.uint8)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tracer.compiled import compiled
-from tracer.driver_state import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
-from tracer.driver_warp import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_state import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
+from rayplay.tracer.driver_warp import (
     ITEM_FRAME,
     ITEM_GROUP,
     ITEM_PHASE,
@@ -17,7 +17,7 @@ from tracer.driver_warp import (
     leave_activations,
     push_program,
 )
-from tracer.frame import (
+from rayplay.tracer.frame import (
     ATTRIBUTE_COUNT,
     FIELD,
     LANES,

@@ -5,7 +5,7 @@ function in flight for one warp: a header of ``int64`` words, then its reconverg
 (``tracer.lower_layout``). A view tells a program which trace call, and which hit of it, its getters speak of.
 """
 
-from tracer.frame import FIELD
+from rayplay.tracer.frame import FIELD
 
 LANES = 32
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tracer.compiled import compiled, inlined_entry_point
-from tracer.driver_calls import call_traversal
-from tracer.driver_report import advance_report
-from tracer.driver_state import (
+from rayplay.tracer.compiled import compiled, inlined_entry_point
+from rayplay.tracer.driver_calls import call_traversal
+from rayplay.tracer.driver_report import advance_report
+from rayplay.tracer.driver_state import (
     FULL,
     KIND_ANY_HIT,
     KIND_CLOSEST_HIT,
@@ -22,7 +22,7 @@ from tracer.driver_state import (
     LONG_STRETCH,
     MACHINE,
 )
-from tracer.driver_warp import (
+from rayplay.tracer.driver_warp import (
     ITEM_ACTIVATION,
     ITEM_FRAME,
     ITEM_INSTRUCTION,
@@ -40,7 +40,7 @@ from tracer.driver_warp import (
     Warps,
     push_program,
 )
-from tracer.frame import (
+from rayplay.tracer.frame import (
     FIELD,
     LANES,
     NO_PROGRAM,

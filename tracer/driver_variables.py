@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.ir import Function, Module, Variable
-from ptx.numbers import TYPE_BYTES
-from tracer.driver_functions import symbol_names
-from tracer.images import OPAQUE_TYPES, declared_sampler, is_reference, place_sampler
-from tracer.lower_layout import align_up, place
-from tracer.memory import DeviceMemory
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Module, Variable
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.tracer.driver_functions import symbol_names
+from rayplay.tracer.images import OPAQUE_TYPES, declared_sampler, is_reference, place_sampler
+from rayplay.tracer.lower_layout import align_up, place
+from rayplay.tracer.memory import DeviceMemory
 
 STORED_SPACES = ("const", "global")
 SMALLEST_ALIGN = 16

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracer.compiled import compiled, inlined_entry_point
-from tracer.driver_calls import borrowed
-from tracer.driver_state import (
+from rayplay.tracer.compiled import compiled, inlined_entry_point
+from rayplay.tracer.driver_calls import borrowed
+from rayplay.tracer.driver_state import (
     ACTIVATION,
     ARRIVE,
     BAD_BARRIER,
@@ -29,7 +29,7 @@ from tracer.driver_state import (
     TRACE_DEPTH,
     VIEW,
 )  # fmt: skip
-from tracer.frame import FIELD, LANES, STATUS_START
+from rayplay.tracer.frame import FIELD, LANES, STATUS_START
 
 ITEM_ACTIVATION, ITEM_TRACE, ITEM_REPORT = 0, 1, 2
 # int64 words of an item: its kind, then

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.opcodes import describe
-from tracer.driver_cta import (
+from rayplay.formats.errors import UserError
+from rayplay.ptx.opcodes import describe
+from rayplay.tracer.driver_cta import (
     ENDLESS_VISITS,
     NEXT_CTA,
     NEXT_WARP,
@@ -15,9 +15,9 @@ from tracer.driver_cta import (
     WARP_INSTRUCTION,
     WARP_STATE,
 )
-from tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
-from tracer.driver_memory import LaunchState, Shape
-from tracer.driver_state import (
+from rayplay.tracer.driver_link import RECURSION_DEPTH, LinkedLaunch
+from rayplay.tracer.driver_memory import LaunchState, Shape
+from rayplay.tracer.driver_state import (
     BAD_BARRIER,
     BAD_CALL,
     BAD_HANDLE,
@@ -34,8 +34,8 @@ from tracer.driver_state import (
     TRACE_DEPTH,
     TRAPPED,
 )
-from tracer.driver_warp import BARRIER_ARRIVED
-from tracer.memory_forms import space_of
+from rayplay.tracer.driver_warp import BARRIER_ARRIVED
+from rayplay.tracer.memory_forms import space_of
 
 
 def place_of(linked: LinkedLaunch, shape: Shape, machine: np.ndarray) -> str:
@@ -110,6 +110,6 @@ def _illegal(linked: LinkedLaunch, machine: np.ndarray, address: int) -> str:
 
 
 def _traversal_error(number: int) -> str:
-    from tracer.traversal import ERRORS  # only launches that trace need the traversal
+    from rayplay.tracer.traversal import ERRORS  # only launches that trace need the traversal
 
     return ERRORS[number]

@@ -3,10 +3,10 @@
 Source: PTX ISA 9.0, 9.7.14.3, 9.7.14.4 (wmma) and 9.7.15.5.15 and after (ldmatrix, stmatrix, movmatrix).
 """
 
-from ptx.ir import Instruction, Operand
-from tracer.lower_memory import elements
-from tracer.matrix_plan import WMMA_SHAPES, matrix_shape, wmma_registers
-from tracer.matrix_types import (
+from rayplay.ptx.ir import Instruction, Operand
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.matrix_plan import WMMA_SHAPES, matrix_shape, wmma_registers
+from rayplay.tracer.matrix_types import (
     ACC_F64,
     ACCUMULATORS,
     B1,
@@ -17,8 +17,8 @@ from tracer.matrix_types import (
     Shape,
     accumulator_registers,
 )
-from tracer.unit import Place, UnitCall, UnknownFormError, pack
-from tracer.unit_modifiers import Modifiers
+from rayplay.tracer.unit import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.unit_modifiers import Modifiers
 
 LOAD_ROWS, STORE_ROWS, TRANSPOSE, LOAD_FRAGMENT, STORE_FRAGMENT = range(5)
 ADDRESS_INPUT, STRIDE_INPUT, DATA_INPUT = 0, 1, 2

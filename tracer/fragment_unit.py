@@ -8,8 +8,8 @@ in memory, and each is recorded with where its share begins.
 
 from numba import cfunc, types
 
-from tracer.compiled import compiled
-from tracer.fragment_plan import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.fragment_plan import (
     ADDRESS_INPUT,
     DATA_INPUT,
     FRAGMENT_A,
@@ -20,9 +20,9 @@ from tracer.fragment_plan import (
     STRIDE_INPUT,
     TRANSPOSE,
 )
-from tracer.matrix_gather import bits_of
-from tracer.matrix_types import ACC_F16, ACC_F64, F64
-from tracer.raw_memory import (
+from rayplay.tracer.matrix_gather import bits_of
+from rayplay.tracer.matrix_types import ACC_F16, ACC_F64, F64
+from rayplay.tracer.raw_memory import (
     load_i64,
     load_u8,
     load_u16,
@@ -33,8 +33,8 @@ from tracer.raw_memory import (
     store_u32,
     trailing_zeros,
 )  # fmt: skip
-from tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
-from tracer.unit_memory import host_place, refuse_address
+from rayplay.tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
+from rayplay.tracer.unit_memory import host_place, refuse_address
 
 ADDRESSES, DATA, RESULTS = (slot * SLOT_BYTES for slot in (ADDRESS_SLOT, DATA_INPUT, RESULT_SLOT))
 STRIDES = STRIDE_INPUT * SLOT_BYTES

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from tracer.compiled import compiled
-from tracer.raw_memory import load_f32
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.raw_memory import load_f32
 
 Triple = tuple[np.float32, np.float32, np.float32]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.ir import Module, Variable
-from tracer.image_words import (
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module, Variable
+from rayplay.tracer.image_words import (
     ADDRESS_MODES,
     ADDRESS_X,
     BASE,
@@ -43,8 +43,8 @@ from tracer.image_words import (
     TOTAL_BYTES,
     WIDTH,
 )
-from tracer.launch_build import check_choice
-from tracer.memory import DeviceMemory
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.memory import DeviceMemory
 
 OPAQUE_TYPES = {"texture": "texref", "sampler": "samplerref", "surface": "surfref"}
 AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3, "linear": 1}

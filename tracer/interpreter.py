@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tracer.driver import ImageLaunch
-from tracer.driver_cta import (
+from rayplay.tracer.driver import ImageLaunch
+from rayplay.tracer.driver_cta import (
     IN_CTA,
     LAST_CTA,
     LAUNCH_DONE,
@@ -23,18 +23,18 @@ from tracer.driver_cta import (
     end_run,
     note_stop,
 )  # fmt: skip
-from tracer.driver_link import LinkedLaunch
-from tracer.driver_memory import LaunchState
-from tracer.driver_state import LANES, RETURNED
-from tracer.driver_trace import advance
-from tracer.driver_warp import ITEM_FUNCTION, ITEM_LOCAL, ITEM_START, ITEM_VIEW, RUN, frame_depth, suspended
-from tracer.interpreter_calls import accept_arguments, results_of
-from tracer.interpreter_memory import Memory
-from tracer.interpreter_optix import TraceState
-from tracer.interpreter_run import Machinery, Run
-from tracer.interpreter_values import Activation, Lanes
-from tracer.memory import FIRST_ADDRESS
-from tracer.record import Buffers
+from rayplay.tracer.driver_link import LinkedLaunch
+from rayplay.tracer.driver_memory import LaunchState
+from rayplay.tracer.driver_state import LANES, RETURNED
+from rayplay.tracer.driver_trace import advance
+from rayplay.tracer.driver_warp import ITEM_FUNCTION, ITEM_LOCAL, ITEM_START, ITEM_VIEW, RUN, frame_depth, suspended
+from rayplay.tracer.interpreter_calls import accept_arguments, results_of
+from rayplay.tracer.interpreter_memory import Memory
+from rayplay.tracer.interpreter_optix import TraceState
+from rayplay.tracer.interpreter_run import Machinery, Run
+from rayplay.tracer.interpreter_values import Activation, Lanes
+from rayplay.tracer.memory import FIRST_ADDRESS
+from rayplay.tracer.record import Buffers
 
 
 def interpret_ctas(linked: LinkedLaunch, state: LaunchState, buffers: Buffers) -> "Interpreter":

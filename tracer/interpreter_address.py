@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ptx.ir import Instruction, Symbol
-from tracer.driver_state import LANES
-from tracer.interpreter_int import Handler, numbers, put
-from tracer.interpreter_values import Lanes
-from tracer.lower_address import WINDOWS, constants_of
-from tracer.lower_emit import TYPES, type_names
+from rayplay.ptx.ir import Instruction, Symbol
+from rayplay.tracer.driver_state import LANES
+from rayplay.tracer.interpreter_int import Handler, numbers, put
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_address import WINDOWS, constants_of
+from rayplay.tracer.lower_emit import TYPES, type_names
 
 
 def run_cvta(w: Lanes, i: Instruction) -> None:

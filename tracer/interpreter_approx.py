@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.interpreter_float import as_bits, as_float, read, write
-from tracer.interpreter_values import Lanes
-from tracer.lower_approx import EXPONENT, HALF_UPPER, unit_name
-from tracer.lower_emit import type_names
-from tracer.sfu import APPROXIMATIONS, LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.interpreter_float import as_bits, as_float, read, write
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_approx import EXPONENT, HALF_UPPER, unit_name
+from rayplay.tracer.lower_emit import type_names
+from rayplay.tracer.sfu import APPROXIMATIONS, LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
 
 
 def run_approx(w: Lanes, i: Instruction) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.interpreter_float import as_bits, as_float
-from tracer.interpreter_memory import Memory, effective_address
-from tracer.interpreter_values import UNSIGNED, Lanes
-from tracer.lower_atomic import HALF_NAN, OPERANDS
-from tracer.lower_emit import HALVES, TYPES, type_names
-from tracer.lower_memory import elements
-from tracer.memory_forms import atomic_operation, lanes_of_vector, space_of
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.interpreter_float import as_bits, as_float
+from rayplay.tracer.interpreter_memory import Memory, effective_address
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes
+from rayplay.tracer.lower_atomic import HALF_NAN, OPERANDS
+from rayplay.tracer.lower_emit import HALVES, TYPES, type_names
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.memory_forms import atomic_operation, lanes_of_vector, space_of
 
 
 def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.driver_state import ARRIVE, BARRIER, CLUSTER_BARRIER, LANES, MACHINE
-from tracer.interpreter_values import Lanes
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.driver_state import ARRIVE, BARRIER, CLUSTER_BARRIER, LANES, MACHINE
+from rayplay.tracer.interpreter_values import Lanes
 
 
 def arrive(w: Lanes, i: Instruction) -> int:

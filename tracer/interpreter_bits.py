@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Immediate, Instruction, Pair
-from tracer.interpreter_int import numbers, put
-from tracer.interpreter_values import Lanes
-from tracer.lower_bits import PERMUTATIONS
-from tracer.lower_emit import TYPES, type_names
+from rayplay.ptx.ir import Immediate, Instruction, Pair
+from rayplay.tracer.interpreter_int import numbers, put
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_bits import PERMUTATIONS
+from rayplay.tracer.lower_emit import TYPES, type_names
 
 
 def run_shift(w: Lanes, i: Instruction) -> None:

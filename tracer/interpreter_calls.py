@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ptx.ir import Instruction, Operand, Register, Symbol, Variable
-from tracer.driver_link import LinkedLaunch
-from tracer.driver_state import BAD_CALL, LANES, MACHINE
-from tracer.interpreter_memory import IllegalAddressError, as_bytes, from_bytes
-from tracer.interpreter_values import Activation, Lanes
-from tracer.lower_layout import signature_of
-from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES
+from rayplay.ptx.ir import Instruction, Operand, Register, Symbol, Variable
+from rayplay.tracer.driver_link import LinkedLaunch
+from rayplay.tracer.driver_state import BAD_CALL, LANES, MACHINE
+from rayplay.tracer.interpreter_memory import IllegalAddressError, as_bytes, from_bytes
+from rayplay.tracer.interpreter_values import Activation, Lanes
+from rayplay.tracer.lower_layout import signature_of
+from rayplay.tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
 
 class BadCallError(IllegalAddressError):

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction, Pair, Vector
-from tracer.exact import FORMATS, Number, decode
-from tracer.interpreter_float import as_float, flushed
-from tracer.interpreter_half import read_parts
-from tracer.interpreter_int import numbers
-from tracer.interpreter_values import UNSIGNED, Lanes
-from tracer.lower_compare import FLOAT_COMPARISONS, INT_COMPARISONS, TRUE_BITS
-from tracer.lower_emit import HALVES, TYPES, type_names
+from rayplay.ptx.ir import Instruction, Pair, Vector
+from rayplay.tracer.exact import FORMATS, Number, decode
+from rayplay.tracer.interpreter_float import as_float, flushed
+from rayplay.tracer.interpreter_half import read_parts
+from rayplay.tracer.interpreter_int import numbers
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes
+from rayplay.tracer.lower_compare import FLOAT_COMPARISONS, INT_COMPARISONS, TRUE_BITS
+from rayplay.tracer.lower_emit import HALVES, TYPES, type_names
 
 ORDER: dict[str, Callable[[Number, Number], bool]] = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.exact import FORMATS, Number, decode, encode, power, rounded, sign_of
-from tracer.interpreter_float import flushed
-from tracer.interpreter_half import clamped, read_parts
-from tracer.interpreter_int import clamp, numbers, put
-from tracer.interpreter_values import UNSIGNED, Lanes
-from tracer.lower_convert_packed import PACKED_BITS
-from tracer.lower_emit import HALVES, TYPES, type_names
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.exact import FORMATS, Number, decode, encode, power, rounded, sign_of
+from rayplay.tracer.interpreter_float import flushed
+from rayplay.tracer.interpreter_half import clamped, read_parts
+from rayplay.tracer.interpreter_int import clamp, numbers, put
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes
+from rayplay.tracer.lower_convert_packed import PACKED_BITS
+from rayplay.tracer.lower_emit import HALVES, TYPES, type_names
 
 WHOLE = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
 MODES = ("rn", "rna", "rz", "rm", "rp")

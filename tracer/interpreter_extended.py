@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.interpreter_int import Handler, numbers, put, run_24, run_mul_mad
-from tracer.interpreter_values import LANES, SIGNED, UNSIGNED, Lanes
-from tracer.lower_emit import TYPES, type_names
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.interpreter_int import Handler, numbers, put, run_24, run_mul_mad
+from rayplay.tracer.interpreter_values import LANES, SIGNED, UNSIGNED, Lanes
+from rayplay.tracer.lower_emit import TYPES, type_names
 
 
 def run_add_sub(w: Lanes, i: Instruction) -> None:

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer import exact
-from tracer import lower_math as terms
-from tracer.exact import FORMATS, Number, decode, encode, magnitude, sign_of
-from tracer.interpreter_values import FLOATS, UNSIGNED, Lanes
-from tracer.lower_emit import HALVES, TYPES, type_names
-from tracer.lower_float import CANONICAL_NAN
-from tracer.lower_rounding import directed_rounding
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer import exact
+from rayplay.tracer import lower_math as terms
+from rayplay.tracer.exact import FORMATS, Number, decode, encode, magnitude, sign_of
+from rayplay.tracer.interpreter_values import FLOATS, UNSIGNED, Lanes
+from rayplay.tracer.lower_emit import HALVES, TYPES, type_names
+from rayplay.tracer.lower_float import CANONICAL_NAN
+from rayplay.tracer.lower_rounding import directed_rounding
 
 Handler = Callable[[Lanes, Instruction], None]
 

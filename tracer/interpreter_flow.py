@@ -6,12 +6,12 @@ post-dominator.
 
 import numpy as np
 
-from ptx.cfg import branch_labels
-from ptx.ir import Instruction
-from tracer.driver_state import LANES
-from tracer.driver_warp import DEPTH, LIVE, MASK, PC, RECONVERGENCE
-from tracer.interpreter_values import Lanes
-from tracer.lower import LinkedFunction
+from rayplay.ptx.cfg import branch_labels
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.driver_state import LANES
+from rayplay.tracer.driver_warp import DEPTH, LIVE, MASK, PC, RECONVERGENCE
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower import LinkedFunction
 
 
 class Flow:

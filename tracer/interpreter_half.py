@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.exact import FORMATS, Number, add, decode, encode, multiply
-from tracer.interpreter_float import FUNCTIONS, extreme
-from tracer.interpreter_values import Lanes
-from tracer.lower_emit import type_names
-from tracer.lower_half import EXPONENT
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.exact import FORMATS, Number, add, decode, encode, multiply
+from rayplay.tracer.interpreter_float import FUNCTIONS, extreme
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_emit import type_names
+from rayplay.tracer.lower_half import EXPONENT
 
 
 def read_parts(w: Lanes, i: Instruction, index: int, name: str) -> list[list[int]]:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.interpreter_values import UNSIGNED, Lanes
-from tracer.lower_emit import TYPES, type_names
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes
+from rayplay.tracer.lower_emit import TYPES, type_names
 
 Handler = Callable[[Lanes, Instruction], None]
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction, Register
-from tracer.driver_state import LANES
-from tracer.interpreter_memory import Memory, effective_address
-from tracer.interpreter_values import Lanes
-from tracer.mbarrier import (
+from rayplay.ptx.ir import Instruction, Register
+from rayplay.tracer.driver_state import LANES
+from rayplay.tracer.interpreter_memory import Memory, effective_address
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.mbarrier import (
     BYTES_MASK,
     BYTES_SHIFT,
     COUNT_MASK,
@@ -18,7 +18,7 @@ from tracer.mbarrier import (
     Change,
     change_of,
 )
-from tracer.memory_forms import space_of
+from rayplay.tracer.memory_forms import space_of
 
 
 def run_mbarrier(w: Lanes, i: Instruction, memory: Memory) -> None:

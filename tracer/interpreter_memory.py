@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
-from tracer.driver_state import ILLEGAL_ADDRESS, LANES, MACHINE
-from tracer.interpreter_values import UNSIGNED, Lanes, mask_of
-from tracer.lower_emit import TYPES, type_names
-from tracer.lower_memory import elements
-from tracer.memory import FIRST_ADDRESS
-from tracer.memory_forms import space_of
-from tracer.record import Buffers
+from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
+from rayplay.tracer.driver_state import ILLEGAL_ADDRESS, LANES, MACHINE
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes, mask_of
+from rayplay.tracer.lower_emit import TYPES, type_names
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.memory import FIRST_ADDRESS
+from rayplay.tracer.memory_forms import space_of
+from rayplay.tracer.record import Buffers
 
 
 class IllegalAddressError(Exception):

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.driver import ImageLaunch
-from tracer.driver_state import REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
-from tracer.driver_warp import V_SBT, Warps
-from tracer.frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
-from tracer.interpreter_values import LANE, Lanes, splat
-from tracer.lower_optix import NAMES, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.driver import ImageLaunch
+from rayplay.tracer.driver_state import REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
+from rayplay.tracer.driver_warp import V_SBT, Warps
+from rayplay.tracer.frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
+from rayplay.tracer.interpreter_values import LANE, Lanes, splat
+from rayplay.tracer.lower_optix import NAMES, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
 
 KIND_ANY_HIT, KIND_MISS = 3, 1
 

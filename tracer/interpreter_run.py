@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptx.cfg import waits
-from ptx.ir import Instruction
-from ptx.optix import INTRINSICS
-from tracer import (
+from rayplay.ptx.cfg import waits
+from rayplay.ptx.ir import Instruction
+from rayplay.ptx.optix import INTRINSICS
+from rayplay.tracer import (
     interpreter_barrier,
     interpreter_calls,
     interpreter_memory,
     interpreter_optix,
 )
-from tracer.driver_link import LinkedLaunch
-from tracer.driver_state import (
+from rayplay.tracer.driver_link import LinkedLaunch
+from rayplay.tracer.driver_state import (
     CALL,
     FULL,
     LANES,
@@ -26,21 +26,21 @@ from tracer.driver_state import (
     TRAPPED,
     YIELD,
 )  # fmt: skip
-from tracer.driver_warp import CALL_MASK, EXITED
-from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
-from tracer.interpreter_address import ADDRESSES
-from tracer.interpreter_atomic import ATOMICS
-from tracer.interpreter_flow import Flow
-from tracer.interpreter_mbarrier import MBARRIER
-from tracer.interpreter_memory import IllegalAddressError, Memory
-from tracer.interpreter_optix import TraceState
-from tracer.interpreter_scalar import run_scalar
-from tracer.interpreter_unit import HANDLERS as UNITS
-from tracer.interpreter_values import Lanes, lanes_of, mask_of
-from tracer.interpreter_warp import WARP
-from tracer.lower_optix import GETTERS
-from tracer.lower_scalar import is_scalar
-from tracer.record import Buffers
+from rayplay.tracer.driver_warp import CALL_MASK, EXITED
+from rayplay.tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
+from rayplay.tracer.interpreter_address import ADDRESSES
+from rayplay.tracer.interpreter_atomic import ATOMICS
+from rayplay.tracer.interpreter_flow import Flow
+from rayplay.tracer.interpreter_mbarrier import MBARRIER
+from rayplay.tracer.interpreter_memory import IllegalAddressError, Memory
+from rayplay.tracer.interpreter_optix import TraceState
+from rayplay.tracer.interpreter_scalar import run_scalar
+from rayplay.tracer.interpreter_unit import HANDLERS as UNITS
+from rayplay.tracer.interpreter_values import Lanes, lanes_of, mask_of
+from rayplay.tracer.interpreter_warp import WARP
+from rayplay.tracer.lower_optix import GETTERS
+from rayplay.tracer.lower_scalar import is_scalar
+from rayplay.tracer.record import Buffers
 
 MEMORY = interpreter_memory.MEMORY | ATOMICS | MBARRIER | UNITS
 

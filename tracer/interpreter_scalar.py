@@ -1,9 +1,9 @@
 """Which function interprets a scalar instruction."""
 
-from ptx.ir import Instruction
-from ptx.legacy import spelled_out
-from ptx.modifiers import problem
-from tracer import (
+from rayplay.ptx.ir import Instruction
+from rayplay.ptx.legacy import spelled_out
+from rayplay.ptx.modifiers import problem
+from rayplay.tracer import (
     interpreter_bits,
     interpreter_compare,
     interpreter_convert,
@@ -13,12 +13,12 @@ from tracer import (
     interpreter_int,
     interpreter_video,
 )
-from tracer.interpreter_approx import run_approx
-from tracer.interpreter_int import Handler
-from tracer.interpreter_values import Lanes
-from tracer.lower_approx import approximates
-from tracer.lower_emit import unknown
-from tracer.lower_scalar import is_packed_conversion, kind_of
+from rayplay.tracer.interpreter_approx import run_approx
+from rayplay.tracer.interpreter_int import Handler
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_approx import approximates
+from rayplay.tracer.lower_emit import unknown
+from rayplay.tracer.lower_scalar import is_packed_conversion, kind_of
 
 ANY = {**interpreter_compare.HANDLERS, **interpreter_video.HANDLERS, "cvt": interpreter_convert.run_cvt}
 TABLES: dict[str, dict[str, Handler]] = {

@@ -5,12 +5,12 @@ from ctypes import c_uint8
 
 import numpy as np
 
-from ptx.ir import Address, Instruction, Operand
-from tracer.driver_state import LANES, MACHINE
-from tracer.interpreter_memory import IllegalAddressError, Memory, effective_address
-from tracer.interpreter_values import UNSIGNED, Lanes, mask_of
-from tracer.unit import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place, unit_function
-from tracer.unit_plan import PLANS
+from rayplay.ptx.ir import Address, Instruction, Operand
+from rayplay.tracer.driver_state import LANES, MACHINE
+from rayplay.tracer.interpreter_memory import IllegalAddressError, Memory, effective_address
+from rayplay.tracer.interpreter_values import UNSIGNED, Lanes, mask_of
+from rayplay.tracer.unit import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place, unit_function
+from rayplay.tracer.unit_plan import PLANS
 
 
 class UnitError(IllegalAddressError):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ptx.ir import Guard, Immediate, Instruction, Not, Operand, Register, Symbol
-from tracer.driver_state import LANES, MACHINE
-from tracer.driver_variables import own_names
-from tracer.lower import LinkedFunction
-from tracer.lower_emit import TYPES, immediate_bits, unknown
-from tracer.lower_special import (
+from rayplay.ptx.ir import Guard, Immediate, Instruction, Not, Operand, Register, Symbol
+from rayplay.tracer.driver_state import LANES, MACHINE
+from rayplay.tracer.driver_variables import own_names
+from rayplay.tracer.lower import LinkedFunction
+from rayplay.tracer.lower_emit import TYPES, immediate_bits, unknown
+from rayplay.tracer.lower_special import (
     CLOCKS,
     CONSTANT_VECTORS,
     CONSTANTS,

@@ -2,12 +2,21 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.interpreter_compare import ORDER
-from tracer.interpreter_int import clamp, numbers, put
-from tracer.interpreter_values import Lanes
-from tracer.lower_emit import type_names, unknown
-from tracer.lower_video import ORDERS, PART_BITS, SECONDARY, SIMD, component, selection, unsigned_operand, vmad_signs
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.interpreter_compare import ORDER
+from rayplay.tracer.interpreter_int import clamp, numbers, put
+from rayplay.tracer.interpreter_values import Lanes
+from rayplay.tracer.lower_emit import type_names, unknown
+from rayplay.tracer.lower_video import (
+    ORDERS,
+    PART_BITS,
+    SECONDARY,
+    SIMD,
+    component,
+    selection,
+    unsigned_operand,
+    vmad_signs,
+)
 
 
 def part_of(word: int, index: int, bits: int, signed: bool) -> int:

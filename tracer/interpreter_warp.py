@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ptx.ir import Instruction, Operand, Pair
-from tracer.driver_state import LANES
-from tracer.interpreter_int import Handler, numbers
-from tracer.interpreter_values import LANE, Lanes, mask_of
-from tracer.lower_emit import type_names
-from tracer.lower_warp import FLOAT_NAN
+from rayplay.ptx.ir import Instruction, Operand, Pair
+from rayplay.tracer.driver_state import LANES
+from rayplay.tracer.interpreter_int import Handler, numbers
+from rayplay.tracer.interpreter_values import LANE, Lanes, mask_of
+from rayplay.tracer.lower_emit import type_names
+from rayplay.tracer.lower_warp import FLOAT_NAN
 
 
 def run_shfl(w: Lanes, i: Instruction) -> None:

@@ -10,9 +10,9 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from formats.code_cache import cache_root, source_digest
-from tracer.driver_state import RECORD_ALL
-from tracer.lower import LinkedFunction, lower_program
+from rayplay.formats.code_cache import cache_root, source_digest
+from rayplay.tracer.driver_state import RECORD_ALL
+from rayplay.tracer.lower import LinkedFunction, lower_program
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")  # LLVM's level 1 takes ten times as long and gains nothing
 

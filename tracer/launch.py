@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import ptx
-from formats.errors import UserError
-from formats.resume import ResumableTraceWriter
-from ptx.ir import Function, Module
-from tracer.checkpoint import code
-from tracer.driver import ComputeLaunch
-from tracer.launch_buffers import Array, check_expectations, confined, place_buffers
-from tracer.launch_build import check_choice
-from tracer.launch_file import Launch, LaunchFile, read_launch_file
-from tracer.launch_images import place_images
-from tracer.memory import FIRST_ADDRESS, DeviceMemory
-from tracer.run import Numbering, run_compute_launch
+from rayplay import ptx
+from rayplay.formats.errors import UserError
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.checkpoint import code
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.launch_buffers import Array, check_expectations, confined, place_buffers
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.launch_file import Launch, LaunchFile, read_launch_file
+from rayplay.tracer.launch_images import place_images
+from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.run import Numbering, run_compute_launch
 
 TOOL_VERSION = "0.1.0"
 POINTER_BYTES = 8

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import UserError
-from tracer.launch_file import Buffer, Expectation, LaunchFile
-from tracer.memory import DeviceMemory
+from rayplay.formats.errors import UserError
+from rayplay.tracer.launch_file import Buffer, Expectation, LaunchFile
+from rayplay.tracer.memory import DeviceMemory
 
 Array = NDArray[np.generic]
 

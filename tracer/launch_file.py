@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.text_file import read_toml
-from tracer.launch_build import build, check_choice
-from tracer.launch_images import HANDLE_BYTES, ImageTables
-from tracer.memory import RESERVED_BYTES
+from rayplay.formats.errors import UserError
+from rayplay.formats.text_file import read_toml
+from rayplay.tracer.launch_build import build, check_choice
+from rayplay.tracer.launch_images import HANDLE_BYTES, ImageTables
+from rayplay.tracer.memory import RESERVED_BYTES
 
 TYPES = {
     "u8": "<u1", "s8": "<i1", "u16": "<u2", "s16": "<i2", "u32": "<u4", "s32": "<i4", "u64": "<u8", "s64": "<i8",

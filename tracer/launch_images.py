@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formats.errors import UserError
-from ptx.ir import Module
-from tracer.images import (
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module
+from rayplay.tracer.images import (
     AXES,
     Image,
     Sampler,
@@ -19,8 +19,8 @@ from tracer.images import (
     place_surface,
     place_texture,
 )
-from tracer.launch_build import check_choice
-from tracer.memory import DeviceMemory
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.memory import DeviceMemory
 
 HANDLE_BYTES = 8
 

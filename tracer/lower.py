@@ -6,10 +6,10 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from dataclasses import dataclass
 
-from ptx.cfg import Cfg, branch_labels, waits
-from ptx.ir import Function, Instruction, Module, Symbol
-from ptx.optix import INTRINSICS
-from tracer import (
+from rayplay.ptx.cfg import Cfg, branch_labels, waits
+from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.optix import INTRINSICS
+from rayplay.tracer import (
     lower_address,
     lower_atomic,
     lower_mbarrier,
@@ -17,21 +17,21 @@ from tracer import (
     lower_unit,
     lower_warp,
 )
-from tracer.driver_functions import Callee
-from tracer.driver_state import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
-from tracer.driver_variables import own_names
-from tracer.lower_barrier import lower_barrier, lower_pause, lower_wait
-from tracer.lower_calls import lower_call
-from tracer.lower_control import Control
-from tracer.lower_emit import Emitter, type_names, unknown
-from tracer.lower_flow import Flow, control_flow
-from tracer.lower_frame import Entries, Frame, lower_parts
-from tracer.lower_layout import FunctionLayout
-from tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
-from tracer.lower_residence import Hot, hot_code
-from tracer.lower_rounding import rounding_functions
-from tracer.lower_scalar import is_scalar, lower_scalar
-from tracer.lower_sfu import definitions
+from rayplay.tracer.driver_functions import Callee
+from rayplay.tracer.driver_state import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
+from rayplay.tracer.driver_variables import own_names
+from rayplay.tracer.lower_barrier import lower_barrier, lower_pause, lower_wait
+from rayplay.tracer.lower_calls import lower_call
+from rayplay.tracer.lower_control import Control
+from rayplay.tracer.lower_emit import Emitter, type_names, unknown
+from rayplay.tracer.lower_flow import Flow, control_flow
+from rayplay.tracer.lower_frame import Entries, Frame, lower_parts
+from rayplay.tracer.lower_layout import FunctionLayout
+from rayplay.tracer.lower_optix import GETTERS, REPORT, TRACE, lower_getter
+from rayplay.tracer.lower_residence import Hot, hot_code
+from rayplay.tracer.lower_rounding import rounding_functions
+from rayplay.tracer.lower_scalar import is_scalar, lower_scalar
+from rayplay.tracer.lower_sfu import definitions
 
 MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
 HANDLERS = {

@@ -6,9 +6,9 @@ in device memory, too; all other spaces have generic addresses already.
 
 from collections.abc import Callable, Mapping
 
-from ptx.ir import Function, Instruction, Module, Symbol
-from tracer.lower_emit import INT, TYPES, Emitter, type_names
-from tracer.memory_forms import SPACE_SPELLINGS
+from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.tracer.lower_emit import INT, TYPES, Emitter, type_names
+from rayplay.tracer.memory_forms import SPACE_SPELLINGS
 
 WINDOWS = {
     "shared": ("shared_base", "shared_bytes"), "local": ("local_base", "local_total_bytes"),

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, INT, Emitter, type_names
-from tracer.lower_float import read_float, to_bits, to_float, write_float
-from tracer.lower_narrow import SINGLE, WORD, as_single, as_word
-from tracer.lower_sfu import FUNCTIONS
-from tracer.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import FLOAT, INT, Emitter, type_names
+from rayplay.tracer.lower_float import read_float, to_bits, to_float, write_float
+from rayplay.tracer.lower_narrow import SINGLE, WORD, as_single, as_word
+from rayplay.tracer.lower_sfu import FUNCTIONS
+from rayplay.tracer.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
 
 DOUBLE, LONG = FLOAT[64], INT[64]
 UPPER_WORD, HALF_UPPER = -(1 << 32), 1 << 31

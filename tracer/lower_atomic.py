@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction, Vector
-from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
-from tracer.lower_float import to_bits, to_float
-from tracer.lower_memory import arena_offset, effective_address, elements, record
-from tracer.memory_forms import atomic_operation, lanes_of_vector, space_of
+from rayplay.ptx.ir import Instruction, Vector
+from rayplay.tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_float import to_bits, to_float
+from rayplay.tracer.lower_memory import arena_offset, effective_address, elements, record
+from rayplay.tracer.memory_forms import atomic_operation, lanes_of_vector, space_of
 
 HALF_NAN = 0x7FFF
 OPERANDS = {"cas": 2}

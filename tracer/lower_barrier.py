@@ -1,9 +1,9 @@
 """CTA barriers, waits for mbarrier phases and pauses as LLVM IR: where a warp lets the others of its CTA run."""
 
-from ptx.ir import Instruction, Operand
-from tracer.driver_state import ARRIVE, BARRIER, CLUSTER_BARRIER, YIELD
-from tracer.lower_control import Control
-from tracer.lower_emit import INT, Emitter
+from rayplay.ptx.ir import Instruction, Operand
+from rayplay.tracer.driver_state import ARRIVE, BARRIER, CLUSTER_BARRIER, YIELD
+from rayplay.tracer.lower_control import Control
+from rayplay.tracer.lower_emit import INT, Emitter
 
 SPELLINGS = frozenset(("sync", "arrive", "red", "popc", "and", "or", "u32", "pred", "cta", "aligned"))
 CLUSTER_SPELLINGS = frozenset(("cluster", "arrive", "wait", "release", "relaxed", "acquire", "aligned"))

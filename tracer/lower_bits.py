@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Immediate, Instruction, Pair
-from tracer.lower_emit import INT, TYPES, Emitter, type_names
+from rayplay.ptx.ir import Immediate, Instruction, Pair
+from rayplay.tracer.lower_emit import INT, TYPES, Emitter, type_names
 
 
 def lower_shift(e: Emitter, i: Instruction) -> None:

@@ -4,14 +4,14 @@ The lanes of an indirect call may want different functions: these run one after 
 numbers, which does not depend on the lanes that take part.
 """
 
-from ptx.ir import Instruction, Operand, Symbol
-from tracer.driver_functions import Callee
-from tracer.driver_state import ACTIVATION_HEADER_BYTES, BAD_CALL, CALL, LANES
-from tracer.lower_control import Control
-from tracer.lower_emit import INT, Emitter
-from tracer.lower_layout import Signature, align_up, signature_of
-from tracer.lower_memory import LANE_OFFSETS, check, gather, scatter
-from tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES
+from rayplay.ptx.ir import Instruction, Operand, Symbol
+from rayplay.tracer.driver_functions import Callee
+from rayplay.tracer.driver_state import ACTIVATION_HEADER_BYTES, BAD_CALL, CALL, LANES
+from rayplay.tracer.lower_control import Control
+from rayplay.tracer.lower_emit import INT, Emitter
+from rayplay.tracer.lower_layout import Signature, align_up, signature_of
+from rayplay.tracer.lower_memory import LANE_OFFSETS, check, gather, scatter
+from rayplay.tracer.memory import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
 PIECES = (8, 4, 2, 1)
 TARGET_BYTES = 8 * LANES

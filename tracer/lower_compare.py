@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction, Pair, Vector
-from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
-from tracer.lower_float import flush, to_float
-from tracer.lower_half import joined, read_parts
-from tracer.lower_narrow import widen
+from rayplay.ptx.ir import Instruction, Pair, Vector
+from rayplay.tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_float import flush, to_float
+from rayplay.tracer.lower_half import joined, read_parts
+from rayplay.tracer.lower_narrow import widen
 
 INT_COMPARISONS = {
     "eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge",

@@ -5,8 +5,8 @@ both wait at the branch's immediate post-dominator. A uniform branch jumps, whic
 one empty side. Stack entries are int32 block, int32 reconvergence block, int32 mask.
 """
 
-from ptx.ir import Instruction
-from tracer.driver_state import (
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.driver_state import (
     REPORT,
     REPORT_ANSWER,
     ROW_BYTES,
@@ -14,10 +14,10 @@ from tracer.driver_state import (
     TRACE,
     TRAPPED,
 )  # fmt: skip
-from tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
-from tracer.lower_emit import ALL, Emitter
-from tracer.lower_frame import Frame
-from tracer.lower_optix import load_row, load_trace_results, store_report, store_row, store_trace, view_word
+from rayplay.tracer.frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
+from rayplay.tracer.lower_emit import ALL, Emitter
+from rayplay.tracer.lower_frame import Frame
+from rayplay.tracer.lower_optix import load_row, load_trace_results, store_report, store_row, store_trace, view_word
 
 
 class Control:

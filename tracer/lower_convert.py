@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
-from tracer.lower_float import finished, flush, saturate, to_bits, to_float
-from tracer.lower_narrow import narrow, odd_single, widen
-from tracer.lower_rounding import directed_rounding, lower_rounded
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_float import finished, flush, saturate, to_bits, to_float
+from rayplay.tracer.lower_narrow import narrow, odd_single, widen
+from rayplay.tracer.lower_rounding import directed_rounding, lower_rounded
 
 ROUND_TO_INTEGER = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 EXACT_IN_DOUBLE = 1 << 53

@@ -1,12 +1,12 @@
 """cvt of packed numbers as LLVM IR: pairs of half precision, 8-bit and smaller floats, and cvt.pack of integers."""
 
-from ptx.ir import Instruction
-from tracer.exact import FORMATS
-from tracer.lower_convert import clamp_integer
-from tracer.lower_emit import HALVES, INT, TYPES, Emitter, type_names
-from tracer.lower_float import to_float
-from tracer.lower_half import joined, parts_of
-from tracer.lower_narrow import SINGLE, WORD, as_single, as_word, narrow, widen, widen_small, word
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.exact import FORMATS
+from rayplay.tracer.lower_convert import clamp_integer
+from rayplay.tracer.lower_emit import HALVES, INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_float import to_float
+from rayplay.tracer.lower_half import joined, parts_of
+from rayplay.tracer.lower_narrow import SINGLE, WORD, as_single, as_word, narrow, widen, widen_small, word
 
 PACKED_BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "u16": 16, "s16": 16}
 

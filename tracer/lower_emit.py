@@ -2,11 +2,11 @@
 
 import struct
 
-from formats.errors import UserError
-from ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
-from ptx.numbers import f32_bits
-from tracer.driver_state import ACTIVATION, MACHINE, RECORD_ALL
-from tracer.lower_layout import FunctionLayout
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
+from rayplay.ptx.numbers import f32_bits
+from rayplay.tracer.driver_state import ACTIVATION, MACHINE, RECORD_ALL
+from rayplay.tracer.lower_layout import FunctionLayout
 
 INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
 FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
@@ -151,7 +151,7 @@ class Emitter:
 
     def read(self, operand: "Operand | None", type_name: str) -> str:
         """An operand's bits, as wide as ``type_name``."""
-        from tracer.lower_special import read_special
+        from rayplay.tracer.lower_special import read_special
 
         width = TYPES[type_name]
         if isinstance(operand, Immediate):
@@ -188,7 +188,7 @@ class Emitter:
         if symbol.name == "WARP_SZ":
             return "splat (i64 32)"
         if symbol.name in self.layout.homes:
-            from tracer.lower_memory import move_home
+            from rayplay.tracer.lower_memory import move_home
 
             move_home(self, symbol.name)
         if symbol.name in self.layout.locals:

@@ -1,8 +1,8 @@
 """Integer arithmetic on parts of words and on several words: carries, 24-bit factors, dot products, pairs."""
 
-from ptx.ir import Instruction
-from tracer.lower_emit import INT, TYPES, Emitter, type_names
-from tracer.lower_int import Handler, lower_mul_mad, wide_product
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_int import Handler, lower_mul_mad, wide_product
 
 CARRY = "carry flag"
 WORD = INT[32]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
-from tracer.lower_narrow import widen
-from tracer.lower_rounding import directed_rounding, lower_rounded
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.tracer.lower_narrow import widen
+from rayplay.tracer.lower_rounding import directed_rounding, lower_rounded
 
 CANONICAL_NAN = {32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
 EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}

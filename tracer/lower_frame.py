@@ -5,9 +5,9 @@ registers. Each way in fills those that are needed there from the activation, an
 needed when control comes back. All other registers stay in the activation.
 """
 
-from tracer.driver_state import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
-from tracer.lower_emit import ALL, Emitter
-from tracer.lower_flow import Flow
+from rayplay.tracer.driver_state import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
+from rayplay.tracer.lower_emit import ALL, Emitter
+from rayplay.tracer.lower_flow import Flow
 
 STATE = ("pc", "reconvergence", "mask", "live")
 RECORDS = ("visit", "access", "address")

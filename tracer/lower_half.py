@@ -6,11 +6,11 @@ be longer, is rounded to odd first.
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import FLOAT, INT, Emitter, type_names
-from tracer.lower_float import extreme
-from tracer.lower_math import FUNCTIONS
-from tracer.lower_narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import FLOAT, INT, Emitter, type_names
+from rayplay.tracer.lower_float import extreme
+from rayplay.tracer.lower_math import FUNCTIONS
+from rayplay.tracer.lower_narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
 
 HALF = INT[16]
 EXPONENT = {"f16": 0x7C00, "bf16": 0x7F80}

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import INT, TYPES, Emitter, type_names
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import INT, TYPES, Emitter, type_names
 
 Handler = Callable[[Emitter, Instruction], None]
 

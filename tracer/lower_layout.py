@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
 
-from ptx.cfg import Cfg
-from ptx.ir import Function, Register, Symbol, Variable
-from ptx.liveness import Liveness
-from tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
+from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.ir import Function, Register, Symbol, Variable
+from rayplay.ptx.liveness import Liveness
+from rayplay.tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
 Name = TypeVar("Name", bound=Hashable)
 LOCAL_ALIGN = 16

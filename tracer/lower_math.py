@@ -8,9 +8,9 @@ import math
 import struct
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer.lower_emit import Emitter
-from tracer.lower_float import read_float, write_float
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import Emitter
+from rayplay.tracer.lower_float import read_float, write_float
 
 DOUBLE = "<32 x double>"
 EX2_TERMS = tuple(math.log(2) ** n / math.factorial(n) for n in range(11))

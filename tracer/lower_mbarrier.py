@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction, Register
-from tracer.lower_atomic import lane_loop
-from tracer.lower_emit import INT, Emitter
-from tracer.lower_memory import arena_offset, effective_address, gather
-from tracer.mbarrier import (
+from rayplay.ptx.ir import Instruction, Register
+from rayplay.tracer.lower_atomic import lane_loop
+from rayplay.tracer.lower_emit import INT, Emitter
+from rayplay.tracer.lower_memory import arena_offset, effective_address, gather
+from rayplay.tracer.mbarrier import (
     BYTES_MASK,
     BYTES_SHIFT,
     COUNT_MASK,
@@ -17,7 +17,7 @@ from tracer.mbarrier import (
     change_of,
     knows_wait,
 )
-from tracer.memory_forms import space_of
+from rayplay.tracer.memory_forms import space_of
 
 
 def lower_mbarrier(e: Emitter, i: Instruction) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
-from tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
-from tracer.lower_emit import INT, TYPES, Emitter, type_names
-from tracer.memory_forms import knows_load_store, lanes_of_vector, space_of
+from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from rayplay.tracer.driver_state import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
+from rayplay.tracer.lower_emit import INT, TYPES, Emitter, type_names
+from rayplay.tracer.memory_forms import knows_load_store, lanes_of_vector, space_of
 
 ALIGNED_BYTES = 16  # what the address of every variable is a multiple of
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]

@@ -4,8 +4,8 @@ All go through f32, which holds each of them exactly. A value that f32 does not 
 its last bit set where something was cut off), from which every narrower rounding is right (Boldo and Melquiond 2008).
 """
 
-from tracer.exact import FORMATS
-from tracer.lower_emit import FLOAT, INT, Emitter
+from rayplay.tracer.exact import FORMATS
+from rayplay.tracer.lower_emit import FLOAT, INT, Emitter
 
 SINGLE, DOUBLE, WORD, LONG = FLOAT[32], FLOAT[64], INT[32], INT[64]
 SIGN, MAGNITUDE = 1 << 31, (1 << 31) - 1

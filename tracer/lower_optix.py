@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 
-from ptx.ir import Instruction, Operand, Symbol
-from tracer.driver_state import COMMITTED_ROW, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T, ROW_BYTES, VIEW
-from tracer.frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT
-from tracer.lower_emit import Emitter
-from tracer.lower_memory import gather, scatter
+from rayplay.ptx.ir import Instruction, Operand, Symbol
+from rayplay.tracer.driver_state import COMMITTED_ROW, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T, ROW_BYTES, VIEW
+from rayplay.tracer.frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT
+from rayplay.tracer.lower_emit import Emitter
+from rayplay.tracer.lower_memory import gather, scatter
 
 PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
 Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results

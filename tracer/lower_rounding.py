@@ -9,8 +9,8 @@ functions that a program calls.
 
 import re
 
-from ptx.ir import Instruction
-from tracer.lower_emit import Emitter
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.lower_emit import Emitter
 
 DIRECTED = {"rz": 0, "rp": 2, "rm": 3}  # numbers of llvm.set.rounding; 1 is to nearest
 SOURCES = {"fadd": 2, "fsub": 2, "fmul": 2, "fdiv": 2, "fma": 3, "sqrt": 1, "fptrunc": 1, "sitofp": 1, "uitofp": 1}

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.forms import PATTERNS
-from ptx.ir import Instruction
-from ptx.legacy import spelled_out
-from ptx.modifiers import problem
-from tracer import (
+from rayplay.ptx.forms import PATTERNS
+from rayplay.ptx.ir import Instruction
+from rayplay.ptx.legacy import spelled_out
+from rayplay.ptx.modifiers import problem
+from rayplay.tracer import (
     lower_bits,
     lower_compare,
     lower_convert,
@@ -18,8 +18,8 @@ from tracer import (
     lower_math,
     lower_video,
 )
-from tracer.lower_approx import approximates, lower_approx
-from tracer.lower_emit import HALVES, TYPES, Emitter, type_names
+from rayplay.tracer.lower_approx import approximates, lower_approx
+from rayplay.tracer.lower_emit import HALVES, TYPES, Emitter, type_names
 
 Handler = Callable[[Emitter, Instruction], None]
 ANY = {**lower_compare.HANDLERS, **lower_video.HANDLERS, "cvt": lower_convert.lower_cvt}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tracer.sfu import (
+from rayplay.tracer.sfu import (
     FRACTION,
     INFINITY,
     LARGE,

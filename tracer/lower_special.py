@@ -1,7 +1,7 @@
 """Special registers as LLVM IR."""
 
-from ptx.ir import Register
-from tracer.lower_emit import LANE_IDS, Emitter
+from rayplay.ptx.ir import Register
+from rayplay.tracer.lower_emit import LANE_IDS, Emitter
 
 LANE_MASKS = {
     "%lanemask_eq": lambda lane: 1 << lane, "%lanemask_lt": lambda lane: (1 << lane) - 1,

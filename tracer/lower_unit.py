@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Address, Instruction, Operand
-from tracer.lower_emit import INT, Emitter
-from tracer.lower_memory import effective_address, record
-from tracer.unit import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
-from tracer.unit_plan import PLANS
+from rayplay.ptx.ir import Address, Instruction, Operand
+from rayplay.tracer.lower_emit import INT, Emitter
+from rayplay.tracer.lower_memory import effective_address, record
+from rayplay.tracer.unit import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
+from rayplay.tracer.unit_plan import PLANS
 
 Handler = Callable[[Emitter, Instruction], None]
 

@@ -5,10 +5,10 @@ Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseu
 
 from collections.abc import Callable
 
-from formats.errors import UserError
-from ptx.ir import Instruction, Modified, Operand, Register
-from tracer.lower_emit import INT, Emitter, type_names
-from tracer.lower_extended import field
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Instruction, Modified, Operand, Register
+from rayplay.tracer.lower_emit import INT, Emitter, type_names
+from rayplay.tracer.lower_extended import field
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]
 SECONDARY = ("add", "min", "max")

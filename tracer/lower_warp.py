@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction, Pair
-from ptx.modifiers import problem
-from tracer.lower_emit import INT, LANE_IDS, Emitter, type_names
+from rayplay.ptx.ir import Instruction, Pair
+from rayplay.ptx.modifiers import problem
+from rayplay.tracer.lower_emit import INT, LANE_IDS, Emitter, type_names
 
 
 def active_bits(e: Emitter) -> str:

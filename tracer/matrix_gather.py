@@ -6,13 +6,13 @@ Four lanes hold a row of A, or a column of B, one after the other: what they hol
 import numpy as np
 from numba import carray
 
-from tracer.compiled import compiled
-from tracer.driver_calls import as_pointer
-from tracer.matrix_types import B1, BF16, E4M3, F16, F64, S4, S8, TF32, U4, U8
-from tracer.matrix_vectors import read_brains, read_halves, read_signed, read_unsigned
-from tracer.number_formats import e4m3_value, e5m2_value
-from tracer.raw_memory import f32_of_bits, f64_bits, load_i64, load_u8, load_u32, store_i64
-from tracer.unit import SLOT_BYTES
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_calls import as_pointer
+from rayplay.tracer.matrix_types import B1, BF16, E4M3, F16, F64, S4, S8, TF32, U4, U8
+from rayplay.tracer.matrix_vectors import read_brains, read_halves, read_signed, read_unsigned
+from rayplay.tracer.number_formats import e4m3_value, e5m2_value
+from rayplay.tracer.raw_memory import f32_of_bits, f64_bits, load_i64, load_u8, load_u32, store_i64
+from rayplay.tracer.unit import SLOT_BYTES
 
 
 @compiled

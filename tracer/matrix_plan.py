@@ -2,9 +2,9 @@
 
 import re
 
-from ptx.ir import Instruction, Operand
-from tracer.lower_memory import elements
-from tracer.matrix_types import (
+from rayplay.ptx.ir import Instruction, Operand
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.matrix_types import (
     ACC_F64,
     ACCUMULATORS,
     B1,
@@ -23,8 +23,8 @@ from tracer.matrix_types import (
     accumulator_registers,
     multiplicand_registers,
 )
-from tracer.unit import Place, UnitCall, UnknownFormError, pack
-from tracer.unit_modifiers import Modifiers
+from rayplay.tracer.unit import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.unit_modifiers import Modifiers
 
 B_SLOT, C_SLOT = 8, 16
 SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")

@@ -9,13 +9,13 @@ contribute zeros. Fragment layouts: ``tracer.matrix_types``; mma.m8n8k4 of f16 i
 import numpy as np
 from numba import carray, cfunc, types
 
-from tracer.compiled import compiled
-from tracer.driver_calls import as_pointer
-from tracer.matrix_gather import gather, transposed
-from tracer.matrix_types import ACC_F16, ACC_F32, ACC_S32, B1, F64
-from tracer.matrix_vectors import COLUMNS, row_product
-from tracer.number_formats import f16_of, f16_value, f32_of
-from tracer.raw_memory import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_calls import as_pointer
+from rayplay.tracer.matrix_gather import gather, transposed
+from rayplay.tracer.matrix_types import ACC_F16, ACC_F32, ACC_S32, B1, F64
+from rayplay.tracer.matrix_vectors import COLUMNS, row_product
+from rayplay.tracer.number_formats import f16_of, f16_value, f32_of
+from rayplay.tracer.raw_memory import (
     f32_of_bits,
     f64_bits,
     f64_of_bits,
@@ -25,7 +25,7 @@ from tracer.raw_memory import (
     store_i64,
     store_u32,
 )  # fmt: skip
-from tracer.unit import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.unit import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 
 EVERYONE = (1 << 32) - 1
 B_FIRST, C_FIRST, D_FIRST = 8 * SLOT_BYTES, 16 * SLOT_BYTES, RESULT_SLOT * SLOT_BYTES

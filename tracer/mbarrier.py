@@ -12,7 +12,7 @@ bits      field
 
 from dataclasses import dataclass
 
-from ptx.ir import Immediate, Instruction, Operand
+from rayplay.ptx.ir import Immediate, Instruction, Operand
 
 COUNT_BITS, EXPECTED_SHIFT, BYTES_SHIFT, BYTES_BITS, PHASE_SHIFT = 20, 20, 40, 23, 63
 COUNT_MASK, BYTES_MASK = (1 << COUNT_BITS) - 1, (1 << BYTES_BITS) - 1

@@ -4,7 +4,7 @@ Source: PTX ISA 9.0, 9.7.9.8 to 9.7.9.13 (ld, st), 9.7.13.5 and 9.7.13.6 (atom, 
 hints change nothing here: warps run one after another and memory is always coherent.
 """
 
-from ptx.ir import Instruction
+from rayplay.ptx.ir import Instruction
 
 SPACES = ("global", "shared", "local", "const", "param")
 SPACE_SPELLINGS = frozenset((

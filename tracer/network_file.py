@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from formats.errors import UserError
-from formats.text_file import read_toml
-from tracer.launch_buffers import confined
-from tracer.launch_build import build, check_choice
-from tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
+from rayplay.formats.errors import UserError
+from rayplay.formats.text_file import read_toml
+from rayplay.tracer.launch_buffers import confined
+from rayplay.tracer.launch_build import build, check_choice
+from rayplay.tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
 
 IMAGE = "in"
 """What the first layer of a network, or of a block, may call its input."""

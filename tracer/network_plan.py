@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from formats.errors import UserError
-from tracer.launch_file import LARGEST_GRID
-from tracer.network_file import IMAGE, IMAGE_NUMBER, Network
-from tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
-from tracer.network_shapes import LARGEST_TENSOR, Shaped, infer_shapes
+from rayplay.formats.errors import UserError
+from rayplay.tracer.launch_file import LARGEST_GRID
+from rayplay.tracer.network_file import IMAGE, IMAGE_NUMBER, Network
+from rayplay.tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
+from rayplay.tracer.network_shapes import LARGEST_TENSOR, Shaped, infer_shapes
 
 TILE_PIXELS, TILE_FILTERS, TILE_CHANNELS = 64, 64, 16  # of convolution_implicit_gemm
 PATCH = (32, 8, 1)

@@ -14,18 +14,18 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ptx.ir import Module
-from ptx.pointers import Object
-from ptx.program import Program
-from tracer.driver import ComputeLaunch
-from tracer.launch import checked_module
-from tracer.launch_build import check_choice
-from tracer.memory import DeviceMemory
-from tracer.network_plan import Plan, Tensor
-from tracer.network_run import FLOAT_BYTES, NetworkMemory, bind, fill_random
-from tracer.profile import METHODS, launch_program
-from tracer.profile_file import FileProfile, LaunchProfile, compile_engine, profile_by
-from tracer.profile_slice import SliceCache, needed_by_later
+from rayplay.ptx.ir import Module
+from rayplay.ptx.pointers import Object
+from rayplay.ptx.program import Program
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.launch import checked_module
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.network_plan import Plan, Tensor
+from rayplay.tracer.network_run import FLOAT_BYTES, NetworkMemory, bind, fill_random
+from rayplay.tracer.profile import METHODS, launch_program
+from rayplay.tracer.profile_file import FileProfile, LaunchProfile, compile_engine, profile_by
+from rayplay.tracer.profile_slice import SliceCache, needed_by_later
 
 
 @dataclass(frozen=True)

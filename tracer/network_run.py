@@ -7,12 +7,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import UserError
-from ptx.ir import Module
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.network_plan import Argument, Plan, PlannedLaunch, Tensor
-from tracer.run import run_compute_launch
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.network_plan import Argument, Plan, PlannedLaunch, Tensor
+from rayplay.tracer.run import run_compute_launch
 
 FLOAT_BYTES = 4
 Values = NDArray[np.float32]

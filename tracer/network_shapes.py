@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from formats.errors import UserError
-from tracer.network_file import IMAGE_NUMBER, Network, Placed
-from tracer.network_layers import BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
+from rayplay.formats.errors import UserError
+from rayplay.tracer.network_file import IMAGE_NUMBER, Network, Placed
+from rayplay.tracer.network_layers import BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
 
 Shape = tuple[int, int, int]
 """Height, width and channels; a vector has height and width 1."""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tracer.compiled import compiled
-from tracer.raw_memory import f32_bits, f32_of_bits, f64_bits, f64_of_bits
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.raw_memory import f32_bits, f32_of_bits, f64_bits, f64_of_bits
 
 F32_NAN = 0x7FFFFFFF
 F16_NAN = 0x7FFF

@@ -7,11 +7,11 @@ but its sentences.
 from collections.abc import Iterator
 from itertools import groupby
 
-from formats import sass_classes
-from ptx.opcodes import lookup
-from ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
-from tracer.opcode_patterns import MOST_TRIED, NAMES, keys, patterns, spell
-from tracer.opcode_trial import Trial, try_all
+from rayplay.formats import sass_classes
+from rayplay.ptx.opcodes import lookup
+from rayplay.ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
+from rayplay.tracer.opcode_patterns import MOST_TRIED, NAMES, keys, patterns, spell
+from rayplay.tracer.opcode_trial import Trial, try_all
 
 LONGEST_CELL = 150  # characters of patterns in the table; what is longer has a list of its own
 SHOWN = 6  # refused forms that are listed one by one where no word tells them

@@ -7,10 +7,10 @@ Where ``ptx.shapes`` lets more through than PTX has, ``TYPICAL`` has the forms o
 import math
 from collections.abc import Iterator, Sequence
 
-from ptx import shapes
-from ptx.forms import WORDS
-from ptx.modifiers import PATTERNS
-from ptx.table import TABLE
+from rayplay.ptx import shapes
+from rayplay.ptx.forms import WORDS
+from rayplay.ptx.modifiers import PATTERNS
+from rayplay.ptx.table import TABLE
 
 Form = tuple[str, tuple[str, ...]]
 MOST_TRIED = 64  # forms of one pattern: all of them where there are no more

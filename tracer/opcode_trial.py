@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-from formats.errors import UserError
-from ptx.ir import Module
-from ptx.parser import parse
-from ptx.verifier import verify
-from tracer.driver_link import link_launch
-from tracer.lower import lower_program
-from tracer.memory import DeviceMemory
-from tracer.opcode_patterns import Form, expand, patterns
-from tracer.opcode_specimens import function, header
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module
+from rayplay.ptx.parser import parse
+from rayplay.ptx.verifier import verify
+from rayplay.tracer.driver_link import link_launch
+from rayplay.tracer.lower import lower_program
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.opcode_patterns import Form, expand, patterns
+from rayplay.tracer.opcode_specimens import function, header
 
 BATCH = 400  # kernels of one module
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.atomic import atomic_file
-from tracer.memory import DeviceMemory
+from rayplay.formats.atomic import atomic_file
+from rayplay.tracer.memory import DeviceMemory
 
 
 def read_image(memory: DeviceMemory, address: int, width: int, height: int, image_format: str) -> NDArray[np.float32]:

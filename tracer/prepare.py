@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptx.inject import inject_filter
-from ptx.ir import Function, Module
-from tracer.bvh import Acceleration, build_acceleration
-from tracer.bvh_layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
-from tracer.driver import ImageLaunch, TriangleGeometry
-from tracer.memory import DeviceMemory
-from tracer.program import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
-from tracer.sbt import build_table, find_programs, geometry_kind, pack_fields, params_symbol
-from tracer.scenes.description import Scene
-from tracer.traversal import make_context
-from tracer.upload import SceneBuffers, camera_values, upload_scene
+from rayplay.ptx.inject import inject_filter
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.bvh_layout import BLOCK_BYTES, LEAF_GEOMETRY, LEAF_OPAQUE_BIT, PROCEDURAL, TRIANGLE
+from rayplay.tracer.driver import ImageLaunch, TriangleGeometry
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.program import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
+from rayplay.tracer.sbt import build_table, find_programs, geometry_kind, pack_fields, params_symbol
+from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.traversal import make_context
+from rayplay.tracer.upload import SceneBuffers, camera_values, upload_scene
 
 TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
 

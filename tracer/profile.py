@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.trace import OPERATION_CLASSES
-from ptx.pointers import Object
-from ptx.program import Program
-from ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations
-from tracer.driver import ComputeLaunch
-from tracer.driver_link import link_launch
-from tracer.launch_build import check_choice
-from tracer.memory import DeviceMemory
-from tracer.profile_slice import SliceCache
-from tracer.profile_visits import VisitCounter, VisitCounts
-from tracer.run import entry_of, run_compute_launch
+from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.ptx.pointers import Object
+from rayplay.ptx.program import Program
+from rayplay.ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.driver_link import link_launch
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile_slice import SliceCache
+from rayplay.tracer.profile_visits import VisitCounter, VisitCounts
+from rayplay.tracer.run import entry_of, run_compute_launch
 
 METHODS = ("slice", "full")
 

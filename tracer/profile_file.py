@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-import ptx
-from ptx.ir import Module
-from ptx.pointers import Object
-from ptx.program import Program
-from ptx.slice import Slice
-from tracer.driver import ComputeLaunch
-from tracer.launch import Prepared, prepare
-from tracer.launch_build import check_choice
-from tracer.memory import DeviceMemory
-from tracer.profile import Profile, count_launch, launch_program, make_profile
-from tracer.profile_slice import SliceCache, address_target, needed_by_later
-from tracer.profile_visits import static_counts
+from rayplay import ptx
+from rayplay.ptx.ir import Module
+from rayplay.ptx.pointers import Object
+from rayplay.ptx.program import Program
+from rayplay.ptx.slice import Slice
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.launch import Prepared, prepare
+from rayplay.tracer.launch_build import check_choice
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile import Profile, count_launch, launch_program, make_profile
+from rayplay.tracer.profile_slice import SliceCache, address_target, needed_by_later
+from rayplay.tracer.profile_visits import static_counts
 
 FILE_METHODS = ("slice", "full", "static")
 

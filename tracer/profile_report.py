@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from formats.column import STRING, Table
-from formats.errors import UserError
-from formats.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
-from formats.trace import OPERATION_CLASSES
-from ptx.weights import PRECISIONS, class_numbers
-from tracer.launch import TOOL_VERSION, file_hash
-from tracer.profile_file import FileProfile, LaunchProfile, profile_file
-from tracer.profile_visits import VisitCounts
+from rayplay.formats.column import STRING, Table
+from rayplay.formats.errors import UserError
+from rayplay.formats.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
+from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.ptx.weights import PRECISIONS, class_numbers
+from rayplay.tracer.launch import TOOL_VERSION, file_hash
+from rayplay.tracer.profile_file import FileProfile, LaunchProfile, profile_file
+from rayplay.tracer.profile_visits import VisitCounts
 
 Row = dict[str, Any]
 SHOWN_LAUNCHES = 24

@@ -4,13 +4,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ptx.ir import Function, Module
-from ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Arguments, Object, Target
-from ptx.program import Program
-from ptx.reduce import reduced_module
-from ptx.slice import Slice, slice_program
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Arguments, Object, Target
+from rayplay.ptx.program import Program
+from rayplay.ptx.reduce import reduced_module
+from rayplay.ptx.slice import Slice, slice_program
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
 
 Key = tuple[object, ...]
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ptx.program import Program
-from tracer.frame import LANES
-from tracer.profile_count import (
+from rayplay.ptx.program import Program
+from rayplay.tracer.frame import LANES
+from rayplay.tracer.profile_count import (
     CONDITIONAL_JUMP,
     JUMP,
     NO_JUMP,

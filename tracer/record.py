@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from tracer.driver_cta import RUN_VISITS, RUN_WARP, RUN_WORDS
-from tracer.driver_state import (
+from rayplay.tracer.driver_cta import RUN_VISITS, RUN_WARP, RUN_WORDS
+from rayplay.tracer.driver_state import (
     ACCESS_BYTES,
     ADDRESS_BYTES,
     MACHINE,
@@ -18,10 +18,10 @@ from tracer.driver_state import (
     MOST_PART_BLOCKS,
     VISIT_BYTES,
 )  # fmt: skip
-from tracer.driver_trace import COUNT_RUNS, RAY_WORDS, STRETCH_WORDS
-from tracer.frame import LANES
-from tracer.record_columns import ColumnMaker
-from tracer.record_rows import Rows, joined
+from rayplay.tracer.driver_trace import COUNT_RUNS, RAY_WORDS, STRETCH_WORDS
+from rayplay.tracer.frame import LANES
+from rayplay.tracer.record_columns import ColumnMaker
+from rayplay.tracer.record_rows import Rows, joined
 
 VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
 RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tracer.compiled import entry_point
-from tracer.driver_trace import (
+from rayplay.tracer.compiled import entry_point
+from rayplay.tracer.driver_trace import (
     AMENDMENT,
     RAY_FRAME,
     RAY_HIT_T,
@@ -19,8 +19,8 @@ from tracer.driver_trace import (
     RAY_T_MIN,
     RAY_VISIT,
 )  # fmt: skip
-from tracer.raw_memory import population
-from tracer.record_rows import Rows
+from rayplay.tracer.raw_memory import population
+from rayplay.tracer.record_rows import Rows
 
 Columns = dict[str, np.ndarray]
 

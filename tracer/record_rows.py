@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracer.driver_cta import RUN_NODES, RUN_VISITS
+from rayplay.tracer.driver_cta import RUN_NODES, RUN_VISITS
 
 TABLES = range(RUN_NODES + 1 - RUN_VISITS)  # visits, accesses, addresses, rays, nodes
 

@@ -4,11 +4,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tracer.driver_cta import RUN_VISITS, RUN_WARP
-from tracer.driver_state import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS
-from tracer.driver_trace import COUNT_RUNS
-from tracer.record import Buffers, Counts, Recorder, Sink
-from tracer.record_columns import count_instructions
+from rayplay.tracer.driver_cta import RUN_VISITS, RUN_WARP
+from rayplay.tracer.driver_state import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS
+from rayplay.tracer.driver_trace import COUNT_RUNS
+from rayplay.tracer.record import Buffers, Counts, Recorder, Sink
+from rayplay.tracer.record_columns import count_instructions
 
 
 @runtime_checkable

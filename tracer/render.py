@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import ptx
-from formats.pixels import read_pixels
-from formats.resume import ResumableTraceWriter
-from formats.text_file import parse_json, read_text
-from tracer.camera_option import change_camera, check_camera
-from tracer.checkpoint import code
-from tracer.picture import read_image, write_png
-from tracer.prepare import Prepared, Sampling, prepare_image
-from tracer.program import read_config
-from tracer.run import run_image_launch
-from tracer.scenes import load
-from tracer.scenes.description import Scene
-from tracer.scenes.resolve import PROCEDURAL, data_folder
+from rayplay import ptx
+from rayplay.formats.pixels import read_pixels
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.text_file import parse_json, read_text
+from rayplay.tracer.camera_option import change_camera, check_camera
+from rayplay.tracer.checkpoint import code
+from rayplay.tracer.picture import read_image, write_png
+from rayplay.tracer.prepare import Prepared, Sampling, prepare_image
+from rayplay.tracer.program import read_config
+from rayplay.tracer.run import run_image_launch
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
 
 TOOL_VERSION = "0.1.0"
 

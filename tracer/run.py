@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from tqdm import tqdm
 
-from formats.errors import UserError
-from ptx.ir import Function, Module
-from ptx.program import Program
-from tracer.checkpoint import LaunchNotes
-from tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
-from tracer.driver_cta import (
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.program import Program
+from rayplay.tracer.checkpoint import LaunchNotes
+from rayplay.tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from rayplay.tracer.driver_cta import (
     ENTRY,
     FIRST_WARP,
     IN_CTA,
@@ -26,8 +26,8 @@ from tracer.driver_cta import (
     WIDTH,
     run_ctas,
 )  # fmt: skip
-from tracer.driver_external import external_arguments, write_external_results
-from tracer.driver_link import (
+from rayplay.tracer.driver_external import external_arguments, write_external_results
+from rayplay.tracer.driver_link import (
     RECURSION_DEPTH,
     LinkedLaunch,
     check_opcodes,
@@ -36,21 +36,21 @@ from tracer.driver_link import (
     refuse_image_services,
     refuse_raygen_payload,
 )
-from tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
-from tracer.driver_state import (
+from rayplay.tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
+from rayplay.tracer.driver_state import (
     EXTERNAL,
     FULL,
     LANES,
     MACHINE,
 )  # fmt: skip
-from tracer.driver_warp import SCENE_DELAYED
-from tracer.failures import failure, place_of
-from tracer.interpreter import Interpreter, interpret_ctas
-from tracer.jit import compile_program
-from tracer.memory import FIRST_ADDRESS, DeviceMemory
-from tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
-from tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
-from tracer.services import ServiceCall, run_service
+from rayplay.tracer.driver_warp import SCENE_DELAYED
+from rayplay.tracer.failures import failure, place_of
+from rayplay.tracer.interpreter import Interpreter, interpret_ctas
+from rayplay.tracer.jit import compile_program
+from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
+from rayplay.tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
+from rayplay.tracer.services import ServiceCall, run_service
 
 CTAS_PER_STEP = 256
 MOST_RECURSIVE_LOCAL_BYTES = 1 << 34

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import UserError
-from ptx import verify
-from ptx.ir import Function, Module
-from tracer.driver import SBT_HEADER_BYTES
-from tracer.memory import DeviceMemory
-from tracer.program import Field, HitGroup, ProgramConfig
-from tracer.scenes.description import Geometry
+from rayplay.formats.errors import UserError
+from rayplay.ptx import verify
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.driver import SBT_HEADER_BYTES
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.program import Field, HitGroup, ProgramConfig
+from rayplay.tracer.scenes.description import Geometry
 
 RECORD_ALIGN = 16
 NO_PROGRAM = -1

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formats.errors import UserError
-from tracer.memory import DeviceMemory
+from rayplay.formats.errors import UserError
+from rayplay.tracer.memory import DeviceMemory
 
 LONGEST_TEXT_BYTES = 1 << 20
 HEAP_ALIGN = 16

@@ -13,9 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.command import run
-from formats.errors import UserError
-from tracer.sfu import FRACTION, ONE, POLYNOMIALS, SCALE_UP, SIGN, Polynomial, fixed_of_float, multiply, square, turns
+from rayplay.formats.command import run
+from rayplay.formats.errors import UserError
+from rayplay.tracer.sfu import (
+    FRACTION,
+    ONE,
+    POLYNOMIALS,
+    SCALE_UP,
+    SIGN,
+    Polynomial,
+    fixed_of_float,
+    multiply,
+    square,
+    turns,
+)
 
 Triple = tuple[int, int, int]
 FIRST_SPREAD, SECOND_SPREAD = 10, 24

@@ -1,11 +1,11 @@
 """suld, sust, sured and suq as calls of the surface unit. Source: PTX ISA 9.0, 9.7.11 (surface instructions)."""
 
-from ptx.ir import Instruction, Operand, Texture
-from tracer.image_words import GEOMETRIES
-from tracer.lower_memory import elements
-from tracer.texture_plan import COORDINATE, HANDLE, LAYER, Inputs, indirect, queried
-from tracer.unit import Place, UnitCall, UnknownFormError, pack
-from tracer.unit_modifiers import Modifiers
+from rayplay.ptx.ir import Instruction, Operand, Texture
+from rayplay.tracer.image_words import GEOMETRIES
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.texture_plan import COORDINATE, HANDLE, LAYER, Inputs, indirect, queried
+from rayplay.tracer.unit import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.unit_modifiers import Modifiers
 
 LOAD, STORE, REDUCE, QUERY = range(4)
 CLAMPS = ("trap", "clamp", "zero")

@@ -7,9 +7,9 @@ takes the nearest place inside, ``.zero`` reads zeros and writes nothing. An acc
 
 from numba import cfunc, types
 
-from tracer.compiled import compiled
-from tracer.driver_state import BAD_HANDLE, OUTSIDE_SURFACE
-from tracer.image_words import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_state import BAD_HANDLE, OUTSIDE_SURFACE
+from rayplay.tracer.image_words import (
     CHANNELS,
     DEPTH,
     ELEMENT,
@@ -26,8 +26,8 @@ from tracer.image_words import (
     U32,
     WIDTH,
 )
-from tracer.number_formats import f16_of
-from tracer.raw_memory import (
+from rayplay.tracer.number_formats import f16_of
+from rayplay.tracer.raw_memory import (
     f32_of_bits,
     load_i32,
     load_i64,
@@ -39,11 +39,11 @@ from tracer.raw_memory import (
     store_u16,
     store_u32,
 )  # fmt: skip
-from tracer.surface_plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE
-from tracer.texel import open_record, texel_address, texel_bytes, word
-from tracer.texture_unit import channel_order, channel_type, handle_of, input_word
-from tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
-from tracer.unit_memory import FIRST, HOST, refuse
+from rayplay.tracer.surface_plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE
+from rayplay.tracer.texel import open_record, texel_address, texel_bytes, word
+from rayplay.tracer.texture_unit import channel_order, channel_type, handle_of, input_word
+from rayplay.tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
+from rayplay.tracer.unit_memory import FIRST, HOST, refuse
 
 RESULTS, ADDRESSES, DATA_FIRST = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, DATA))
 TRAP, CLAMP, ZERO = range(3)

@@ -1,7 +1,7 @@
 """Texels of an image in device memory: where they lie, and their channels as float64, which holds all of them."""
 
-from tracer.compiled import compiled
-from tracer.image_words import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.image_words import (
     BASE,
     CHANNELS,
     ELEMENT,
@@ -22,9 +22,9 @@ from tracer.image_words import (
     U8,
     U16,
 )
-from tracer.number_formats import f16_value
-from tracer.raw_memory import f32_of_bits, load_i32, load_i64, load_u8, load_u16, load_u32
-from tracer.unit_memory import host_place
+from rayplay.tracer.number_formats import f16_value
+from rayplay.tracer.raw_memory import f32_of_bits, load_i32, load_i64, load_u8, load_u16, load_u32
+from rayplay.tracer.unit_memory import host_place
 
 SRGB_TO_LINEAR = tuple(
     level / 255 / 12.92 if level <= 10 else ((level / 255 + 0.055) / 1.055) ** 2.4 for level in range(256)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tracer.compiled import compiled
-from tracer.image_words import ADDRESS_X, CLAMP, FILTER, MIRROR, NORMALIZED, OUTSIDE, WRAP
-from tracer.raw_memory import f32_of_bits
-from tracer.texel import word
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.image_words import ADDRESS_X, CLAMP, FILTER, MIRROR, NORMALIZED, OUTSIDE, WRAP
+from rayplay.tracer.raw_memory import f32_of_bits
+from rayplay.tracer.texel import word
 
 single: Any = np.float32  # of a float, in compiled code
 FAR = single(32.0)  # beyond an axis by more than any offset

@@ -1,10 +1,10 @@
 """tex, tld4 and txq as calls of the texture unit. Source: PTX ISA 9.0, 9.7.10 (texture instructions)."""
 
-from ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
-from tracer.image_words import DIMENSIONS, GEOMETRIES
-from tracer.lower_memory import elements
-from tracer.unit import Place, UnitCall, UnknownFormError, pack
-from tracer.unit_modifiers import Modifiers
+from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
+from rayplay.tracer.image_words import DIMENSIONS, GEOMETRIES
+from rayplay.tracer.lower_memory import elements
+from rayplay.tracer.unit import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.unit_modifiers import Modifiers
 
 SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
 RESULTS = ("f32", "u32", "s32", "f16", "f16x2")

@@ -9,10 +9,10 @@ image. Layers and faces are clamped to the image's.
 import numpy as np
 from numba import carray, cfunc, types
 
-from tracer.compiled import compiled
-from tracer.driver_calls import as_pointer
-from tracer.driver_state import BAD_HANDLE
-from tracer.image_words import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_calls import as_pointer
+from rayplay.tracer.driver_state import BAD_HANDLE
+from rayplay.tracer.image_words import (
     ADDRESS_X,
     BORDER,
     CHANNELS,
@@ -35,10 +35,10 @@ from tracer.image_words import (
     U16,
     WIDTH,
 )
-from tracer.number_formats import f16_of, f32_of
-from tracer.raw_memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
-from tracer.texel import channel, open_record, texel_address, word
-from tracer.texture_address import (
+from rayplay.tracer.number_formats import f16_of, f32_of
+from rayplay.tracer.raw_memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
+from rayplay.tracer.texel import channel, open_record, texel_address, word
+from rayplay.tracer.texture_address import (
     WEIGHT_ONE,
     address_mode,
     cube_face,
@@ -47,9 +47,9 @@ from tracer.texture_address import (
     inside,
     is_normalized,
 )
-from tracer.texture_plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE
-from tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
-from tracer.unit_memory import FIRST, HOST, host_place, refuse
+from rayplay.tracer.texture_plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE
+from rayplay.tracer.unit import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.unit_memory import FIRST, HOST, host_place, refuse
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
 RESULT_F16, RESULT_F16X2 = 3, 4

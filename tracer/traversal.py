@@ -13,9 +13,9 @@ from typing import cast
 import numpy as np
 from numba import cfunc, types
 
-from tracer.bvh_layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
-from tracer.compiled import compiled, entry_point
-from tracer.frame import (
+from rayplay.tracer.bvh_layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
+from rayplay.tracer.compiled import compiled, entry_point
+from rayplay.tracer.frame import (
     NO_PROGRAM,
     STATUS_ANY_HIT,
     STATUS_HIT,
@@ -24,9 +24,9 @@ from tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_TERMINATED,
 )
-from tracer.geometry import FAR_SLACK, ZERO, safe_inverse
-from tracer.raw_memory import load_f32, load_i32, load_u32, store_u32
-from tracer.traversal_lane import (
+from rayplay.tracer.geometry import FAR_SLACK, ZERO, safe_inverse
+from rayplay.tracer.raw_memory import load_f32, load_i32, load_u32, store_u32
+from rayplay.tracer.traversal_lane import (
     COMMITTED,
     DIRECTION,
     FLAG_FIRST_HIT,
@@ -49,8 +49,8 @@ from tracer.traversal_lane import (
     is_committed,
     put,
 )
-from tracer.traversal_stack import KIND_SHIFT, push
-from tracer.traversal_state import (
+from rayplay.tracer.traversal_stack import KIND_SHIFT, push
+from rayplay.tracer.traversal_state import (
     LOG_WORDS,
     MOST_KEPT,
     STATE_BASE,
@@ -60,7 +60,7 @@ from tracer.traversal_state import (
     make_context,
     open_context,
 )
-from tracer.traversal_walk import (
+from rayplay.tracer.traversal_walk import (
     ERROR_KEPT_FULL,
     ERROR_LOG_FULL,
     ERROR_RECORD,

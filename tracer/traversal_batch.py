@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.bvh import Acceleration
-from tracer.compiled import compiled, entry_point
-from tracer.frame import (
+from rayplay.tracer.bvh import Acceleration
+from rayplay.tracer.compiled import compiled, entry_point
+from rayplay.tracer.frame import (
     FIELD,
     FIELD_COUNT,
     LANES,
@@ -24,8 +24,8 @@ from tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_NONE,
 )
-from tracer.traversal import ERRORS, traverse_lane
-from tracer.traversal_lane import (
+from rayplay.tracer.traversal import ERRORS, traverse_lane
+from rayplay.tracer.traversal_lane import (
     CANDIDATE,
     COMMITTED,
     HIT_FIELDS,
@@ -40,7 +40,7 @@ from tracer.traversal_lane import (
     NO_INSTANCE,
     T_MIN,
 )
-from tracer.traversal_state import LOG_WORDS, STATE_WORDS, make_context
+from rayplay.tracer.traversal_state import LOG_WORDS, STATE_WORDS, make_context
 
 ALPHA_PROGRAM, SPHERE_PROGRAM = 1, 2
 BUFFER_WORDS = 1 << 20

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tracer.bvh_layout import (
+from rayplay.tracer.bvh_layout import (
     INSTANCE,
     INTERNAL,
     NODE_CHILD_BYTES,
@@ -21,7 +21,7 @@ from tracer.bvh_layout import (
     NODE_ORIGIN,
     WIDTH,
 )
-from tracer.geometry import FAR_SLACK
+from rayplay.tracer.geometry import FAR_SLACK
 
 LANES = 8
 """Two more than children, for whole registers; the last two read bytes of the next field and are dropped."""

@@ -5,10 +5,10 @@ A lane is named by the address of its word of field 0; field f is ``FIELD_BYTES 
 
 import numpy as np
 
-from tracer.compiled import compiled
-from tracer.frame import ATTRIBUTE_COUNT, FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
-from tracer.geometry import HIT_FRONT, Triple
-from tracer.raw_memory import load_f32, load_u32, store_f32, store_u32
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.frame import ATTRIBUTE_COUNT, FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
+from rayplay.tracer.geometry import HIT_FRONT, Triple
+from rayplay.tracer.raw_memory import load_f32, load_u32, store_f32, store_u32
 
 FIELD_BYTES = 4 * LANES
 NO_INSTANCE = 0xFFFFFFFF

@@ -7,11 +7,11 @@ that lie behind the committed hit are dropped.
 
 import numpy as np
 
-from tracer.bvh_layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET
-from tracer.compiled import compiled
-from tracer.raw_memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
-from tracer.traversal_box import INSTANCE_SHIFT, INTERNAL_SHIFT
-from tracer.traversal_state import NEAREST_ORDER, STATE_SCRATCH, STATE_STACK
+from rayplay.tracer.bvh_layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.raw_memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
+from rayplay.tracer.traversal_box import INSTANCE_SHIFT, INTERNAL_SHIFT
+from rayplay.tracer.traversal_state import NEAREST_ORDER, STATE_SCRATCH, STATE_STACK
 
 NOTHING = -1
 KIND_SHIFT = 28

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.bvh import Acceleration
-from tracer.compiled import compiled
-from tracer.raw_memory import load_i64
+from rayplay.tracer.bvh import Acceleration
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.raw_memory import load_i64
 
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}

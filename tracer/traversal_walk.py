@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracer.bvh_layout import (
+from rayplay.tracer.bvh_layout import (
     BLOCK_BYTES,
     HEADER_ROOT,
     INSTANCE,
@@ -18,9 +18,9 @@ from tracer.bvh_layout import (
     LEAF_VERTICES,
     TRIANGLE,
 )
-from tracer.compiled import compiled
-from tracer.frame import STATUS_ANY_HIT, STATUS_INTERSECTION
-from tracer.geometry import (
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.frame import STATUS_ANY_HIT, STATUS_INTERSECTION
+from rayplay.tracer.geometry import (
     HIT_FRONT,
     NO_HIT,
     ZERO,
@@ -30,9 +30,9 @@ from tracer.geometry import (
     transform_point,
     transform_vector,
 )
-from tracer.raw_memory import load_i32, load_u32, store_u32
-from tracer.traversal_box import hit_children
-from tracer.traversal_lane import (
+from rayplay.tracer.raw_memory import load_i32, load_u32, store_u32
+from rayplay.tracer.traversal_box import hit_children
+from rayplay.tracer.traversal_lane import (
     CANDIDATE,
     COMMITTED,
     DIRECTION,
@@ -57,8 +57,8 @@ from tracer.traversal_lane import (
     write_hit,
     write_suspension,
 )
-from tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
-from tracer.traversal_state import (
+from rayplay.tracer.traversal_stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
+from rayplay.tracer.traversal_state import (
     MOST_KEPT,
     STATE_BASE,
     STATE_INSTANCE,

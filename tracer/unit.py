@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ptx.ir import Function, Operand
-from tracer.lower_layout import FunctionLayout
+from rayplay.ptx.ir import Function, Operand
+from rayplay.tracer.lower_layout import FunctionLayout
 
 SLOT_BYTES = 256
 RESULT_SLOT = 24  # the first result; operands come before
@@ -84,4 +84,4 @@ def unit_addresses(opcodes: set[str]) -> np.ndarray:
 
 def unit_function(name: str) -> Any:
     """The compiled function of a unit; each is compiled when a program first needs it."""
-    return getattr(import_module(f"tracer.{name}_unit"), f"{name}_unit")
+    return getattr(import_module(f"rayplay.tracer.{name}_unit"), f"{name}_unit")

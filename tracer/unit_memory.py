@@ -1,8 +1,8 @@
 """Device memory as units see it: checked places, and the machine's error words."""
 
-from tracer.compiled import compiled
-from tracer.driver_state import ILLEGAL_ADDRESS, MACHINE
-from tracer.raw_memory import load_i64, store_i64
+from rayplay.tracer.compiled import compiled
+from rayplay.tracer.driver_state import ILLEGAL_ADDRESS, MACHINE
+from rayplay.tracer.raw_memory import load_i64, store_i64
 
 HOST, FIRST, BYTES = (8 * MACHINE[name] for name in ("host_offset", "arena_first", "arena_bytes"))
 SHARED_BASE, SHARED_BYTES = 8 * MACHINE["shared_base"], 8 * MACHINE["shared_bytes"]

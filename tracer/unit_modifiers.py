@@ -2,8 +2,8 @@
 
 import re
 
-from ptx.ir import Instruction
-from tracer.unit import UnknownFormError
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.unit import UnknownFormError
 
 
 class Modifiers:

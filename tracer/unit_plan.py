@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ptx.ir import Instruction
-from tracer import copy_plan, fragment_plan, matrix_plan, surface_plan, texture_plan
-from tracer.unit import Place, UnitCall
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer import copy_plan, fragment_plan, matrix_plan, surface_plan, texture_plan
+from rayplay.tracer.unit import Place, UnitCall
 
 Plan = Callable[[Instruction, Place], UnitCall | None]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.memory import DeviceMemory
-from tracer.scenes.description import IDENTITY, MODELS, Camera, Material, Mesh, Scene
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.scenes.description import IDENTITY, MODELS, Camera, Material, Mesh, Scene
 
 MATERIAL = np.dtype(
     [

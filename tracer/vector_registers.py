@@ -6,8 +6,8 @@ that many of them.
 
 from dataclasses import replace
 
-from ptx.ir import Address, Call, Function, Instruction, Module, Operand, Register, Texture, Variable, Vector
-from ptx.numbers import TYPE_BYTES
+from rayplay.ptx.ir import Address, Call, Function, Instruction, Module, Operand, Register, Texture, Variable, Vector
+from rayplay.ptx.numbers import TYPE_BYTES
 
 COMPONENTS = "xyzw"
 COLOURS = str.maketrans("rgba", COMPONENTS)

@@ -4,17 +4,17 @@ import argparse
 import warnings
 from pathlib import Path
 
-from formats.command import add_limits, run
-from formats.errors import UserError
-from formats.store import location
-from zatel.choices import add_options, departures_help, read_options
-from zatel.estimate_command import add_parser as add_estimate
-from zatel.estimate_command import estimate_verb
-from zatel.scale_command import add_parser as add_scale
-from zatel.scale_command import scale_verb
-from zatel.study.points import STUDIES
-from zatel.whatif_command import add_parser as add_whatif
-from zatel.whatif_command import whatif_verb
+from rayplay.formats.command import add_limits, run
+from rayplay.formats.errors import UserError
+from rayplay.formats.store import location
+from rayplay.zatel.choices import add_options, departures_help, read_options
+from rayplay.zatel.estimate_command import add_parser as add_estimate
+from rayplay.zatel.estimate_command import estimate_verb
+from rayplay.zatel.scale_command import add_parser as add_scale
+from rayplay.zatel.scale_command import scale_verb
+from rayplay.zatel.study.points import STUDIES
+from rayplay.zatel.whatif_command import add_parser as add_whatif
+from rayplay.zatel.whatif_command import whatif_verb
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -146,8 +146,8 @@ def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name
 
 def predict_verb(arguments: argparse.Namespace) -> int:
     """Predict, print the table, and write the folder."""
-    from zatel.publish import publish
-    from zatel.store import Store
+    from rayplay.zatel.publish import publish
+    from rayplay.zatel.store import Store
 
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
@@ -164,9 +164,9 @@ def _beside(trace: Path) -> Path:
 
 def filter_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of the pixels in a file."""
-    from formats.filter import filter_trace
-    from formats.pixels import image_size, read_pixels
-    from formats.reader import open_trace
+    from rayplay.formats.filter import filter_trace
+    from rayplay.formats.pixels import image_size, read_pixels
+    from rayplay.formats.reader import open_trace
 
     selected = read_pixels(arguments.pixels, image_size(open_trace(arguments.trace)))
     filter_trace(arguments.trace, selected, arguments.out)
@@ -176,8 +176,8 @@ def filter_verb(arguments: argparse.Namespace) -> int:
 
 def report_verb(arguments: argparse.Namespace) -> int:
     """Print the table of a prediction and draw its overview."""
-    from zatel.report import read_prediction, table_text, write_overview
-    from zatel.target_file import check_png_target
+    from rayplay.zatel.report import read_prediction, table_text, write_overview
+    from rayplay.zatel.target_file import check_png_target
 
     if arguments.out:
         check_png_target(arguments.out)
@@ -190,14 +190,14 @@ def report_verb(arguments: argparse.Namespace) -> int:
 
 def paper_verb(arguments: argparse.Namespace) -> int:
     """Do the paper's evaluation on the traces given."""
-    from zatel.study import command
+    from rayplay.zatel.study import command
 
     return command.paper_verb(arguments)
 
 
 def join_verb(arguments: argparse.Namespace) -> int:
     """Join studies into one."""
-    from zatel.study import join
+    from rayplay.zatel.study import join
 
     return join.join_verb(arguments)
 

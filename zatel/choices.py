@@ -3,8 +3,8 @@
 import argparse
 import re
 
-from formats.errors import UserError
-from zatel.options import DEPARTURES, DISTRIBUTIONS, DIVISIONS, EXTRAPOLATIONS, VARIANTS, Options
+from rayplay.formats.errors import UserError
+from rayplay.zatel.options import DEPARTURES, DISTRIBUTIONS, DIVISIONS, EXTRAPOLATIONS, VARIANTS, Options
 
 VARIANT_HELP = """\
 variants:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.reader import Trace
-from formats.trace import NODE_KINDS
-from replay.gpu_description import Gpu
-from replay.rt_unit_state import TABLE_BYTES, WARPS_PER_SM
-from zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
-from zatel.control_caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
-from zatel.control_kernels import (
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.rt_unit_state import TABLE_BYTES, WARPS_PER_SM
+from rayplay.zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
+from rayplay.zatel.control_caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
+from rayplay.zatel.control_kernels import (
     HIT_LINES,
     MOST_SHIFT,
     NODE_BITS,
@@ -30,7 +30,7 @@ from zatel.control_kernels import (
     walk,
     which_are_followed,
 )
-from zatel.control_schedule import Machine, Phases, moments, phases_of, schedule
+from rayplay.zatel.control_schedule import Machine, Phases, moments, phases_of, schedule
 
 LINE_BYTES = 128
 SECTOR_BYTES = 32

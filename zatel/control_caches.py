@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from formats.code_cache import use_numba_cache
-from replay.addresses import PARTITION_HASHES, Addresses
-from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
-from zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
+from rayplay.formats.code_cache import use_numba_cache
+from rayplay.replay.addresses import PARTITION_HASHES, Addresses
+from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from rayplay.zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
 use_numba_cache("zatel")
 

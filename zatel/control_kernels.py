@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from formats.code_cache import use_numba_cache
-from replay.rt_table import BASELINE_DATA, BASELINE_ROW
-from zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
+from rayplay.formats.code_cache import use_numba_cache
+from rayplay.replay.rt_table import BASELINE_DATA, BASELINE_ROW
+from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
 use_numba_cache("zatel")
 

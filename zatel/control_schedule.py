@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from formats.code_cache import use_numba_cache
-from zatel.control_accesses import Accesses
-from zatel.control_kernels import Rays
+from rayplay.formats.code_cache import use_numba_cache
+from rayplay.zatel.control_accesses import Accesses
+from rayplay.zatel.control_kernels import Rays
 
 use_numba_cache("zatel")
 

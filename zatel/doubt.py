@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zatel.intervals import Interval, interval
+from rayplay.zatel.intervals import Interval, interval
 
 TABLE = Path(__file__).with_name("model_errors.csv")
 COLUMNS = ("scene", "gpu", "fraction", "warps", "rounds", "trials", "metric", "error", "spread", "sampling_error")

@@ -3,9 +3,9 @@
 import dataclasses
 import math
 
-from formats.errors import UserError
-from replay import gpu_description
-from replay.gpu_description import Gpu
+from rayplay.formats.errors import UserError
+from rayplay.replay import gpu_description
+from rayplay.replay.gpu_description import Gpu
 
 
 def load_gpu(name: str) -> Gpu:

@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.control import Stream, Traffic, held_before, read_stream
-from zatel.control_schedule import Machine
-from zatel.doubt import Doubt, bounds, doubts, read_table
-from zatel.estimate_machine import Matched, build, comparable, machine_for, match, traffic_of_all
-from zatel.estimate_metrics import extrapolate
-from zatel.estimate_replay import Replayed, replay_all
-from zatel.estimate_trace import write_sample
-from zatel.intervals import Interval, sampling_errors
-from zatel.strata import Sample, draw
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.control import Stream, Traffic, held_before, read_stream
+from rayplay.zatel.control_schedule import Machine
+from rayplay.zatel.doubt import Doubt, bounds, doubts, read_table
+from rayplay.zatel.estimate_machine import Matched, build, comparable, machine_for, match, traffic_of_all
+from rayplay.zatel.estimate_metrics import extrapolate
+from rayplay.zatel.estimate_replay import Replayed, replay_all
+from rayplay.zatel.estimate_trace import write_sample
+from rayplay.zatel.intervals import Interval, sampling_errors
+from rayplay.zatel.strata import Sample, draw
 
 CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
 INTERVALS = 200

@@ -2,10 +2,10 @@
 
 import argparse
 
-from formats.errors import UserError
-from formats.store import location
-from zatel.sampled_verb import add_sampled_verb, checked_seed, write_json
-from zatel.target_file import check_json_target
+from rayplay.formats.errors import UserError
+from rayplay.formats.store import location
+from rayplay.zatel.sampled_verb import add_sampled_verb, checked_seed, write_json
+from rayplay.zatel.target_file import check_json_target
 
 DESCRIPTION = """\
 Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
@@ -32,13 +32,13 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def estimate_verb(arguments: argparse.Namespace) -> int:
     """Estimate, print the table, write the file."""
-    from formats.reader import open_trace
-    from formats.result import open_result
-    from zatel.downscale import load_gpu
-    from zatel.estimate import estimate
-    from zatel.estimate_report import KEYS, as_json, table_text
-    from zatel.full_result import full_metrics
-    from zatel.target import estimate_until
+    from rayplay.formats.reader import open_trace
+    from rayplay.formats.result import open_result
+    from rayplay.zatel.downscale import load_gpu
+    from rayplay.zatel.estimate import estimate
+    from rayplay.zatel.estimate_report import KEYS, as_json, table_text
+    from rayplay.zatel.full_result import full_metrics
+    from rayplay.zatel.target import estimate_until
 
     seed = checked_seed(arguments)
     check_json_target(arguments.out, KEYS, "estimate")

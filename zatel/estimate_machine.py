@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.reader import Trace
-from replay.config import LawError
-from replay.gpu_description import Gpu
-from replay.launch import places_of
-from zatel.control import Requests, Stream, Traffic, after, in_order, thinned, traffic
-from zatel.control_schedule import Machine
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.replay.config import LawError
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.launch import places_of
+from rayplay.zatel.control import Requests, Stream, Traffic, after, in_order, thinned, traffic
+from rayplay.zatel.control_schedule import Machine
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2

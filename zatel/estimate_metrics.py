@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay.gpu_description import Gpu
-from zatel.combine import RULES
-from zatel.control import SECTOR_BYTES, Stream, Traffic
-from zatel.control_schedule import Machine, schedule
-from zatel.estimate_machine import Matched
-from zatel.estimate_replay import Replayed
-from zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.control import SECTOR_BYTES, Stream, Traffic
+from rayplay.zatel.control_schedule import Machine, schedule
+from rayplay.zatel.estimate_machine import Matched
+from rayplay.zatel.estimate_replay import Replayed
+from rayplay.zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
 
 SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # of an access's time, from 1 to 1/8
 

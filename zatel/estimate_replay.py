@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zatel.processes import processes
+from rayplay.zatel.processes import processes
 
 BUSY = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch")  # replay.stack.REASONS but "idle"
 COUNTED = {
@@ -62,7 +62,7 @@ def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Repl
 
 def replay_one(path: Path, gpu: Any, interval: int) -> Replayed:
     """Replay one trace in this process."""
-    from replay import simulate
+    from rayplay.replay import simulate
 
     result = simulate(path, gpu, interval=interval)
     kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]

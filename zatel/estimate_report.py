@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zatel.combine import RULES, relative_error
-from zatel.estimate import Estimate
+from rayplay.zatel.combine import RULES, relative_error
+from rayplay.zatel.estimate import Estimate
 
 Full = Mapping[str, float | None]
 KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file

@@ -9,9 +9,9 @@ whole GPU.
 
 import numpy as np
 
-from replay.gpu_description import Gpu
-from zatel.control import WINDOWS, Stream, Traffic
-from zatel.control_schedule import Schedule, moments
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.control import WINDOWS, Stream, Traffic
+from rayplay.zatel.control_schedule import Schedule, moments
 
 BISECTIONS = 40
 

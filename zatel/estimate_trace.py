@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.reader import Trace
-from formats.select import take
-from formats.writer import TraceWriter
-from zatel.control import LINE_BYTES, SECTOR_BYTES
+from rayplay.formats.reader import Trace
+from rayplay.formats.select import take
+from rayplay.formats.writer import TraceWriter
+from rayplay.zatel.control import LINE_BYTES, SECTOR_BYTES
 
 THINNED = ("visits", "accesses", "predicates", "rays")
 LEFT_OUT = ("image", "copies")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.reader import Trace
-from formats.result import Result
-from replay.gpu_description import Gpu
-from zatel.combine import RULES
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.formats.result import Result
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import RULES
 
 SELECTION = ("kernel", "kernel_name", "launch_skip", "launch_count")  # what replay notes of a choice of launches
 

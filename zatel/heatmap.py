@@ -8,9 +8,9 @@ lane executed and the BVH records that its rays fetched.
 import numpy as np
 from scipy.spatial import KDTree
 
-from formats.pixels import NO_PIXEL, image_size, pixel_map
-from formats.reader import Trace
-from zatel.kernels import add_visits
+from rayplay.formats.pixels import NO_PIXEL, image_size, pixel_map
+from rayplay.formats.reader import Trace
+from rayplay.zatel.kernels import add_visits
 
 # A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit
 # (reference/vulkan-sim.md 1.3). On bunny at 128x128 the work of a pixel correlates by 0.95 with its replayed cycles

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from formats.errors import UserError
-from zatel.combine import COMBINATIONS, RULES
+from rayplay.formats.errors import UserError
+from rayplay.zatel.combine import COMBINATIONS, RULES
 
 DIVISIONS = ("fine", "coarse")
 DISTRIBUTIONS = ("uniform", "lintmp", "exptmp")

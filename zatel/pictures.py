@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from formats.pixels import image_size
-from formats.reader import Trace
-from zatel.heatmap import heat_colour
-from zatel.quantise import QuantisedHeatmap
+from rayplay.formats.pixels import image_size
+from rayplay.formats.reader import Trace
+from rayplay.zatel.heatmap import heat_colour
+from rayplay.zatel.quantise import QuantisedHeatmap
 
 DIMMED = 0.15  # brightness of the pixels that were not selected
 

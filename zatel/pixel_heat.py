@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from formats.errors import UserError
-from formats.pixels import image_size
-from formats.reader import Trace
-from formats.result import open_result
-from zatel.heatmap import colour_heat, pixel_work
+from rayplay.formats.errors import UserError
+from rayplay.formats.pixels import image_size
+from rayplay.formats.reader import Trace
+from rayplay.formats.result import open_result
+from rayplay.zatel.heatmap import colour_heat, pixel_work
 
 EXR = ".exr"
 

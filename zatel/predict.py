@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.pixels import image_size
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.combine import Metrics, combine, extrapolate
-from zatel.divide import divide
-from zatel.downscale import downscale, scale_factor
-from zatel.heatmap import heat_colour, normalise
-from zatel.options import Options
-from zatel.pixel_heat import pixel_measure
-from zatel.quantise import QuantisedHeatmap, quantise
-from zatel.regression import regress
-from zatel.runs import Run, simulate_runs
-from zatel.select import Selection, select
-from zatel.simulate import Simulated
-from zatel.store import Store
+from rayplay.formats.errors import UserError
+from rayplay.formats.pixels import image_size
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import Metrics, combine, extrapolate
+from rayplay.zatel.divide import divide
+from rayplay.zatel.downscale import downscale, scale_factor
+from rayplay.zatel.heatmap import heat_colour, normalise
+from rayplay.zatel.options import Options
+from rayplay.zatel.pixel_heat import pixel_measure
+from rayplay.zatel.quantise import QuantisedHeatmap, quantise
+from rayplay.zatel.regression import regress
+from rayplay.zatel.runs import Run, simulate_runs
+from rayplay.zatel.select import Selection, select
+from rayplay.zatel.simulate import Simulated
+from rayplay.zatel.store import Store
 
 HEADROOM = 1.1  # of the released heat: its longest pixel is 0.91
 

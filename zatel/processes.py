@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 
 from tqdm import tqdm
 
-from formats.errors import UserError
+from rayplay.formats.errors import UserError
 
 
 @contextmanager

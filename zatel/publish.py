@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from formats.pixels import write_pixels
-from formats.prediction import PREDICTION
-from formats.reader import Trace, open_trace
-from formats.result import Result, open_result
-from formats.writer import FolderWriter
-from zatel.combine import RULES, mean_absolute_error, relative_error
-from zatel.downscale import load_gpu, parts
-from zatel.full_result import full_metrics
-from zatel.heatmap import normalise
-from zatel.options import Options
-from zatel.pictures import (
+from rayplay.formats.pixels import write_pixels
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.result import Result, open_result
+from rayplay.formats.writer import FolderWriter
+from rayplay.zatel.combine import RULES, mean_absolute_error, relative_error
+from rayplay.zatel.downscale import load_gpu, parts
+from rayplay.zatel.full_result import full_metrics
+from rayplay.zatel.heatmap import normalise
+from rayplay.zatel.options import Options
+from rayplay.zatel.pictures import (
     group_colours,
     write_heatmap,
     write_picture,
@@ -26,9 +26,9 @@ from zatel.pictures import (
     write_quantised,
     write_selected,
 )
-from zatel.predict import Prediction, predict
-from zatel.report import table_text, write_overview
-from zatel.store import Store
+from rayplay.zatel.predict import Prediction, predict
+from rayplay.zatel.report import table_text, write_overview
+from rayplay.zatel.store import Store
 
 HARDLY = 0.1  # of the pixels that a group's fraction counts: with fewer of them replayed, the metrics say little
 

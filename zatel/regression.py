@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from zatel.combine import RULES, Metrics, extrapolate
+from rayplay.zatel.combine import RULES, Metrics, extrapolate
 
 LEAST_RATE, MOST_RATE = 0.1, 100.0  # of c: a nearly straight line, and a constant from the second point on
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from formats import text_file
-from formats.atomic import atomic_file
-from formats.errors import UserError
-from zatel.combine import RULES
+from rayplay.formats import text_file
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.errors import UserError
+from rayplay.zatel.combine import RULES
 
 PANELS = (
     ("picture.png", "what was traced"),

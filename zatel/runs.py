@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.filter import filter_to_many
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.combine import RULES
-from zatel.simulate import Simulated, simulate_all
-from zatel.store import Store, engine_identity, trace_identity
+from rayplay.formats.errors import UserError
+from rayplay.formats.filter import filter_to_many
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.simulate import Simulated, simulate_all
+from rayplay.zatel.store import Store, engine_identity, trace_identity
 
 SELECTIONS_AT_A_TIME = 48
 

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from formats.atomic import atomic_file
-from formats.errors import UserError
-from formats.store import location
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.errors import UserError
+from rayplay.formats.store import location
 
 
 def add_sampled_verb(

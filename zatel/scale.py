@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from formats.errors import UserError
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.estimate import Estimate, Work, estimate_many, read_work
-from zatel.noise import Metrics, noise_floor, perturbed
-from zatel.simulate import simulate_all
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.estimate import Estimate, Work, estimate_many, read_work
+from rayplay.zatel.noise import Metrics, noise_floor, perturbed
+from rayplay.zatel.simulate import simulate_all
 
 FACTORS = (1, 2, 3, 4, 5, 6)
 

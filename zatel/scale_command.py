@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
-from zatel.target_file import check_json_target
-from zatel.whatif_command import BELOW, SHOWN, cell
+from rayplay.zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.target_file import check_json_target
+from rayplay.zatel.whatif_command import BELOW, SHOWN, cell
 
 DESCRIPTION = """\
 How small may the machine be? Predict the whole GPU from machines with 1/K of its SMs and memory controllers, which
@@ -35,9 +35,9 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def scale_verb(arguments: argparse.Namespace) -> int:
     """Replay, print the table, write the file."""
-    from formats.reader import open_trace
-    from zatel.downscale import load_gpu
-    from zatel.scale import FACTORS, divided, full_replays, scale, sized_as
+    from rayplay.formats.reader import open_trace
+    from rayplay.zatel.downscale import load_gpu
+    from rayplay.zatel.scale import FACTORS, divided, full_replays, scale, sized_as
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     check_json_target(arguments.out, KEYS, "scale")
@@ -53,7 +53,7 @@ def scale_verb(arguments: argparse.Namespace) -> int:
 
 def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
     """A line per machine: relative differences to the full replay, or else to the first machine; its noise floor."""
-    from zatel.whatif import relative_change
+    from rayplay.zatel.whatif import relative_change
 
     against = full or found[0].estimate.metrics
     name = "the full replay" if full else f"machine {found[0].model.name}"

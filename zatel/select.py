@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zatel import released
-from zatel.divide import section_blocks
-from zatel.options import Options
-from zatel.quantise import QuantisedHeatmap
+from rayplay.zatel import released
+from rayplay.zatel.divide import section_blocks
+from rayplay.zatel.options import Options
+from rayplay.zatel.quantise import QuantisedHeatmap
 
 AMPLIFICATION = 5  # the power of equation (3)
 

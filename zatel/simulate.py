@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from zatel.combine import RULES
-from zatel.processes import processes
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.processes import processes
 
 
 class Simulated(NamedTuple):
@@ -64,7 +64,7 @@ def simulate_all(
 
 def simulate_group(path: Path, gpu: Any) -> Simulated:
     """Replay one trace in this process."""
-    from replay import simulate
+    from rayplay.replay import simulate
 
     start = time.perf_counter()
     result = simulate(path, gpu)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.errors import UserError
+from rayplay.formats.errors import UserError
 
 DRAWS = 64
 LEAST_CTAS = 8

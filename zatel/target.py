@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.doubt import bounds, doubts
-from zatel.estimate import ERRORS, Estimate, Work, estimate, read_work
-from zatel.intervals import sampling_errors
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.doubt import bounds, doubts
+from rayplay.zatel.estimate import ERRORS, Estimate, Work, estimate, read_work
+from rayplay.zatel.intervals import sampling_errors
 
 FIRST_FRACTION = 0.05
 GROWTH = 1.5  # of the fraction, at least, from one sample to the next

@@ -4,9 +4,9 @@ import os
 from collections.abc import Set
 from pathlib import Path
 
-from formats.errors import UserError
-from formats.limits import LIST_BYTES
-from formats.text_file import parse_json, read_text
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.text_file import parse_json, read_text
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 

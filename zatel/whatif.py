@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from formats.errors import UserError
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.combine import RULES
-from zatel.estimate import Work, estimate_many
-from zatel.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
-from zatel.runs import Run, simulate_runs
-from zatel.store import Store
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.estimate import Work, estimate_many
+from rayplay.zatel.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
+from rayplay.zatel.runs import Run, simulate_runs
+from rayplay.zatel.store import Store
 
 # The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
 CHANGES = {

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from formats.errors import UserError
-from zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
-from zatel.target_file import check_json_target
+from rayplay.formats.errors import UserError
+from rayplay.zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.target_file import check_json_target
 
 DESCRIPTION = """\
 What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
@@ -39,10 +39,10 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def whatif_verb(arguments: argparse.Namespace) -> int:
     """Compare, print the table, write the file."""
-    from formats.reader import open_trace
-    from zatel.downscale import load_gpu
-    from zatel.store import Store
-    from zatel.whatif import CHANGES, what_if
+    from rayplay.formats.reader import open_trace
+    from rayplay.zatel.downscale import load_gpu
+    from rayplay.zatel.store import Store
+    from rayplay.zatel.whatif import CHANGES, what_if
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     if arguments.store and not arguments.full:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from formats.column import Format
-from formats.generate import make_trace
-from formats.trace import TRACE
+from rayplay.formats.column import Format
+from rayplay.formats.generate import make_trace
+from rayplay.formats.trace import TRACE
 
 
 @pytest.fixture(scope="session")

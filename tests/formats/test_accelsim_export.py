@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.__main__ import main
-from formats.accelsim import import_accelsim
-from formats.accelsim_export import export_accelsim
-from formats.check import validate
-from formats.command import run
-from formats.diff import differences
-from formats.errors import FormatError
-from formats.generate import make_trace
-from formats.reader import Trace, open_trace
-from formats.select import select
+from rayplay.formats.__main__ import main
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.accelsim_export import export_accelsim
+from rayplay.formats.check import validate
+from rayplay.formats.command import run
+from rayplay.formats.diff import differences
+from rayplay.formats.errors import FormatError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.select import select
 from tests.reference.filter_twin import Row, lanes_of, rows_of
 
 Step = tuple[int, dict[int, int]]  # lanes, and the address of each that accessed memory

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from formats import open_trace
-from formats.accelsim import import_accelsim
-from formats.errors import FormatError
+from rayplay.formats import open_trace
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.errors import FormatError
 from tests.formats.test_accelsim import BODY, write
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from formats import open_trace
-from formats.accelsim import import_accelsim
-from formats.accelsim_static import ACCEL_SIM_CLASSES, Policy
-from formats.errors import FormatError
-from formats.trace import OPERATION_CLASSES
+from rayplay.formats import open_trace
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.accelsim_static import ACCEL_SIM_CLASSES, Policy
+from rayplay.formats.errors import FormatError
+from rayplay.formats.trace import OPERATION_CLASSES
 from tests.formats.test_accelsim import BODY, write
 
 

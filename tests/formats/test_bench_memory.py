@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench.bench_memory import make_kernels, make_long
-from formats.check import validate
-from formats.reader import open_trace
+from rayplay.formats.check import validate
+from rayplay.formats.reader import open_trace
 
 
 def test_kernels(tmp_path: Path) -> None:

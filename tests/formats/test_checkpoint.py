@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import formats.checkpoint
-from formats.checkpoint import Checkpoints, load_checkpoint
+from rayplay.formats import checkpoint
+from rayplay.formats.checkpoint import Checkpoints, load_checkpoint
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def test_a_checkpoint_that_failed_is_not_tried_again_at_once(tmp_path: Path, cap
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(formats.checkpoint.os, "replace", full)
+    monkeypatch.setattr(checkpoint.os, "replace", full)
     with Checkpoints(tmp_path / "a.result", "same", False, 1000.0) as notes:
         monkeypatch.setattr(notes, "_since", notes._since - 2000.0)
         assert notes.are_due

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from formats.__main__ import main
-from formats.command import run
-from formats.errors import FormatError
-from formats.frames import from_frames
-from formats.generate import make_trace
-from formats.manifest import MANIFEST
-from formats.reader import open_trace
-from formats.result import ResultWriter, open_result
-from formats.show import extent
+from rayplay.formats.__main__ import main
+from rayplay.formats.command import run
+from rayplay.formats.errors import FormatError
+from rayplay.formats.frames import from_frames
+from rayplay.formats.generate import make_trace
+from rayplay.formats.manifest import MANIFEST
+from rayplay.formats.reader import open_trace
+from rayplay.formats.result import ResultWriter, open_result
+from rayplay.formats.show import extent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -238,7 +238,7 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("formats.check.validate", interrupted)
+    monkeypatch.setattr("rayplay.formats.check.validate", interrupted)
     assert formats(monkeypatch, "check", sample) == 2
     assert capsys.readouterr().err == "formats: error: interrupted; nothing was written under a final name\n"
 

@@ -6,11 +6,11 @@ import h5py
 import numpy as np
 import pytest
 
-from formats.column import STRING
-from formats.convert import convert
-from formats.errors import FormatError, VersionTooNew
-from formats.reader import open_trace
-from formats.trace import TABLES
+from rayplay.formats.column import STRING
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError, VersionTooNew
+from rayplay.formats.reader import open_trace
+from rayplay.formats.trace import TABLES
 
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]
 COLUMN_IDS = [f"{table.name}-{column.name}" for table, column in COLUMNS]

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from formats import TraceWriter, open_trace
-from formats.convert import convert
-from formats.errors import FormatError
-from formats.expect import Guard, expect_program, expect_valid
-from formats.generate import make_trace
-from formats.laws_execution import WARPS_TABLES
-from formats.merge import PIXEL_TABLES, merge
-from formats.reader import Trace
-from formats.select import select
-from formats.statistics import measure
+from rayplay.formats import TraceWriter, open_trace
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError
+from rayplay.formats.expect import Guard, expect_program, expect_valid
+from rayplay.formats.generate import make_trace
+from rayplay.formats.laws_execution import WARPS_TABLES
+from rayplay.formats.merge import PIXEL_TABLES, merge
+from rayplay.formats.reader import Trace
+from rayplay.formats.select import select
+from rayplay.formats.statistics import measure
 from tests.formats.test_laws import BROKEN, Tables, fresh_tables
 
 NOT_REPLAYED = "hits_are_whole"

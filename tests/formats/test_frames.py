@@ -9,14 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from formats import from_frames
-from formats.__main__ import main
-from formats.check import validate
-from formats.command import run
-from formats.diff import differences
-from formats.errors import FormatError
-from formats.generate import make_trace
-from formats.reader import Trace, open_trace
+from rayplay.formats import from_frames
+from rayplay.formats.__main__ import main
+from rayplay.formats.check import validate
+from rayplay.formats.command import run
+from rayplay.formats.diff import differences
+from rayplay.formats.errors import FormatError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Trace, open_trace
 
 INSTRUCTIONS = {"operation_class": ["load", "fp32", "exit"], "opcode": ["LDG.E", "FADD", "EXIT"]}
 VISITS = {"warp_id": [0, 1], "block_id": [0, 0], "active_mask": ["0xffffffff", "0x3"]}

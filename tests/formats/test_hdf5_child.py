@@ -10,13 +10,13 @@ import h5py
 import numpy as np
 import pytest
 
-from formats import hdf5_source
-from formats.convert import convert
-from formats.errors import FormatError
-from formats.hdf5_messages import receive, send
-from formats.hdf5_source import Hdf5Source, child_environment
-from formats.reader import open_trace
-from formats.trace import TRACE
+from rayplay.formats import hdf5_source
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError
+from rayplay.formats.hdf5_messages import receive, send
+from rayplay.formats.hdf5_source import Hdf5Source, child_environment
+from rayplay.formats.reader import open_trace
+from rayplay.formats.trace import TRACE
 
 
 @pytest.fixture

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.__main__ import main
-from formats.accelsim_files import read_list
-from formats.command import run
-from formats.convert import convert
-from formats.errors import FormatError, UserError
-from formats.limits import LIMITS, Limit
-from formats.manifest import MANIFEST
-from formats.pixels import read_pixels
-from formats.reader import open_trace
-from formats.text_file import read_toml
-from formats.unpack import RATIO_COUNTS_FROM, open_packed
+from rayplay.formats.__main__ import main
+from rayplay.formats.accelsim_files import read_list
+from rayplay.formats.command import run
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.limits import LIMITS, Limit
+from rayplay.formats.manifest import MANIFEST
+from rayplay.formats.pixels import read_pixels
+from rayplay.formats.reader import open_trace
+from rayplay.formats.text_file import read_toml
+from rayplay.formats.unpack import RATIO_COUNTS_FROM, open_packed
 from tests.tracer.test_scene_limits import BOUNDS as SCENES
 
 Case = Callable[[Path, Path], Callable[[], object]]

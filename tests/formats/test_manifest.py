@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import FormatError, VersionTooNew, VersionTooOld
-from formats.manifest import MANIFEST, digest_of
-from formats.reader import open_trace
+from rayplay.formats.errors import FormatError, VersionTooNew, VersionTooOld
+from rayplay.formats.manifest import MANIFEST, digest_of
+from rayplay.formats.reader import open_trace
 
 
 def change_manifest(path: Path, **changes: object) -> None:

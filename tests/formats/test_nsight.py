@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from formats.__main__ import main
-from formats.check import validate
-from formats.command import run
-from formats.errors import FormatError
-from formats.nsight import import_nsight
-from formats.result import open_result
+from rayplay.formats.__main__ import main
+from rayplay.formats.check import validate
+from rayplay.formats.command import run
+from rayplay.formats.errors import FormatError
+from rayplay.formats.nsight import import_nsight
+from rayplay.formats.result import open_result
 
 RAW = """\
 ==PROF== Connected to process 4242

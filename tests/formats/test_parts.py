@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.__main__ import main
-from formats.check import validate
-from formats.command import run
-from formats.convert import convert
-from formats.diff import differences
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.merge import merge
-from formats.pixels import write_pixels
-from formats.reader import Trace, open_trace
-from formats.select import select
-from formats.statistics import measure
-from formats.trace import OPERATION_CLASSES
-from formats.writer import TraceWriter
+from rayplay.formats.__main__ import main
+from rayplay.formats.check import validate
+from rayplay.formats.command import run
+from rayplay.formats.convert import convert
+from rayplay.formats.diff import differences
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.merge import merge
+from rayplay.formats.pixels import write_pixels
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.select import select
+from rayplay.formats.statistics import measure
+from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.writer import TraceWriter
 from tests.reference.filter_twin import rows_of
 
 STREAMED = ("visits", "accesses", "predicates", "rays", "threads")

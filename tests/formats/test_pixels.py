@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from formats.errors import FormatError
-from formats.pixels import read_pixels, write_pixels
+from rayplay.formats.errors import FormatError
+from rayplay.formats.pixels import read_pixels, write_pixels
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from formats.column import Format
-from formats.errors import FormatError
-from formats.generate import make_trace
-from formats.manifest import MANIFEST
-from formats.prediction import PREDICTION
-from formats.profile import PROFILE, ProfileWriter
-from formats.replaceable import check_replaceable
-from formats.result import RESULT, ResultWriter
-from formats.resume import ResumableTraceWriter
-from formats.study import STUDY
-from formats.trace import TRACE
-from formats.writer import FolderWriter, TraceWriter
+from rayplay.formats.column import Format
+from rayplay.formats.errors import FormatError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.manifest import MANIFEST
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.profile import PROFILE, ProfileWriter
+from rayplay.formats.replaceable import check_replaceable
+from rayplay.formats.result import RESULT, ResultWriter
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.study import STUDY
+from rayplay.formats.trace import TRACE
+from rayplay.formats.writer import FolderWriter, TraceWriter
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data"
 

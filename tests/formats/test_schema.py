@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.column import STRING
-from formats.documentation import page
-from formats.prediction import PREDICTION
-from formats.profile import PROFILE
-from formats.result import RESULT
-from formats.trace import TRACE
+from rayplay.formats.column import STRING
+from rayplay.formats.documentation import page
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.profile import PROFILE
+from rayplay.formats.result import RESULT
+from rayplay.formats.trace import TRACE
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = (TRACE, RESULT, PREDICTION, PROFILE)
@@ -75,7 +75,7 @@ def test_importing_the_schema_imports_no_library(statement: str) -> None:
 
 
 def test_public_names_are_loaded_when_used() -> None:
-    import formats
+    from rayplay import formats
 
     for name in formats.__all__:
         assert getattr(formats, name) is not None

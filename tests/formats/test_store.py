@@ -8,20 +8,20 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from upath import UPath
 
-from formats.__main__ import parser
-from formats.check import validate
-from formats.convert import convert
-from formats.errors import FormatError
-from formats.filter import filter_trace
-from formats.generate import make_tables, make_trace
-from formats.manifest import MANIFEST
-from formats.pixels import image_size, read_pixels, write_pixels
-from formats.reader import open_trace
-from formats.result import ResultWriter, open_result
-from formats.select import select
-from formats.store import is_local, location
-from formats.verify import damages
-from formats.writer import TraceWriter
+from rayplay.formats.__main__ import parser
+from rayplay.formats.check import validate
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError
+from rayplay.formats.filter import filter_trace
+from rayplay.formats.generate import make_tables, make_trace
+from rayplay.formats.manifest import MANIFEST
+from rayplay.formats.pixels import image_size, read_pixels, write_pixels
+from rayplay.formats.reader import open_trace
+from rayplay.formats.result import ResultWriter, open_result
+from rayplay.formats.select import select
+from rayplay.formats.store import is_local, location
+from rayplay.formats.verify import damages
+from rayplay.formats.writer import TraceWriter
 from tests.formats.schema_strategies import tree_bytes
 
 

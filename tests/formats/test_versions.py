@@ -8,19 +8,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from formats.arrow import array_names
-from formats.check import validate
-from formats.column import Format
-from formats.convert import convert
-from formats.errors import FormatError, VersionTooNew, VersionTooOld
-from formats.generate import make_trace
-from formats.manifest import MANIFEST, digest_of, file_digest
-from formats.prediction import PREDICTION
-from formats.profile import PROFILE
-from formats.reader import Dataset, open_trace
-from formats.result import RESULT
-from formats.show import open_any
-from formats.trace import TRACE
+from rayplay.formats.arrow import array_names
+from rayplay.formats.check import validate
+from rayplay.formats.column import Format
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import FormatError, VersionTooNew, VersionTooOld
+from rayplay.formats.generate import make_trace
+from rayplay.formats.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.profile import PROFILE
+from rayplay.formats.reader import Dataset, open_trace
+from rayplay.formats.result import RESULT
+from rayplay.formats.show import open_any
+from rayplay.formats.trace import TRACE
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data"
 EXPECTED = json.loads((SAMPLES / "versions.json").read_text())

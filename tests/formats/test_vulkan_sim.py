@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.check import validate
-from formats.errors import FormatError
-from formats.reader import open_trace
-from formats.trace import NODE_HIT_BIT
-from formats.vulkan_sim import import_vulkan_sim
+from rayplay.formats.check import validate
+from rayplay.formats.errors import FormatError
+from rayplay.formats.reader import open_trace
+from rayplay.formats.trace import NODE_HIT_BIT
+from rayplay.formats.vulkan_sim import import_vulkan_sim
 
 DUMP = """\
 A 1 2 77 100

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ptx.ir import Function, Module
-from ptx.parser import parse, parse_file
+from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.parser import parse, parse_file
 
 DATA = Path(__file__).parent / "data"
 HEAD = """.version 8.0

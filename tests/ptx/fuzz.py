@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from formats.errors import UserError  # noqa: E402
-from ptx.parser import parse  # noqa: E402
-from ptx.printer import print_module  # noqa: E402
-from ptx.verifier import verify  # noqa: E402
+from rayplay.formats.errors import UserError  # noqa: E402
+from rayplay.ptx.parser import parse  # noqa: E402
+from rayplay.ptx.printer import print_module  # noqa: E402
+from rayplay.ptx.verifier import verify  # noqa: E402
 
 TOKEN = re.compile(r"\s+|[\w$%.:]+|.", re.DOTALL)
 LONGEST = 6000  # characters of a mutated text

@@ -6,10 +6,10 @@ from pathlib import Path
 import networkx
 import pytest
 
-from formats.errors import UserError
-from ptx.cfg import END, build, ends_block, immediate_post_dominators
-from ptx.parser import parse_file
-from ptx.show import cfg_dot, cfg_lines
+from rayplay.formats.errors import UserError
+from rayplay.ptx.cfg import END, build, ends_block, immediate_post_dominators
+from rayplay.ptx.parser import parse_file
+from rayplay.ptx.show import cfg_dot, cfg_lines
 
 
 @pytest.mark.parametrize("name", ["compute_plain", "rays"])

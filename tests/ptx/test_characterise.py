@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from formats.errors import UserError
-from formats.trace import UNITS
-from ptx.cfg import build
-from ptx.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
-from ptx.opcodes import describe
-from ptx.parser import parse_file
-from ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES, pipeline
+from rayplay.formats.errors import UserError
+from rayplay.formats.trace import UNITS
+from rayplay.ptx.cfg import build
+from rayplay.ptx.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
+from rayplay.ptx.opcodes import describe
+from rayplay.ptx.parser import parse_file
+from rayplay.ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES, pipeline
 
 
 def walk(cfg, random_, most: int = 120) -> list[int]:
@@ -150,7 +150,7 @@ def test_traces_and_calls_are_waited_for(kernel) -> None:
 
 
 def test_pipelines_are_complete() -> None:
-    from formats.trace import OPERATION_CLASSES
+    from rayplay.formats.trace import OPERATION_CLASSES
 
     assert set(RTX2060.by_class) == set(OPERATION_CLASSES)
     for timing in (*RTX2060.by_class.values(), *RTX2060.by_opcode.values()):
@@ -163,7 +163,7 @@ def test_pipelines_are_complete() -> None:
 
 
 def test_golden_characterisation(data_folder, golden) -> None:
-    from ptx.show import characterisation_lines
+    from rayplay.ptx.show import characterisation_lines
 
     module = parse_file(data_folder / "rays.ptx")
     lines = [

@@ -2,10 +2,10 @@
 
 import pytest
 
-from formats.errors import UserError
-from ptx.parser import parse
-from ptx.printer import print_module
-from ptx.verifier import verify
+from rayplay.formats.errors import UserError
+from rayplay.ptx.parser import parse
+from rayplay.ptx.printer import print_module
+from rayplay.ptx.verifier import verify
 from tests.ptx.fuzz import fuzz
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ptx.cfg import build
-from ptx.ir import Register
-from ptx.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
-from ptx.opcodes import describe
-from ptx.parser import parse_file
+from rayplay.ptx.cfg import build
+from rayplay.ptx.ir import Register
+from rayplay.ptx.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
+from rayplay.ptx.opcodes import describe
+from rayplay.ptx.parser import parse_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from formats.errors import UserError
-from formats.trace import MEMORY_SPACES, OPERATION_CLASSES
-from ptx.opcodes import describe
-from ptx.optix import INTRINSICS
-from ptx.table import ARITHMETIC, TABLE
+from rayplay.formats.errors import UserError
+from rayplay.formats.trace import MEMORY_SPACES, OPERATION_CLASSES
+from rayplay.ptx.opcodes import describe
+from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.table import ARITHMETIC, TABLE
 
 CASES = [
     # text, class, space, bytes, destinations, sources

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ptx.ir import Module
-from ptx.parser import parse
-from ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Location, Target, may_alias
-from ptx.points_to import points_to
-from ptx.program import link
+from rayplay.ptx.ir import Module
+from rayplay.ptx.parser import parse
+from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Location, Target, may_alias
+from rayplay.ptx.points_to import points_to
+from rayplay.ptx.program import link
 
 HEAD = """.version 8.0
 .target sm_75

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptx.ir import (
+from rayplay.ptx.ir import (
     Address,
     Function,
     Guard,
@@ -19,8 +19,8 @@ from ptx.ir import (
     Symbol,
     Vector,
 )
-from ptx.parser import parse
-from ptx.printer import print_instruction, print_module
+from rayplay.ptx.parser import parse
+from rayplay.ptx.printer import print_instruction, print_module
 
 NOWHERE = Position(0, 0)
 

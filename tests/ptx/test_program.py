@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
-from ptx.parser import parse, parse_file
-from ptx.program import link
+from rayplay.formats.errors import UserError
+from rayplay.formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
+from rayplay.ptx.parser import parse, parse_file
+from rayplay.ptx.program import link
 
 
 @pytest.fixture

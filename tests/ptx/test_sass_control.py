@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS, UNITS
-from ptx.languages import build, describe, parse, parse_file
-from ptx.program import link
-from ptx.sass_control import Control, characterise_function, control, control_codes
-from ptx.sass_flow import reached
-from ptx.sass_pipelines import sass_pipeline
+from rayplay.formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS, UNITS
+from rayplay.ptx.languages import build, describe, parse, parse_file
+from rayplay.ptx.program import link
+from rayplay.ptx.sass_control import Control, characterise_function, control, control_codes
+from rayplay.ptx.sass_flow import reached
+from rayplay.ptx.sass_pipelines import sass_pipeline
 from tests.ptx.test_sass_flow import function
 
 SASS = Path(__file__).parent / "data" / "sass"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from formats.sass_classes import CLASSES
-from ptx.cfg import END
-from ptx.ir import Function
-from ptx.languages import parse, parse_file
-from ptx.liveness import register_count
-from ptx.sass_flow import build, callees, reached
-from ptx.sass_liveness import SassLiveness
-from ptx.sass_registers import registers
+from rayplay.formats.errors import UserError
+from rayplay.formats.sass_classes import CLASSES
+from rayplay.ptx.cfg import END
+from rayplay.ptx.ir import Function
+from rayplay.ptx.languages import parse, parse_file
+from rayplay.ptx.liveness import register_count
+from rayplay.ptx.sass_flow import build, callees, reached
+from rayplay.ptx.sass_liveness import SassLiveness
+from rayplay.ptx.sass_registers import registers
 from tests.ptx.sass_oracle import (
     graph_differences,
     live_differences,

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from ptx.ir import Immediate, Modified, Module, Not, Position, Reference, Register, Symbol
-from ptx.languages import is_sass, parse, parse_file
-from ptx.sass_control import characterise_function
-from ptx.sass_flow import build
-from ptx.sass_liveness import SassLiveness
-from ptx.sass_pipelines import sass_pipeline
-from ptx.sass_printer import print_module
-from ptx.sass_verifier import verify
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Immediate, Modified, Module, Not, Position, Reference, Register, Symbol
+from rayplay.ptx.languages import is_sass, parse, parse_file
+from rayplay.ptx.sass_control import characterise_function
+from rayplay.ptx.sass_flow import build
+from rayplay.ptx.sass_liveness import SassLiveness
+from rayplay.ptx.sass_pipelines import sass_pipeline
+from rayplay.ptx.sass_printer import print_module
+from rayplay.ptx.sass_verifier import verify
 
 SASS = Path(__file__).parent / "data" / "sass"
 LISTINGS = ("sm_75", "sm_86", "sm_90", "cuobjdump")

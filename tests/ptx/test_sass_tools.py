@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import tracer.kernels
-from ptx.ir import Module
-from ptx.languages import parse
-from ptx.sass_verifier import verify
+from rayplay.ptx.ir import Module
+from rayplay.ptx.languages import parse
+from rayplay.ptx.sass_verifier import verify
+from rayplay.tracer import kernels
 from tests.ptx.sass_oracle import (
     find_tool,
     graph_differences,
@@ -21,7 +21,7 @@ from tests.ptx.sass_oracle import (
 OWN = Path(__file__).parent / "data" / "sass" / "kernels.cu"
 CASES = [
     *((OWN, architecture) for architecture in (75, 86, 90)),
-    *((source, 86) for source in sorted(Path(tracer.kernels.__file__).parent.glob("*.cu"))),
+    *((source, 86) for source in sorted(Path(kernels.__file__).parent.glob("*.cu"))),
 ]
 NVCC, NVDISASM, CUOBJDUMP = map(find_tool, ("nvcc", "nvdisasm", "cuobjdump"))
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ptx.cfg import Cfg, build
-from ptx.ir import Function, Instruction, Module
-from ptx.opcodes import describe
-from ptx.parser import parse
-from ptx.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
+from rayplay.ptx.cfg import Cfg, build
+from rayplay.ptx.ir import Function, Instruction, Module
+from rayplay.ptx.opcodes import describe
+from rayplay.ptx.parser import parse
+from rayplay.ptx.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tracer"))
 from random_programs import random_program

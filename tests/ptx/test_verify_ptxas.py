@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from ptx.parser import parse
-from ptx.verifier import verify
+from rayplay.formats.errors import UserError
+from rayplay.ptx.parser import parse
+from rayplay.ptx.verifier import verify
 from tests.ptx.instructions import FIRST_LINE, HEAD, broken, valid_lines
 
 PTXAS = shutil.which("ptxas")

@@ -6,7 +6,7 @@ Written from GPGPU-Sim's order of events (``reference/accel-sim.md`` C and D), f
 from collections import deque
 from dataclasses import dataclass, field
 
-from replay.dram_state import Spec
+from rayplay.replay.dram_state import Spec
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ptx.program import Program
+from rayplay.ptx.program import Program
 
 Visit = tuple[int, int, int]  # warp, block, mask; the visits of a warp in order
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.scenes.description import Scene
+from rayplay.tracer.scenes.description import Scene
 
 
 def closest_hits(

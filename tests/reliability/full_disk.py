@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.accelsim_export import export_accelsim
-from formats.convert import convert
-from formats.errors import UserError
-from formats.generate import make_tables, make_trace
-from formats.reader import open_trace
-from formats.result import ResultWriter
-from formats.writer import TraceWriter
+from rayplay.formats.accelsim_export import export_accelsim
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_tables, make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.formats.result import ResultWriter
+from rayplay.formats.writer import TraceWriter
 from tests.reliability.interruption import contents
 from tests.reliability.suite import Row, Suite
 

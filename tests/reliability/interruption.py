@@ -16,8 +16,8 @@ from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
-from formats.generate import make_trace
-from formats.shards import HashingFile
+from rayplay.formats.generate import make_trace
+from rayplay.formats.shards import HashingFile
 from tests.reliability.suite import Row, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,26 +37,26 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def render(out: Path, *more: str) -> None:
     """Render a small scene with a checkpoint after every four CTAs."""
-    from tracer.__main__ import main
+    from rayplay.tracer.__main__ import main
 
-    with patch("tracer.run.CTAS_PER_STEP", 4), patch("formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
+    with patch("rayplay.tracer.run.CTAS_PER_STEP", 4), patch("rayplay.formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
         main([*RENDER, *more, "--out", str(out)])
 
 
 def launch(out: Path, *more: str) -> None:
     """Run the launches of a breadth-first search with a checkpoint after every eight CTAs."""
-    from tracer.__main__ import main
+    from rayplay.tracer.__main__ import main
 
-    with patch("tracer.run.CTAS_PER_STEP", 8), patch("formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
+    with patch("rayplay.tracer.run.CTAS_PER_STEP", 8), patch("rayplay.formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
         main(["launch", str(ROOT / "tracer" / "kernels" / "breadth_first_search.toml"), *more, "--out", str(out)])
 
 
 def replay(out: Path, *more: str) -> None:
     """Replay the sample trace with a checkpoint at every return of the engine."""
-    from replay.__main__ import main
+    from rayplay.replay.__main__ import main
 
     sample = str(ROOT / "traces" / "sample.trace")
-    with patch("replay.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0), patch("sys.argv", ["replay", sample, *REPLAY, *more, "--out", str(out)]):  # fmt: skip # noqa: E501
+    with patch("rayplay.replay.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0), patch("sys.argv", ["replay", sample, *REPLAY, *more, "--out", str(out)]):  # fmt: skip # noqa: E501
         main()
 
 

@@ -11,32 +11,32 @@ from unittest.mock import patch
 import numpy as np
 import trimesh  # noqa: F401 - loaded once here, not in each process that is forked
 
-from formats import validate
-from formats.accelsim import import_accelsim
-from formats.accelsim_files import read_list
-from formats.arrow import Columns, array_names
-from formats.column import Column, Table
-from formats.nsight import read_launches
-from formats.pixels import read_pixels
-from formats.reader import Source, Trace, open_trace
-from formats.result import ResultWriter
-from formats.trace import TRACE
-from formats.unpack import open_packed
-from formats.vulkan_sim import import_vulkan_sim
-from ptx.parser import parse_file
-from ptx.printer import print_module
-from ptx.verifier import verify
-from replay.gpu_description import explain, load, notes
+from rayplay.formats import validate
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.accelsim_files import read_list
+from rayplay.formats.arrow import Columns, array_names
+from rayplay.formats.column import Column, Table
+from rayplay.formats.nsight import read_launches
+from rayplay.formats.pixels import read_pixels
+from rayplay.formats.reader import Source, Trace, open_trace
+from rayplay.formats.result import ResultWriter
+from rayplay.formats.trace import TRACE
+from rayplay.formats.unpack import open_packed
+from rayplay.formats.vulkan_sim import import_vulkan_sim
+from rayplay.ptx.parser import parse_file
+from rayplay.ptx.printer import print_module
+from rayplay.ptx.verifier import verify
+from rayplay.replay.gpu_description import explain, load, notes
+from rayplay.tracer.launch_file import read_launch_file
+from rayplay.tracer.network_file import read_network
+from rayplay.tracer.program import read_config
+from rayplay.tracer.scenes import load as load_scene
+from rayplay.tracer.scenes.description import Scene
 from tests.formats.test_accelsim import write as write_kernel
 from tests.formats.test_nsight import RAW
 from tests.formats.test_vulkan_sim import DUMP
 from tests.reliability.mutate import other_value
 from tests.replay.test_gpgpusim import CONFIG
-from tracer.launch_file import read_launch_file
-from tracer.network_file import read_network
-from tracer.program import read_config
-from tracer.scenes import load as load_scene
-from tracer.scenes.description import Scene
 
 ROOT = Path(__file__).resolve().parents[2]
 OBJ = "mtllib quad.mtl\no quad\nv 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nvt 0 0\nvt 1 1\n"
@@ -88,7 +88,7 @@ def keeps_all_laws(path: Path) -> str:
 def read_kernel(file: Path) -> str:
     """Import a kernel list; the trace keeps every law. Fewer PCs are allowed than usual: an array of all costs time."""
     out = file.parent / "out.trace"
-    with patch("formats.accelsim.MOST_PCS", FEW_PCS):
+    with patch("rayplay.formats.accelsim.MOST_PCS", FEW_PCS):
         import_accelsim(file.parent / "kernelslist.g", out)
     return keeps_all_laws(out)
 

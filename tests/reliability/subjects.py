@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from formats.arrow import row_count
-from formats.convert import convert
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.manifest import MANIFEST, digest_of, file_digest
-from formats.reader import Dataset, open_trace
-from formats.result import Result, open_result
+from rayplay.formats.arrow import row_count
+from rayplay.formats.convert import convert
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.reader import Dataset, open_trace
+from rayplay.formats.result import Result, open_result
 from tests.reliability import specimens
 from tests.reliability.mutate import other_value
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.trace import UNITS
-from formats.writer import TraceWriter
+from rayplay.formats.trace import UNITS
+from rayplay.formats.writer import TraceWriter
 
 FULL = 0xFFFFFFFF
 
@@ -126,7 +126,7 @@ def load_op() -> Callable[..., Op]:
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated trace with an image launch, rays, any-hit code, and a compute launch with barriers."""
-    from formats.generate import make_trace
+    from rayplay.formats.generate import make_trace
 
     return make_trace(tmp_path_factory.mktemp("generated") / "all.trace", seed=5, image_size=(90, 24), ctas=24)
 
@@ -134,8 +134,8 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run_replay(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """``run_replay(*arguments)`` runs ``python -m replay ARGUMENTS`` in this process and returns its exit code."""
-    import replay.__main__ as command
-    from formats.command import run
+    from rayplay.formats.command import run
+    from rayplay.replay import __main__ as command
 
     def run_replay(*arguments: object) -> int:
         monkeypatch.setattr("sys.argv", ["replay", *map(str, arguments)])

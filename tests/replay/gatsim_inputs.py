@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from formats.reader import Trace
-from formats.trace import RECORDED_SPACES, UNITS
-from replay import gatsim_units, scheduler
-from replay.gpu_description import Gpu
-from replay.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import RECORDED_SPACES, UNITS
+from rayplay.replay import gatsim_units, scheduler
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
 from tests.reference.gatsim_slow import Instruction, Machine, Warp
 from tests.reference.replay_slow import bank_cycles, sectors
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replay import crossbar, dram_state, l2_state, partition, port
-from replay.bits import entry_point
-from replay.gpu_description import Gpu
-from replay.port import IN_FLIGHT, READ, RESPONSE_HEAD, RESPONSE_TAIL, Port
-from replay.step import Memory
+from rayplay.replay import crossbar, dram_state, l2_state, partition, port
+from rayplay.replay.bits import entry_point
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.port import IN_FLIGHT, READ, RESPONSE_HEAD, RESPONSE_TAIL, Port
+from rayplay.replay.step import Memory
 
 
 @entry_point

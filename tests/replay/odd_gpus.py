@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from replay.driver import simulate
-from replay.gpu_description import Gpu, load
-from replay.scheduler import POLICIES
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.scheduler import POLICIES
 from tests.replay.conftest import Op, write_micro
 from tests.replay.conftest import load as load_instruction
 from tests.replay.launches import Kernel, write_kernels

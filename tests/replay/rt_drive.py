@@ -8,11 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replay import cache_fill, cache_mshr, cache_state, gpu_description, l1, port, rt_unit, rt_unit_entry, rt_unit_state
-from replay.bits import FAR, entry_point
-from replay.l1 import L1
-from replay.port import Port
-from replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PER_SM, Records, RtUnit
+from rayplay.replay import (
+    cache_fill,
+    cache_mshr,
+    cache_state,
+    gpu_description,
+    l1,
+    port,
+    rt_unit,
+    rt_unit_entry,
+    rt_unit_state,
+)
+from rayplay.replay.bits import FAR, entry_point
+from rayplay.replay.l1 import L1
+from rayplay.replay.port import Port
+from rayplay.replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PER_SM, Records, RtUnit
 
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
 MARGIN = 2000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from replay import cache, cache_fill, cache_lines, cache_mshr, cache_state
-from replay.bits import entry_point
-from replay.cache_state import Cache, Policy
+from rayplay.replay import cache, cache_fill, cache_lines, cache_mshr, cache_state
+from rayplay.replay.bits import entry_point
+from rayplay.replay.cache_state import Cache, Policy
 from tests.reference.cache_slow import SlowCache, ipoly
 
 READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE = range(7)

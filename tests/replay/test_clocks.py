@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from replay import clocks
-from replay.bits import entry_point
-from replay.clocks import Ratio
+from rayplay.replay import clocks
+from rayplay.replay.bits import entry_point
+from rayplay.replay.clocks import Ratio
 
 
 @entry_point

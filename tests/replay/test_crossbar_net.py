@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from replay.bits import entry_point
-from replay.crossbar_net import Net, compete, grant, make_net, next_wanted, win
+from rayplay.replay.bits import entry_point
+from rayplay.replay.crossbar_net import Net, compete, grant, make_net, next_wanted, win
 
 
 @entry_point

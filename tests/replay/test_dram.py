@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replay import clocks, dram, dram_state
-from replay.bits import FAR, entry_point
-from replay.dram_state import NEXT_TICK, Dram, Spec
+from rayplay.replay import clocks, dram, dram_state
+from rayplay.replay.bits import FAR, entry_point
+from rayplay.replay.dram_state import NEXT_TICK, Dram, Spec
 from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(

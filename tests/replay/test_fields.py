@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from formats.reader import open_trace
-from replay.bits import entry_point
-from replay.driver import Replay
-from replay.fields import columns_of
-from replay.gpu_description import load
-from replay.program import read_characterisation
-from replay.refs import refer
-from replay.rows import FixedRows
-from replay.step import Engine
+from rayplay.formats.reader import open_trace
+from rayplay.replay.bits import entry_point
+from rayplay.replay.driver import Replay
+from rayplay.replay.fields import columns_of
+from rayplay.replay.gpu_description import load
+from rayplay.replay.program import read_characterisation
+from rayplay.replay.refs import refer
+from rayplay.replay.rows import FixedRows
+from rayplay.replay.step import Engine
 
 SAMPLE = Path(__file__).parents[2] / "traces" / "sample.trace"
 CHANGES = (

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.errors import UserError
-from formats.reader import open_trace
-from replay import gatsim, gatsim_units, gpu_description
-from replay.bits import FAR, entry_point, lowest_bit
-from replay.dispatch import occupancy
-from replay.driver import read_characterisation, simulate
-from replay.gatsim_units import Gatsim
-from replay.gpu_description import Gpu
-from replay.launch import read_launches
-from replay.program import load_program
-from replay.scheduler import LAST, WARP_INSTRUCTIONS, Warps
-from replay.work import Program, Work
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import open_trace
+from rayplay.replay import gatsim, gatsim_units, gpu_description
+from rayplay.replay.bits import FAR, entry_point, lowest_bit
+from rayplay.replay.dispatch import occupancy
+from rayplay.replay.driver import read_characterisation, simulate
+from rayplay.replay.gatsim_units import Gatsim
+from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.launch import read_launches
+from rayplay.replay.program import load_program
+from rayplay.replay.scheduler import LAST, WARP_INSTRUCTIONS, Warps
+from rayplay.replay.work import Program, Work
 from tests.reference import gatsim_slow
 from tests.replay import gatsim_inputs as inputs
 

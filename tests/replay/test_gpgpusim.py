@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from replay.gpu_description import explain, load, notes
+from rayplay.formats.errors import UserError
+from rayplay.replay.gpu_description import explain, load, notes
 
 CONFIG = """\
 # the numbers of reference/accel-sim.md C, SM75_RTX2060

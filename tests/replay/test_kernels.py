@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from formats.reader import open_trace
-from formats.result import open_result
-from replay.driver import Replay, simulate
-from replay.gpu_description import load
-from replay.ledger import APART, flat
-from replay.metrics import Result, unit_counters
-from replay.select import Selection
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import open_trace
+from rayplay.formats.result import open_result
+from rayplay.replay.driver import Replay, simulate
+from rayplay.replay.gpu_description import load
+from rayplay.replay.ledger import APART, flat
+from rayplay.replay.metrics import Result, unit_counters
+from rayplay.replay.select import Selection
 from tests.replay.launches import STALL, Kernel, write_kernels
 
 GPU = ("sm.count=2", "sm.kernel_launch_cycles=10")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from replay import dram_state, l2, l2_state
-from replay.gpu_description import Gpu, load
+from rayplay.replay import dram_state, l2, l2_state
+from rayplay.replay.gpu_description import Gpu, load
 from tests.replay.memory_driver import Machine, reads
 
 GPU = "accelsim-rtx2060"

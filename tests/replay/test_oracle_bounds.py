@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from replay.dispatch import needs, occupancy
-from replay.driver import simulate
-from replay.gpu_description import Gpu, load
+from rayplay.formats.errors import UserError
+from rayplay.replay.dispatch import needs, occupancy
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import Gpu, load
 
 START = 1000
 BASE = 0x1000_0000

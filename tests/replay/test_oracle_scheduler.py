@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from replay import gpu_description, scheduler
-from replay.bits import entry_point
-from replay.scheduler import Warps
+from rayplay.replay import gpu_description, scheduler
+from rayplay.replay.bits import entry_point
+from rayplay.replay.scheduler import Warps
 from tests.reference.scheduler_slow import SlowScheduler
 
 JOIN, LEAVE, PARK, CHOOSE = range(4)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from replay.driver import INTERVAL_CYCLES, simulate
-from replay.gpu_description import Gpu, load
-from replay.metrics import Result
+from rayplay.replay.driver import INTERVAL_CYCLES, simulate
+from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.metrics import Result
 
 BASE = 1 << 28
 LINE = 128

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from replay import gpu_description
-from replay.driver import simulate
-from replay.gpu_description import Gpu
+from rayplay.replay import gpu_description
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import Gpu
 
 BASE = 1 << 20
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.accelsim import import_accelsim
-from formats.reader import open_trace
-from formats.sass_classes import spared_groups
-from replay.driver import simulate
-from replay.gpu_description import load
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.reader import open_trace
+from rayplay.formats.sass_classes import spared_groups
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
 from tests.reference.slow_gpu.config import RTX2060
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bench.reference_traces import accelsim_folder, imported
-from replay.driver import simulate
-from replay.gpu_description import load
-from replay.pipeline_state import WRITTEN
-from replay.pipeline_units import write_banks
-from replay.work import DESTINATIONS_SHIFT
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
+from rayplay.replay.pipeline_state import WRITTEN
+from rayplay.replay.pipeline_units import write_banks
+from rayplay.replay.work import DESTINATIONS_SHIFT
 
 EXPECTED = Path(__file__).parent.parent / "outside" / "expected_micro.csv"
 FAMILIES = ("bra", "ffma", "iadd", "mix", "mov", "mufu", "uldc")

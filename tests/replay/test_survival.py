@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import replay.__main__ as command
-from formats.command import run
-from formats.generate import make_trace
-from replay import driver
-from replay.progress import Standing
+from rayplay.formats.command import run
+from rayplay.formats.generate import make_trace
+from rayplay.replay import __main__ as command
+from rayplay.replay import driver
+from rayplay.replay.progress import Standing
 
 simulate = driver.simulate
 fsync = os.fsync

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replay.driver import simulate
-from replay.gpu_description import load
-from replay.metrics import Result
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
+from rayplay.replay.metrics import Result
 from tests.replay.test_pipeline_copies import trace_of
 
 BASE = 0x10000000

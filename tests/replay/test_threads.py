@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.generate import make_trace
-from replay import parallel
-from replay.bits import compiled, entry_point
-from replay.driver import simulate
-from replay.gpu_description import load
+from rayplay.formats.generate import make_trace
+from rayplay.replay import parallel
+from rayplay.replay.bits import compiled, entry_point
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
 from tests.replay.launches import write_kernels
 from tests.replay.test_dispatch import random_kernel, small
 from tests.replay.test_replay import digest

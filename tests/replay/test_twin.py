@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.reader import open_trace
+from rayplay.formats.reader import open_trace
 from tests.replay import twin_cases
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from formats.errors import UserError
-from formats.reader import open_trace
-from replay import cache_state, dispatch, dram_state, l2_state, pipeline_state, port, scheduler, watchdog
-from replay.bits import FAR
-from replay.driver import Replay
-from replay.gpu_description import load
-from replay.program import read_characterisation
-from replay.rounds import NOW
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import open_trace
+from rayplay.replay import cache_state, dispatch, dram_state, l2_state, pipeline_state, port, scheduler, watchdog
+from rayplay.replay.bits import FAR
+from rayplay.replay.driver import Replay
+from rayplay.replay.gpu_description import load
+from rayplay.replay.program import read_characterisation
+from rayplay.replay.rounds import NOW
 from tests.replay.launches import Kernel, write_kernels
 
 ONE = ("sm.count=1", "sm.kernel_launch_cycles=0")

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import FormatError
-from formats.reader import Trace, open_trace
-from formats.writer import TraceWriter
-from replay import window
-from replay.coalescer import static_of
-from replay.driver import simulate
-from replay.program import load_program, read_characterisation
-from replay.rt_unit_spec import TABLES
-from replay.window import Window
-from replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
+from rayplay.formats.errors import FormatError
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.writer import TraceWriter
+from rayplay.replay import window
+from rayplay.replay.coalescer import static_of
+from rayplay.replay.driver import simulate
+from rayplay.replay.program import load_program, read_characterisation
+from rayplay.replay.rt_unit_spec import TABLES
+from rayplay.replay.window import Window
+from rayplay.replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
 from tests.formats.test_laws import fresh_tables
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from formats.accelsim import import_accelsim
-from formats.reader import open_trace
-from replay.driver import Replay
-from replay.gpu_description import load
-from replay.metrics import collect
+from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.reader import open_trace
+from rayplay.replay.driver import Replay
+from rayplay.replay.gpu_description import load
+from rayplay.replay.metrics import collect
 from tests.reference.slow_gpu import random_traces
 from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu

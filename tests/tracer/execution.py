@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import ptx
-from ptx.ir import Module
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.record import Counts, MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.ptx.ir import Module
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import Counts, MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
 TABLES = ("kernels", "instructions", "blocks", "warps", "visits", "accesses")

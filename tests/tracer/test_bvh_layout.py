@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import tracer  # noqa: F401
+from rayplay import tracer  # noqa: F401
+from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from tests.reference.bvh_slow import INSTANCE, INTERNAL, PROCEDURAL, TRIANGLE, Image
-from tracer.bvh import Acceleration, build_acceleration
-from tracer.scenes import load
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 
 BASE = 0x1234_5600
 BYTES = {"header": 64, "internal": 64, "instance": 128, "descriptor": 8, "triangle": 64, "procedural": 64}

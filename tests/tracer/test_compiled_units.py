@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rayplay.tracer.device import Device
+from rayplay.tracer.images import Sampler
 from tests.reference.texture_slow import fetch
-from tracer.device import Device
-from tracer.images import Sampler
 
 DATA = Path(__file__).parent / "data"
 BACKENDS = pytest.mark.parametrize("backend", ["machine", "interpreter"])

@@ -6,24 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from formats.reader import open_trace
-from formats.trace import NODE_KINDS
+from rayplay import ptx
+from rayplay.formats.reader import open_trace
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.tracer import record
+from rayplay.tracer.__main__ import main
+from rayplay.tracer.bvh import build_acceleration
+from rayplay.tracer.driver import ImageLaunch
+from rayplay.tracer.frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
+from rayplay.tracer.prepare import Sampling, prepare_image
+from rayplay.tracer.program import read_config
+from rayplay.tracer.scenes.description import Scene, Spheres
+from rayplay.tracer.traversal import ERROR_KEPT_FULL, traverse_lane
+from rayplay.tracer.traversal_batch import trace_rays
+from rayplay.tracer.traversal_state import MOST_KEPT, make_context
 from tests.reference.traversal_slow import closest_hits
 from tests.tracer.test_execution_trace_calls import CONFIG, PROGRAM, expected, planes, run
 from tests.tracer.test_traversal_hits import ORDERS, assert_same_hits, random_rays, random_scene
 from tests.tracer.test_traversal_records import ANY, BASE, CLOSEST, FIRST_HIT, PROCEDURAL, ROW, Lane, context_of
-from tracer import record
-from tracer.__main__ import main
-from tracer.bvh import build_acceleration
-from tracer.driver import ImageLaunch
-from tracer.frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
-from tracer.prepare import Sampling, prepare_image
-from tracer.program import read_config
-from tracer.scenes.description import Scene, Spheres
-from tracer.traversal import ERROR_KEPT_FULL, traverse_lane
-from tracer.traversal_batch import trace_rays
-from tracer.traversal_state import MOST_KEPT, make_context
 
 
 @pytest.mark.parametrize("order", ORDERS)

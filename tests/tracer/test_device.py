@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.device import Device, run_kernel
+from rayplay.formats.errors import UserError
+from rayplay.tracer.device import Device, run_kernel
 
 PROGRAM = """
 .version 7.8

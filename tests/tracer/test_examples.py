@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracer.launch import Prepared, prepare
-from tracer.profile_file import FileProfile, profile_file
-from tracer.run import run_compute_launch
+from rayplay.tracer.launch import Prepared, prepare
+from rayplay.tracer.profile_file import FileProfile, profile_file
+from rayplay.tracer.run import run_compute_launch
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples"

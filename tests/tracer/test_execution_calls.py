@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.device import Device
+from rayplay.formats.errors import UserError
+from rayplay.tracer.device import Device
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both, execute

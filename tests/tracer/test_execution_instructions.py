@@ -7,7 +7,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tracer import jit
+from rayplay.tracer import jit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import both

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from formats.errors import UserError
-from ptx.inject import inject_filter
-from tracer.driver import ImageLaunch
-from tracer.prepare import Sampling, prepare_image
-from tracer.program import read_config
-from tracer.record import MemorySink
-from tracer.run import run_image_launch
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Spheres
+from rayplay import ptx
+from rayplay.formats.errors import UserError
+from rayplay.ptx.inject import inject_filter
+from rayplay.tracer.driver import ImageLaunch
+from rayplay.tracer.prepare import Sampling, prepare_image
+from rayplay.tracer.program import read_config
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_image_launch
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Spheres
 
 CONFIG = """
 params_symbol = "params"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import ptx
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.record import MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 THREADS = 256
 EDGES = [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 0x00FF80FF, 0x80808080]

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.filter import filter_trace, prologue_and_exit
-from formats.pixels import pixel_map, write_pixels
-from formats.reader import open_trace
-from ptx.inject import inject_text
-from tracer.program import BUILT_IN, PROGRAM_FOLDER
-from tracer.render import Request, render
+from rayplay.formats.filter import filter_trace, prologue_and_exit
+from rayplay.formats.pixels import pixel_map, write_pixels
+from rayplay.formats.reader import open_trace
+from rayplay.ptx.inject import inject_text
+from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER
+from rayplay.tracer.render import Request, render
 
 WIDTH, HEIGHT = 45, 12
 """The second warp of a row has 13 lanes."""

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tracer.kernels
-from formats.check import validate
-from formats.reader import open_trace
-from tracer.launch import Summary, run_launch_file
-from tracer.memory import FIRST_ADDRESS
+from rayplay.formats.check import validate
+from rayplay.formats.reader import open_trace
+from rayplay.tracer import kernels
+from rayplay.tracer.launch import Summary, run_launch_file
+from rayplay.tracer.memory import FIRST_ADDRESS
 
-FOLDER = Path(tracer.kernels.__file__).parent
+FOLDER = Path(kernels.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 Buffers = dict[str, np.ndarray]
 
@@ -154,6 +154,6 @@ def test_launches_of_breadth_first_search(traces: Callable[[str, str], Summary])
 
 
 def test_a_kernel_is_compiled_once_for_all_its_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracer.jit.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("rayplay.tracer.jit.cache_root", lambda: tmp_path)
     run_launch_file(FOLDER / "breadth_first_search.toml", tmp_path / "search.trace", progress=False)
     assert len(list((tmp_path / "machine-code").glob("*.o"))) == 3

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from formats.reader import open_trace
-from tracer.launch import run_launch_file
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import open_trace
+from rayplay.tracer.launch import run_launch_file
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).resolve().parents[2]

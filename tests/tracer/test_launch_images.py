@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.check import validate
-from formats.errors import UserError
-from formats.reader import open_trace
-from replay.driver import simulate
-from replay.gpu_description import load
-from tracer.device import Device
-from tracer.images import Sampler
-from tracer.launch import run_launch_file
+from rayplay.formats.check import validate
+from rayplay.formats.errors import UserError
+from rayplay.formats.reader import open_trace
+from rayplay.replay.driver import simulate
+from rayplay.replay.gpu_description import load
+from rayplay.tracer.device import Device
+from rayplay.tracer.images import Sampler
+from rayplay.tracer.launch import run_launch_file
 
 PTX = """.version 7.8
 .target sm_75

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import formats.resume
-from formats.resume import ResumableTraceWriter
+from rayplay.formats import resume
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.tracer import run
+from rayplay.tracer.__main__ import main
+from rayplay.tracer.launch import Summary, run_launch_file
 from tests.formats.schema_strategies import tree_bytes
-from tracer import run
-from tracer.__main__ import main
-from tracer.launch import Summary, run_launch_file
 
 KERNELS = Path(__file__).resolve().parents[2] / "tracer" / "kernels"
 PRINTER = """.version 8.0
@@ -66,7 +66,7 @@ values = [27, 28, 20, 21, 22, 23, 24, 25, 26]
 def many_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every eight CTAs."""
     monkeypatch.setattr(run, "CTAS_PER_STEP", 8)
-    monkeypatch.setattr(formats.resume, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(resume, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
 
 def interrupted(path: Path, out: Path, after: int) -> bool:

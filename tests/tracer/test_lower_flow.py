@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from ptx.cfg import build
-from ptx.liveness import Liveness
-from tracer import jit, lower_flow
+from rayplay import ptx
+from rayplay.ptx.cfg import build
+from rayplay.ptx.liveness import Liveness
+from rayplay.tracer import jit, lower_flow
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both

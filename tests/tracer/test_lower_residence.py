@@ -1,9 +1,9 @@
 """Which registers of a function are in LLVM's registers while it runs, and which in the activation."""
 
-import ptx
-from ptx.cfg import build
-from ptx.liveness import Liveness
-from tracer.lower_residence import cycling_blocks, hot_code
+from rayplay import ptx
+from rayplay.ptx.cfg import build
+from rayplay.ptx.liveness import Liveness
+from rayplay.tracer.lower_residence import cycling_blocks, hot_code
 
 KERNEL = """
 .version 7.0

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from tracer.network_file import Network, read_network
-from tracer.network_layers import Add, BatchNorm, DepthwiseConvolution, Windowed
-from tracer.network_plan import plan_network
-from tracer.network_shapes import Shaped, infer_shapes
+from rayplay.formats.errors import UserError
+from rayplay.tracer.network_file import Network, read_network
+from rayplay.tracer.network_layers import Add, BatchNorm, DepthwiseConvolution, Windowed
+from rayplay.tracer.network_plan import plan_network
+from rayplay.tracer.network_shapes import Shaped, infer_shapes
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cnn"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from ptx.ir import Module
+from rayplay import ptx
+from rayplay.ptx.ir import Module
+from rayplay.tracer.network_file import read_network
+from rayplay.tracer.network_plan import Plan, plan_network
+from rayplay.tracer.network_run import infer, random_weights
 from tests.reference import network_slow
-from tracer.network_file import read_network
-from tracer.network_plan import Plan, plan_network
-from tracer.network_run import infer, random_weights
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cnn"
 

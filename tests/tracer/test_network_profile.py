@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from formats.errors import UserError
-from formats.show import open_any
+from rayplay import ptx
+from rayplay.formats.errors import UserError
+from rayplay.formats.show import open_any
+from rayplay.tracer.__main__ import main
+from rayplay.tracer.network_file import read_network
+from rayplay.tracer.network_plan import Plan, plan_network
+from rayplay.tracer.network_profile import profile_network
+from rayplay.tracer.network_run import NetworkMemory, bind
+from rayplay.tracer.network_show import PAPER, comparison_lines, paper_row
+from rayplay.tracer.profile import profile_launch
+from rayplay.tracer.profile_report import launch_columns
 from tests.tracer.test_network_kernels import FOLDER, SMALL, SMALL_BLOCKS
-from tracer.__main__ import main
-from tracer.network_file import read_network
-from tracer.network_plan import Plan, plan_network
-from tracer.network_profile import profile_network
-from tracer.network_run import NetworkMemory, bind
-from tracer.network_show import PAPER, comparison_lines, paper_row
-from tracer.profile import profile_launch
-from tracer.profile_report import launch_columns
 
 OWN = {"method", "slice_instructions", "executed_instructions", "executed_share"}  # of a method, not of the launch
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from ptx.table import TABLE
+from rayplay.formats.errors import UserError
+from rayplay.ptx.table import TABLE
+from rayplay.tracer import lower
+from rayplay.tracer.opcode_page import executed, page, refusals, shown_patterns
+from rayplay.tracer.opcode_patterns import MOST_TRIED, expand, keys, patterns, words_of
+from rayplay.tracer.opcode_trial import try_all
 from tests.tracer.execution import execute
-from tracer import lower
-from tracer.opcode_page import executed, page, refusals, shown_patterns
-from tracer.opcode_patterns import MOST_TRIED, expand, keys, patterns, words_of
-from tracer.opcode_trial import try_all
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-import tracer.profile_count
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.profile import count_launch, launch_program, profile_launch
-from tracer.record import MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer import profile_count
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile import count_launch, launch_program, profile_launch
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "reference"))
 from profile_slow import count
@@ -122,12 +122,12 @@ def test_counts_are_those_of_the_definitions(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counts_do_not_depend_on_the_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tracer.record as record
+    from rayplay.tracer import record
 
     launch = launch_of(name)
     program = launch_program(launch)
     whole = count_launch(launch, program, progress=False)
-    monkeypatch.setattr(tracer.profile_count, "FIRST_ROOM", 1)
+    monkeypatch.setattr(profile_count, "FIRST_ROOM", 1)
     for constant, size in (("VISITS", 64), ("RUNS", 16)):
         monkeypatch.setattr(record, constant, size)
     record.shared_buffers.cache_clear()

@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import ptx
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.profile import VisitCounts, count_launch, launch_program
-from tracer.profile_slice import SliceCache
-from tracer.record import MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile import VisitCounts, count_launch, launch_program
+from rayplay.tracer.profile_slice import SliceCache
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "reference"))

@@ -5,12 +5,12 @@ import struct
 import numpy as np
 import pytest
 
-import ptx
-from ptx.pointers import ANYWHERE
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.profile import VisitCounts, count_launch, launch_program, profile_launch
-from tracer.profile_slice import SliceCache
+from rayplay import ptx
+from rayplay.ptx.pointers import ANYWHERE
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.profile import VisitCounts, count_launch, launch_program, profile_launch
+from rayplay.tracer.profile_slice import SliceCache
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
 WORDS, THREADS = 256, 96

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from formats.errors import UserError
-from tracer.memory import DeviceMemory
-from tracer.program import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
-from tracer.sbt import build_table, find_programs, pack_fields, params_symbol
-from tracer.scenes.description import Geometry
+from rayplay import ptx
+from rayplay.formats.errors import UserError
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
+from rayplay.tracer.sbt import build_table, find_programs, pack_fields, params_symbol
+from rayplay.tracer.scenes.description import Geometry
 
 DATA = Path(__file__).parent / "data"
 NORMALS = (DATA / "normals.toml").read_text()

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.record import Counts, MemorySink, Sink
-from tracer.record_visits import AnySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import Counts, MemorySink, Sink
+from rayplay.tracer.record_visits import AnySink
+from rayplay.tracer.run import run_compute_launch
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER
@@ -72,7 +72,7 @@ def test_without_a_sink_only_memory_changes(text: str) -> None:
 
 
 def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tracer.record as record
+    from rayplay.tracer import record
 
     whole = Collected()
     run(BARRIERS, whole)

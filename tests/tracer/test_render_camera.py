@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.camera_option import change_camera, check_camera
-from tracer.scenes.description import Camera
-from tracer.upload import camera_values
+from rayplay.formats.errors import UserError
+from rayplay.tracer.camera_option import change_camera, check_camera
+from rayplay.tracer.scenes.description import Camera
+from rayplay.tracer.upload import camera_values
 
 CAMERA = Camera((0.0, 1.0, 5.0), (0.0, 1.0, 0.0), vfov_deg=90.0, aperture=0.5, focus_distance=3.0)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.command import run
-from formats.reader import open_trace
-from tracer.__main__ import main
+from rayplay.formats.command import run
+from rayplay.formats.reader import open_trace
+from rayplay.tracer.__main__ import main
 
 DATA = Path(__file__).parent / "data"
 SMALL = ["--size", "16x8", "--samples", "1"]

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.reader import open_trace
-from tracer.program import PROGRAM_FOLDER
-from tracer.render import Request, render_scene
-from tracer.scenes import load
-from tracer.scenes.description import (
+from rayplay.formats.reader import open_trace
+from rayplay.tracer.program import PROGRAM_FOLDER
+from rayplay.tracer.render import Request, render_scene
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import (
     Camera,
     Instance,
     Light,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.reader import open_trace
-from tracer.__main__ import main
+from rayplay.formats.reader import open_trace
+from rayplay.tracer.__main__ import main
 
 SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
 

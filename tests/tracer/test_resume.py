@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import formats.resume
-from formats.checkpoint import Checkpoints
-from formats.manifest import MANIFEST
-from formats.resume import ResumableTraceWriter
-from formats.shards import HashingFile
+from rayplay.formats import resume
+from rayplay.formats.checkpoint import Checkpoints
+from rayplay.formats.manifest import MANIFEST
+from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.shards import HashingFile
+from rayplay.tracer import record, run
+from rayplay.tracer.__main__ import main
+from rayplay.tracer.render import Summary
 from tests.formats.schema_strategies import tree_bytes
-from tracer import record, run
-from tracer.__main__ import main
-from tracer.render import Summary
 
 RENDER = ("render", "cornell", "--size", "64x16", "--samples", "1")
 
@@ -25,7 +25,7 @@ RENDER = ("render", "cornell", "--size", "64x16", "--samples", "1")
 def many_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every two CTAs of the 32, and files of few row groups."""
     monkeypatch.setattr(run, "CTAS_PER_STEP", 2)
-    monkeypatch.setattr(formats.resume, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(resume, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
 
 @pytest.fixture(scope="module")

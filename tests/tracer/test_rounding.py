@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import ptx
-from tracer.driver import ComputeLaunch
-from tracer.memory import DeviceMemory
-from tracer.record import MemorySink
-from tracer.run import run_compute_launch
+from rayplay import ptx
+from rayplay.tracer.driver import ComputeLaunch
+from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.record import MemorySink
+from rayplay.tracer.run import run_compute_launch
 
 CASES = 1024
 DTYPES = {"f32": np.float32, "f64": np.float64}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formats.errors import UserError
-from ptx.forms import PATTERNS, all_forms
-from ptx.modifiers import problem
+from rayplay.formats.errors import UserError
+from rayplay.ptx.forms import PATTERNS, all_forms
+from rayplay.ptx.modifiers import problem
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both, execute

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ptx
-from ptx.legacy import spelled_out
+from rayplay import ptx
+from rayplay.ptx.legacy import spelled_out
 
 sys.path.insert(0, str(Path(__file__).parent))
 import execution

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from formats.errors import FormatError, UserError
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.tracer.scenes import load
 from tests.reliability.specimens import PACK, glb, quad_glb
-from tracer.scenes import load
 
 
 def document() -> dict[str, Any]:

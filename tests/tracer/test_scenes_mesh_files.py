@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.scenes import load
-from tracer.scenes.description import Camera
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Camera
 
 OBJ = "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n"
 PLY = (

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.scenes import load
-from tracer.scenes.description import MODELS
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import MODELS
 
 PACKS = ("cornell", "wknd", "spnza", "ref", "bunny", "car", "dragon", "chsnt", "bath", "park")
 

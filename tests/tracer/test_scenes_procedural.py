@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from tracer.scenes import load
-from tracer.scenes.description import Scene
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Scene
 
 
 def test_wknd_is_the_published_scene(data: Path) -> None:

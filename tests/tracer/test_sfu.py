@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracer import jit, lower_sfu, sfu, sfu_fit
-from tracer.lower import ATTRIBUTES
+from rayplay.tracer import jit, lower_sfu, sfu, sfu_fit
+from rayplay.tracer.lower import ATTRIBUTES
 
 RESULTS = "reference/ptx_approx_f32.csv"
 HAND_PICKED = [

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from ptx.ir import Module
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module
+from rayplay.tracer.images import Image, bind_reference, place_surface
+from rayplay.tracer.memory import DeviceMemory
 from tests.tracer.execution import Handle, both, execute
-from tracer.images import Image, bind_reference, place_surface
-from tracer.memory import DeviceMemory
 
 REGISTERS = ".reg .b64 %rd<9>; .reg .b32 %r<16>; .reg .f32 %f<9>; .reg .b16 %h<5>; .reg .u32 %t;"
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from ptx.ir import Module
+from rayplay.formats.errors import UserError
+from rayplay.ptx.ir import Module
+from rayplay.tracer.images import Image, Sampler, Texture, bind_reference, place_sampler, place_texture
+from rayplay.tracer.memory import DeviceMemory
 from tests.reference.texture_slow import FLOATS, fetch
 from tests.tracer.execution import Handle, Outcome, both, execute
-from tracer.images import Image, Sampler, Texture, bind_reference, place_sampler, place_texture
-from tracer.memory import DeviceMemory
 
 LOADS = """
     mov.u32 %t, %tid.x; mul.wide.u32 %rd8, %t, 16;

@@ -5,12 +5,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tracer  # noqa: F401  (names the machine-code cache before numba is imported)
+from rayplay import tracer  # noqa: F401  (names the machine-code cache before numba is imported)
+from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import (
+    Camera,
+    Instance,
+    Material,
+    Mesh,
+    Scene,
+    Spheres,
+    Texture,
+    sort_opaque_first,
+)
+from rayplay.tracer.traversal_batch import trace_rays
 from tests.reference.traversal_slow import closest_hits
-from tracer.bvh import Acceleration, build_acceleration
-from tracer.scenes import load
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Spheres, Texture, sort_opaque_first
-from tracer.traversal_batch import trace_rays
 
 BASE = 0x1000_0000
 ORDERS = ("vulkan-sim", "nearest")

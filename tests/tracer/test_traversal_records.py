@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import tracer  # noqa: F401
-from tests.reference.bvh_slow import Image, records_of_ray
-from tests.tracer.test_traversal_hits import random_rays, random_scene
-from tracer.bvh import Acceleration, build_acceleration
-from tracer.frame import (
+from rayplay import tracer  # noqa: F401
+from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.frame import (
     FIELD,
     FIELD_COUNT,
     LANES,
@@ -24,12 +22,14 @@ from tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_TERMINATED,
 )
-from tracer.scenes import load
-from tracer.scenes.description import Scene, Spheres
-from tracer.traversal import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
-from tracer.traversal_batch import trace_rays
-from tracer.traversal_state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
-from tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD
+from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.description import Scene, Spheres
+from rayplay.tracer.traversal import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
+from rayplay.tracer.traversal_batch import trace_rays
+from rayplay.tracer.traversal_state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
+from rayplay.tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD
+from tests.reference.bvh_slow import Image, records_of_ray
+from tests.tracer.test_traversal_hits import random_rays, random_scene
 
 BASE = 0x1000_0000
 HEADER, INTERNAL, INSTANCE, DESCRIPTOR, TRIANGLE, PROCEDURAL = range(6)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tracer  # noqa: F401
-from tracer.bvh import build_acceleration
-from tracer.scenes import load
-from tracer.traversal_batch import Hits, trace_rays
+from rayplay import tracer  # noqa: F401
+from rayplay.tracer.bvh import build_acceleration
+from rayplay.tracer.scenes import load
+from rayplay.tracer.traversal_batch import Hits, trace_rays
 
 BASE = 0x1000_0000
 HEADER, INTERNAL, INSTANCE, DESCRIPTOR, LEAF, HIT_LEAF = range(6)

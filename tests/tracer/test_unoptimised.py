@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.reader import Trace, open_trace
-from tracer.__main__ import main
-from tracer.program import PROGRAM_FOLDER
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.tracer.__main__ import main
+from rayplay.tracer.program import PROGRAM_FOLDER
 
 PROGRAM = ["--program", str(PROGRAM_FOLDER / "unoptimised" / "path-tracing.ptx")]
 CONFIG = ["--program-config", str(PROGRAM_FOLDER / "path-tracing.toml")]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from formats.generate import make_trace
-from formats.reader import Trace, open_trace
-from formats.trace import NODE_KINDS
-from formats.writer import TraceWriter
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.writer import TraceWriter
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """The functional caches and open rows once more, with dicts: the slow twin of ``zatel.control.traffic``."""
 
-from replay.gpu_description import Gpu
-from zatel.control import WINDOWS, Requests
-from zatel.control_accesses import LOCAL_LINES
-from zatel.control_kernels import HIT_LINES
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.control import WINDOWS, Requests
+from rayplay.zatel.control_accesses import LOCAL_LINES
+from rayplay.zatel.control_kernels import HIT_LINES
 
 READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)
 

@@ -9,21 +9,21 @@ import OpenEXR
 import pytest
 from PIL import Image
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import open_trace
-from formats.result import ResultWriter
-from zatel.choices import add_options, read_options
-from zatel.combine import RULES, combine
-from zatel.divide import divide, section_blocks
-from zatel.downscale import downscale, load_gpu, parts
-from zatel.heatmap import heat_colour
-from zatel.law import PAPER, fit_speedup, speedup
-from zatel.options import Options
-from zatel.pixel_heat import picture_heat, pixel_measure, replayed_cycles
-from zatel.predict import make_plan
-from zatel.regression import at_all_pixels, regress
-from zatel.select import colour_weights
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.formats.result import ResultWriter
+from rayplay.zatel.choices import add_options, read_options
+from rayplay.zatel.combine import RULES, combine
+from rayplay.zatel.divide import divide, section_blocks
+from rayplay.zatel.downscale import downscale, load_gpu, parts
+from rayplay.zatel.heatmap import heat_colour
+from rayplay.zatel.law import PAPER, fit_speedup, speedup
+from rayplay.zatel.options import Options
+from rayplay.zatel.pixel_heat import picture_heat, pixel_measure, replayed_cycles
+from rayplay.zatel.predict import make_plan
+from rayplay.zatel.regression import at_all_pixels, regress
+from rayplay.zatel.select import colour_weights
 
 
 def test_coarse_division_is_figure_5() -> None:

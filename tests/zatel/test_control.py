@@ -5,22 +5,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import Trace, open_trace
-from replay.rt_table import add_entries
-from replay.rt_unit_spec import BASELINE
-from replay.rt_unit_state import FIRST_STRETCH
-from zatel.control import (
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Trace, open_trace
+from rayplay.replay.rt_table import add_entries
+from rayplay.replay.rt_unit_spec import BASELINE
+from rayplay.replay.rt_unit_state import FIRST_STRETCH
+from rayplay.zatel.control import (
     held_before,
     in_order,
     node_lines,
     read_stream,
     table_line,
 )
-from zatel.control_accesses import LOCAL_LINES
-from zatel.control_kernels import HIT_LINES, TABLE_LINES
-from zatel.control_schedule import Machine
+from rayplay.zatel.control_accesses import LOCAL_LINES
+from rayplay.zatel.control_kernels import HIT_LINES, TABLE_LINES
+from rayplay.zatel.control_schedule import Machine
 
 
 def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:

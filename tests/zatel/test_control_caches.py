@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from formats.reader import Trace
-from replay.gpu_description import Gpu, load
-from tests.zatel.slow_caches import slow_traffic
-from zatel.control import (
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu, load
+from rayplay.zatel.control import (
     WINDOWS,
     Requests,
     after,
@@ -17,9 +16,10 @@ from zatel.control import (
     thinned,
     traffic,
 )
-from zatel.control_accesses import LOCAL_LINES
-from zatel.control_schedule import Machine
-from zatel.estimate_machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
+from rayplay.zatel.control_accesses import LOCAL_LINES
+from rayplay.zatel.control_schedule import Machine
+from rayplay.zatel.estimate_machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
+from tests.zatel.slow_caches import slow_traffic
 
 
 @pytest.mark.parametrize(("l1_sets", "l2_sets"), [(1, 1), (2, 3), (4, 5)])

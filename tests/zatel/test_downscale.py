@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from zatel.downscale import load_gpu, parts, scale_factor
+from rayplay.formats.errors import UserError
+from rayplay.zatel.downscale import load_gpu, parts, scale_factor
 
 
 @pytest.mark.parametrize(("name", "factor", "scaled"), [("rtx2060", 6, (5, 2)), ("mobile", 4, (2, 1))])

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.check import validate
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import open_trace
-from replay.gpu_description import load
-from zatel.combine import RULES
-from zatel.estimate import estimate, read_work
-from zatel.estimate_command import percentage
-from zatel.estimate_report import KEYS, as_json, table_text
-from zatel.estimate_trace import copies, write_sample
-from zatel.simulate import simulate_groups
+from rayplay.formats.check import validate
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.replay.gpu_description import load
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.estimate import estimate, read_work
+from rayplay.zatel.estimate_command import percentage
+from rayplay.zatel.estimate_report import KEYS, as_json, table_text
+from rayplay.zatel.estimate_trace import copies, write_sample
+from rayplay.zatel.simulate import simulate_groups
 
 GPU = ["sm.kernel_launch_cycles=100"]
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.gpu_description import load
-from zatel.control import WINDOWS, Stream, Traffic
-from zatel.control_schedule import Machine, Phases, moments, schedule
-from zatel.estimate_metrics import all_cycles, later
-from zatel.estimate_replay import Replayed
-from zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
+from rayplay.replay.gpu_description import load
+from rayplay.zatel.control import WINDOWS, Stream, Traffic
+from rayplay.zatel.control_schedule import Machine, Phases, moments, schedule
+from rayplay.zatel.estimate_metrics import all_cycles, later
+from rayplay.zatel.estimate_replay import Replayed
+from rayplay.zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
 
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import Trace
-from formats.result import Result, ResultWriter, open_result
-from replay import simulate
-from replay.gpu_description import load
-from zatel.__main__ import parser
-from zatel.combine import RULES
-from zatel.estimate_command import estimate_verb
-from zatel.full_result import full_metrics, warp_instructions
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Trace
+from rayplay.formats.result import Result, ResultWriter, open_result
+from rayplay.replay import simulate
+from rayplay.replay.gpu_description import load
+from rayplay.zatel.__main__ import parser
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.estimate_command import estimate_verb
+from rayplay.zatel.full_result import full_metrics, warp_instructions
 
 
 def written(path: Path, instructions: float, provenance: dict[str, Any]) -> Result:

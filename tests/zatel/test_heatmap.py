@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 from scipy.spatial import cKDTree
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import open_trace
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.zatel.heatmap import INSTRUCTION_WORK, RECORD_WORK, heat_colour, normalise, pixel_work
+from rayplay.zatel.quantise import quantise, shifted_hue
 from tests.reference.filter_twin import lanes_of, rows_of
-from zatel.heatmap import INSTRUCTION_WORK, RECORD_WORK, heat_colour, normalise, pixel_work
-from zatel.quantise import quantise, shifted_hue
 
 HOTTEST = np.array([145, 0, 65]) / 255
 COLDEST = np.array([0, 2, 91]) / 255

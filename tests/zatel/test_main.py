@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.filter import filter_trace
-from formats.generate import make_trace
-from formats.pixels import write_pixels
-from formats.reader import open_trace
+from rayplay.formats.filter import filter_trace
+from rayplay.formats.generate import make_trace
+from rayplay.formats.pixels import write_pixels
+from rayplay.formats.reader import open_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from formats.errors import UserError
-from formats.filter import filter_trace
-from formats.generate import make_trace
-from formats.pixels import read_pixels
-from formats.prediction import PREDICTION
-from formats.reader import Dataset, open_source, open_trace
-from formats.result import ResultWriter
-from replay.gpu_description import Gpu
-from zatel.combine import RULES, combine, extrapolate
-from zatel.downscale import load_gpu
-from zatel.options import Options
-from zatel.predict import predict
-from zatel.publish import describe, publish, warnings_of
-from zatel.report import read_prediction, table_text, write_overview
-from zatel.simulate import simulate_group, simulate_groups
+from rayplay.formats.errors import UserError
+from rayplay.formats.filter import filter_trace
+from rayplay.formats.generate import make_trace
+from rayplay.formats.pixels import read_pixels
+from rayplay.formats.prediction import PREDICTION
+from rayplay.formats.reader import Dataset, open_source, open_trace
+from rayplay.formats.result import ResultWriter
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import RULES, combine, extrapolate
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.options import Options
+from rayplay.zatel.predict import predict
+from rayplay.zatel.publish import describe, publish, warnings_of
+from rayplay.zatel.report import read_prediction, table_text, write_overview
+from rayplay.zatel.simulate import simulate_group, simulate_groups
 
 WIDTH, HEIGHT = 128, 24
 

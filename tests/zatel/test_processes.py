@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from formats.errors import UserError
-from zatel.estimate_replay import replay_all
+from rayplay.formats.errors import UserError
+from rayplay.zatel.estimate_replay import replay_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """

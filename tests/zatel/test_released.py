@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.generate import make_trace
-from formats.reader import open_trace
-from zatel import predict as predicting
-from zatel.divide import divide
-from zatel.downscale import load_gpu
-from zatel.heatmap import normalise
-from zatel.options import DEPARTURES, VARIANTS, Options
-from zatel.predict import make_plan, quantise_groups
-from zatel.quantise import QuantisedHeatmap
-from zatel.released import BUFFER_BYTES, choose_cold_first, colour_shares, extra_block, read_back, warm_fraction
-from zatel.select import select
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.zatel import predict as predicting
+from rayplay.zatel.divide import divide
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.heatmap import normalise
+from rayplay.zatel.options import DEPARTURES, VARIANTS, Options
+from rayplay.zatel.predict import make_plan, quantise_groups
+from rayplay.zatel.quantise import QuantisedHeatmap
+from rayplay.zatel.released import BUFFER_BYTES, choose_cold_first, colour_shares, extra_block, read_back, warm_fraction
+from rayplay.zatel.select import select
 
 
 def heatmap_of(labels: np.ndarray, coldness: list[float]) -> QuantisedHeatmap:

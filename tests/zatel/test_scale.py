@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import open_trace
-from replay.gpu_description import load
-from zatel.combine import RULES
-from zatel.scale import divided, full_replays, scale, sized_as
-from zatel.scale_command import KEYS, as_json, table_text
-from zatel.whatif import relative_change
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.replay.gpu_description import load
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.scale import divided, full_replays, scale, sized_as
+from rayplay.zatel.scale_command import KEYS, as_json, table_text
+from rayplay.zatel.whatif import relative_change
 
 
 def test_machines_are_divided_or_sized_as_another_gpu() -> None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from zatel.divide import divide, section_blocks
-from zatel.options import Options
-from zatel.quantise import QuantisedHeatmap
-from zatel.select import apportion, select, wanted_fraction
+from rayplay.zatel.divide import divide, section_blocks
+from rayplay.zatel.options import Options
+from rayplay.zatel.quantise import QuantisedHeatmap
+from rayplay.zatel.select import apportion, select, wanted_fraction
 
 # paper Fig. 6: chunks of an image divided among four GPUs
 FIGURE_6 = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 1], [2, 3, 0, 1, 2], [3, 0, 1, 2, 3], [0, 1, 2, 3, 0]]

@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import zatel.runs
-from formats.errors import UserError
-from formats.filter import filter_trace
-from formats.generate import make_trace
-from formats.reader import open_trace
-from zatel.downscale import load_gpu
-from zatel.runs import Run, missing_runs, run_key, simulate_runs
-from zatel.simulate import simulate_group
-from zatel.store import Store, trace_identity
+from rayplay.formats.errors import UserError
+from rayplay.formats.filter import filter_trace
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.runs import Run, missing_runs, run_key, simulate_runs
+from rayplay.zatel.simulate import simulate_group
+from rayplay.zatel.store import Store, trace_identity
 
 SIZE = (64, 8)
 
@@ -88,5 +87,5 @@ def test_runs_are_replays_of_filtered_traces_and_are_done_once(
     assert found[0] == found[3]
     assert found[1].metrics != found[2].metrics
     assert not missing_runs(open_trace(trace), runs, store)
-    monkeypatch.setattr(zatel.runs, "simulate_all", None)  # nothing is replayed again
+    monkeypatch.setattr(runs, "simulate_all", None)  # nothing is replayed again
     assert simulate_runs(open_trace(trace), runs, store) == found

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.errors import UserError
-from zatel.strata import LEAST_CTAS, draw, imbalance
+from rayplay.formats.errors import UserError
+from rayplay.zatel.strata import LEAST_CTAS, draw, imbalance
 
 
 @given(st.integers(LEAST_CTAS, 400), st.floats(0.02, 1.0), st.integers(0, 99))

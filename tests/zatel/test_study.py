@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-import zatel.runs
-from formats.errors import FormatError, UserError
-from formats.generate import make_trace
-from formats.reader import Dataset, open_source
-from formats.study import STUDY
-from zatel.combine import RULES
-from zatel.options import Options
-from zatel.store import Store
-from zatel.study import command, join, summaries
-from zatel.study.execute import Row
-from zatel.study.figures import draw_all
-from zatel.study.findings import uniform_best
-from zatel.study.points import BLOCKS, QUICK, STUDIES, WHOLE, Extent, Point, points_of
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import Dataset, open_source
+from rayplay.formats.study import STUDY
+from rayplay.zatel import runs
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.options import Options
+from rayplay.zatel.store import Store
+from rayplay.zatel.study import command, join, summaries
+from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.figures import draw_all
+from rayplay.zatel.study.findings import uniform_best
+from rayplay.zatel.study.points import BLOCKS, QUICK, STUDIES, WHOLE, Extent, Point, points_of
 
 SMALL = Extent((0.1, 0.4), (2,), ("one",), ("one",), (0.2,), 1)
 
@@ -111,7 +111,7 @@ def test_an_interrupted_study_goes_on_where_it_was(
     lost.unlink()
     command.paper_verb(again)
     assert capsys.readouterr().out.startswith("1 replays to do")
-    monkeypatch.setattr(zatel.runs, "simulate_all", None)
+    monkeypatch.setattr(runs, "simulate_all", None)
     command.paper_verb(again)
     assert capsys.readouterr().out.startswith("0 replays to do")
     name = "predictions-00000.parquet"
@@ -133,7 +133,7 @@ def test_a_part_of_the_study_has_its_own_figures_and_findings(
 ) -> None:
     """One scene is predicted as a whole only; no replay is repeated, the rows are those of the complete study."""
     monkeypatch.setattr(command, "QUICK", dataclasses.replace(SMALL, only_whole=("one",)))
-    monkeypatch.setattr(zatel.runs, "simulate_all", None)
+    monkeypatch.setattr(runs, "simulate_all", None)
     part = argparse.Namespace(**{**vars(arguments), "out": study.with_name("part"), "only": ("fractions",)})
     command.paper_verb(part)
     figures = [f"figure-{number}.png" for number in (13, 14, 15, 16)]

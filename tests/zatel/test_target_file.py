@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import UserError
-from zatel import __main__ as command
-from zatel import whatif_command
-from zatel.target_file import PNG_SIGNATURE, check_json_target, check_png_target
+from rayplay.formats.errors import UserError
+from rayplay.zatel import __main__ as command
+from rayplay.zatel import whatif_command
+from rayplay.zatel.target_file import PNG_SIGNATURE, check_json_target, check_png_target
 
 SAMPLED = ("estimate", "whatif", "scale")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import zatel.runs
-from formats.errors import UserError
-from formats.generate import make_trace
-from formats.reader import open_trace
-from replay.gpu_description import load
-from zatel.__main__ import parser
-from zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
-from zatel.store import Store
-from zatel.whatif import CHANGES, changed, relative_change, what_if
-from zatel.whatif_command import KEYS, as_json, table_text, whatif_verb
+from rayplay.formats.errors import UserError
+from rayplay.formats.generate import make_trace
+from rayplay.formats.reader import open_trace
+from rayplay.replay.gpu_description import load
+from rayplay.zatel import runs
+from rayplay.zatel.__main__ import parser
+from rayplay.zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
+from rayplay.zatel.store import Store
+from rayplay.zatel.whatif import CHANGES, changed, relative_change, what_if
+from rayplay.zatel.whatif_command import KEYS, as_json, table_text, whatif_verb
 
 SEVEN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 SEVEN = (*SEVEN, "bandwidth_utilisation")
@@ -116,7 +116,7 @@ def test_of_all_ctas_the_predicted_changes_are_the_full_ones(tmp_path: Path, mon
     assert "noise floor" in text
     assert as_json(found).keys() == KEYS
     json.dumps(as_json(found))
-    monkeypatch.setattr(zatel.runs, "simulate_all", None)  # no full replay is done again
+    monkeypatch.setattr(runs, "simulate_all", None)  # no full replay is done again
     assert what_if(trace, gpu, changes, 1.0, workers=2, full=True, store=store) == found
 
 

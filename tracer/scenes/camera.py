@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracer.scenes.description import Camera, Scene
+from rayplay.tracer.scenes.description import Camera, Scene
 
 FITTED_VFOV_DEG = 40.0
 VIEW = np.array([0.5, 0.35, 1.0])

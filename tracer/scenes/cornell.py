@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.scenes.description import Camera, Instance, Light, Material, Mesh, Scene, Sky
+from rayplay.tracer.scenes.description import Camera, Instance, Light, Material, Mesh, Scene, Sky
 
 SIDE = 555.0
 BOX_WIDTH = 165.0

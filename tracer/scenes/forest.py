@@ -6,10 +6,10 @@ Recipe: a hilly ground, four tree meshes grown by recursive branching, one clump
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import UserError
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Texture
-from tracer.scenes.terrain import grid_triangles
-from tracer.scenes.tree import BARK, BLADES, GROUND, LEAVES, grass_clump, grow_tree
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Texture
+from rayplay.tracer.scenes.terrain import grid_triangles
+from rayplay.tracer.scenes.tree import BARK, BLADES, GROUND, LEAVES, grass_clump, grow_tree
 
 SIDE = 120.0
 GROUND_CELLS = 96

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import UserError
-from formats.limits import MESH_BYTES
-from tracer.scenes.description import Instance, Mesh
-from tracer.scenes.glb_check import check_document, item, whole
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import MESH_BYTES
+from rayplay.tracer.scenes.description import Instance, Mesh
+from rayplay.tracer.scenes.glb_check import check_document, item, whole
 
 DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 _MAGIC, _JSON_CHUNK, _BIN_CHUNK = 0x46546C67, 0x4E4F534A, 0x004E4942

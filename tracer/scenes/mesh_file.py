@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.limits import MESH_BYTES
-from formats.text_file import parse_json, read_text
-from tracer.scenes.camera import fit_camera
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
-from tracer.scenes.glb import read_chunks
-from tracer.scenes.glb_check import check_document, whole
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import MESH_BYTES
+from rayplay.formats.text_file import parse_json, read_text
+from rayplay.tracer.scenes.camera import fit_camera
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.tracer.scenes.glb import read_chunks
+from rayplay.tracer.scenes.glb_check import check_document, whole
 
 SUFFIXES = (".glb", ".gltf", ".obj", ".ply", ".stl")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.limits import TEXTURE_PIXELS
-from formats.text_file import parse_json, read_text
-from tracer.scenes.description import (
+from rayplay.formats.errors import UserError
+from rayplay.formats.limits import TEXTURE_PIXELS
+from rayplay.formats.text_file import parse_json, read_text
+from rayplay.tracer.scenes.description import (
     MODELS,
     Camera,
     Color,
@@ -24,7 +24,7 @@ from tracer.scenes.description import (
     Spheres,
     Texture,
 )
-from tracer.scenes.glb import read_glb
+from rayplay.tracer.scenes.glb import read_glb
 
 FORMAT = "scene-pack/1"
 TEXTURE_FORMATS = ("PNG", "JPEG", "TGA", "BMP")

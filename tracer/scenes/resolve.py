@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from formats.errors import UserError
-from tracer.scenes.cornell import cornell
-from tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
-from tracer.scenes.forest import forest
-from tracer.scenes.mesh_file import SUFFIXES, read_mesh_file
-from tracer.scenes.pack import read_scene_pack
-from tracer.scenes.terrain import terrain
-from tracer.scenes.wknd import wknd
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes.cornell import cornell
+from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
+from rayplay.tracer.scenes.forest import forest
+from rayplay.tracer.scenes.mesh_file import SUFFIXES, read_mesh_file
+from rayplay.tracer.scenes.pack import read_scene_pack
+from rayplay.tracer.scenes.terrain import terrain
+from rayplay.tracer.scenes.wknd import wknd
 
 PROCEDURAL: dict[str, Callable[..., Scene]] = {
     "cornell": cornell,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from formats.errors import UserError
-from tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
+from rayplay.formats.errors import UserError
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 
 MOST_TRIANGLES = 4_000_000
 SIDE = 200.0

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tracer.scenes.description import Mesh
+from rayplay.tracer.scenes.description import Mesh
 
 GROUND, BARK, LEAVES, BLADES = range(4)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tracer.scenes.description import Camera, Color, Material, Scene, Spheres
+from rayplay.tracer.scenes.description import Camera, Color, Material, Scene, Spheres
 
 SEED = 42
 _F = np.float32

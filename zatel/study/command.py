@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import UserError
-from formats.pixels import image_size
-from formats.reader import open_trace
-from formats.study import STUDY
-from formats.writer import FolderWriter
-from zatel.combine import RULES
-from zatel.store import Store, engine_identity
-from zatel.study import summaries
-from zatel.study.execute import Row, SceneStudy
-from zatel.study.figures import draw_all
-from zatel.study.findings import findings
-from zatel.study.pages import comparison_page, tables_page
-from zatel.study.points import QUICK, STUDIES, WHOLE, Extent, points_of
-from zatel.study.scenes import draw_scenes
+from rayplay.formats.errors import UserError
+from rayplay.formats.pixels import image_size
+from rayplay.formats.reader import open_trace
+from rayplay.formats.study import STUDY
+from rayplay.formats.writer import FolderWriter
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.store import Store, engine_identity
+from rayplay.zatel.study import summaries
+from rayplay.zatel.study.execute import Row, SceneStudy
+from rayplay.zatel.study.figures import draw_all
+from rayplay.zatel.study.findings import findings
+from rayplay.zatel.study.pages import comparison_page, tables_page
+from rayplay.zatel.study.points import QUICK, STUDIES, WHOLE, Extent, points_of
+from rayplay.zatel.study.scenes import draw_scenes
 
 SCENES = "scenes.png"
 LIBRARIES = ("numpy", "numba", "scipy")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from formats.atomic import atomic_file
-from zatel.combine import RULES
-from zatel.study.summaries import Spread
+from rayplay.formats.atomic import atomic_file
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.study.summaries import Spread
 
 SHORT = dict(zip(RULES, ("IPC", "cycles", "L1D miss", "L2 miss", "RT eff.", "DRAM eff.", "BW util."), strict=True))
 OURS, THEIRS = "#2c7fb8", "#e6550d"  # what the paper's text says is drawn in the second colour

@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formats.reader import Trace
-from replay.gpu_description import Gpu
-from zatel.combine import combine
-from zatel.downscale import load_gpu
-from zatel.heatmap import heat_colour, normalise, pixel_work
-from zatel.predict import Plan, extrapolate_groups, make_plan
-from zatel.quantise import QuantisedHeatmap, quantise
-from zatel.runs import Run, known_runs, missing_runs, simulate_runs
-from zatel.simulate import Simulated
-from zatel.store import Store
-from zatel.study.points import GPUS, Point
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu_description import Gpu
+from rayplay.zatel.combine import combine
+from rayplay.zatel.downscale import load_gpu
+from rayplay.zatel.heatmap import heat_colour, normalise, pixel_work
+from rayplay.zatel.predict import Plan, extrapolate_groups, make_plan
+from rayplay.zatel.quantise import QuantisedHeatmap, quantise
+from rayplay.zatel.runs import Run, known_runs, missing_runs, simulate_runs
+from rayplay.zatel.simulate import Simulated
+from rayplay.zatel.store import Store
+from rayplay.zatel.study.points import GPUS, Point
 
 # Processor seconds per unit of work (``heatmap.pixel_work``) of a replay, on one core of a 2-core AMD EPYC virtual
 # machine, 0.3 to 2e-7 from scene to scene: for an estimate of the time while the full replay is not known.

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from zatel.combine import RULES
-from zatel.law import speedup as law_speedup
-from zatel.study import published, summaries
-from zatel.study.draw import OURS, SHORT, THEIRS, bars, canvas, lines, save
-from zatel.study.draw import published as mark
-from zatel.study.execute import Row
-from zatel.study.points import GPUS, MOBILE, RTX
-from zatel.study.summaries import Spread, at, error, of, spread
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.law import speedup as law_speedup
+from rayplay.zatel.study import published, summaries
+from rayplay.zatel.study.draw import OURS, SHORT, THEIRS, bars, canvas, lines, save
+from rayplay.zatel.study.draw import published as mark
+from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.points import GPUS, MOBILE, RTX
+from rayplay.zatel.study.summaries import Spread, at, error, of, spread
 
 Rows = Sequence[Row]
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from zatel.combine import RULES
-from zatel.law import speedup as law_speedup
-from zatel.options import DISTRIBUTIONS, DIVISIONS
-from zatel.study import published, summaries
-from zatel.study.execute import Row
-from zatel.study.points import GPUS, MOBILE, RTX
-from zatel.study.summaries import at, error, mean_error, of
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.law import speedup as law_speedup
+from rayplay.zatel.options import DISTRIBUTIONS, DIVISIONS
+from rayplay.zatel.study import published, summaries
+from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.points import GPUS, MOBILE, RTX
+from rayplay.zatel.study.summaries import at, error, mean_error, of
 
 Rows = Sequence[Row]
 

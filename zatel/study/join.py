@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from formats.atomic import atomic_file
-from formats.errors import FormatError, UserError
-from formats.reader import Columns, Dataset, open_source
-from formats.study import STUDY
-from zatel.combine import RULES
-from zatel.options import Options
-from zatel.study.command import SCENES, write_study
-from zatel.study.execute import Row
-from zatel.study.points import GPUS, SATURATING, STUDIES, Point
+from rayplay.formats.atomic import atomic_file
+from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.reader import Columns, Dataset, open_source
+from rayplay.formats.study import STUDY
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.options import Options
+from rayplay.zatel.study.command import SCENES, write_study
+from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.points import GPUS, SATURATING, STUDIES, Point
 
 
 def join_verb(arguments: argparse.Namespace) -> int:

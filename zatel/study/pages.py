@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from zatel.combine import RULES
-from zatel.study import published, summaries
-from zatel.study.draw import SHORT
-from zatel.study.execute import Row
-from zatel.study.findings import Finding, percent
-from zatel.study.points import GPUS, RTX
-from zatel.study.summaries import at, error, of, spread
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.study import published, summaries
+from rayplay.zatel.study.draw import SHORT
+from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.findings import Finding, percent
+from rayplay.zatel.study.points import GPUS, RTX
+from rayplay.zatel.study.summaries import at, error, of, spread
 
 Rows = Sequence[Row]
 VERDICTS = {True: "holds", False: "**does not hold**", None: "too few scenes to say"}

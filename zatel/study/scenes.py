@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from zatel.heatmap import heat_colour, normalise
-from zatel.pictures import DIMMED, group_colours
-from zatel.study.draw import save
-from zatel.study.execute import SceneStudy
-from zatel.study.points import RTX
+from rayplay.zatel.heatmap import heat_colour, normalise
+from rayplay.zatel.pictures import DIMMED, group_colours
+from rayplay.zatel.study.draw import save
+from rayplay.zatel.study.execute import SceneStudy
+from rayplay.zatel.study.points import RTX
 
 PANELS = ("heatmap", "quantised", "groups, K = {}", "selected, 10 %")
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zatel.combine import RULES
-from zatel.law import fit_speedup
-from zatel.study.execute import Row
+from rayplay.zatel.combine import RULES
+from rayplay.zatel.law import fit_speedup
+from rayplay.zatel.study.execute import Row
 
 CLEAR = 0.9  # a choice is best when its mean error is below this part of every other's; otherwise "any"
 
