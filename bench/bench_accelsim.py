@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT))
 
 from bench.reference_accelsim import EXPECTED, GPUS  # noqa: E402
 from bench.reference_traces import accelsim_folder, imported  # noqa: E402
-from rayplay.replay.driver import simulate  # noqa: E402
-from rayplay.replay.gpu_description import load  # noqa: E402
+from rayplay.replay.gpu.description import load  # noqa: E402
+from rayplay.replay.run.driver import simulate  # noqa: E402
 
 RUNS = 5
 LARGE, TARGET = 100_000, 100

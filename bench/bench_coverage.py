@@ -3,7 +3,7 @@
     python bench/bench_coverage.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
 One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
-``zatel/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but for the
+``zatel/sample/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but for the
 rows of scenes and sizes that this run does not make. Prints the coverage of each metric: with that table, and with one
 that leaves out the scene which is estimated.
 """

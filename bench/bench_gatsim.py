@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench_replay import make_trace
 
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.run.driver import simulate
 
 SAMPLE = Path(__file__).parent.parent / "traces" / "sample.trace"
 ROWS = (("characterised", "perfect"), ("pipeline", "perfect"), ("gatsim", "perfect"), ("gatsim", "behavioural"))

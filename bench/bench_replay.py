@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.writer import TraceWriter
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 
 WARPS = 8192
 FULL = 0xFFFFFFFF

@@ -9,9 +9,9 @@ import numpy as np
 
 from bench.reference_rows import Row, compare, mean_error
 from bench.reference_traces import ROOT, accelsim_folder, imported
-from rayplay.replay.driver import Replay, read_characterisation
-from rayplay.replay.gpu_description import FOLDER, load
-from rayplay.replay.metrics import Result, collect
+from rayplay.replay.gpu.description import FOLDER, load
+from rayplay.replay.results.metrics import Result, collect
+from rayplay.replay.run.driver import Replay, read_characterisation
 
 EXPECTED = ROOT / "tests" / "outside"
 GPUS = {"SM75_RTX2060": "accelsim-rtx2060", "SM86_RTX3070": "accelsim-rtx3070", "SM7_QV100": "accelsim-qv100"}

@@ -16,8 +16,8 @@ from bench.reference_traces import data_folder
 from bench.reference_vulkansim import RELEASED
 from bench.vulkan_sim_dump import read_dump
 from bench.vulkan_sim_trace import write_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 
 DUMPS = {"box32": "mobile", "box32_perfect": "mobile", "shipao32": "mobile", "cornell32_rtx2060": "rtx2060"}
 LATENCY, EFFICIENCY = 0.25, 0.10

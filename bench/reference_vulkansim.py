@@ -18,8 +18,8 @@ from bench.reference_rows import Row, compare
 from bench.reference_traces import ROOT, rendered
 from rayplay.formats.reader import Trace, open_trace
 from rayplay.formats.trace import NODE_KINDS
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 
 RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}

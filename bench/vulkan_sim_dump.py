@@ -1,4 +1,4 @@
-"""Vulkan-Sim's dumps of its RT unit (``reference/vulkan-sim.md`` 3), read into what ``replay.rt_unit`` takes."""
+"""Vulkan-Sim's dumps of its RT unit (``reference/vulkan-sim.md`` 3), read into what ``replay.rt.unit`` takes."""
 
 import lzma
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.trace import NODE_KINDS
-from rayplay.replay import rt_unit_state
-from rayplay.replay.rt_unit_state import Records
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt.state import Records
 
 TRIANGLE_HIT = 5
 # Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit

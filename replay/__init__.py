@@ -9,6 +9,6 @@ use_numba_cache("replay")
 
 def simulate(*arguments: Any, **options: Any) -> Any:
     """``replay.simulate.simulate``, imported when it is called: it brings numba with it."""
-    from rayplay.replay.driver import simulate as run
+    from rayplay.replay.run.driver import simulate as run
 
     return run(*arguments, **options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rayplay.formats.command import add_limits, run
 from rayplay.formats.errors import UserError
 from rayplay.formats.store import location
-from rayplay.replay.work import MODELS
+from rayplay.replay.input.work import MODELS
 
 if TYPE_CHECKING:
     from rayplay.formats.checkpoint import Checkpoints
@@ -105,14 +105,14 @@ def main() -> None:
     arguments = parser().parse_args()
     if arguments.explain:
         expect_alone(arguments, "--explain", "explain", "assignments")
-        from rayplay.replay.gpu_description import explain, notes
+        from rayplay.replay.gpu.description import explain, notes
 
         for line in notes(arguments.explain):
             print(line, file=sys.stderr)
         print("\n".join(explain(arguments.explain, arguments.assignments)))
         return
     if arguments.docs:
-        from rayplay.replay.documentation import page
+        from rayplay.replay.page import page
 
         print(page(), end="")
         return
@@ -148,7 +148,7 @@ def check_targets(arguments: argparse.Namespace) -> None:
     from rayplay.formats.result import RESULT
 
     if arguments.picture is not None:
-        from rayplay.replay.pictures import check_picture
+        from rayplay.replay.results.picture import check_picture
 
         check_picture(arguments.picture)
         if arguments.model == "gatsim":
@@ -160,7 +160,7 @@ def check_targets(arguments: argparse.Namespace) -> None:
 def draw(result: Path, picture: Path) -> None:
     """Draw a result."""
     from rayplay.formats.result import open_result
-    from rayplay.replay.pictures import write_picture
+    from rayplay.replay.results.picture import write_picture
 
     write_picture(open_result(result), picture)
     print(f"wrote {picture}", file=sys.stderr)
@@ -169,11 +169,11 @@ def draw(result: Path, picture: Path) -> None:
 def replay_trace(arguments: argparse.Namespace) -> None:
     """Replay one trace and show how far it is."""
     from rayplay.formats.reader import open_trace
-    from rayplay.replay.driver import simulate
-    from rayplay.replay.gpu_description import load, notes
-    from rayplay.replay.metrics import table
-    from rayplay.replay.progress import Heartbeat
-    from rayplay.replay.select import Selection
+    from rayplay.replay.gpu.description import load, notes
+    from rayplay.replay.launch.selection import Selection
+    from rayplay.replay.results.metrics import table
+    from rayplay.replay.run.driver import simulate
+    from rayplay.replay.run.progress import Heartbeat
 
     trace = open_trace(arguments.trace)
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
@@ -202,7 +202,7 @@ def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Chec
         return
     from rayplay.formats.checkpoint import Checkpoints
     from rayplay.formats.code_cache import source_digest
-    from rayplay.replay.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
+    from rayplay.replay.run.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
 
     other = arguments.characterisation
     given = [trace.manifest.text(), other.read_bytes().hex() if other and other.is_file() else None]
@@ -219,7 +219,7 @@ def provenance(arguments: argparse.Namespace) -> dict[str, object]:
     """How the result was made; nothing that changes no result, so that equal replays are equal files."""
     from dataclasses import asdict
 
-    from rayplay.replay.gpu_description import load
+    from rayplay.replay.gpu.description import load
 
     gpu = load(arguments.gpu, arguments.assignments).scaled(arguments.scale)
     chosen = {name: getattr(arguments, name) for name in ("kernel", "kernel_name", "launch_skip", "launch_count")}

@@ -10,8 +10,8 @@ import pytest
 from rayplay.formats.check import validate
 from rayplay.formats.frames import from_frames
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"formats", "ptx", "tracer", "replay", "zatel"}

@@ -15,8 +15,8 @@ import numpy as np
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
 from rayplay.formats.trace import NODE_KINDS
-from rayplay.replay.gpu_description import Gpu
-from rayplay.replay.rt_unit_state import TABLE_BYTES, WARPS_PER_SM
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.rt.state import TABLE_BYTES, WARPS_PER_SM
 from rayplay.zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
 from rayplay.zatel.control_caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
 from rayplay.zatel.control_kernels import (

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from rayplay.formats.code_cache import use_numba_cache
-from rayplay.replay.addresses import PARTITION_HASHES, Addresses
+from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses
 from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from rayplay.zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
@@ -43,7 +43,7 @@ def make_sets(sets: int, ways: int) -> Sets:
 
 
 class Dram(NamedTuple):
-    """Where sectors lie, as in ``replay.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
+    """Where sectors lie, as in ``replay.memory.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
 
     addresses: Addresses
     row: np.ndarray  # int64[channels, banks]

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from rayplay.formats.code_cache import use_numba_cache
-from rayplay.replay.rt_table import BASELINE_DATA, BASELINE_ROW
+from rayplay.replay.input.intersection_tables import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
 use_numba_cache("zatel")
@@ -144,7 +144,7 @@ def trace_call(
 def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
     """Store what a ray enters into the intersection table of its warp: two words of a row for each procedural record.
 
-    They leave one by one, all in the ray's first step. Layout and rule: ``replay.rt_table``.
+    They leave one by one, all in the ray's first step. Layout and rule: ``replay.input.intersection_tables``.
     """
     row = 0
     for place in range(rays.offset[ray], rays.offset[ray + 1]):

@@ -4,8 +4,8 @@ import dataclasses
 import math
 
 from rayplay.formats.errors import UserError
-from rayplay.replay import gpu_description
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.gpu.description import Gpu
 
 
 def load_gpu(name: str) -> Gpu:

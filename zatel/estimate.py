@@ -17,7 +17,7 @@ import numpy as np
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.control import Stream, Traffic, held_before, read_stream
 from rayplay.zatel.control_schedule import Machine
 from rayplay.zatel.doubt import Doubt, bounds, doubts, read_table

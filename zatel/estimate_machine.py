@@ -12,9 +12,9 @@ import numpy as np
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
-from rayplay.replay.config import LawError
-from rayplay.replay.gpu_description import Gpu
-from rayplay.replay.launch import places_of
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.launch.launches import places_of
+from rayplay.replay.unit.schema import LawError
 from rayplay.zatel.control import Requests, Stream, Traffic, after, in_order, thinned, traffic
 from rayplay.zatel.control_schedule import Machine
 

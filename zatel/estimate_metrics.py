@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.control import SECTOR_BYTES, Stream, Traffic
 from rayplay.zatel.control_schedule import Machine, schedule

@@ -9,7 +9,7 @@ whole GPU.
 
 import numpy as np
 
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.control import WINDOWS, Stream, Traffic
 from rayplay.zatel.control_schedule import Schedule, moments
 

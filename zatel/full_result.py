@@ -9,7 +9,7 @@ import numpy as np
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
 from rayplay.formats.result import Result
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 
 SELECTION = ("kernel", "kernel_name", "launch_skip", "launch_count")  # what replay notes of a choice of launches

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.stats import t as student
 
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 
 # Cycles more of the latency of L2 and DRAM, none worth half a per cent of a miss, and before the first CTA starts.
 OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))

@@ -11,7 +11,7 @@ import numpy as np
 from rayplay.formats.errors import UserError
 from rayplay.formats.pixels import image_size
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import Metrics, combine, extrapolate
 from rayplay.zatel.divide import divide
 from rayplay.zatel.downscale import downscale, scale_factor

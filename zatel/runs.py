@@ -18,7 +18,7 @@ import numpy as np
 from rayplay.formats.errors import UserError
 from rayplay.formats.filter import filter_to_many
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.simulate import Simulated, simulate_all
 from rayplay.zatel.store import Store, engine_identity, trace_identity

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.estimate import Estimate, Work, estimate_many, read_work
 from rayplay.zatel.noise import Metrics, noise_floor, perturbed
 from rayplay.zatel.simulate import simulate_all

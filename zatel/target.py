@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.doubt import bounds, doubts
 from rayplay.zatel.estimate import ERRORS, Estimate, Work, estimate, read_work
 from rayplay.zatel.intervals import sampling_errors

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.estimate import Work, estimate_many
 from rayplay.zatel.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed

@@ -1,5 +1,5 @@
 """A sectored cache as plainly as it can be said: every way is looked at, every sector is an object. Twin of
-``replay.cache``, written from the rules of ``reference/accel-sim.md`` B.2, C and D.
+``replay.memory.cache.access``, written from the rules of ``reference/accel-sim.md`` B.2, C and D.
 """
 
 from collections import Counter, deque
@@ -54,7 +54,7 @@ def ipoly(line: int, sets: int) -> int:
 
 
 class SlowCache:
-    """One instance; ``policy`` has the fields of ``replay.cache_state.Policy``."""
+    """One instance; ``policy`` has the fields of ``replay.memory.cache.state.Policy``."""
 
     def __init__(self, policy: Any, sets: int) -> None:
         self.policy = policy

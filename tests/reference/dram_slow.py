@@ -1,4 +1,4 @@
-"""A DRAM channel tick by tick, with counters that run down: what ``replay/dram.py`` must equal in every event.
+"""A DRAM channel tick by tick, with counters that run down: what ``replay/memory/dram/channel.py`` must equal in every event.
 
 Written from GPGPU-Sim's order of events (``reference/accel-sim.md`` C and D), for one channel of a ``dram_state.Spec``.
 """
@@ -6,7 +6,7 @@ Written from GPGPU-Sim's order of events (``reference/accel-sim.md`` C and D), f
 from collections import deque
 from dataclasses import dataclass, field
 
-from rayplay.replay.dram_state import Spec
+from rayplay.replay.memory.dram.state import Spec
 
 
 @dataclass

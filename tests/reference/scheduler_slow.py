@@ -1,8 +1,8 @@
-"""A warp scheduler's choice as plainly as it can be said: a list of warps by age. Twin of ``replay.scheduler``."""
+"""A warp scheduler's choice as plainly as it can be said: a list of warps by age. Twin of ``replay.sm.warps``."""
 
 
 class SlowScheduler:
-    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.scheduler.POLICIES``."""
+    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.sm.warps.POLICIES``."""
 
     def __init__(self, policy: str, active_warps: int) -> None:
         self.policy, self.active_warps = policy, active_warps

@@ -56,7 +56,7 @@ def replay(out: Path, *more: str) -> None:
     from rayplay.replay.__main__ import main
 
     sample = str(ROOT / "traces" / "sample.trace")
-    with patch("rayplay.replay.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0), patch("sys.argv", ["replay", sample, *REPLAY, *more, "--out", str(out)]):  # fmt: skip # noqa: E501
+    with patch("rayplay.replay.run.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0), patch("sys.argv", ["replay", sample, *REPLAY, *more, "--out", str(out)]):  # fmt: skip # noqa: E501
         main()
 
 

@@ -26,7 +26,7 @@ from rayplay.formats.vulkan_sim import import_vulkan_sim
 from rayplay.ptx.parser import parse_file
 from rayplay.ptx.printer import print_module
 from rayplay.ptx.verifier import verify
-from rayplay.replay.gpu_description import explain, load, notes
+from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.tracer.launch_file import read_launch_file
 from rayplay.tracer.network_file import read_network
 from rayplay.tracer.program import read_config

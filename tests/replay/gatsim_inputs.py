@@ -6,9 +6,10 @@ import numpy as np
 
 from rayplay.formats.reader import Trace
 from rayplay.formats.trace import RECORDED_SPACES, UNITS
-from rayplay.replay import gatsim_units, scheduler
-from rayplay.replay.gpu_description import Gpu
-from rayplay.replay.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
+from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm.gatsim import units as gatsim_units
 from tests.reference.gatsim_slow import Instruction, Machine, Warp
 from tests.reference.replay_slow import bank_cycles, sectors
 

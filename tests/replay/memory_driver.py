@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.replay import crossbar, dram_state, l2_state, partition, port
-from rayplay.replay.bits import entry_point
-from rayplay.replay.gpu_description import Gpu
-from rayplay.replay.port import IN_FLIGHT, READ, RESPONSE_HEAD, RESPONSE_TAIL, Port
-from rayplay.replay.step import Memory
+from rayplay.replay.engine.quantum import Memory
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.memory import partition, port
+from rayplay.replay.memory.crossbar import crossbar
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.memory.port import IN_FLIGHT, READ, RESPONSE_HEAD, RESPONSE_TAIL, Port
 
 
 @entry_point

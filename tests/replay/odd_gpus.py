@@ -12,9 +12,9 @@ import numpy as np
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.generate import make_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
-from rayplay.replay.scheduler import POLICIES
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.sm.warps import POLICIES
 from tests.replay.conftest import Op, write_micro
 from tests.replay.conftest import load as load_instruction
 from tests.replay.launches import Kernel, write_kernels

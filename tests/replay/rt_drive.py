@@ -8,21 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay import (
-    cache_fill,
-    cache_mshr,
-    cache_state,
-    gpu_description,
-    l1,
-    port,
-    rt_unit,
-    rt_unit_entry,
-    rt_unit_state,
-)
-from rayplay.replay.bits import FAR, entry_point
-from rayplay.replay.l1 import L1
-from rayplay.replay.port import Port
-from rayplay.replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PER_SM, Records, RtUnit
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.jit.bits import FAR, entry_point
+from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.cache import fill as cache_fill
+from rayplay.replay.memory.cache import mshr as cache_mshr
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import Port
+from rayplay.replay.rt import entry as rt_unit_entry
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt import unit as rt_unit
+from rayplay.replay.rt.state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PER_SM, Records, RtUnit
 
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
 MARGIN = 2000

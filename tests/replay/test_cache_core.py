@@ -9,9 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rayplay.replay import cache, cache_fill, cache_lines, cache_mshr, cache_state
-from rayplay.replay.bits import entry_point
-from rayplay.replay.cache_state import Cache, Policy
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.memory.cache import access as cache
+from rayplay.replay.memory.cache import fill as cache_fill
+from rayplay.replay.memory.cache import mshr as cache_mshr
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache import tags as cache_lines
+from rayplay.replay.memory.cache.state import Cache, Policy
 from tests.reference.cache_slow import SlowCache, ipoly
 
 READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE = range(7)

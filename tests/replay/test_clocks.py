@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rayplay.replay import clocks
-from rayplay.replay.bits import entry_point
-from rayplay.replay.clocks import Ratio
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.unit import clocks
+from rayplay.replay.unit.clocks import Ratio
 
 
 @entry_point

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rayplay.replay.bits import entry_point
-from rayplay.replay.crossbar_net import Net, compete, grant, make_net, next_wanted, win
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.memory.crossbar.arbiter import Net, compete, grant, make_net, next_wanted, win
 
 
 @entry_point

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
-from rayplay.replay.metrics import Result
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import simulate
 from tests.replay.launches import SLOTS, Kernel, SlowGpu, write_kernels
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rayplay.replay.documentation import page
+from rayplay.replay.page import page
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rayplay.replay import clocks, dram, dram_state
-from rayplay.replay.bits import FAR, entry_point
-from rayplay.replay.dram_state import NEXT_TICK, Dram, Spec
+from rayplay.replay.jit.bits import FAR, entry_point
+from rayplay.replay.memory.dram import channel as dram
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.dram.state import NEXT_TICK, Dram, Spec
+from rayplay.replay.unit import clocks
 from tests.reference.dram_slow import Channel, Request
 
 SPEC = Spec(

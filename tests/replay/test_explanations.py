@@ -11,12 +11,12 @@ from rayplay.formats.check import validate
 from rayplay.formats.errors import UserError
 from rayplay.formats.frames import from_frames
 from rayplay.formats.result import open_result
-from rayplay.replay.definitions import METRICS, counter
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
-from rayplay.replay.metrics import Result
-from rayplay.replay.pictures import check_picture, write_picture
-from rayplay.replay.stack import REASONS
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.results.definitions import METRICS, counter
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.results.picture import check_picture, write_picture
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.unit.cycle_stack import REASONS
 
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
 ONE_SCHEDULER = ("sm.count=1", "memory.count=1", "l2.bytes=65536", "sm.kernel_launch_cycles=10", "scheduler.count=1")

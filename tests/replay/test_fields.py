@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from rayplay.formats.reader import open_trace
-from rayplay.replay.bits import entry_point
-from rayplay.replay.driver import Replay
-from rayplay.replay.fields import columns_of
-from rayplay.replay.gpu_description import load
-from rayplay.replay.program import read_characterisation
-from rayplay.replay.refs import refer
-from rayplay.replay.rows import FixedRows
-from rayplay.replay.step import Engine
+from rayplay.replay.engine.quantum import Engine
+from rayplay.replay.gpu.description import load
+from rayplay.replay.input.program import read_characterisation
+from rayplay.replay.jit.aliasing import columns_of
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.jit.references import refer
+from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.run.driver import Replay
 
 SAMPLE = Path(__file__).parents[2] / "traces" / "sample.trace"
 CHANGES = (

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
-from rayplay.replay import gatsim, gatsim_units, gpu_description
-from rayplay.replay.bits import FAR, entry_point, lowest_bit
-from rayplay.replay.dispatch import occupancy
-from rayplay.replay.driver import read_characterisation, simulate
-from rayplay.replay.gatsim_units import Gatsim
-from rayplay.replay.gpu_description import Gpu
-from rayplay.replay.launch import read_launches
-from rayplay.replay.program import load_program
-from rayplay.replay.scheduler import LAST, WARP_INSTRUCTIONS, Warps
-from rayplay.replay.work import Program, Work
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.program import load_program
+from rayplay.replay.input.work import Program, Work
+from rayplay.replay.jit.bits import FAR, entry_point, lowest_bit
+from rayplay.replay.launch.launches import read_launches
+from rayplay.replay.run.driver import read_characterisation, simulate
+from rayplay.replay.sm.ctas import occupancy
+from rayplay.replay.sm.gatsim import algorithm1 as gatsim
+from rayplay.replay.sm.gatsim import units as gatsim_units
+from rayplay.replay.sm.gatsim.units import Gatsim
+from rayplay.replay.sm.warps import LAST, WARP_INSTRUCTIONS, Warps
 from tests.reference import gatsim_slow
 from tests.replay import gatsim_inputs as inputs
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.errors import UserError
-from rayplay.replay.gpu_description import explain, load, notes
+from rayplay.replay.gpu.description import explain, load, notes
 
 CONFIG = """\
 # the numbers of reference/accel-sim.md C, SM75_RTX2060

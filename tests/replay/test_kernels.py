@@ -9,11 +9,11 @@ import pytest
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
 from rayplay.formats.result import open_result
-from rayplay.replay.driver import Replay, simulate
-from rayplay.replay.gpu_description import load
-from rayplay.replay.ledger import APART, flat
-from rayplay.replay.metrics import Result, unit_counters
-from rayplay.replay.select import Selection
+from rayplay.replay.gpu.description import load
+from rayplay.replay.launch.selection import Selection
+from rayplay.replay.results.ledger import APART, flat
+from rayplay.replay.results.metrics import Result, unit_counters
+from rayplay.replay.run.driver import Replay, simulate
 from tests.replay.launches import STALL, Kernel, write_kernels
 
 GPU = ("sm.count=2", "sm.kernel_launch_cycles=10")

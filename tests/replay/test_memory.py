@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from rayplay.replay import dram_state, l2, l2_state
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.l2 import slice as l2
+from rayplay.replay.memory.l2 import state as l2_state
 from tests.replay.memory_driver import Machine, reads
 
 GPU = "accelsim-rtx2060"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.errors import UserError
-from rayplay.replay.dispatch import needs, occupancy
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.sm.ctas import needs, occupancy
 
 START = 1000
 BASE = 0x1000_0000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.run.driver import simulate
 
 LAUNCH = 1000  # kernel_launch_cycles of these tests
 START = LAUNCH + 1  # the first CTA is handed out at the end of the cycle before

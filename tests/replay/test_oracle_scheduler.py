@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from rayplay.replay import gpu_description, scheduler
-from rayplay.replay.bits import entry_point
-from rayplay.replay.scheduler import Warps
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm.warps import Warps
 from tests.reference.scheduler_slow import SlowScheduler
 
 JOIN, LEAVE, PARK, CHOOSE = range(4)

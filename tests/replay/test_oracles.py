@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.replay.driver import INTERVAL_CYCLES, simulate
-from rayplay.replay.gpu_description import Gpu, load
-from rayplay.replay.metrics import Result
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import INTERVAL_CYCLES, simulate
 
 BASE = 1 << 28
 LINE = 128

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.replay import gpu_description
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.run.driver import simulate
 
 BASE = 1 << 20
 

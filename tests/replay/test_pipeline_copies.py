@@ -7,8 +7,8 @@ import pytest
 from rayplay.formats.accelsim import import_accelsim
 from rayplay.formats.reader import open_trace
 from rayplay.formats.sass_classes import spared_groups
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 from tests.reference.slow_gpu.config import RTX2060
 from tests.reference.slow_gpu.gpu import Gpu
 from tests.reference.slow_gpu.program import Kernel

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bench.reference_traces import accelsim_folder, imported
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
-from rayplay.replay.pipeline_state import WRITTEN
-from rayplay.replay.pipeline_units import write_banks
-from rayplay.replay.work import DESTINATIONS_SHIFT
+from rayplay.replay.gpu.description import load
+from rayplay.replay.input.work import DESTINATIONS_SHIFT
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.sm.pipeline.state import WRITTEN
+from rayplay.replay.sm.pipeline.units import write_banks
 
 EXPECTED = Path(__file__).parent.parent / "outside" / "expected_micro.csv"
 FAMILIES = ("bra", "ffma", "iadd", "mix", "mov", "mufu", "uldc")

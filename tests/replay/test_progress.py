@@ -9,9 +9,9 @@ import pytest
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
-from rayplay.replay.progress import Heartbeat, Standing, line, told_when_long
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.run.progress import Heartbeat, Standing, line, told_when_long
 
 
 def test_a_line_has_cycle_rates_and_end() -> None:
@@ -73,7 +73,7 @@ def test_a_long_wait_is_explained_on_a_terminal(monkeypatch, is_terminal: bool, 
     stream, said = io.StringIO(), threading.Event()
     monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("rayplay.replay.progress.tqdm.write", lambda text, file: (file.write(text), said.set()))
+    monkeypatch.setattr("rayplay.replay.run.progress.tqdm.write", lambda text, file: (file.write(text), said.set()))
     with told_when_long("compiling", seconds):
         told = said.wait(5 if is_terminal and seconds == 0 else 0)
     assert told == (is_terminal and seconds == 0)

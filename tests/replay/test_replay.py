@@ -9,10 +9,10 @@ import pytest
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate
-from rayplay.replay.gpu_description import Gpu, load
-from rayplay.replay.metrics import Result
-from rayplay.replay.scheduler import READY
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate
+from rayplay.replay.sm.warps import READY
 
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
 
@@ -88,7 +88,12 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from rayplay.replay import cache_state, dram_state, l2_state, lsu_state, port, rt_unit_state
+    from rayplay.replay.lsu import state as lsu_state
+    from rayplay.replay.memory import port
+    from rayplay.replay.memory.cache import state as cache_state
+    from rayplay.replay.memory.dram import state as dram_state
+    from rayplay.replay.memory.l2 import state as l2_state
+    from rayplay.replay.rt import state as rt_unit_state
 
     replay = finished(generated, gpu)
     assert not replay.warps.members.any()
@@ -144,7 +149,7 @@ def test_empty_warps_change_nothing(micro: Callable[..., Path], op: type, gpu: G
 
 
 def test_a_window_of_few_warps_changes_nothing(generated: Path, gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.replay import window
+    from rayplay.replay.input import window
 
     whole = simulate(generated, gpu)
     monkeypatch.setattr(window, "ROWS_PER_BATCH", 1)

@@ -11,8 +11,8 @@ import pytest
 
 from rayplay.formats.checkpoint import Checkpoint, Checkpoints, load_checkpoint, save_checkpoint
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.run.driver import simulate
 from tests.formats.schema_strategies import tree_bytes
 
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
@@ -46,7 +46,7 @@ class Noting(Checkpoints):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that checkpoints fall between any two loads of warps."""
-    monkeypatch.setattr("rayplay.replay.window.ROWS_PER_BATCH", 20_000)
+    monkeypatch.setattr("rayplay.replay.input.window.ROWS_PER_BATCH", 20_000)
 
 
 def run(trace: Path, gpu: Gpu, model: str, out: Path, notes: Checkpoints | None) -> dict[str, bytes]:
@@ -88,7 +88,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         monkeypatch.setattr(Checkpoints, "save", saving)
-        monkeypatch.setattr("rayplay.replay.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+        monkeypatch.setattr("rayplay.replay.run.checkpoint.SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
     return start
 

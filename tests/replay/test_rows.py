@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayplay.replay.pipeline_program import places
-from rayplay.replay.rows import aligned_rows, rewind, ring_size
+from rayplay.replay.jit.rows import aligned_rows, rewind, ring_size
+from rayplay.replay.sm.pipeline.program import places
 
 instructions = st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 300), max_size=6)), max_size=60)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.vulkan_sim_dump import read_accesses, read_dump, to_records
-from rayplay.replay import rt_unit_state
-from rayplay.replay.rt_metrics import rt_metrics
-from rayplay.replay.rt_unit_state import LANES
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt.metrics import rt_metrics
+from rayplay.replay.rt.state import LANES
 from tests.replay.rt_drive import drive
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.replay.rt_unit_state import FIRST_STRETCH, LANES, Records, node_info
+from rayplay.replay.rt.state import FIRST_STRETCH, LANES, Records, node_info
 from tests.replay.rt_drive import MISS, drive
 
 LATENCY = {0: 4, 1: 8, 2: 8, 3: 4, 4: 8, 5: 8}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.vulkan_sim_dump import WarpTrace, read_accesses, read_dump, to_records
-from rayplay.replay.rt_unit_state import LANES
+from rayplay.replay.rt.state import LANES
 from tests.replay.rt_drive import drive
 
 

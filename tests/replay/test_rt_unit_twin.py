@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rayplay.replay import rt_unit_state
-from rayplay.replay.rt_unit_spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
-from rayplay.replay.rt_unit_state import EARLY_OUT, FIRST_STRETCH, LANES, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt.spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
+from rayplay.replay.rt.state import EARLY_OUT, FIRST_STRETCH, LANES, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records
 from tests.reference import rt_unit_slow as slow
 from tests.replay.rt_drive import drive
 

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from bench.vulkan_sim_dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
-from rayplay.replay import gpu_description, l1, port, rt_unit, rt_unit_entry, rt_unit_state
-from rayplay.replay.bits import FAR, entry_point
-from rayplay.replay.l1 import L1
-from rayplay.replay.port import Port
-from rayplay.replay.rt_unit_state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARP, Records, RtUnit
+from rayplay.replay.gpu import description as gpu_description
+from rayplay.replay.jit.bits import FAR, entry_point
+from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import Port
+from rayplay.replay.rt import entry as rt_unit_entry
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt import unit as rt_unit
+from rayplay.replay.rt.state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARP, Records, RtUnit
 
 WARPS = 122  # in the file
 # Of 122 warps, those with the same start, end and latency of every lane. A number that rises is good news: raise it.

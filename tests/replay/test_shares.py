@@ -12,14 +12,14 @@ from rayplay.formats.merge import PIXEL_TABLES, merge
 from rayplay.formats.reader import open_trace
 from rayplay.formats.result import open_result
 from rayplay.formats.writer import TraceWriter
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
-from rayplay.replay.ledger import APART
-from rayplay.replay.metrics import Result
-from rayplay.replay.pictures import draw_roofline, draw_units
-from rayplay.replay.select import Selection
-from rayplay.replay.shares import NOT_SHARED
-from rayplay.replay.streams import Streams
+from rayplay.replay.gpu.description import load
+from rayplay.replay.launch.selection import Selection
+from rayplay.replay.launch.streams import Streams
+from rayplay.replay.results.ledger import APART
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.results.picture import draw_roofline, draw_units
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.unit.streams import NOT_SHARED
 from tests.replay.launches import Kernel, write_kernels
 from tests.replay.test_replay import digest
 
@@ -137,7 +137,7 @@ def test_quantum_and_threads_change_no_share(trace: Path, tmp_path: Path) -> Non
 
 def test_more_streams_than_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream that was launched long ago makes place for another; what kernels did is told apart all the same."""
-    monkeypatch.setattr("rayplay.replay.streams.PLACES", 3)
+    monkeypatch.setattr("rayplay.replay.launch.streams.PLACES", 3)
     kernels = [Kernel((number % 5 + 1,) * 3, number % 7) for number in range(20)]
     path = write_kernels(tmp_path / "many.trace", kernels)
     result = simulate(path, load("mobile", ["sm.count=2", "sm.kernel_launch_cycles=3", "sm.concurrent_kernels=2"]))

@@ -6,9 +6,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rayplay.replay import stack
-from rayplay.replay.bits import entry_point
-from rayplay.replay.stack import BARRIER, BUSY_LSU, BUSY_UNIT, DATA, IDLE, ISSUE, MEMORY, REASONS, RT_UNIT, UNIT
+from rayplay.replay.jit.bits import entry_point
+from rayplay.replay.unit import cycle_stack as stack
+from rayplay.replay.unit.cycle_stack import (
+    BARRIER,
+    BUSY_LSU,
+    BUSY_UNIT,
+    DATA,
+    IDLE,
+    ISSUE,
+    MEMORY,
+    REASONS,
+    RT_UNIT,
+    UNIT,
+)
 
 SCHEDULERS, WARPS, CYCLES = 2, 24, 400
 JOIN, LEAVE, BEGIN, END, OBSERVE, ISSUE_NOW = range(6)

@@ -11,8 +11,8 @@ import pytest
 from rayplay.formats.command import run
 from rayplay.formats.generate import make_trace
 from rayplay.replay import __main__ as command
-from rayplay.replay import driver
-from rayplay.replay.progress import Standing
+from rayplay.replay.run import driver
+from rayplay.replay.run.progress import Standing
 
 simulate = driver.simulate
 fsync = os.fsync

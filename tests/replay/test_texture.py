@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
-from rayplay.replay.metrics import Result
+from rayplay.replay.gpu.description import load
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import simulate
 from tests.replay.test_pipeline_copies import trace_of
 
 BASE = 0x10000000

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rayplay.formats.generate import make_trace
-from rayplay.replay import parallel
-from rayplay.replay.bits import compiled, entry_point
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.jit import team as parallel
+from rayplay.replay.jit.bits import compiled, entry_point
+from rayplay.replay.run.driver import simulate
 from tests.replay.launches import write_kernels
 from tests.replay.test_dispatch import random_kernel, small
 from tests.replay.test_replay import digest

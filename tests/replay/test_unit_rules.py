@@ -8,10 +8,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from rayplay.replay import scheduler
-from rayplay.replay.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
-from rayplay.replay.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce
-from rayplay.replay.work import IS_LOCAL
+from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce
+from rayplay.replay.input.work import IS_LOCAL
+from rayplay.replay.jit.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
+from rayplay.replay.sm import warps as scheduler
 
 
 @pytest.fixture(scope="module")

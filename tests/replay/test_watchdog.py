@@ -8,12 +8,19 @@ import pytest
 
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
-from rayplay.replay import cache_state, dispatch, dram_state, l2_state, pipeline_state, port, scheduler, watchdog
-from rayplay.replay.bits import FAR
-from rayplay.replay.driver import Replay
-from rayplay.replay.gpu_description import load
-from rayplay.replay.program import read_characterisation
-from rayplay.replay.rounds import NOW
+from rayplay.replay.engine.rounds import NOW
+from rayplay.replay.gpu.description import load
+from rayplay.replay.input.program import read_characterisation
+from rayplay.replay.jit.bits import FAR
+from rayplay.replay.memory import port
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.run.driver import Replay
+from rayplay.replay.sm import ctas as dispatch
+from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm.pipeline import state as pipeline_state
+from rayplay.replay.stuck import watchdog
 from tests.replay.launches import Kernel, write_kernels
 
 ONE = ("sm.count=1", "sm.kernel_launch_cycles=0")

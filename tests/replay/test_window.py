@@ -8,13 +8,13 @@ import pytest
 from rayplay.formats.errors import FormatError
 from rayplay.formats.reader import Trace, open_trace
 from rayplay.formats.writer import TraceWriter
-from rayplay.replay import window
-from rayplay.replay.coalescer import static_of
-from rayplay.replay.driver import simulate
-from rayplay.replay.program import load_program, read_characterisation
-from rayplay.replay.rt_unit_spec import TABLES
-from rayplay.replay.window import Window
-from rayplay.replay.window_arrays import GROUPS, POINTERS, SPANS, bounds
+from rayplay.replay.input import window
+from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.input.program import load_program, read_characterisation
+from rayplay.replay.input.window import Window
+from rayplay.replay.input.window_arrays import GROUPS, POINTERS, SPANS, bounds
+from rayplay.replay.rt.spec import TABLES
+from rayplay.replay.run.driver import simulate
 from tests.formats.test_laws import fresh_tables
 
 

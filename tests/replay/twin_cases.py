@@ -9,9 +9,9 @@ import numpy as np
 
 from rayplay.formats.accelsim import import_accelsim
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import Replay
-from rayplay.replay.gpu_description import load
-from rayplay.replay.metrics import collect
+from rayplay.replay.gpu.description import load
+from rayplay.replay.results.metrics import collect
+from rayplay.replay.run.driver import Replay
 from tests.reference.slow_gpu import random_traces
 from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu
@@ -94,7 +94,7 @@ def rules_of_version(random: Random) -> dict[str, Any]:
 
 
 def assignments(values: dict[str, Any]) -> list[str]:
-    """For ``replay.gpu_description.load``."""
+    """For ``replay.gpu.description.load``."""
     slices = values["memory.count"] * values["l2.slices_per_controller"]
     more = {
         "sm.kernel_launch_cycles": 0, "l1.bytes": 512 * values["l1.ways"], "l1.unified_bytes": 20480,

@@ -8,8 +8,8 @@ import pytest
 from rayplay.formats.check import validate
 from rayplay.formats.errors import UserError
 from rayplay.formats.reader import open_trace
-from rayplay.replay.driver import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
+from rayplay.replay.run.driver import simulate
 from rayplay.tracer.device import Device
 from rayplay.tracer.images import Sampler
 from rayplay.tracer.launch import run_launch_file

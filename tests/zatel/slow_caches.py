@@ -1,6 +1,6 @@
 """The functional caches and open rows once more, with dicts: the slow twin of ``zatel.control.traffic``."""
 
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.control import WINDOWS, Requests
 from rayplay.zatel.control_accesses import LOCAL_LINES
 from rayplay.zatel.control_kernels import HIT_LINES

@@ -8,9 +8,9 @@ import pytest
 from rayplay.formats.errors import UserError
 from rayplay.formats.generate import make_trace
 from rayplay.formats.reader import Trace, open_trace
-from rayplay.replay.rt_table import add_entries
-from rayplay.replay.rt_unit_spec import BASELINE
-from rayplay.replay.rt_unit_state import FIRST_STRETCH
+from rayplay.replay.input.intersection_tables import add_entries
+from rayplay.replay.rt.spec import BASELINE
+from rayplay.replay.rt.state import FIRST_STRETCH
 from rayplay.zatel.control import (
     held_before,
     in_order,

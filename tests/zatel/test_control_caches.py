@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu, load
+from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.control import (
     WINDOWS,
     Requests,

@@ -12,7 +12,7 @@ from rayplay.formats.check import validate
 from rayplay.formats.errors import UserError
 from rayplay.formats.generate import make_trace
 from rayplay.formats.reader import open_trace
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.estimate import estimate, read_work
 from rayplay.zatel.estimate_command import percentage

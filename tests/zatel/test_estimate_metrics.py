@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
 from rayplay.zatel.control import WINDOWS, Stream, Traffic
 from rayplay.zatel.control_schedule import Machine, Phases, moments, schedule
 from rayplay.zatel.estimate_metrics import all_cycles, later

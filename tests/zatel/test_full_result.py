@@ -10,7 +10,7 @@ from rayplay.formats.generate import make_trace
 from rayplay.formats.reader import Trace
 from rayplay.formats.result import Result, ResultWriter, open_result
 from rayplay.replay import simulate
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
 from rayplay.zatel.__main__ import parser
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.estimate_command import estimate_verb

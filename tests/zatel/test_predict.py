@@ -17,7 +17,7 @@ from rayplay.formats.pixels import read_pixels
 from rayplay.formats.prediction import PREDICTION
 from rayplay.formats.reader import Dataset, open_source, open_trace
 from rayplay.formats.result import ResultWriter
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES, combine, extrapolate
 from rayplay.zatel.downscale import load_gpu
 from rayplay.zatel.options import Options

@@ -8,7 +8,7 @@ import pytest
 from rayplay.formats.errors import UserError
 from rayplay.formats.generate import make_trace
 from rayplay.formats.reader import open_trace
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.scale import divided, full_replays, scale, sized_as
 from rayplay.zatel.scale_command import KEYS, as_json, table_text

@@ -10,7 +10,7 @@ import pytest
 from rayplay.formats.errors import UserError
 from rayplay.formats.generate import make_trace
 from rayplay.formats.reader import open_trace
-from rayplay.replay.gpu_description import load
+from rayplay.replay.gpu.description import load
 from rayplay.zatel import runs
 from rayplay.zatel.__main__ import parser
 from rayplay.zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.reader import Trace
-from rayplay.replay.gpu_description import Gpu
+from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import combine
 from rayplay.zatel.downscale import load_gpu
 from rayplay.zatel.heatmap import heat_colour, normalise, pixel_work

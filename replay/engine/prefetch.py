@@ -1,0 +1,71 @@
+"""What an SM or a partition will use in a quantum is brought into the host's caches before, all of it at once.
+
+The state of a GPU is larger than a core's caches: what one SM uses is gone when its next quantum begins. Fetched line
+by line, as the engine comes to need them, these lines were most of a replay's time.
+"""
+
+from typing import Any
+
+from rayplay.replay.jit.bits import bucket, compiled, inlined
+from rayplay.replay.jit.rows import prefetch, prefetch_rows
+from rayplay.replay.lsu.state import Lsu
+from rayplay.replay.memory.cache.state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
+from rayplay.replay.memory.cache.tags import look_ahead
+from rayplay.replay.memory.dram.state import BANKS, UNDER_WAY, Dram
+from rayplay.replay.memory.l1 import FILL_TAG, L1, prefetch_entry
+from rayplay.replay.memory.l2.state import HEAD, L2, POPPED
+from rayplay.replay.memory.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
+
+
+@compiled
+def of_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
+    """The warps of an SM, and what the responses that have come for it will change."""
+    cache = caches.cache
+    prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
+    prefetch_rows(lsus.unit, sm, sm + 1)
+    first, last = ports.port[sm, RESPONSE_HEAD], ports.port[sm, RESPONSE_TAIL]
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        prefetch_entry(caches, sm, tag >> 2)
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        if tag & 3 == FILL_TAG:
+            look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), SECTOR])
+
+
+@compiled
+def of_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
+    """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
+
+    waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.
+    """
+    tags, first = cache.tags, controller * cache.slices_per_controller
+    last = first + cache.slices_per_controller
+    prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
+    prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
+    prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
+    queued = min(memory.channel[controller, UNDER_WAY] + waiting, memory.capacity)
+    prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
+    prefetch_rows(memory.bank, controller * memory.gap[BANKS], (controller + 1) * memory.gap[BANKS])
+    for part in range(first, last):
+        look_through(cache, part)
+
+
+@inlined
+def look_through(cache: L2, part: int) -> None:
+    """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
+    tags, own, before = cache.tags, cache.slice, -1
+    free, first = tags.unit[part, MSHR_FREE] - (own[part, POPPED] - own[part, HEAD]), part * tags.pitch
+    prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
+    for place in range(own[part, HEAD], own[part, POPPED]):
+        row = part * cache.ring + (place & (cache.ring - 1))
+        line = cache.input[row, 1] >> 2
+        if line == before:
+            continue
+        before = line
+        group = 2 * (part * tags.sets + chosen_set(tags, cache.input[row, 4]))
+        prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
+        prefetch(tags.line, tags.order[group, NEWEST])
+        victim = tags.order[group, OLDEST]
+        if victim >= 0:
+            prefetch(tags.line, tags.line[victim, NEWER])

@@ -1,0 +1,240 @@
+"""One quantum of the whole GPU: the page to read first.
+
+Every SM runs alone to the end of the quantum, or until it wants a CTA (``rounds.py``). What it sends then goes through
+the crossbar to the memory partitions, and their responses are dated for the quanta to come. A request waits longer than
+a quantum before the L2 looks it up, so no SM ever misses a response, and the cycles do not depend on the quantum, on
+the order of the SMs, or on how many threads share them.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from rayplay.replay.engine import prefetch as foresight
+from rayplay.replay.engine import rounds
+from rayplay.replay.engine.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
+from rayplay.replay.input.work import Program, Work
+from rayplay.replay.jit import aliasing as fields
+from rayplay.replay.jit import indexing
+from rayplay.replay.jit import team as parallel
+from rayplay.replay.jit.bits import FAR, compiled, entry_point, inlined
+from rayplay.replay.jit.team import LEAVE, Team
+from rayplay.replay.lsu import unit as lsu
+from rayplay.replay.lsu.state import NEXT_CYCLE as LSU_CYCLE
+from rayplay.replay.lsu.state import Lsu
+from rayplay.replay.memory import l1, partition
+from rayplay.replay.memory.crossbar import crossbar
+from rayplay.replay.memory.crossbar.crossbar import Crossbar
+from rayplay.replay.memory.dram.state import Dram
+from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.l2.state import L2
+from rayplay.replay.memory.port import Port, next_response, rewind_requests
+from rayplay.replay.rt import unit as rt_unit
+from rayplay.replay.rt.state import Records, RtUnit
+from rayplay.replay.sm import ctas as dispatch
+from rayplay.replay.sm import models as model
+from rayplay.replay.sm import warps
+from rayplay.replay.sm.characterised import warp as execution
+from rayplay.replay.sm.ctas import ASK, Dispatch
+from rayplay.replay.sm.memory_path import receive, run_lsu
+from rayplay.replay.sm.models import Core
+
+fields.install()
+indexing.install()
+RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
+SMS, PARTITIONS = LEAVE + 1, LEAVE + 2  # what threads share
+QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C
+
+
+class Memory(NamedTuple):
+    """What the SMs share."""
+
+    crossbar: Crossbar
+    l2: L2
+    dram: Dram
+
+
+class Engine(NamedTuple):
+    """The whole GPU, and the part of the trace that is loaded."""
+
+    core: Core
+    ctas: Dispatch
+    lsus: Lsu
+    caches: L1
+    rays: RtUnit
+    ports: Port
+    program: Program
+    work: Work
+    records: Records
+    lane_cycles: np.ndarray  # int64[warps + 1, 32], or one row
+    memory: Memory
+    clock: np.ndarray  # see rounds.py
+
+
+def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) -> int:
+    """Run quanta until ``stop``, the end of a kernel, or the end of the loaded warps. engine: a reference to it."""
+    status = RUNNING
+    while status == RUNNING and engine.clock[NOW] < stop:
+        status = team.run(run_quanta, engine, stop, quantum, loaded_warps)
+    return status
+
+
+def compile_for(engine: Engine) -> None:
+    """Compile what ``run`` calls, or load it, for a reference to an engine."""
+    run_quanta.compile(tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0)))
+
+
+@entry_point
+def run_quanta(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: np.ndarray, rank: int) -> int:
+    """Run some quanta, on every thread of a team: the leader as the clock goes, the others what it has them do."""
+    if rank:
+        return follow(engine, team, rank)
+    status, quanta = RUNNING, 0
+    while status == RUNNING and engine.clock[NOW] < stop and quanta < QUANTA_AT_ONCE:
+        status = run_quantum(engine, stop, quantum, loaded_warps, team)
+        quanta += 1
+    parallel.open_phase(team, LEAVE, 0, 0)
+    return status
+
+
+@compiled
+def run_quantum(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: np.ndarray) -> int:
+    """The SMs run, round after round; the crossbar takes what they have sent; the memory partitions answer."""
+    ctas, clock, memory = engine.ctas, engine.clock, engine.memory
+    rounds.begin(ctas, clock, stop, quantum)
+    one_kernel, verdict = ctas.kernel.shape[0] == 1, GO_ON
+    while verdict == GO_ON:
+        parallel.open_phase(team, SMS, 0, ctas.unit.shape[0], one_kernel)  # else rounds are short: a cycle each
+        advance_sms(engine, team, 0)
+        if not parallel.close_phase(team):
+            return RUNNING
+        verdict = rounds.settle(ctas, clock, loaded_warps)
+    if verdict == WAITS_FOR_WARPS:
+        return NEEDS_WARPS
+    routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[UNTIL])
+    parallel.open_phase(team, PARTITIONS, routed, memory.l2.controllers)
+    advance_partitions(engine, team, 0)
+    if not parallel.close_phase(team):
+        return RUNNING
+    return close_quantum(engine, stop, routed)
+
+
+@compiled
+def follow(engine: Engine, team: np.ndarray, rank: int) -> int:
+    """Take part in every phase that the leader opens."""
+    phase = 1
+    job = parallel.next_job(team, phase)
+    while job != LEAVE:
+        if job == SMS:
+            advance_sms(engine, team, rank)
+        else:
+            advance_partitions(engine, team, rank)
+        parallel.come_back(team)
+        phase += 1
+        job = parallel.next_job(team, phase)
+    return RUNNING
+
+
+@compiled
+def advance_sms(engine: Engine, team: np.ndarray, rank: int) -> None:
+    """Run SMs to the round's end."""
+    ctas, clock = engine.ctas, engine.clock
+    sm = parallel.take(team, rank)
+    while sm >= 0:
+        if rounds.may_run(ctas, clock, sm):
+            following = advance_sm(
+                engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
+                engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
+                clock[NOW],
+            )  # fmt: skip
+            rounds.note_run(ctas, clock, sm, following)
+        sm = parallel.take(team, rank)
+
+
+@compiled
+def advance_partitions(engine: Engine, team: np.ndarray, rank: int) -> None:
+    """Run memory partitions as far as the crossbar's cycles before the phase's argument decide."""
+    memory, routed = engine.memory, team[parallel.PHASE, parallel.ARGUMENT]
+    controller = parallel.take(team, rank)
+    while controller >= 0:
+        partition.advance(memory.crossbar, memory.l2, memory.dram, controller, routed)
+        controller = parallel.take(team, rank)
+
+
+@compiled
+def close_quantum(engine: Engine, stop: int, routed: int) -> int:
+    """Hand the responses to the SMs and find the next cycle at which anything happens."""
+    ctas, ports, memory, clock = engine.ctas, engine.ports, engine.memory, engine.clock
+    until = clock[UNTIL]
+    decided = partition.horizon(memory.crossbar, memory.l2, routed)
+    crossbar.route_responses(memory.crossbar, ports, memory.l2, decided)
+    clock[NOW] = until
+    if dispatch.any_over(ctas, until):
+        return KERNEL_OVER
+    if crossbar.packets_in_flight(ports):
+        return RUNNING
+    soonest = rounds.next_event(ctas)
+    if soonest == FAR:
+        return DONE if dispatch.is_empty(ctas) else STUCK
+    clock[NOW] = min(max(soonest, until), stop)
+    return RUNNING
+
+
+@compiled
+def advance_sm(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int, begun: int,
+) -> int:  # fmt: skip
+    """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event.
+
+    begun  first cycle of the quantum, in which what the SM will need is looked for.
+    """
+    if dispatch.is_idle(ctas, sm):
+        l1.forget_idle(caches, sm)
+    elif since == begun:
+        rewind_requests(ports, sm)
+        foresight.of_sm(core, lsus, caches, ports, sm)
+    now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
+    while now < until and now <= ctas.unit[sm, ASK]:
+        # responses come out of the crossbar
+        receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
+        if dispatch.next_start(ctas, sm) <= now:
+            model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
+        model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
+        if lsus.unit[sm, LSU_CYCLE] <= now:
+            # data is written back, a response taken, accesses meet the tags, instructions go on
+            run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
+        if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
+            # one request, one completed warp
+            run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
+        # each scheduler issues one ready warp
+        retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
+        now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
+    lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, ASK] + 1))
+    return now
+
+
+@inlined
+def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port, sm: int, now: int) -> int:
+    """The next cycle after ``now`` at which a unit of the SM has something to do, ready warps apart."""
+    soonest = model.next_event(core, sm, now)
+    soonest = min(soonest, ports.response[next_response(ports, sm), 0])
+    soonest = min(soonest, dispatch.next_start(ctas, sm))
+    soonest = min(soonest, lsus.unit[sm, LSU_CYCLE])
+    soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
+    return max(soonest, now + 1)
+
+
+@inlined
+def run_rt_unit(
+    core: Core, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
+    sm: int, now: int,
+) -> None:  # fmt: skip
+    """One cycle of the SM's RT units; each warp they complete goes on."""
+    for number in range(rays.cores):
+        index = rt_unit.cycle(rays, caches, ports, records, sm, number, now)
+        if index >= 0:
+            here = sm * core.warps + index
+            execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
+            model.release(core, ctas, sm, now, index, warps.HELD_SLOT)

@@ -1,0 +1,225 @@
+"""The GPU as a tree of unit descriptions, read from ``gpu.toml``; derived values and the laws between units."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.errors import UserError
+from rayplay.replay.gpu import gpgpusim  # fmt: skip
+from rayplay.replay.lsu import state as lsu_state  # fmt: skip
+from rayplay.replay.memory import (
+    l1,  # fmt: skip
+    port,  # fmt: skip
+    texture,  # fmt: skip
+)
+from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
+from rayplay.replay.memory.dram import state as dram_state  # fmt: skip
+from rayplay.replay.memory.l2 import state as l2_state  # fmt: skip
+from rayplay.replay.rt import spec as rt_unit_spec  # fmt: skip
+from rayplay.replay.sm import ctas as dispatch  # fmt: skip
+from rayplay.replay.sm import warps as scheduler  # fmt: skip
+from rayplay.replay.sm.gatsim import units as gatsim_units  # fmt: skip
+from rayplay.replay.sm.pipeline import state as pipeline_state  # fmt: skip
+from rayplay.replay.unit import schema as config  # fmt: skip
+from rayplay.replay.unit.schema import LawError, law, value
+
+FOLDER = Path(__file__).parent
+COPIES = ("none", "low_32_bits", "whole")
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryControllers:
+    """Memory partitions of the GPU."""
+
+    count: int = value("count", "Memory controllers, each with one DRAM channel and its L2 slices", 1)
+    l2_clock_khz: int = value("kHz", "Clock of the L2", 1)
+    interconnect_clock_khz: int = value("kHz", "Clock of the interconnect", 1)
+    address_map: str = value(
+        "bits", "Letters of the address bits: row, bank, column, burst (replay/memory/addresses.py)"
+    )
+    partition_hash: str = value("name", "How addresses permute the L2 slices", choices=PARTITION_HASHES)
+    copies: str = value("name", "Bits of a host copy's address by which it warms the L2", choices=COPIES)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gpu:
+    """A whole GPU. Raises ``LawError`` (a ``UserError`` when read from a file) where units do not fit together."""
+
+    sm: dispatch.Spec
+    scheduler: scheduler.Spec
+    pipeline: pipeline_state.Spec
+    lsu: lsu_state.Spec
+    l1: l1.Spec
+    texture: texture.Spec
+    rt: rt_unit_spec.Spec
+    interconnect: port.Spec
+    memory: MemoryControllers
+    l2: l2_state.Spec
+    dram: dram_state.Spec
+    gatsim: gatsim_units.Spec
+    name: str = value("name", "Name of the GPU")
+
+    def __post_init__(self) -> None:
+        per_set = self.l2_slices * self.l2.line_bytes * self.l2.ways
+        law(
+            self.l2.bytes % per_set == 0,
+            f"l2.bytes ({self.l2.bytes}) must be a multiple of slices x line_bytes x ways ({per_set})",
+        )
+        for name in ("collectors", "register_banks"):
+            count = getattr(self.pipeline, name)
+            law(
+                count % self.scheduler.count == 0,
+                f"pipeline.{name} ({count}) must be a multiple of scheduler.count ({self.scheduler.count})",
+            )
+        banks, most = self.pipeline.register_banks, pipeline_state.MOST_BANKS * self.scheduler.count
+        law(banks <= most, f"pipeline.register_banks must be at most {most}, for each scheduler 8, not {banks}")
+        try:
+            self.l2.check_sets(self.l2_sets_per_slice)
+        except LawError as error:
+            raise LawError(f"l2: {error} (l2.bytes / (memory.count x slices x line_bytes x ways))") from None
+        law(self.addresses.channels == self.memory.count, "memory.address_map must fit the channels")
+        law(
+            self.longest_quantum >= 1,
+            f"l2.latency_cycles ({self.l2.latency_cycles}) must be more than {self.clock_slack}: it has to outlast"
+            " what the clocks of core, interconnect and L2 differ by",
+        )
+        need = self.longest_quantum + 2
+        law(
+            self.interconnect.in_packets > need,
+            f"interconnect.in_packets ({self.interconnect.in_packets}) must be more than {need}: places count as free"
+            " only after the longest quantum",
+        )
+
+    @property
+    def addresses(self) -> Addresses:
+        """Where addresses live, from memory.address_map."""
+        memory, dram = self.memory, self.dram
+        slices = self.l2.slices_per_controller
+        try:
+            return make_addresses(
+                memory.address_map, memory.count, slices, memory.partition_hash, dram.banks, dram.bank_hash
+            )  # fmt: skip
+        except LawError as error:
+            raise LawError(f"memory.address_map {error}") from None
+
+    @property
+    def l2_slices(self) -> int:
+        """memory.count x l2.slices_per_controller."""
+        return self.memory.count * self.l2.slices_per_controller
+
+    @property
+    def l2_sets_per_slice(self) -> int:
+        """l2.bytes / (slices x line_bytes x ways)."""
+        return self.l2.bytes // (self.l2_slices * self.l2.line_bytes * self.l2.ways)
+
+    @property
+    def dram_bytes_per_second(self) -> int:
+        """Peak DRAM bandwidth of all channels: count x atom_bytes / burst_ticks x clock."""
+        return self.memory.count * self.dram.bytes_per_second
+
+    @property
+    def l1_miss_cycles(self) -> int:
+        """Shortest way of a request to an L2 hit and back, at equal clocks: l2.latency_cycles + 5."""
+        return self.l2.latency_cycles + 5
+
+    @property
+    def clock_slack(self) -> int:
+        """Core cycles by which the way through unequal clocks may be shorter: 0 where core, interconnect, L2 agree."""
+        clocks = (self.memory.l2_clock_khz, self.memory.interconnect_clock_khz)
+        if all(clock == self.sm.clock_khz for clock in clocks):
+            return 0
+        return 4 * sum(-(-self.sm.clock_khz // clock) for clock in clocks)
+
+    @property
+    def longest_quantum(self) -> int:
+        """Longest quantum that is exact: l2.latency_cycles - clock_slack."""
+        return self.l2.latency_cycles - self.clock_slack
+
+    @property
+    def issue_per_cycle(self) -> int:
+        """Peak warp-instructions per cycle: sm.count x scheduler.count."""
+        return self.sm.count * self.scheduler.count
+
+    def scaled(self, factor: int) -> "Gpu":
+        """The same GPU with 1/``factor`` of the SMs, memory controllers and L2 capacity (Zatel, step 2).
+
+        Raises ``UserError`` when the factor does not divide both counts.
+        """
+        for what, count in (("sm.count", self.sm.count), ("memory.count", self.memory.count)):
+            if factor < 1 or count % factor:
+                raise UserError(f"GPU {self.name}: scaling factor {factor} must divide {what} ({count})")
+        try:
+            return dataclasses.replace(
+                self,
+                name=f"{self.name}/{factor}" if factor > 1 else self.name,
+                sm=dataclasses.replace(self.sm, count=self.sm.count // factor),
+                memory=dataclasses.replace(self.memory, count=self.memory.count // factor),
+                l2=dataclasses.replace(self.l2, bytes=self.l2.bytes // factor),
+            )
+        except LawError as error:
+            raise UserError(f"GPU {self.name} scaled by {factor}: {error}") from None
+
+    def with_values(self, assignments: Sequence[str]) -> "Gpu":
+        """The same GPU with ``key=value`` assignments applied, checked as a file's values are."""
+        text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
+        changed = config.override(text, list(assignments))
+        return config.build(Gpu, changed, changed.values)
+
+
+def find(name: str) -> Path:
+    """The file of a GPU: a path, or the name of one that comes with the package."""
+    path = Path(name)
+    if path.suffix in (".toml", ".config") or path.is_file():
+        return path
+    shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
+    if name not in shipped:
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}")
+    return FOLDER / f"{name}.toml"
+
+
+def read_description(name: str) -> config.Text:
+    """The text of a GPU by name or path; a ``.config`` file is one of GPGPU-Sim."""
+    path = find(name)
+    if path.suffix != ".config":
+        return config.read_text(path)
+    return gpgpusim.read_config(path, config.read_text(FOLDER / f"{gpgpusim.BASE}.toml"))
+
+
+def notes(name: str) -> Iterator[str]:
+    """What a person should know of how a GPU's file was read; nothing for a .toml."""
+    path = find(name)
+    if path.suffix == ".config":
+        yield from gpgpusim.notes(path)
+
+
+def load(name: str, assignments: Sequence[str] = ()) -> Gpu:
+    """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule."""
+    text = config.override(read_description(name), list(assignments))
+    return config.build(Gpu, text, text.values)
+
+
+def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
+    """Every value with unit, meaning and source (its comment in the file), then every derived value."""
+    text = config.override(read_description(name), list(assignments))
+    gpu = config.build(Gpu, text, text.values)
+    yield from explain_values(gpu, text, "")
+    yield "derived:"
+    for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
+        for key, member in vars(type(part)).items():
+            if isinstance(member, property) and not hasattr(getattr(part, key), "_fields"):  # a state is no value
+                meaning = (member.__doc__ or "").strip()
+                yield f"  {path + key:34} = {getattr(part, key)!s:<24} {meaning}"
+
+
+def explain_values(part: Any, text: config.Text, path: str) -> Iterator[str]:
+    """Lines for the values of one section and those inside it."""
+    for field in dataclasses.fields(part):
+        found, key = getattr(part, field.name), path + field.name
+        if dataclasses.is_dataclass(found):
+            yield f"[{key}]  {(type(found).__doc__ or '').strip()}"
+            yield from explain_values(found, text, key + ".")
+        else:
+            unit = field.metadata["unit"]
+            source = text.comments.get(key) or "no source given"
+            yield f"  {key:34} = {found!s:<10} {unit:<12} {field.metadata['doc']} [{source}]"

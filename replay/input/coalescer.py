@@ -1,0 +1,242 @@
+"""Coalescer: the lanes' addresses of a memory instruction to the 32 B sectors, or shared-memory cycles, they take.
+
+It has no timing of its own, so it runs once, while the trace is loaded. Global accesses become their different sectors,
+the highest first, as the reference's LD/ST unit takes them; atomics need one access more for each lane that meets a
+byte twice. Local memory is interleaved: word w of all threads of an SM lies together. A shared access takes as many
+cycles as the worst of 32 banks has different 4 B words. Source: ``reference/accel-sim.md`` B.2.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rayplay.replay.input.work import IS_LOCAL
+from rayplay.replay.jit.bits import FAR, compiled, entry_point, lowest_bit
+
+BANKS = 32
+SCRATCH_WORDS = BANKS * 33  # the different words of an access, 32 a lane at most, and the load of each bank
+GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
+LOCAL_BITS = (1 << 40) - 1
+BLOCKS_START = 1 << 48  # above every traced address and what the RT unit stores
+SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
+# Where Accel-Sim puts local memory: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
+# SMs of 4,096 threads, in unsigned 64-bit addresses, so at their end.
+LOCAL_START_SECTOR = ((1 << 64) + (3 << 30) - 80 * (96 << 10) - 80 * 4096 * SASS_LOCAL_BYTES) >> 5
+
+
+class Static(NamedTuple):
+    """What the coalescer needs of each static instruction and its launch."""
+
+    access_bytes: np.ndarray  # int64[instructions]
+    atomic: np.ndarray  # bool[instructions]
+    space: np.ndarray  # int64[instructions]: GLOBAL, SHARED, GENERIC or LOCAL
+    shared_window: np.ndarray  # int64[instructions, 2]: generic addresses of shared memory, first and end
+    local_window: np.ndarray  # int64[instructions, 2]: generic addresses of local memory, first and end
+    thread_bytes: np.ndarray  # int64[instructions]: local memory of a thread; 0: addresses are offsets in it
+    local_sectors: np.ndarray  # int64[instructions]: sectors of one word of all threads that the GPU holds; 0: as it is
+    cta_warps: np.ndarray  # int64[instructions]: warps of a CTA
+    block_bytes: int  # that a thread's local memory of PTX is rounded up to where it is not interleaved; 0: as traced
+    wide_conflicts: bool  # every word of a wide shared access counts, not only its first
+
+
+class Rows(NamedTuple):
+    """Memory instructions as the trace has them, one row each."""
+
+    instruction: np.ndarray  # int64[rows]
+    lane_mask: np.ndarray  # uint32[rows]
+    lane_first: np.ndarray  # int64[rows + 1]
+    address: np.ndarray  # int64[lanes]
+
+
+class Accesses(NamedTuple):
+    """What they take; room for ``most_sectors``."""
+
+    first: np.ndarray  # int64[rows + 1]: first sector
+    conflict: np.ndarray  # uint8[rows]: 0 global, IS_LOCAL + warps of the CTA, else cycles of a shared access
+    sector: np.ndarray  # int64[sectors]
+    byte_mask: np.ndarray  # uint32[sectors]
+
+
+@entry_point
+def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) -> int:
+    """Fill ``accesses``; returns the sectors. ``words`` is int64[SCRATCH_WORDS] of scratch."""
+    total = 0
+    accesses.first[0] = 0
+    for row in range(rows.instruction.size):
+        number = rows.instruction[row]
+        begin, end = np.int64(rows.lane_first[row]), np.int64(rows.lane_first[row + 1])
+        space = space_of(static, number, rows.address[begin] if end > begin else 0)
+        size = max(static.access_bytes[number], 1)
+        start = total
+        accesses.conflict[row] = 0
+        if space == SHARED:
+            accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 1, words)
+        elif space == LOCAL and static.local_sectors[number]:
+            accesses.conflict[row] = IS_LOCAL + static.cta_warps[number]
+            total = add_local(rows, static, accesses, row, number, start)
+        else:
+            for lane in range(begin, end):
+                address = rows.address[lane]
+                if space == LOCAL and static.block_bytes:
+                    address = in_block(static, number, address)
+                total = add_lane(accesses, start, total, address, size, static.atomic[number])
+        reverse(accesses, start, total)
+        accesses.first[row + 1] = total
+    return total
+
+
+@compiled
+def space_of(static: Static, number: int, address: int) -> int:
+    """Space that a generic access of an instruction means, by its first lane's address."""
+    space = static.space[number]
+    if space == GENERIC:
+        space = GLOBAL
+        if static.shared_window[number, 0] <= address < static.shared_window[number, 1]:
+            space = SHARED
+        elif static.local_window[number, 0] <= address < static.local_window[number, 1]:
+            space = LOCAL
+    return space
+
+
+@compiled
+def in_block(static: Static, number: int, address: int) -> int:
+    """Where a local address lies when each thread has blocks of its own for its local memory.
+
+    The first blocks of 32 threads, a warp where CTAs have whole ones, lie side by side, then the second ones: as when
+    each block is a variable that all of them allocate at once (``reference/vulkan-sim.md`` 1.1).
+    """
+    size = static.thread_bytes[number]
+    if size == 0:
+        return address
+    thread, place = divmod(address - static.local_window[number, 0], size)
+    block, rest = divmod(place, static.block_bytes)
+    blocks = (size + static.block_bytes - 1) // static.block_bytes
+    return int(BLOCKS_START + ((thread // 32 * blocks + block) * 32 + thread % 32) * static.block_bytes + rest)
+
+
+@compiled
+def add_lane(accesses: Accesses, start: int, stop: int, low: int, size: int, atomic: bool) -> int:
+    """Note the bytes of a lane in ascending sectors from row ``start`` on; returns the new end."""
+    high = low + size - 1
+    for number in range(low >> 5, (high >> 5) + 1):
+        from_byte: int = max(low - (number << 5), 0)
+        to_byte: int = min(high - (number << 5), 31)
+        stop = add_bytes(accesses, start, stop, number, ((1 << (to_byte - from_byte + 1)) - 1) << from_byte, atomic)
+    return stop
+
+
+@compiled
+def add_bytes(accesses: Accesses, start: int, stop: int, number: int, mask: int, atomic: bool) -> int:
+    """Add bytes to a sector's access, or make one: for atomics too where all of them have one of the bytes."""
+    sector, byte_mask = accesses.sector, accesses.byte_mask
+    place = stop
+    while place > start and sector[place - 1] > number:
+        place -= 1
+    known, here = -1, place - 1
+    while here >= start and sector[here] == number:
+        if not atomic or not int(byte_mask[here]) & mask:
+            known = here
+        here -= 1
+    if known >= 0:
+        byte_mask[known] |= mask
+        return stop
+    for moved in range(stop, place, -1):
+        sector[moved] = sector[moved - 1]
+        byte_mask[moved] = byte_mask[moved - 1]
+    sector[place] = number
+    byte_mask[place] = mask
+    return stop + 1
+
+
+@compiled
+def add_local(rows: Rows, static: Static, accesses: Accesses, row: int, number: int, start: int) -> int:
+    """Add a row's words of local memory, as of warp 0 of CTA place 0 of SM 0; returns the new end."""
+    stop, place, lanes = start, np.int64(rows.lane_first[row]), np.int64(rows.lane_mask[row])
+    size, thread_bytes = static.access_bytes[number], static.thread_bytes[number]
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        offset = rows.address[place]
+        if thread_bytes:
+            offset = (offset - static.local_window[number, 0]) % thread_bytes
+        offset &= LOCAL_BITS
+        place += 1
+        for word in range(offset >> 2, max((offset >> 2) + 1, (offset + size) >> 2)):
+            mask = 15 if size >= 4 else ((1 << size) - 1) << (offset & 3)
+            sector = LOCAL_START_SECTOR + word * static.local_sectors[number] + (lane >> 3)
+            stop = add_bytes(accesses, start, stop, sector, mask << (4 * (lane & 7)), False)
+    return stop
+
+
+@compiled
+def reverse(accesses: Accesses, start: int, stop: int) -> None:
+    """Turn the order of some accesses around."""
+    for step in range((stop - start) // 2):
+        low, high = start + step, stop - 1 - step
+        accesses.sector[low], accesses.sector[high] = accesses.sector[high], accesses.sector[low]
+        accesses.byte_mask[low], accesses.byte_mask[high] = accesses.byte_mask[high], accesses.byte_mask[low]
+
+
+@compiled
+def bank_cycles(address: np.ndarray, begin: int, end: int, size: int, words: np.ndarray) -> int:
+    """Cycles of a shared access: the most different 4 B words that one of the banks has to give."""
+    count = 0
+    for lane in range(begin, end):
+        low = address[lane]
+        for word in range(low >> 2, ((low + size - 1) >> 2) + 1):
+            known = False
+            for place in range(count):
+                if words[place] == word:
+                    known = True
+                    break
+            if not known and count < BANKS * 32:
+                words[count] = word
+                count += 1
+    load = words[BANKS * 32 :]
+    load[:BANKS] = 0
+    worst = 1
+    for place in range(count):
+        bank = words[place] & (BANKS - 1)
+        load[bank] += 1
+        worst = max(worst, load[bank])
+    return worst
+
+
+def static_of(
+    instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
+    wide_conflicts: bool, block_bytes: int = 0,
+) -> Static:  # fmt: skip
+    """What the coalescer needs of a trace's columns.
+
+    cta_warps  int64[kernels]: warps of a CTA.
+    held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.
+    """
+    kernel, spaces = instructions["kernel_id"], instructions["memory_space"].astype(str)
+    shared, local = (kernels[f"{name}_base"].astype(np.int64) for name in ("shared", "local"))
+    thread_bytes = kernels["local_bytes"].astype(np.int64)
+    threads = np.prod([kernels[f"{of}_{axis}"].astype(np.int64) for of in ("grid", "block") for axis in "xyz"], axis=0)
+    sass = kernels["source"].astype(str) == "sass"
+    # Accel-Sim: without both bases all generic accesses are shared; else shared memory ends where local memory begins
+    unknown = sass & ((shared == 0) | (local == 0))
+    shared_end = np.where(unknown, FAR, np.where(sass, local, shared + kernels["shared_bytes"].astype(np.int64)))
+    local_end = local + np.where(sass, SASS_LOCAL_BYTES, thread_bytes * threads)
+    atomic = instructions["operation_class"].astype(str) == "atomic"
+    spaces = np.where(atomic & sass[kernel] & (spaces == "generic"), "global", spaces)  # as Accel-Sim takes them
+    return Static(
+        instructions["access_bytes"].astype(np.int64),
+        atomic,
+        np.select([spaces == "shared", spaces == "generic", spaces == "local"], [SHARED, GENERIC, LOCAL], GLOBAL),
+        np.stack([np.where(unknown, 0, shared), shared_end], axis=1)[kernel],
+        np.stack([local, local_end], axis=1)[kernel],
+        thread_bytes[kernel],
+        (held_ctas * cta_warps * 4)[kernel],
+        cta_warps[kernel],
+        block_bytes,
+        wide_conflicts,
+    )
+
+
+def most_sectors(lanes: int, instruction: np.ndarray, access_bytes: np.ndarray) -> int:
+    """Room that surely suffices for the accesses of some rows: a local lane takes one for each of its words."""
+    widest = int(access_bytes[instruction].max(initial=1)) if instruction.size else 1
+    return lanes * max((widest + 30) // 32 + 1, widest // 4)

@@ -1,0 +1,207 @@
+"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they are over.
+
+Memory is bounded by the live warps and one batch ahead of them, never by the trace, however long a warp lives; what one
+warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.errors import FormatError
+from rayplay.formats.expect import Guard
+from rayplay.formats.reader import Trace
+from rayplay.formats.trace import NODE_KINDS
+from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
+from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
+from rayplay.replay.input.work import Program, Work
+from rayplay.replay.rt.spec import FCC, NO_TABLE
+from rayplay.replay.rt.state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
+
+ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
+WARPS_PER_BATCH = 4096  # at most
+ROWS_AT_ONCE = 1 << 15  # accesses that are coalesced together
+WEIGHTS = {"visits": 1, "accesses": 32, "rays": 64, "predicates": 1}  # what a row of a table stands for among them
+COLUMNS = {
+    "visits": ("warp_id", "block_id", "active_mask"),
+    "accesses": ("warp_id", "visit", "instruction_id", "lane_mask", "address"),
+    "rays": ("warp_id", "visit", "lane", "instruction_id", "segment", "kind", "node"),
+    "predicates": ("warp_id", "visit", "instruction_id", "lane_mask"),
+}
+
+
+class Window:
+    """Loads batches of warps of one kernel after the other, and keeps what live warps need.
+
+    rays, node_visits   int64[warps, 32] of the image launch, filled while loading; None when not wanted.
+    """
+
+    def __init__(
+        self, trace: Trace, program: Program, static: Static, per_lane: bool, table: int, pieces_ahead: int = 0
+    ) -> None:
+        """table: place of the intersection table in ``rt_unit_spec.TABLES``; pieces_ahead: ``Trace.warp_batches``."""
+        self.trace, self.program, self.static, self.table = trace, program, static, table
+        count = trace.rows("warps")
+        self.info = read_nodes(trace)
+        self.node_kinds = (self.info & 15).astype(np.uint8)
+        if table == FCC:
+            self.info = np.concatenate([self.info, table_nodes()])
+        self.groups = np.zeros(32, np.int64)
+        self.first_warp = self.loaded_warps = 0
+        self.arrays = empty_arrays()
+        self.batches, self.guard = self._batches(count, pieces_ahead), Guard(trace)
+        self.rays = np.zeros((count, 32), np.uint32) if per_lane else None
+        self.node_visits = np.zeros((count, 32), np.uint32) if per_lane else None
+
+    def _batches(self, warps: int, pieces_ahead: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Batches of as many warps as have about ``ROWS_PER_BATCH`` rows together, one warp at least."""
+        present = {name: columns for name, columns in COLUMNS.items() if name in self.trace.tables}
+        rows = np.zeros(warps, np.int64)
+        for name in present:
+            for batch in self.trace.batches(name, ["warp_id"]):
+                if len(batch["warp_id"]) and int(batch["warp_id"].max()) < warps:  # else the reader's error comes later
+                    rows += WEIGHTS[name] * np.bincount(batch["warp_id"], minlength=warps)
+        full = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_PER_BATCH)) + 1
+        bounds = np.unique(np.concatenate([full, np.arange(0, warps, WARPS_PER_BATCH), [warps]]))
+        return self.trace.warp_batches(bounds.tolist(), present, pieces_ahead)
+
+    def load(self, needed: Needed) -> Moved:
+        """Load the next batch, and forget the warps of the window that are not ``needed`` any more.
+
+        Returns by how much the cursors into its arrays are to move down.
+        """
+        first, last, tables = next(self.batches)
+        self.guard.expect(first, last, tables)
+        batch = self._prepare(first, last, tables)
+        tables.clear()  # as they lie in the file: not held beside the window that takes them in
+        moved = Moved(self.arrays, self.first_warp, needed(self.first_warp, first))
+        self.arrays = join(self.arrays, moved, batch)
+        self.first_warp += first_kept(moved.keep)
+        self.loaded_warps = last
+        return moved
+
+    def _prepare(self, first: int, last: int, tables: dict[str, Any]) -> Arrays:
+        batch = empty_arrays()
+        warps = np.arange(first, last + 1)
+        visits = tables.get("visits")
+        bounds = {"visit": np.zeros(last - first + 1, np.int64)} | {
+            name: np.zeros(last - first + 1, np.int64) for name in ("access", "trace", "predicate")
+        }
+        if visits is not None:
+            batch["block"], batch["mask"] = visits["block_id"], visits["active_mask"]
+            bounds["visit"] = np.searchsorted(visits["warp_id"], warps)
+        if "accesses" in tables and len(tables["accesses"]["visit"]):
+            batch |= self._coalesce(tables["accesses"])
+            bounds["access"] = np.searchsorted(tables["accesses"]["warp_id"], warps)
+        if "rays" in tables and len(tables["rays"]["visit"]):
+            bounds["trace"] = self._trace(batch, tables["rays"], first, last)
+        if (predicates := tables.get("predicates")) is not None:
+            key = (predicates["visit"].astype(np.int64) << 32) | predicates["instruction_id"]
+            batch["predicate_key"], batch["predicate_lanes"] = key, np.bitwise_count(predicates["lane_mask"])
+            bounds["predicate"] = np.searchsorted(predicates["warp_id"], warps)
+        names = ("visit", "access", "trace", "predicate")
+        batch["span"] = np.stack(
+            [bounds[name][part : part + last - first] for name in names for part in (0, 1)], axis=1
+        ).astype(np.int64)
+        return batch
+
+    def _coalesce(self, accesses: dict[str, Any]) -> Arrays:
+        instruction = accesses["instruction_id"]
+        offset, address = accesses["address_offset"].astype(np.int64), accesses["address"].view(np.int64)
+        parts, sectors = [], 0
+        for begin in range(0, len(instruction), ROWS_AT_ONCE):
+            end = min(begin + ROWS_AT_ONCE, len(instruction))
+            found = self._coalesce_some(
+                Rows(instruction[begin:end].astype(np.int64), accesses["lane_mask"][begin:end],
+                     offset[begin : end + 1], address)
+            )  # fmt: skip
+            parts.append(found | {"access_first": found["access_first"] + sectors})
+            sectors += len(found["sector"])
+        key = (accesses["visit"].astype(np.int64) << 32) | instruction
+        return {"access_key": key} | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _coalesce_some(self, rows: Rows) -> Arrays:
+        """Sectors of some accesses: the room that surely suffices for all of them is many times what they take."""
+        lanes, count = int(rows.lane_first[-1] - rows.lane_first[0]), len(rows.instruction)
+        room = most_sectors(lanes, rows.instruction, self.static.access_bytes)
+        found = Accesses(
+            np.empty(count + 1, np.int64), np.empty(count, np.uint8), np.empty(room, np.int64),
+            np.empty(room, np.uint32),
+        )  # fmt: skip
+        total = coalesce(rows, self.static, found, np.empty(SCRATCH_WORDS, np.int64))
+        return {
+            "access_first": found.first[:-1], "conflict": found.conflict,
+            "sector": found.sector[:total].copy(), "byte_mask": found.byte_mask[:total].copy(),
+        }  # fmt: skip
+
+    def _trace(self, batch: Arrays, rays: dict[str, Any], first: int, last: int) -> np.ndarray:
+        """Group rays into trace operations, one per (warp, visit); returns the first operation of each warp."""
+        warp, visit = rays["warp_id"].astype(np.int64), rays["visit"].astype(np.int64)
+        starts_one = np.ones(len(warp), bool)
+        starts_one[1:] = (warp[1:] != warp[:-1]) | (visit[1:] != visit[:-1])
+        operation = np.flatnonzero(starts_one)
+        node, offset = rays["node"], rays["node_offset"].astype(np.int64)
+        batch["trace_visit"], batch["first_ray"] = visit[operation], operation
+        batch["lane"] = rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH | (rays["kind"] != 0) * EARLY_OUT
+        batch["lane"] = batch["lane"].astype(np.uint8)
+        self._enter(batch, offset, node)
+        if self.rays is not None and self.node_visits is not None:
+            place = (warp - first) * 32 + rays["lane"]
+            size = (last - first) * 32
+            begun = np.bincount(place[rays["segment"] == 0], minlength=size)
+            fetched = np.bincount(place, np.diff(offset), minlength=size)
+            self.rays[first:last] = begun.reshape(-1, 32)
+            self.node_visits[first:last] = fetched.reshape(-1, 32)
+        return np.searchsorted(warp[operation], np.arange(first, last + 1))
+
+    def _enter(self, batch: Arrays, offset: np.ndarray, node: np.ndarray) -> None:
+        """Put the records into the batch, and what the rays load and write for the intersection table."""
+        store = np.zeros(0, np.int64)
+        first_store = np.zeros(len(offset), np.int64)
+        if self.table != NO_TABLE:
+            offset, node, first_store, store = add_entries(
+                self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
+                str(self.trace.path),
+            )  # fmt: skip
+        batch["first_node"], batch["node"] = offset[:-1], node
+        batch["first_store"], batch["store"] = first_store[:-1], store
+
+    def work(self) -> Work:
+        """The window as the SMs read it."""
+        a = self.arrays
+        return Work(
+            a["block"], a["mask"], a["access_key"], np.append(a["access_first"], len(a["sector"])), a["conflict"],
+            a["sector"], a["byte_mask"], a["trace_visit"], a["predicate_key"], a["predicate_lanes"], a["span"],
+            self.first_warp,
+        )  # fmt: skip
+
+    def records(self) -> Records:
+        """The window's rays as the RT units read them."""
+        a = self.arrays
+        return Records(
+            np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
+            np.append(a["first_store"], len(a["store"])), a["store"], self.info,
+        )  # fmt: skip
+
+
+def read_nodes(trace: Trace) -> np.ndarray:
+    """The nodes table, packed for the RT unit."""
+    if "nodes" not in trace.tables:
+        return np.zeros(0, np.int64)
+    nodes = trace.read("nodes", ["address", "bytes", "kind"])
+    if len(nodes["kind"]) and int(nodes["kind"].max()) >= len(NODE_KINDS):
+        raise FormatError(
+            f"{trace.path}: table nodes, column kind: must be below {len(NODE_KINDS)}, not {int(nodes['kind'].max())}"
+        )
+    if len(nodes["bytes"]) and int(nodes["bytes"].max()) > 128:
+        raise FormatError(
+            f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
+        )
+    if len(nodes["address"]) and int(nodes["address"].max()) >= HIGHEST_ADDRESS:
+        raise FormatError(
+            f"{trace.path}: table nodes, column address: must be below {HIGHEST_ADDRESS:#x}, not"
+            f" {int(nodes['address'].max()):#x}"
+        )
+    return node_info(nodes["address"], nodes["bytes"], nodes["kind"])

@@ -1,0 +1,34 @@
+"""Copies from the host: what they leave in the L2 before a kernel begins; they take no time and reach no DRAM.
+
+Accel-Sim computes their addresses in 32 bits, so that copies to addresses as real ones are warm other sectors than
+those that kernels read. ``memory.copies`` says which: ``low_32_bits`` as there, ``whole`` addresses, or ``none``.
+Source: ``reference/accel-sim.md`` A.1.
+"""
+
+import numpy as np
+
+from rayplay.formats.reader import Trace
+from rayplay.replay.memory.l2 import slice as l2
+from rayplay.replay.memory.l2.state import L2
+
+SECTOR_BYTES = 32
+
+
+class Copies:
+    """The copies of a trace that have not been made yet, in order."""
+
+    def __init__(self, trace: Trace, addresses: str) -> None:
+        self.kernel_id = self.first = self.count = np.zeros(0, np.int64)
+        if addresses != "none" and "copies" in trace.tables:
+            table = trace.read("copies")
+            self.kernel_id = table["kernel_id"].astype(np.int64)
+            self.first = table["address"].astype(np.int64) // SECTOR_BYTES
+            self.count = -(-table["bytes"].astype(np.int64) // SECTOR_BYTES)
+        self.mask = (1 << 27) - 1 if addresses == "low_32_bits" else (1 << 59) - 1
+        self.next = 0
+
+    def make(self, kernel_id: int, slices: L2, now: int, stream: int) -> None:
+        """Make those before a kernel, at cycle ``now``; what they drive away is counted for its stream."""
+        while self.next < len(self.kernel_id) and self.kernel_id[self.next] <= kernel_id:
+            l2.warm(slices, int(self.first[self.next]), int(self.count[self.next]), self.mask, now, stream)
+            self.next += 1

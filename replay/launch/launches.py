@@ -1,0 +1,91 @@
+"""The launches of a trace: their CTAs, and how many of each an SM holds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.errors import FormatError
+from rayplay.formats.reader import Trace
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.sm.ctas import Needs, needs, occupancy
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel, ready to be dispatched.
+
+    need           what a CTA takes from an SM.
+    places         CTAs an SM holds at a time.
+    ctas           rows (first, end) of its CTAs with work in the table of all CTAs, in launch order.
+    instructions   warp-instructions.
+    """
+
+    kernel_id: int
+    name: str
+    stream: int
+    need: Needs
+    places: int
+    ctas: tuple[int, int]
+    instructions: int
+
+
+def read_launches(trace: Trace, gpu: Gpu, block_instructions: np.ndarray) -> tuple[list[Launch], np.ndarray]:
+    """The launches in order, and int64[CTAs, 2]: first warp and end of every CTA that has work.
+
+    CTAs whose warps have no visits are left out, so that they change nothing.
+    """
+    kernels = trace.read("kernels")
+    warps = trace.read("warps", ["kernel_id", "cta_id", "warp_in_cta"])
+    visits, instructions = work_per_warp(trace, block_instructions)
+    bounds = np.searchsorted(warps["kernel_id"], np.arange(len(kernels["name"]) + 1))
+    launches, ctas, count = [], [np.zeros((0, 2), np.int64)], 0
+    for row in range(len(kernels["name"])):
+        mine = slice(int(bounds[row]), int(bounds[row + 1]))
+        need, places = places_of(gpu, kernels, row)
+        ctas.append(cta_bounds(trace, warps["cta_id"][mine], visits[mine], mine.start, need.warps))
+        rows = (count, count + len(ctas[-1]))
+        count = rows[1]
+        launches.append(
+            Launch(
+                row, str(kernels["name"][row]), int(kernels["stream"][row]), need, places, rows,
+                int(instructions[mine].sum()),
+            )
+        )  # fmt: skip
+    return launches, np.concatenate(ctas)
+
+
+def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Visits and warp-instructions of every warp: int64[warps] each."""
+    count = trace.rows("warps")
+    visits, instructions = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for batch in trace.batches("visits", ["warp_id", "block_id"]):
+        warp, block = batch["warp_id"], batch["block_id"]
+        if len(warp) and (int(warp.max()) >= count or int(block.max()) >= len(block_instructions)):
+            raise FormatError(f"{trace.path}: table visits: warp_id must be below {count}, block_id below the blocks")
+        visits += np.bincount(warp, minlength=count)
+        instructions += np.bincount(warp, block_instructions[block], minlength=count).astype(np.int64)
+    return visits, instructions
+
+
+def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
+    """What a CTA of a launch needs, and how many of them an SM holds at a time."""
+    name = str(kernels["name"][row])
+    threads, ctas = (
+        int(kernels[f"{what}_x"][row]) * int(kernels[f"{what}_y"][row]) * int(kernels[f"{what}_z"][row])
+        for what in ("block", "grid")
+    )
+    registers, shared = int(kernels["registers_per_thread"][row]), int(kernels["shared_bytes"][row])
+    need = needs(gpu.sm, threads, registers, shared, name)
+    return need, gpu.sm.ctas if gpu.sm.concurrent_kernels > 1 else occupancy(gpu.sm, need, ctas)
+
+
+def cta_bounds(trace: Trace, cta: np.ndarray, visits: np.ndarray, base: int, warps_per_cta: int) -> np.ndarray:
+    """Rows (first warp, end) of the CTAs with work: int64[CTAs, 2]. The warps of a CTA follow each other."""
+    first = np.flatnonzero(np.append(True, cta[1:] != cta[:-1])) if len(cta) else np.zeros(0, np.int64)
+    end = np.append(first[1:], len(cta)).astype(np.int64)
+    if len(first) and int((end - first).max()) > warps_per_cta:
+        row = base + int(first[int(np.argmax(end - first))])
+        raise FormatError(f"{trace.path}: table warps, row {row}: its CTA must have at most {warps_per_cta} warps")
+    work = np.add.reduceat(visits, first) if len(first) else np.zeros(0, np.int64)
+    return np.stack([base + first, base + end], axis=1)[work > 0].astype(np.int64).reshape(-1, 2)

@@ -1,0 +1,159 @@
+"""Where an address lives: channel, L2 slice, set key of the L2, DRAM bank and row.
+
+An address map is a string as in the references: ``dramid@8;`` and 64 letters from bit 63 to bit 0, R for row, B for
+bank, C for column, S for a byte of the burst, 0 for a bit that nobody looks at. Channels take blocks of 2^8 bytes in
+turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
+that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
+permute the slices by the bits above. Sources: ``reference/accel-sim.md`` C (address map, partition indexing).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.jit.bits import count_bits, inlined
+from rayplay.replay.unit.schema import law
+
+LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
+HASHES = ("linear", "xor", "ipoly")
+LINEAR, XOR, IPOLY = range(3)
+PARTITION_HASHES = ("consecutive", "xor", "ipoly")
+# Bits of the upper part of an address whose parity is added to each bit of an index: remainders of x^k modulo a
+# primitive polynomial (Rau, Pseudo-randomly interleaved memory, ISCA 1991), for 16, 32 and 64 places.
+IPOLY_TAPS = {
+    16: ((0, 3, 4, 6, 8, 9, 10, 11), (0, 1, 3, 5, 6, 7, 8, 12), (1, 2, 4, 6, 7, 8, 9), (2, 3, 5, 7, 8, 9, 10)),
+    32: ((0, 3, 5, 6, 9, 10, 11, 12, 13), (1, 4, 6, 7, 10, 11, 12, 13, 14), (0, 2, 3, 6, 7, 8, 9, 10, 14),
+         (1, 3, 4, 7, 8, 9, 10, 11), (2, 4, 5, 8, 9, 10, 11, 12)),
+    64: ((0, 5, 6, 10, 12, 15, 16, 17, 18), (0, 1, 5, 7, 10, 11, 12, 13, 15), (1, 2, 6, 8, 11, 12, 13, 14, 16),
+         (2, 3, 7, 9, 12, 13, 14, 15, 17), (3, 4, 8, 10, 13, 14, 15, 16, 18), (4, 5, 9, 11, 14, 15, 16, 17)),
+}  # fmt: skip
+
+
+class Addresses(NamedTuple):
+    """``bank``, ``row`` and ``key`` rows: shift right, mask, shift left; a field is the sum of its rows."""
+
+    bank: np.ndarray  # int64[runs, 3], of the address within its channel
+    row: np.ndarray  # int64[runs, 3]
+    key: np.ndarray  # int64[runs, 3], of the address within its channel: without the slice's bits, in lines
+    taps: np.ndarray  # int64[6], parity masks of the partition hash
+    channels: int
+    slices: int  # of a channel
+    places: int  # slices of all channels, rounded up to a power of two of channels
+    block_shift: int  # log2 of the bytes a channel takes in turn
+    high_shift: int  # from the address within the channel to the upper part that is hashed
+    hash: int
+    bank_hash: int
+    bank_taps: np.ndarray  # int64[6]
+    banks: int
+    grain_shift: int  # log2 of the sectors side by side that share slice, set, bank and row
+
+
+def parse_map(text: str) -> tuple[int, dict[str, list[int]]]:
+    """Block shift and the bits of each field, lowest first; ``LawError`` for a text that is no address map."""
+    head, semicolon, letters = text.partition(";")
+    law(head.startswith("dramid@") and head[7:].isdigit() and bool(semicolon), "must begin with dramid@ and a number")
+    law(int(head[7:]) >= 5, f"must give a channel at least a sector of 2^5 bytes in turn, not 2^{head[7:]}")
+    letters = "".join(letter for letter in letters if letter not in ". |").upper()
+    wrong = sorted(set(letters) - set(LETTERS))
+    law(not wrong, f"must consist of the letters R, B, C, S and 0, not {', '.join(wrong)}")
+    law(len(letters) == 64, f"must name 64 bits, not {len(letters)}")
+    bits: dict[str, list[int]] = {letter: [] for letter in LETTERS}
+    for bit, letter in enumerate(reversed(letters)):
+        bits[letter].append(bit)
+    law(bool(bits["B"]) and bool(bits["R"]), "must have bank and row bits")
+    return int(head[7:]), bits
+
+
+def runs(bits: list[int]) -> np.ndarray:
+    """The rows (shift right, mask, shift left) that collect ``bits``, lowest first, side by side."""
+    rows: list[list[int]] = []
+    for place, bit in enumerate(bits):
+        if rows and rows[-1][0] + rows[-1][1] == bit:
+            rows[-1][1] += 1
+        else:
+            rows.append([bit, 1, place])
+    return np.array([(first, (1 << length) - 1, place) for first, length, place in rows], np.int64)
+
+
+def tap_masks(places: int) -> np.ndarray:
+    """Parity masks of ``ipoly`` for 16, 32 or 64 places (zeros for others)."""
+    masks = np.zeros(6, np.int64)
+    for index, taps in enumerate(IPOLY_TAPS.get(places, ())):
+        masks[index] = sum(1 << tap for tap in taps)
+    return masks
+
+
+def make_addresses(text: str, channels: int, slices: int, partition_hash: str, banks: int, bank_hash: str) -> Addresses:
+    """The map of a GPU; ``LawError`` when its parts do not fit together."""
+    block_shift, bits = parse_map(text)
+    law(1 << len(bits["B"]) == banks, f"must have {banks.bit_length() - 1} bank bits, not {len(bits['B'])}")
+    slice_bits = bits["B"][: slices.bit_length() - 1]
+    whole = channels & (channels - 1) == 0
+    places = slices << (channels - 1).bit_length()
+    law(partition_hash != "xor" or whole, "partition_hash xor needs a power of two of channels")
+    law(partition_hash != "ipoly" or places in IPOLY_TAPS, f"partition_hash ipoly needs 16, 32 or 64, not {places}")
+    law(bank_hash != "ipoly" or banks in IPOLY_TAPS, f"bank_hash ipoly needs 16, 32 or 64 banks, not {banks}")
+    grain = max(min(block_shift, 7, bits["B"][0], bits["R"][0]) - 5, 0)
+    key = [bit for bit in range(7, 63) if bit not in slice_bits]
+    return Addresses(
+        runs(bits["B"]), runs(bits["R"]), runs(key), tap_masks(places), channels, slices, places, block_shift,
+        block_shift + (slices.bit_length() - 1 if whole else 0),
+        PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(banks), banks, grain,
+    )  # fmt: skip
+
+
+@inlined
+def collect(rows: np.ndarray, address: int) -> int:
+    """The bits of a field."""
+    found = 0
+    for index in range(rows.shape[0]):
+        found |= ((address >> rows[index, 0]) & rows[index, 1]) << rows[index, 2]
+    return found
+
+
+@inlined
+def ipoly(taps: np.ndarray, upper: int, index: int) -> int:
+    """``index`` permuted by the parities of ``upper``."""
+    for bit in range(6):
+        index ^= (count_bits(upper & taps[bit]) & 1) << bit
+    return index
+
+
+@inlined
+def within_channel(state: Addresses, sector: int) -> int:
+    """The address of a sector number without what chose its channel."""
+    below = (sector << 5) & ((1 << state.block_shift) - 1)
+    return (sector >> (state.block_shift - 5)) // state.channels << state.block_shift | below
+
+
+@inlined
+def slice_of(state: Addresses, sector: int) -> int:
+    """The L2 slice of a sector number; slice s belongs to channel s // slices."""
+    channel = (sector >> (state.block_shift - 5)) % state.channels
+    local = within_channel(state, sector)
+    upper = local >> state.high_shift
+    low_bank = collect(state.bank, local) & (state.slices - 1)
+    if state.hash == XOR:
+        return (channel ^ (upper & (state.channels - 1))) * state.slices + low_bank
+    index = channel * state.slices + low_bank
+    if state.hash == IPOLY:
+        index = ipoly(state.taps, upper, index) % (state.channels * state.slices)
+    return index
+
+
+@inlined
+def bank_of(state: Addresses, sector: int) -> int:
+    """DRAM bank and row of a sector number: row * banks + bank."""
+    local = within_channel(state, sector)
+    bank, row = collect(state.bank, local), collect(state.row, local)
+    if state.bank_hash == XOR:
+        bank ^= row & (state.banks - 1)
+    elif state.bank_hash == IPOLY:
+        bank = ipoly(state.bank_taps, row, bank)
+    return row * state.banks + bank
+
+
+@inlined
+def set_key(state: Addresses, line: int) -> int:
+    """The number of a line address among the lines of its slice: what the L2 chooses a set by."""
+    return collect(state.key, within_channel(state, line << 2))

@@ -1,0 +1,245 @@
+"""Data caches with sectors: what describes one, and the flat arrays that many alike live in.
+
+The same core serves the L1s of the SMs and the slices of the L2; an *instance* is one of them. A line is an address
+range of up to four sectors of 32 B; each sector is invalid, reserved (a fetch is under way), valid or dirty.
+Source: ``reference/accel-sim.md`` C, whose cache strings name the same choices by letters.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.jit.bits import HASH_FACTOR, count_bits, inlined
+from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
+from rayplay.replay.unit.schema import law, value
+from rayplay.replay.unit.streams import Shares, make_shares
+
+SECTOR_BYTES = 32
+SET_BITS = 20
+FULL = 0xFFFFFFFF  # all bytes of a sector
+# columns of line; STATUS has masks over its sectors from the bits below on, WRITTEN and the next one the bytes of each
+# sector that were written, two sectors a column
+TAG, USED_AT, STATUS, CHAIN, NEWER, OLDER, WRITTEN = range(7)
+LINE_COLUMNS = 8
+VALID, DIRTY, RESERVED, READABLE, DIRTY_ON_FILL, READABLE_ON_FILL, BYTES_ON_FILL = range(0, 28, 4)
+ALL_VALID, ALL_DIRTY, ALL_RESERVED, ALL_READABLE = 15 << VALID, 15 << DIRTY, 15 << RESERVED, 15 << READABLE
+IN_USE = ALL_VALID | ALL_DIRTY | ALL_RESERVED
+SECTOR_IN_USE = 1 << VALID | 1 << DIRTY | 1 << RESERVED
+NEWEST, OLDEST = 0, 1  # columns of order
+# columns of mshr: the sector, next entry of its hash bucket, oldest waiter and number of them, line that was reserved
+# (-1: none yet), what chooses the set, bytes of the access that fetches and, above them, whether an atomic
+# waits and the access's stream, place of the oldest waiter in the ring of the others
+SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
+MSHR_COLUMNS = 8
+ATOMIC_SHIFT = 32
+STREAM_SHIFT = 33
+# columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
+# free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
+# write waits for its fetch, line looked for last (-1: find it anew), its row
+(MSHR_FREE, READY_HEAD, READY_TAIL, QUEUE_HEAD, QUEUE_TAIL, DATA_FREE_AT, DIRTY_LINES, USED, REASON, PARKED,
+ FOUND_LINE, FOUND_ROW) = range(12)  # fmt: skip
+NO_LINE, NO_QUEUE, NO_ENTRY, NO_MERGE = range(4)  # reasons
+READ_SECTOR, WRITE_THROUGH, WRITE_BACK = range(3)  # kinds of request in the miss queue
+HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = range(5)  # answers; the counters of reads, then of writes, in this order
+FILLS, EVICTIONS, WRITE_BACKS, MERGES = range(10, 14)
+COUNTERS = ("read_hits", "read_pending_hits", "read_line_misses", "read_sector_misses", "read_fails",
+            "write_hits", "write_pending_hits", "write_line_misses", "write_sector_misses", "write_fails",
+            "fills", "evictions", "write_backs", "merges")  # fmt: skip
+HASHES = ("linear", "xor", "ipoly", "multiplicative")
+WRITE_POLICIES = ("through", "back", "evict", "evict_global")
+THROUGH, BACK, EVICT, EVICT_GLOBAL = range(4)
+ALLOCATIONS = ("on_miss", "on_fill")
+WRITE_ALLOCATIONS = ("none", "naive", "fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
+NO_ALLOCATE, NAIVE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ, LAZY_WHOLE_SECTORS = range(5)
+MOST_BUCKETS = 1024  # of the MSHR entries: more of them would not stay in the host's caches
+# Irreducible polynomials over GF(2) by number of sets, and how many address bits above the index are hashed.
+IPOLY = {16: (19, 13), 32: (37, 15), 64: (67, 19)}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the caches of every level have in common."""
+
+    line_bytes: int = value("bytes", "Length of a line", SECTOR_BYTES)
+    ways: int = value("lines", "Lines of a set", 1)
+    set_hash: str = value("word", "How the line number chooses the set", choices=HASHES)
+    write_policy: str = value("word", "What a write that hits does", choices=WRITE_POLICIES)
+    allocate: str = value("word", "When a missing line gets its place", choices=ALLOCATIONS)
+    write_allocate: str = value(
+        "word",
+        "What a write that misses does; lazily, a sector written in parts may be read once all its bytes were written,"
+        " or (lazy_whole_sectors, GPGPU-Sim 4.0) once it was fetched, and until then writes miss, too",
+        choices=WRITE_ALLOCATIONS,
+    )
+    dirty_percent: int = value("percent", "Share of dirty lines below which none of them is replaced", 0)
+    mshr_entries: int = value("count", "Sectors that may be missing at a time", 1)
+    mshr_merges: int = value("count", "Requests that may wait for one sector", 1)
+    miss_queue: int = value("requests", "Requests that may wait to leave for the next level", 1)
+    port_bytes: int = value("bytes", "Bytes that the data array reads or writes per cycle", 1)
+
+    def __post_init__(self) -> None:
+        law(self.line_bytes in (32, 64, 128), f"line_bytes must be 32, 64 or 128, not {self.line_bytes}")
+        lazy = self.write_allocate in ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
+        law(
+            self.allocate == "on_miss" or not lazy,
+            f"write_allocate {self.write_allocate} needs allocate on_miss, not {self.allocate}",
+        )
+        law(
+            self.allocate == "on_miss" or self.write_policy != "back",
+            "write_policy back needs allocate on_miss: a fill would have to wait for a write-back",
+        )
+
+    def check_sets(self, sets: int) -> None:
+        """Raise ``LawError`` when the hash does not work for so many sets."""
+        if self.set_hash == "ipoly":
+            law(sets in IPOLY, f"set_hash ipoly needs 16, 32 or 64 sets, not {sets}")
+        if self.set_hash == "xor":
+            law(sets & (sets - 1) == 0, f"set_hash xor needs a power of two of sets, not {sets}")
+
+
+class Cache(NamedTuple):
+    """All instances; set k of instance i holds rows ((i * sets + k) << way_shift) and on. Links are rows, or -1.
+
+    The lines of a set are two lists in order of use, of the clean and of the dirty ones; lines without a valid sector
+    are in neither, but in the set of free ways, whose bit 0 is the highest way.
+    """
+
+    line: FixedRows  # int64[rows, 8]
+    bucket_head: np.ndarray  # int32[instances * buckets]: rows by hash of their tag
+    order: FixedRows  # int64[instances * sets * 2, 2]: clean list, dirty list of each set
+    free_ways: np.ndarray  # int64[instances * sets, words]
+    hash_mask: np.ndarray  # int64[bits of the set number]: line number bits whose parity is the bit; or empty
+    mshr: FixedRows  # int64[instances * pitch, 8]
+    mshr_head: np.ndarray  # int32[instances * mshr_buckets]
+    mshr_free: np.ndarray  # int32[instances, entries]: stack
+    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of those that wait behind the oldest
+    ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
+    queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
+    unit: FixedRows  # int64[instances, 12]
+    stats: FixedRows  # int64[instances, 14]
+    shares: Shares
+    sets: int
+    ways: int  # in use; at most 1 << way_shift
+    way_shift: int
+    sector_shift: int  # log2 of sectors per line
+    buckets: int
+    multiplicative: int  # 1: hash of any number of sets; else linear where hash_mask is empty
+    entries: int
+    pitch: int  # rows of ``mshr`` from one instance to the next
+    merges: int
+    mshr_buckets: int
+    ring: int
+    write_policy: int
+    on_fill: int
+    write_allocate: int
+    dirty_percent: int
+    miss_queue: int
+    port_bytes: int
+    sector_cycles: int  # that the data array takes for a sector
+    given_sets: int  # 1: what chooses a set is its number, in the low SET_BITS, and not a line number
+
+
+def make_state(
+    policy: Policy, sets: int, instances: int, ways: int, entries: int, given_sets: bool = False,
+    streams: int = 1,
+) -> Cache:  # fmt: skip
+    """Empty, cold caches with room for ``ways`` a set, of which ``policy.ways`` are in use, and ``entries`` MSHRs."""
+    way_shift = (ways - 1).bit_length()
+    rows, groups = instances * sets << way_shift, instances * sets
+    buckets, mshr_buckets = 2 * ring_size(sets * ways), min(2 * ring_size(entries), MOST_BUCKETS)
+    ring, apart = ring_size(policy.miss_queue + 3), pitch(entries, MSHR_COLUMNS)
+    stats = np.zeros((instances, len(COUNTERS)), np.int64)
+    state = Cache(
+        aligned_rows(rows, LINE_COLUMNS),
+        np.zeros(instances * buckets, np.int32),
+        np.zeros((groups * 2, 2), np.int64),
+        np.zeros((groups, (ways + 63) // 64), np.int64),
+        hash_masks(policy.set_hash, sets),
+        aligned_rows(instances * apart, MSHR_COLUMNS),
+        np.full(instances * mshr_buckets, -1, np.int32),
+        np.tile(np.arange(entries, dtype=np.int32), (instances, 1)),
+        sparse_rows(instances * apart, ring_size(policy.mshr_merges)),
+        np.zeros((instances, ring_size(entries)), np.int32),
+        np.zeros((instances * ring, 4), np.int64),
+        np.zeros((instances, 12), np.int64),
+        stats,
+        make_shares(stats, streams),
+        sets,
+        policy.ways,
+        way_shift,
+        (policy.line_bytes // SECTOR_BYTES).bit_length() - 1,
+        buckets,
+        int(policy.set_hash == "multiplicative"),
+        entries,
+        apart,
+        policy.mshr_merges,
+        mshr_buckets,
+        ring,
+        WRITE_POLICIES.index(policy.write_policy),
+        ALLOCATIONS.index(policy.allocate),
+        WRITE_ALLOCATIONS.index(policy.write_allocate),
+        policy.dirty_percent,
+        policy.miss_queue,
+        policy.port_bytes,
+        -(-SECTOR_BYTES // policy.port_bytes),
+        int(given_sets),
+    )
+    state.unit[:, MSHR_FREE] = entries
+    clear(state)
+    return state
+
+
+def clear(state: Cache) -> None:
+    """Forget all lines of all instances; nothing may be in flight."""
+    state.bucket_head[:] = -1
+    state.order[:] = -1
+    state.line[:, STATUS] = 0
+    state.unit[:, [DIRTY_LINES, USED]] = 0
+    state.unit[:, FOUND_LINE] = -1
+    for word in range(state.free_ways.shape[1]):
+        ways = min(max(state.ways - 64 * word, 0), 64)
+        state.free_ways[:, word] = -1 if ways == 64 else (1 << ways) - 1
+
+
+def hash_masks(name: str, sets: int) -> np.ndarray:
+    """For each bit of the set number, the bits of the line number whose parity it is; empty where that is no way."""
+    bits = sets.bit_length() - 1
+    if name == "multiplicative" or sets != 1 << bits:
+        return np.zeros(0, np.int64)
+    masks = [1 << bit for bit in range(bits)]
+    if name == "xor":
+        masks = [mask | mask << bits for mask in masks]
+    elif name == "ipoly":
+        polynomial, above = IPOLY[sets]
+        rest = 1
+        for place in range(bits + above):
+            masks = [mask | (rest >> bit & 1) << place for bit, mask in enumerate(masks)]
+            rest <<= 1
+            rest ^= polynomial * (rest >> bits)
+    return np.array(masks, np.int64)
+
+
+@inlined
+def chosen_set(state: Cache, index: int) -> int:
+    """Set of an instance that an access names: by its line number, or itself."""
+    return index & ((1 << SET_BITS) - 1) if state.given_sets else set_of(state, index)
+
+
+@inlined
+def set_of(state: Cache, index: int) -> int:
+    """Set of an instance that a line number chooses."""
+    if state.multiplicative:
+        return ((((index * HASH_FACTOR) >> 32) & FULL) * state.sets) >> 32
+    bits = state.hash_mask.shape[0]
+    if bits == 0:
+        return index % state.sets
+    chosen = 0
+    for bit in range(bits):
+        chosen |= (count_bits(index & state.hash_mask[bit]) & 1) << bit
+    return chosen
+
+
+def stats(state: Cache) -> dict[str, np.ndarray]:
+    """Every counter per instance; accesses = hits + pending hits + misses, misses = line misses + sector misses."""
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -1,0 +1,268 @@
+"""L1 data cache of an SM: the cache core, and a miss queue from which one request per cycle leaves for the crossbar.
+
+Peak rate: ``banks`` sectors per cycle from the LSU (4 x 32 B x clock) and one from the RT unit, which does not pass
+the LSU's pipeline; one request per cycle to the L2. Where L1 and shared memory are one memory, a kernel's shared memory
+decides how many ways remain. Sources: ``reference/accel-sim.md`` B.2 and C, ``reference/vulkan-sim.md`` 1.4 and 1.10.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined
+from rayplay.replay.jit.rows import prefetch
+from rayplay.replay.memory.cache import access as cache
+from rayplay.replay.memory.cache import fill as cache_fill
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache import tags as cache_lines
+from rayplay.replay.memory.cache.state import (
+    EVICT_GLOBAL,
+    FAIL,
+    FULL,
+    HIT,
+    HIT_RESERVED,
+    MISS,
+    QUEUE_TAIL,
+    READ_SECTOR,
+    SECTOR_BYTES,
+    WAITER,
+    Cache,
+    Policy,
+)
+from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
+from rayplay.replay.unit.schema import law, value
+from rayplay.replay.unit.streams import count_for
+
+FILL_TAG = 0  # low two bits of a request's tag: what its response is
+STREAMING_MERGES = 64
+
+
+@dataclass(frozen=True)
+class Spec(Policy):
+    """L1 data cache of one SM."""
+
+    allocate: str = value(
+        "word", "When a missing line gets its place; streaming: on_fill, with as many MSHRs as lines have sectors",
+        choices=("on_miss", "on_fill", "streaming"),
+    )  # fmt: skip
+    bytes: int = value("bytes", "Capacity for data while kernels use little shared memory", 128)
+    banks: int = value("count", "Sectors the LSU may look up per cycle, in different banks", 1)
+    bank_hash: str = value("word", "How the sector number chooses the bank", choices=("linear", "xor"))
+    latency_cycles: int = value("cycles", "From the LSU's bank access to the tag check and the data", 1)
+    unified_bytes: int = value("bytes", "Size of the memory shared with shared memory; 0: they are separate", 0)
+    shared_options: tuple[int, ...] = value("bytes", "Sizes of shared memory that the unified memory can be split at")
+    invalidate_idle: bool = value("switch", "Whether an SM without a live warp forgets its lines, as at a kernel's end")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        law(
+            self.bytes % (self.line_bytes * self.ways) == 0,
+            f"bytes ({self.bytes}) must be a multiple of line_bytes x ways ({self.line_bytes * self.ways})",
+        )
+        law(self.banks & (self.banks - 1) == 0, f"banks must be a power of two, not {self.banks}")
+        law(self.write_policy != "back", "write_policy back is for the L2: what an L1 is told goes to the L2")
+        sends = self.write_allocate in ("none", "naive") or self.write_policy == "through"
+        law(
+            sends and self.write_allocate != "fetch_on_write",
+            f"write_allocate {self.write_allocate} does not send every write on with write_policy {self.write_policy}",
+        )
+        options = self.shared_options
+        law(
+            self.unified_bytes == 0
+            or (len(self.shared_options) > 0 and max(self.shared_options) <= self.unified_bytes),
+            f"shared_options must be sizes up to unified_bytes ({self.unified_bytes}), not {list(options)}",
+        )
+        self.check_sets(self.sets)
+
+    @property
+    def sets(self) -> int:
+        """bytes / (line_bytes x ways)."""
+        return self.bytes // (self.line_bytes * self.ways)
+
+    @property
+    def most_ways(self) -> int:
+        """Ways without any shared memory: unified_bytes / (line_bytes x sets), or ways."""
+        return max(self.ways, self.unified_bytes // (self.line_bytes * self.sets))
+
+    @property
+    def entries(self) -> int:
+        """MSHR entries: mshr_entries; for a streaming L1 lines x sectors of a line x 4."""
+        streaming = self.sets * self.ways * (self.line_bytes // SECTOR_BYTES) * 4
+        return streaming if self.allocate == "streaming" else self.mshr_entries
+
+    @property
+    def merges(self) -> int:
+        """Requests an MSHR entry holds: mshr_merges; for a streaming L1 64."""
+        return STREAMING_MERGES if self.allocate == "streaming" else self.mshr_merges
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split anew."""
+        return self.invalidate_idle or self.unified_bytes > 0
+
+    def ways_beside(self, shared_bytes: int) -> int:
+        """Ways that remain while the CTAs of an SM use so much shared memory."""
+        if self.unified_bytes == 0:
+            return self.ways
+        share = min((size for size in self.shared_options if size >= shared_bytes), default=max(self.shared_options))
+        return max(int(self.most_ways * (1 - share / self.unified_bytes) + 0.5), 1)
+
+
+class L1(NamedTuple):
+    """All SMs' caches."""
+
+    cache: Cache
+    leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
+    bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
+    bank_bits: int  # those bits where they are the bank itself; else 0
+    invalidate_idle: bool
+
+
+def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -> L1:
+    """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
+    policy = Policy(
+        spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
+        "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
+        spec.merges, spec.miss_queue, spec.port_bytes,
+    )  # fmt: skip
+    entries = min(spec.entries, packets_in_flight)
+    return L1(
+        cache_state.make_state(policy, spec.sets, sms, spec.most_ways, entries, streams=streams),
+        np.zeros(sms, np.int64),
+        cache_state.hash_masks(spec.bank_hash, spec.banks),
+        spec.banks - 1 if spec.bank_hash == "linear" else 0,
+        spec.invalidate_idle,
+    )
+
+
+def split(state: L1, spec: Spec, shared_bytes: int) -> L1:
+    """The caches with the ways that a kernel's shared memory per SM leaves; emptied, unless idle SMs have done that."""
+    ways = spec.ways_beside(shared_bytes)
+    if spec.invalidate_idle and ways == state.cache.ways:
+        return state
+    state = state._replace(cache=state.cache._replace(ways=ways))
+    cache_state.clear(state.cache)
+    return state
+
+
+@compiled
+def invalidate_sm(state: L1, sm: int) -> None:
+    """Forget all lines of an SM; what it waits for still arrives."""
+    cache_lines.invalidate(state.cache, sm)
+
+
+@inlined
+def forget_idle(state: L1, sm: int) -> None:
+    """An SM was without live warps: forget its lines, if it is one that does."""
+    if state.invalidate_idle:
+        cache_lines.invalidate(state.cache, sm)
+
+
+@inlined
+def first_waiter(state: L1, sm: int, entry: int) -> int:
+    """Who waits longest for the sector of an MSHR entry."""
+    return state.cache.mshr[sm * state.cache.pitch + entry, WAITER]
+
+
+@inlined
+def prefetch_entry(state: L1, sm: int, entry: int) -> None:
+    """An MSHR entry will be looked at soon; what is none does no harm."""
+    prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
+
+
+@inlined
+def bank_of(state: L1, sector: int) -> int:
+    """Bank of a sector."""
+    if state.bank_bits:
+        return sector & state.bank_bits
+    bank = 0
+    for bit in range(state.bank_mask.shape[0]):
+        bank |= (count_bits(sector & state.bank_mask[bit]) & 1) << bit
+    return bank
+
+
+@inlined
+def queued(state: L1, port: Port, sm: int, now: int) -> int:
+    """Requests in the miss queue; no room where the crossbar takes none."""
+    if not may_send(port, sm, now):
+        return FAR
+    return max(state.leaves_at[sm] - now - 1, 0)
+
+
+@compiled
+def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
+    """Date the requests that an access queued: they leave from the next cycle on, one per cycle."""
+    unit, queue = state.cache.unit, state.cache.queue
+    first = sm * state.cache.ring
+    count_for(port, sm, state.cache.shares.stream[sm])
+    for row in range(first, first + unit[sm, QUEUE_TAIL]):
+        leaves = max(state.leaves_at[sm], now + 1)
+        state.leaves_at[sm] = leaves + 1
+        if queue[row, 0] == READ_SECTOR:
+            send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
+        else:
+            send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
+    unit[sm, QUEUE_TAIL] = 0
+
+
+@compiled
+def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, waiter: int) -> int:
+    """Look bytes of a sector up for ``waiter``: HIT; FAIL (try again); else ``waiter`` is called when it is there."""
+    line = sector >> state.cache.sector_shift
+    row = cache_lines.find(state.cache, sm, line)
+    if cache.may_read(state.cache, row, sector):
+        cache.read_hit(state.cache, sm, now, row)
+        return HIT
+    waiting = queued(state, port, sm, now)
+    answer = cache.read_miss(state.cache, sm, now, sector, line, byte_mask, 0, waiter, waiting, row)
+    if answer != FAIL:
+        drain(state, port, sm, now, 0)
+    return answer
+
+
+@compiled
+def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
+    """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
+    requests = port.stats[sm, SENT]
+    answer = load(state, port, sm, now, sector, FULL, waiter)
+    if answer in (HIT, FAIL):
+        return answer
+    return MISS if port.stats[sm, SENT] != requests else HIT_RESERVED
+
+
+@compiled
+def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, is_local: int, tag: int) -> int:
+    """Write bytes of a sector: FAIL (try again), else what the write met. ``tag`` comes back with the acknowledgement.
+
+    Only a hit of a local write under ``evict_global`` stays in the L1 without a request and an acknowledgement.
+    """
+    index = sector >> state.cache.sector_shift
+    waiting = queued(state, port, sm, now)
+    answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, tag, waiting)
+    if answer != FAIL:
+        drain(state, port, sm, now, tag)
+    return answer
+
+
+@inlined
+def keeps(state: L1, is_local: int) -> bool:
+    """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
+    return state.cache.write_policy == EVICT_GLOBAL and is_local == 1
+
+
+@compiled
+def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> int:
+    """Write bytes of a sector of global memory, as ``store`` does."""
+    return store(state, port, sm, now, sector, byte_mask, 0, tag)
+
+
+@inlined
+def fill(state: L1, sm: int, now: int, entry: int) -> None:
+    """A missing sector arrived: it is in the cache. Who waits for it is still in its MSHR entry."""
+    cache_fill.place(state.cache, sm, now, entry)
+
+
+def stats(state: L1) -> dict[str, np.ndarray]:
+    """Every counter per SM, as of the cache core."""
+    return cache_state.stats(state.cache)

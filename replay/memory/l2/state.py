@@ -1,0 +1,119 @@
+"""The slices of the L2: their description, the queues between crossbar, slice and DRAM, the arrays they live in."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.rows import FixedRows, pitch, ring_size, sparse_rows
+from rayplay.replay.memory.addresses import Addresses
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.state import Cache, Policy
+from rayplay.replay.unit.clocks import Ratio, ratio
+from rayplay.replay.unit.schema import law, value
+
+SM_BITS = 10  # of a response: the SM it goes to, below its tag
+# columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
+# entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
+# without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
+# whether it waits for room in its queue to the DRAM; sectors that the host copied to it; cycle in which the next
+# request reaches the slice's queue if that has room
+HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
+    WAITS, COPIED, QUEUES_AT = range(15)  # fmt: skip
+SLICE_COLUMNS = 16  # a row is two lines of the host's caches
+LONGEST_WAIT, WAIT_CYCLES = range(2)
+COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
+CHUNK = 4  # places that the slice's queue keeps free for one packet
+
+
+@dataclass(frozen=True)
+class Spec(Policy):
+    """L2 cache of the whole GPU, in slices; each memory controller has some of them."""
+
+    bytes: int = value("bytes", "Capacity of all slices together", 4096)
+    slices_per_controller: int = value("count", "Slices of a memory controller, a power of two", 1)
+    latency_cycles: int = value("cycles", "From a slice's input to its queue (the ROP's delay), in core cycles", 1)
+    input_queue: int = value("requests", "Queue from the crossbar to a slice", CHUNK)
+    to_dram_queue: int = value("requests", "Queue from a slice to its DRAM channel", 1)
+    from_dram_queue: int = value("requests", "Queue from the DRAM channel to a slice", 1)
+    reply_queue: int = value("requests", "Queue from a slice to the crossbar", 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        law(self.line_bytes == 128, f"line_bytes must be 128, not {self.line_bytes}")
+        law(self.allocate == "on_miss", f"allocate must be on_miss, not {self.allocate}")
+        law(self.write_policy == "back", f"write_policy must be back, not {self.write_policy}")
+        able = ("fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
+        law(self.write_allocate in able, f"write_allocate must be one of {', '.join(able)}, not {self.write_allocate}")
+        slices = self.slices_per_controller
+        law(slices & (slices - 1) == 0, f"slices_per_controller must be a power of two, not {slices}")
+
+
+class L2(NamedTuple):
+    """All slices. ``input`` rows: cycle of its next move, sector, kind as in ``Port``, tag and SM, ``l2.home_of``."""
+
+    tags: Cache
+    addresses: Addresses
+    slice: FixedRows  # int64[slices, SLICE_COLUMNS]
+    input: FixedRows  # int64[slices * ring, 5]
+    stall: FixedRows  # int64[slices * ring, 2]: first cycle of a stretch without a packet from the crossbar, and end
+    output: FixedRows  # int64[slices * out_pitch, 2]: cycle, tag and SM
+    stats: FixedRows  # int64[slices, 2]
+    ring: int
+    out_ring: int
+    out_pitch: int  # rows of ``output`` from one slice to the next
+    out_packets: int
+    input_queue: int
+    reply_queue: int
+    latency: int
+    slices_per_controller: int
+    controllers: int
+    to_core: Ratio
+    from_core: Ratio
+
+
+def make_state(
+    spec: Spec, addresses: Addresses, out_packets: int, in_flight: int, core_khz: int, l2_khz: int,
+    streams: int = 1,
+) -> L2:  # fmt: skip
+    """Empty, cold slices.
+
+    out_packets  packets that the crossbar's buffer before a slice holds.
+    in_flight    most requests that all SMs may have under way.
+    """
+    controllers, per_controller = addresses.channels, addresses.slices
+    slices = controllers * per_controller
+    sets = spec.bytes // (slices * spec.line_bytes * spec.ways)
+    held = out_packets + spec.input_queue + spec.latency_cycles * l2_khz // core_khz + 4
+    ring = ring_size(held)
+    out_ring = ring_size(in_flight)
+    out_pitch = pitch(out_ring, 2)
+    state = L2(
+        cache_state.make_state(spec, sets, slices, spec.ways, spec.mshr_entries, True, streams),
+        addresses,
+        np.zeros((slices, SLICE_COLUMNS), np.int64),
+        np.zeros((slices * ring, 5), np.int64),
+        np.zeros((slices * ring, 2), np.int64),
+        sparse_rows(slices * out_pitch, 2),
+        np.zeros((slices, len(COUNTERS)), np.int64),
+        ring,
+        out_ring,
+        out_pitch,
+        out_packets,
+        spec.input_queue,
+        spec.reply_queue,
+        spec.latency_cycles,
+        per_controller,
+        controllers,
+        ratio(l2_khz, core_khz),
+        ratio(core_khz, l2_khz),
+    )
+    state.slice[:, [NEXT, QUEUES_AT]] = FAR
+    return state
+
+
+def stats(state: L2) -> dict[str, np.ndarray]:
+    """Every counter per slice; accesses = hits + pending hits + misses."""
+    own = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
+    return cache_state.stats(state.tags) | own

@@ -1,0 +1,71 @@
+"""Memory partition: the L2 slices of one controller and their DRAM channel, advanced together in order of time.
+
+Partitions share nothing, so they may run on several threads. In one instant the DRAM goes before the slices, and the
+slices share nothing but the channel's queues, so the order among them is free.
+"""
+
+from rayplay.replay.engine import prefetch as foresight
+from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.memory.crossbar.crossbar import Crossbar
+from rayplay.replay.memory.dram import channel as dram
+from rayplay.replay.memory.dram.state import FILLED, NEXT_TICK, SERVED, Dram
+from rayplay.replay.memory.l2 import slice as l2
+from rayplay.replay.memory.l2.state import L2, NEXT, WAITS
+from rayplay.replay.unit import clocks
+
+MANY = 16  # requests of a quantum for which it pays to look ahead
+
+
+@inlined
+def horizon(state: Crossbar, cache: L2, routed: int) -> int:
+    """First L2 cycle that requests which the crossbar has not moved yet, from its cycle ``routed`` on, may change."""
+    leaves = clocks.after(state.to_l2, routed)
+    return clocks.after(cache.from_core, clocks.at_or_after(cache.to_core, leaves) + cache.latency - 1)
+
+
+@compiled
+def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
+    """Do every event of the partition that the crossbar's cycles before ``routed`` decide."""
+    first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
+    until, waiting = horizon(state, cache, routed), 0
+    for part in range(first, last):
+        waiting += l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
+    if waiting >= MANY:
+        foresight.of_partition(cache, memory, controller, waiting)
+    run(cache, memory, controller, until)
+    for part in range(first, last):
+        l2.settle(cache, part, until)
+        l2.rewind_input(cache, part)
+
+
+@compiled
+def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
+    """Do every event of the partition before L2 cycle ``until``."""
+    first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
+    own, channel, tick, commanded, soonest = cache.slice, memory.channel, FAR, FAR, FAR
+    for part in range(first, last):
+        soonest = min(soonest, own[part, NEXT])
+    while True:
+        if channel[controller, NEXT_TICK] != tick:
+            tick = channel[controller, NEXT_TICK]
+            commanded = clocks.at_or_after(memory.to_l2, tick) if tick < FAR else FAR
+        now = min(commanded, soonest)
+        if now >= until:
+            return
+        if commanded == now:
+            run_channel(memory, controller, now)
+        filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
+        soonest = FAR
+        for number in range(cache.slices_per_controller):
+            part = first + number
+            if own[part, NEXT] == now or (filled >> number) & 1 or (served >> number) & own[part, WAITS]:
+                l2.step(cache, memory, part, now)
+            soonest = min(soonest, own[part, NEXT])
+
+
+@inlined
+def run_channel(memory: Dram, controller: int, now: int) -> None:
+    """The ticks of the DRAM channel in an L2 cycle."""
+    reached = clocks.at_or_before(memory.clock, now)
+    while memory.channel[controller, NEXT_TICK] <= reached:
+        dram.advance(memory, controller)

@@ -1,0 +1,64 @@
+"""Every counter of every unit, at a cycle: of the whole GPU, or of the kernels of one stream."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rayplay.replay.lsu import state as lsu_state
+from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.results.ledger import Counters
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.unit import cycle_stack as stack
+from rayplay.replay.unit import cycle_stack_streams as stack_shares
+from rayplay.replay.unit.streams import NOT_SHARED, share_of
+
+if TYPE_CHECKING:
+    from rayplay.replay.run.driver import Replay
+
+
+def unit_counters(replay: "Replay", cycle: int) -> Counters:
+    """A copy of every counter of every unit instance, and what the slots before ``cycle`` went to."""
+    core, sm, schedulers = replay.warps, replay.gpu.sm, replay.gpu.scheduler.count
+    parts = stack.parts_until(core, sm.warps, schedulers, cycle)
+    resident = stack.warp_cycles_until(core, schedulers, cycle)
+    memory = replay.memory
+    found = {"lsu": replay.lsu, "l1d": replay.l1, "rt_unit": replay.rt, "port": replay.port, "l2": memory.l2}
+    return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident)
+
+
+def stream_counters(replay: "Replay", cycle: int, place: int) -> Counters:
+    """What of that belongs to the stream with a place among those told apart; 0 for what belongs to none."""
+    core, sm, schedulers = replay.warps, replay.gpu.sm, replay.gpu.scheduler.count
+    parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, scheduler.STREAM)
+    resident = stack_shares.warp_cycles_until(core, schedulers, cycle, place)
+    memory, lsu = replay.memory, share_of(replay.lsu, place)
+    found = {
+        "lsu": lsu._replace(texture=share_of(lsu.texture, place)),
+        "l1d": replay.l1._replace(cache=share_of(replay.l1.cache, place)),
+        "rt_unit": share_of(replay.rt, place), "port": share_of(replay.port, place),
+        "l2": memory.l2._replace(tags=share_of(memory.l2.tags, place)),
+    }  # fmt: skip
+    dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
+    counters = named(share_of(core, place), found, dram, parts, resident)
+    for unit, names in NOT_SHARED.items():
+        for name in names:
+            counters[unit][name][:] = 0
+    issued = [values for name, values in counters["sm"].items() if name.startswith("issued_")]
+    counters["sm"]["warp_instructions"] = np.sum(issued, axis=0)  # those are counted warp by warp
+    return counters
+
+
+def named(
+    core: Any, units: dict[str, Any], dram: dict[str, np.ndarray], parts: np.ndarray, resident: np.ndarray
+) -> Counters:
+    """The counters of the units' states by name, copied; parts and resident: of the slots, and live warps x cycles."""
+    found = {
+        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
+        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_unit_state.stats(units["rt_unit"]),
+        "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
+        "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
+    }  # fmt: skip
+    return {unit: {name: values.copy() for name, values in counters.items()} for unit, counters in found.items()}

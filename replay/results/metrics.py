@@ -1,0 +1,149 @@
+"""From the units' counters to metrics, tables and the files of a result.
+
+The seven metrics of Zatel's Table I follow Vulkan-Sim's definitions (``reference/vulkan-sim.md`` 1.8 and 1.9), so that
+numbers can be compared with its runs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.results.counters import unit_counters
+from rayplay.replay.results.definitions import METRICS
+from rayplay.replay.results.ledger import Counters, Ledger
+from rayplay.replay.results.tables import joined, kernel_table, parts, pixel_table
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt.metrics import rt_metrics
+
+if TYPE_CHECKING:
+    from rayplay.replay.run.driver import Replay
+
+TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # those that follow from the ledger
+
+
+@dataclass
+class Result:
+    """What a replay found.
+
+    summary    metric -> {"value", "unit", "kind", "definition"}, as in ``summary.json``.
+    kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
+    ledger     what each kernel and interval added; the other tables are made of it when asked for.
+    host       times of this machine.
+    """
+
+    summary: dict[str, dict[str, Any]]
+    kernels: dict[str, np.ndarray]
+    pixels: dict[str, np.ndarray] | None
+    ledger: Ledger
+    gpu: Gpu
+    host: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def counters(self) -> dict[str, np.ndarray]:
+        """Columns of the table ``counters``."""
+        return self.table("counters")
+
+    @cached_property
+    def timeline(self) -> dict[str, np.ndarray]:
+        """Columns of the table ``timeline``."""
+        return self.table("timeline")
+
+    def table(self, name: str) -> dict[str, np.ndarray]:
+        """Columns of one of ``TABLES``."""
+        return joined(self.ledger, self.gpu, name)
+
+    def value(self, metric: str) -> float:
+        """Value of a metric; NaN where it is not defined."""
+        found = self.summary[metric]["value"]
+        return float("nan") if found is None else found
+
+    def write(self, path: Path | str, provenance: dict[str, Any]) -> None:
+        """Write ``NAME.result``; the old result stays until the new one is complete."""
+        from rayplay.formats.result import ResultWriter
+
+        with ResultWriter(path, provenance) as writer:
+            for name in TABLES if self.ledger.has("stack") else ("counters", "timeline"):
+                for part in parts(self.ledger, self.gpu, name):
+                    writer.put(name, part)
+            writer.put("kernels", self.kernels)
+            if self.pixels is not None:
+                writer.put("pixels", self.pixels)
+            writer.summary(self.summary)
+            writer.host(self.host)
+
+
+def collect(replay: "Replay") -> Result:
+    """Metrics and tables at the end of a replay."""
+    cycles = max((end for _, end in replay.spans.values()), default=0)
+    counters = unit_counters(replay, cycles)
+    found = dict(values(replay, counters, cycles))
+    summary = {name: entry(name, found[name]) for name in METRICS}
+    spec, rays = replay.gpu.rt, counters["rt_unit"]
+    for name, value, unit, kind, definition in rt_metrics(rays, replay.rt.peak, spec.warps, spec.cores, cycles):
+        summary[name] = {"value": value, "unit": unit, "kind": kind, "definition": definition}
+    return Result(summary, kernel_table(replay.launch_of, replay.spans), pixel_table(replay), replay.ledger, replay.gpu)
+
+
+def values(replay: "Replay", counters: Counters, cycles: int) -> Iterator[tuple[str, float | None]]:
+    """The values of all metrics; None where one is not defined."""
+    gpu, memory = replay.gpu, counters["dram"]
+    total = {unit: {name: int(v.sum()) for name, v in found.items()} for unit, found in counters.items()}
+    sm = total["sm"]
+    yield "gpu_cycles", cycles
+    yield "gpu_ipc", ratio(sm["thread_instructions"], cycles)
+    yield "l1d_miss_rate", ratio(*misses(total["l1d"]))
+    yield "l2_miss_rate", ratio(*misses(total["l2"]))
+    yield "dram_efficiency", mean_ratio(memory["data_ticks"], memory["active_ticks"])
+    ticks = np.full(gpu.memory.count, cycles * gpu.dram.clock_khz / gpu.sm.clock_khz)
+    yield "bandwidth_utilisation", mean_ratio(memory["data_ticks"], ticks)
+    yield "seconds", cycles / (gpu.sm.clock_khz * 1000)
+    yield "thread_instructions", sm["thread_instructions"]
+    yield "warp_instructions", sm["warp_instructions"]
+    yield "sm_ipc", ratio(sm["warp_instructions"], cycles * gpu.sm.count)
+    yield "simt_efficiency", ratio(sm["thread_instructions"], 32 * sm["warp_instructions"])
+    yield "occupancy", ratio(sm["resident_warp_cycles"], gpu.sm.count * gpu.sm.warps * cycles)
+    yield "warps", sm["retired_warps"]
+    yield "dram_bytes", (total["dram"]["reads"] + total["dram"]["writes"]) * gpu.dram.atom_bytes
+    rt = total["rt_unit"]
+    yield "rt_efficiency", ratio(rt["efficiency_sum"] / rt_unit_state.EFFICIENCY_UNIT, rt["warps"])
+
+
+def entry(name: str, value: float | None, definition: str | None = None) -> dict[str, Any]:
+    """One metric of ``summary.json``; a model may define it otherwise."""
+    metric = METRICS[name]
+    return {"value": value, "unit": metric.unit, "kind": metric.kind, "definition": definition or metric.definition}
+
+
+def ratio(numerator: float, denominator: float) -> float | None:
+    """Quotient, None where it is not defined."""
+    return numerator / denominator if denominator else None
+
+
+def mean_ratio(numerator: np.ndarray, denominator: np.ndarray) -> float:
+    """Mean of the quotients, 0 where the denominator is 0."""
+    safe = np.where(denominator > 0, denominator, 1)
+    return float(np.mean(np.where(denominator > 0, numerator / safe, 0.0)))
+
+
+def misses(count: dict[str, int]) -> tuple[int, int]:
+    """Misses and accesses of an L1 or L2; what joins a fetch of a reserved sector is an access, but no miss."""
+    missed = sum(count[f"{of}_{kind}_misses"] for of in ("read", "write") for kind in ("line", "sector"))
+    return missed, missed + sum(count[f"{of}_{kind}"] for of in ("read", "write") for kind in ("hits", "pending_hits"))
+
+
+def table(result: Result) -> str:
+    """Name, value and unit of the metrics, for the terminal; the RT units' requests and lanes are in the files."""
+    lines = []
+    for name, metric in result.summary.items():
+        if name.startswith(("rt_requests_", "rt_lane_")):
+            continue
+        found = metric["value"]
+        shown = "undefined" if found is None else f"{found:,}" if isinstance(found, int) else f"{found:,.6g}"
+        unit = "" if metric["unit"] == "1" else metric["unit"]
+        lines.append(f"{name:24} {shown:>20}  {unit}".rstrip())
+    return "\n".join(lines)

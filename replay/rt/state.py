@@ -1,0 +1,180 @@
+"""The ray-tracing units: the flat arrays they live in, and the rays in memory that they replay."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.state import Cache
+from rayplay.replay.rt.spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
+from rayplay.replay.unit.streams import Shares, make_shares
+
+LANES = 32
+WARPS_PER_SM = 256  # numbers a warp of an SM may have
+QUEUE = 128  # records a warp may have queued; more lanes simply wait
+STORE_QUEUE = 8192  # a lane writes at most 3,000 times into its table
+HIT_RING = 512  # hits on their way with a hit latency: one per cycle
+DIRECT = 1024  # reads of an SM past all caches that may be under way
+RT_TAG = 2  # low two bits of the tag of the unit's own requests
+HIGHEST_ADDRESS = 1 << 46  # first byte of the hit records
+HIT_BUFFERS = 1 << 41  # sector number of the first hit record; the records lie above every traced address
+HIT_BUFFER_SECTORS = 8  # each hit gets a block of 256 bytes of its own
+TABLES = 1 << 42  # sector number of the first intersection table
+TABLE_BYTES = 1 << 19  # of a warp: room for 1,000 rows of the wider layout
+# Kinds of record beyond formats.trace.NODE_KINDS: a triangle that is hit, a load from an intersection table, and a
+# refused first chunk that was queued again, which has lost its kind
+HEADER, DESCRIPTOR, TRIANGLE, PROCEDURAL, TRIANGLE_HIT, TABLE_LOAD, UNDEFINED = 0, 3, 4, 5, 6, 7, 8
+KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
+ADDRESS_SHIFT, BYTES_SHIFT = 12, 4  # fields of Records.info; the kind is in bits 0 to 3
+FIRST_STRETCH, EARLY_OUT = 32, 64  # flags of Records.lane
+# columns of lane: record cursor and end, cycle its delay ends, address of the front record, chunks of it still missing,
+# whether it was asked for, hits whose store waits for the delay's end, cycle its last delay ends, stores into the
+# intersection table still to be queued: next and end
+(CURSOR, END, READY_AT, BASE, MISSING, MARKED, HITS, FINISHED_AT, TABLE_STORE, TABLE_END) = range(10)
+LANE_COLUMNS = 10
+# columns of slot: warp (or -1), age, start, active lanes, lanes with records left, lanes in delay, lanes that may ask,
+# earliest end of a delay, queue head and tail, stores under way, lanes whose table stores wait for a delay, stream
+(WARP, AGE, START, ACTIVE, OPEN, DELAYED, ASKING, NEXT_READY, QUEUE_HEAD, QUEUE_TAIL, STORES, TABLE_LANES,
+ STREAM) = range(13)  # fmt: skip
+SLOT_COLUMNS = 13
+# columns of unit: resident warps, next age, slot whose record is being sent (or -1), the record, its next chunk, store
+# queue head and tail, hit records made, reads under way, first cycle it is busy, last cycle that is counted, hit ring
+# head and tail
+(RESIDENT, NEXT_AGE, SENDING, SEND_RECORD, SEND_CHUNK, STORE_HEAD, STORE_TAIL, HITS_MADE, READS_IN_FLIGHT, BUSY_SINCE,
+ COUNTED, RING_HEAD, RING_TAIL) = range(13)  # fmt: skip
+UNIT_COLUMNS = 13
+WAIT_HEAD, WAIT_TAIL, NEXT_CYCLE, BEGUN = range(4)  # columns of gate
+STALLED, WAITING, EXECUTING = range(3)  # what a warp does in a cycle
+WARP_DOINGS = {"stalled": "can ask for nothing", "waiting": "waits for its turn", "executing": "is the one that sends"}
+LANE_DOINGS = {
+    "scheduling": "ready to ask", "memory": "waiting for its record", "intersecting": "busy with a record",
+    "done": "done",
+}  # fmt: skip
+(WARPS_DONE, WARP_CYCLES, LANE_CYCLES, EFFICIENCY, READS, STORES_SENT, BUSY_CYCLES, RECORDS, CACHELINES,
+ INTERSECTION_CYCLES, LANES_DONE, RAYS, EARLY_OUT_RAYS, STORE_QUEUE_CYCLES, READ_HITS, READ_MISSES, WRITE_HITS,
+ WRITE_MISSES, REFUSED, NODES) = range(20)  # fmt: skip
+READS_OF_KIND = 20  # first of 9
+LANE_STATES = READS_OF_KIND + len(KINDS)  # first of 3 x 4
+COUNTERS = (
+    "warps", "warp_cycles", "lane_cycles", "efficiency_sum", "reads", "stores", "busy_cycles", "records", "cachelines",
+    "intersection_lane_cycles", "lanes", "rays", "early_out_rays", "store_queue_cycles", "read_hits", "read_misses",
+    "write_hits", "write_misses", "refused", "nodes",
+    *(f"reads_{kind}" for kind in KINDS),
+    *(f"lane_cycles_{warp}_{lane}" for warp in WARP_DOINGS for lane in LANE_DOINGS),
+)  # fmt: skip
+EFFICIENCY_UNIT = 1 << 30  # efficiency_sum is a fixed-point number: sums do not depend on their order
+
+
+class RtUnit(NamedTuple):
+    """All units; core c of SM s is unit s * cores + c, its slot r is row unit * warps + r, lane l is row * 32 + l."""
+
+    lane: np.ndarray  # int64[10, slots * 32]: a row per column name, so that lanes are contiguous
+    slot: np.ndarray  # int64[slots, 13]
+    unit: np.ndarray  # int64[units, 13]
+    queue: np.ndarray  # int64[slots, QUEUE]: records as in Records.info
+    store: np.ndarray  # int64[units, STORE_QUEUE, 2]: slot, sector
+    ring: np.ndarray  # int64[units, HIT_RING, 3]: cycle, waiter, address of the record
+    gate: np.ndarray  # int64[sms, 4]
+    waiting: np.ndarray  # int64[sms, 64]: warps of the SM that wait for a place, operation << 8 | warp
+    arrives: np.ndarray  # int64[sms, 64]: the cycle from which they do
+    stream: np.ndarray  # int64[sms, 64]: their streams
+    place: np.ndarray  # int64[sms * 256]: slot of a warp of the SM, or -1
+    direct: np.ndarray  # int64[sms, DIRECT, 3]: waiter, sector and stream of reads past all caches
+    direct_free: np.ndarray  # int64[sms, DIRECT + 1]: count, then a stack of free rows
+    latency: np.ndarray  # int64[9]: by kind
+    stats: FixedRows  # int64[sms, COUNTERS]
+    shares: Shares
+    peak: np.ndarray  # int64[sms]: most stores that were queued at a time
+    private: Cache  # instance u belongs to unit u
+    warps: int
+    cores: int
+    perfect: bool
+    cache: int  # place in CACHES, and so on
+    mshr_limit: int
+    mshr_entries: int
+    coalescing: int
+    refusal: int
+    response: int
+    hit_stores: int
+    hit_cycles: int
+
+
+class Records(NamedTuple):
+    """The traced rays in memory: operation o has the rays first_ray[o] to first_ray[o + 1]."""
+
+    first_ray: np.ndarray  # int64[operations + 1]
+    lane: np.ndarray  # uint8[rays]: lane, with FIRST_STRETCH and EARLY_OUT
+    first_node: np.ndarray  # int64[rays + 1]
+    node: np.ndarray  # uint32[records]: node_id, bit 31 set where a triangle was hit
+    first_store: np.ndarray  # int64[rays + 1]
+    store: np.ndarray  # int64[stores]: offset of a store into the warp's intersection table
+    info: np.ndarray  # int64[nodes]: address << 12 | bytes << 4 | kind; of a table load the offset in the table
+
+
+def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """Pack the nodes table for ``Records.info``; records are fetched in chunks of 32 bytes."""
+    return (
+        (address.astype(np.int64) << ADDRESS_SHIFT) | (length.astype(np.int64) << BYTES_SHIFT) | kind.astype(np.int64)
+    )
+
+
+def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:
+    """Empty units."""
+    units = sms * spec.cores
+    slots = units * spec.warps
+    slot = np.zeros((slots, SLOT_COLUMNS), np.int64)
+    slot[:, WARP] = -1
+    slot[:, NEXT_READY] = FAR
+    unit = np.zeros((units, UNIT_COLUMNS), np.int64)
+    unit[:, SENDING] = -1
+    gate = np.zeros((sms, 4), np.int64)
+    gate[:, NEXT_CYCLE] = FAR
+    gate[:, BEGUN] = -1
+    stats = np.zeros((sms, len(COUNTERS)), np.int64)
+    return RtUnit(
+        np.zeros((LANE_COLUMNS, slots * LANES), np.int64),
+        slot,
+        unit,
+        np.zeros((slots, QUEUE), np.int64),
+        np.zeros((units, STORE_QUEUE, 2), np.int64),
+        np.zeros((units, HIT_RING, 3), np.int64),
+        gate,
+        np.zeros((sms, 64), np.int64),
+        np.zeros((sms, 64), np.int64),
+        np.zeros((sms, 64), np.int64),
+        np.full(sms * WARPS_PER_SM, -1, np.int64),
+        np.zeros((sms, DIRECT, 3), np.int64),
+        np.tile(np.concatenate([[DIRECT], np.arange(DIRECT)]), (sms, 1)).astype(np.int64),
+        np.array(spec.latency_cycles, np.int64),
+        stats,
+        make_shares(stats, streams),
+        np.zeros(sms, np.int64),
+        private_caches(spec, units, streams),
+        spec.warps,
+        spec.cores,
+        spec.perfect_memory,
+        CACHES.index(spec.cache),
+        MSHR_LIMITS.index(spec.mshr_limit),
+        spec.mshr_entries or FAR,
+        COALESCING.index(spec.coalescing),
+        REFUSALS.index(spec.refused_chunk),
+        RESPONSES.index(spec.response),
+        HIT_STORES.index(spec.hit_stores),
+        spec.hit_cycles,
+    )
+
+
+def private_caches(spec: Spec, units: int, streams: int) -> Cache:
+    """Empty private caches; of the least size where none are used."""
+    policy = spec.private
+    if spec.cache != "private":
+        policy = dataclasses.replace(policy, sets=1, ways=1, set_hash="linear", mshr_entries=1, mshr_merges=1)
+    return cache_state.make_state(policy, policy.sets, units, policy.ways, policy.mshr_entries, streams=streams)
+
+
+def stats(state: RtUnit) -> dict[str, np.ndarray]:
+    """Every counter per SM; ``efficiency_sum`` is in units of 2^-30."""
+    return {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

@@ -1,0 +1,217 @@
+"""Ray-tracing unit of an SM: replays the BVH records of up to ``warps`` warps at a time.
+
+Peak rate: one memory request (32 B) per cycle, one warp accepted and one completed per cycle; any number of lanes
+intersect at once, each for the latency of its record's kind. The rules are those of ``reference/vulkan-sim.md`` 1.4:
+each cycle, in this order: delays that end (a triangle hit queues a 32 B store); a response; a warp accepted; one
+request sent, of a record's remaining chunks first, then of stores, then of the oldest warp that has something to ask
+for; one warp completed. Lanes of a warp that ask for the same (address, size) share a request; a response serves every
+lane whose front record has its base address. Instead of ticking lanes, each lane keeps the cycle its delay ends.
+"""
+
+import numpy as np
+
+from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.fill import fill
+from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
+from rayplay.replay.memory.cache.state import SECTOR
+from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import Port
+from rayplay.replay.rt.count import count_lanes, count_stores, count_warp
+from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, next_due
+from rayplay.replay.rt.entry import accept, next_arrival
+from rayplay.replay.rt.memory import base_of, free_direct, is_full, send_missing
+from rayplay.replay.rt.send import choose, send_one
+from rayplay.replay.rt.spec import PER_UNIT, PRIVATE
+from rayplay.replay.rt.spec import WAITER as EACH_WAITER
+from rayplay.replay.rt.state import (
+    AGE,
+    BEGUN,
+    BUSY_CYCLES,
+    BUSY_SINCE,
+    CACHELINES,
+    COUNTED,
+    DELAYED,
+    HIT_RING,
+    NEXT_CYCLE,
+    NEXT_READY,
+    OPEN,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    READS_IN_FLIGHT,
+    RESIDENT,
+    RING_HEAD,
+    RING_TAIL,
+    SENDING,
+    START,
+    STORE_HEAD,
+    STORE_QUEUE_CYCLES,
+    STORE_TAIL,
+    STORES,
+    WARP,
+    WARPS_PER_SM,
+    Records,
+    RtUnit,
+)  # fmt: skip
+from rayplay.replay.unit.streams import count_for
+
+
+@inlined
+def count_skipped(state: RtUnit, sm: int, core: int, now: int) -> None:
+    """Count the cycles before ``now`` in which the unit slept."""
+    skipped = now - 1 - state.unit[core, COUNTED]
+    if skipped > 0 and state.unit[core, RESIDENT]:
+        count_lanes(state, sm, core, choose(state, core), skipped)
+        if state.unit[core, STORE_HEAD] != state.unit[core, STORE_TAIL]:
+            state.stats[sm, STORE_QUEUE_CYCLES] += skipped
+    state.unit[core, COUNTED] = now - 1
+
+
+@compiled
+def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
+    """What a cycle begins with, before its response: delays end, and waiting warps take free places."""
+    if state.gate[sm, BEGUN] == now:
+        return
+    state.gate[sm, BEGUN] = now
+    state.gate[sm, NEXT_CYCLE] = now
+    for core in range(sm * state.cores, (sm + 1) * state.cores):
+        count_skipped(state, sm, core, now)
+        at = next_due(state, core, now, 0)
+        while at >= 0:
+            end_delays(state, records, sm, at, now)
+            at = next_due(state, core, now, state.slot[at, AGE])
+        count_stores(state, sm, core)
+        if next_arrival(state, sm) <= now and state.unit[core, RESIDENT] < state.warps:
+            accept(state, records, sm, core, now)
+        while state.unit[core, RING_HEAD] != state.unit[core, RING_TAIL]:
+            row = state.unit[core, RING_HEAD] & (HIT_RING - 1)
+            if state.ring[core, row, 0] > now:
+                break
+            state.unit[core, RING_HEAD] += 1
+            waiter, sector = state.ring[core, row, 1], state.ring[core, row, 2]
+            serve(state, records, sm, core, now, waiter, waiter, sector)
+
+
+@compiled
+def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
+    """End the oldest warp that has nothing left: no record, delay, queued request or store. Its number, or -1."""
+    unit, slot = state.unit, state.slot
+    done, age = -1, FAR
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        left = slot[at, OPEN] | slot[at, DELAYED] | slot[at, STORES] | (slot[at, QUEUE_TAIL] - slot[at, QUEUE_HEAD])
+        if slot[at, WARP] >= 0 and left == 0 and slot[at, AGE] < age and unit[core, SENDING] != at:
+            done, age = at, slot[at, AGE]
+    if done < 0:
+        return -1
+    warp = slot[done, WARP]
+    count_warp(state, sm, done, now)
+    slot[done, WARP] = -1
+    state.place[sm * WARPS_PER_SM + warp] = -1
+    unit[core, RESIDENT] -= 1
+    if unit[core, RESIDENT] == 0:
+        state.stats[sm, BUSY_CYCLES] += now - unit[core, BUSY_SINCE] + 1
+    return warp
+
+
+@compiled
+def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: int, now: int) -> int:
+    """One cycle of a unit of the SM: returns the warp of the SM that completes, or -1.
+
+    After the SM's last unit, ``NEXT_CYCLE`` says when the units are to run again.
+    """
+    core = sm * state.cores + number
+    begin(state, records, sm, now)
+    if number == 0:
+        state.gate[sm, NEXT_CYCLE] = FAR
+    send_missing(state, port, sm, core, now)
+    chosen = choose(state, core)
+    count_lanes(state, sm, core, chosen, 1)
+    state.unit[core, COUNTED] = now
+    send_one(state, l1, port, records, sm, core, now, chosen)
+    warp = complete_one(state, sm, core, now)
+    following = next_cycle(state, sm, core, now) if warp < 0 else now + 1
+    state.gate[sm, NEXT_CYCLE] = min(state.gate[sm, NEXT_CYCLE], following)
+    return warp
+
+
+@compiled
+def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
+    """The next cycle in which a unit can do something by itself (responses wake it, too)."""
+    unit, slot = state.unit, state.slot
+    if choose(state, core) >= 0:
+        if not is_full(state, core):
+            return now + 1
+    elif unit[core, STORE_HEAD] != unit[core, STORE_TAIL]:
+        return now + 1
+    if state.private.unit[core, cache_state.QUEUE_HEAD] != state.private.unit[core, cache_state.QUEUE_TAIL]:
+        return now + 1
+    soonest = FAR
+    if unit[core, RESIDENT] < state.warps:
+        soonest = max(next_arrival(state, sm), now + 1)
+    if unit[core, RING_HEAD] != unit[core, RING_TAIL]:
+        soonest = min(soonest, state.ring[core, unit[core, RING_HEAD] & (HIT_RING - 1), 0])
+    for at in range(core * state.warps, (core + 1) * state.warps):
+        if slot[at, WARP] >= 0:
+            soonest = min(soonest, slot[at, NEXT_READY])
+    return soonest
+
+
+@compiled
+def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter: int, source: int, sector: int) -> None:
+    """Deliver the sector to the waiter's warp, or to all, as a chunk of the record ``source`` asked for."""
+    base, chunk = base_of(source, sector), (source >> 5) & 7
+    if state.coalescing == PER_UNIT:
+        deliver_to_all(state, records, sm, core, now, base, chunk, -1)
+        return
+    at = state.place[sm * WARPS_PER_SM + ((waiter >> 8) & 255)]
+    if at >= 0 and state.slot[at, START] != now:  # a warp that has just come is looked at after the response
+        deliver(state, records, sm, at, now, base, chunk)
+
+
+@compiled
+def receive_sector(
+    state: RtUnit, records: Records, sm: int, now: int, waiter: int, leader: int, sector: int, stream: int
+) -> None:
+    """A missing sector arrived for a waiter; ``leader`` is the first waiter of this response, -1 for itself.
+
+    stream  who had it fetched.
+
+    Where all warps share, one waiter of a unit serves the others that asked for the same record.
+    """
+    begin(state, records, sm, now)
+    count_for(state, sm, stream)
+    core = sm * state.cores + (waiter >> 16)
+    state.unit[core, READS_IN_FLIGHT] -= 1
+    state.stats[sm, CACHELINES] += leader < 0
+    source = waiter if leader < 0 or state.response == EACH_WAITER else leader
+    if leader < 0 or state.coalescing != PER_UNIT or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
+        serve(state, records, sm, core, now, waiter, source, sector)
+
+
+@compiled
+def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
+    """A sector arrived for an MSHR entry of a private cache: serve all who wait for it."""
+    private, core = state.private, sm * state.cores + number % state.cores
+    entry = number // state.cores
+    sector, leader = private.mshr[core * private.pitch + entry, SECTOR], np.int64(-1)
+    stream = stream_of(private, core, entry)
+    fill(private, core, now, entry)
+    while has_ready(private, core):
+        waiter = next_ready(private, core)
+        receive_sector(state, records, sm, now, waiter, leader, sector, stream)
+        leader = waiter if leader < 0 else leader
+
+
+@compiled
+def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
+    """A response to the unit's own request: data of a read past the caches, or the acknowledgement of a store."""
+    begin(state, records, sm, now)
+    if number & 1 and state.cache == PRIVATE:
+        fill_private(state, records, sm, now, number >> 1)
+    elif number & 1:
+        index = number >> 1
+        free_direct(state, sm, index)
+        waiter, sector, stream = state.direct[sm, index, 0], state.direct[sm, index, 1], state.direct[sm, index, 2]
+        receive_sector(state, records, sm, now, waiter, -1, sector, stream)
+    else:
+        state.slot[state.place[sm * WARPS_PER_SM + (number >> 1)], STORES] -= 1

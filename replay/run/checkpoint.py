@@ -1,0 +1,126 @@
+"""Where a replay is between two runs of the engine, as plain values: a killed replay goes on from there.
+
+The engine's state is arrays and numbers in NamedTuples, none of which share memory, so that copying them is enough.
+What of the trace lies in the window is kept as well; the batches that it has taken are read over.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rayplay.formats.checkpoint import Checkpoint
+from rayplay.replay.results.ledger import Added, Ledger
+
+if TYPE_CHECKING:
+    from rayplay.replay.run.driver import Replay
+
+UNITS = ("warps", "dispatch", "lsu", "l1", "rt", "port", "memory")
+SECONDS_BETWEEN_CHECKPOINTS = 30.0
+LISTS = ("kernels", "intervals", "shares")  # of a ledger
+PACKAGES = ("formats", "replay")  # whose sources decide what a result is
+
+
+def state_of(replay: "Replay") -> Checkpoint:
+    """Everything that changes while a replay runs."""
+    facts: dict[str, Any] = {"numbers": {}}
+    arrays: dict[str, np.ndarray] = {"clock": replay.clock, "lane_cycles": replay.lane_cycles}
+    for name in UNITS:
+        _take(getattr(replay, name), name, facts["numbers"], arrays)
+    streams = replay.streams
+    facts["streams"] = {
+        "unfinished": [launch.kernel_id for launch in streams.unfinished],
+        "looked_at": [launch.kernel_id for launch in streams.looked_at],
+        "running": list(streams.running),
+        "place_of": list(streams.place_of.items()),
+    }
+    facts["sharing"] = [[place, launch.kernel_id] for place, launch in replay.sharing.items()]
+    facts["finished"] = [launch.kernel_id for launch in replay.finished]
+    facts["spans"] = [[kernel_id, *span] for kernel_id, span in replay.spans.items()]
+    facts["copies_made"] = replay.copies.next
+    facts["engine_cpu_seconds"] = replay.engine_cpu_seconds
+    facts["window"] = {"first_warp": replay.window.first_warp, "loaded_warps": replay.window.loaded_warps}
+    arrays |= {f"window.{name}": array for name, array in replay.window.arrays.items()}
+    for name in ("groups", "rays", "node_visits"):
+        if (array := getattr(replay.window, name)) is not None:
+            arrays[f"seen.{name}"] = array
+    facts["ledger"] = _ledger(replay.ledger, arrays)
+    return Checkpoint(facts, arrays)
+
+
+def go_on(replay: "Replay", was: Checkpoint) -> None:
+    """Put a replay that has not begun where ``state_of`` was called."""
+    facts, arrays = was
+    replay.clock[:], replay.lane_cycles[:] = arrays["clock"], arrays["lane_cycles"]
+    for name in UNITS:
+        setattr(replay, name, _give(getattr(replay, name), name, facts["numbers"], arrays))
+    streams, launches = replay.streams, replay.launch_of
+    streams.unfinished = [launches[kernel_id] for kernel_id in facts["streams"]["unfinished"]]
+    streams.looked_at = [launches[kernel_id] for kernel_id in facts["streams"]["looked_at"]]
+    streams.running = {kernel_id: launches[kernel_id] for kernel_id in facts["streams"]["running"]}
+    streams.place_of = dict(facts["streams"]["place_of"])
+    replay.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
+    replay.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
+    replay.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
+    replay.copies.next = facts["copies_made"]
+    replay.engine_cpu_seconds = facts["engine_cpu_seconds"]
+    _open_window(replay, facts["window"], arrays)
+    _open_ledger(replay.ledger, facts["ledger"], arrays)
+
+
+def _take(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Collect the arrays and numbers of a state by their paths."""
+    if isinstance(state, np.ndarray):
+        arrays[name] = state
+    elif isinstance(state, tuple):
+        for field, value in zip(state._fields, state, strict=True):  # type: ignore[attr-defined]
+            _take(value, f"{name}.{field}", numbers, arrays)
+    else:
+        numbers[name] = state
+
+
+def _give(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """The state with the arrays and numbers that ``_take`` collected; its arrays are written, not replaced."""
+    if isinstance(state, np.ndarray):
+        state[...] = arrays[name]
+        return state
+    if isinstance(state, tuple):
+        fields = state._fields  # type: ignore[attr-defined]
+        return type(state)(*(_give(v, f"{name}.{f}", numbers, arrays) for f, v in zip(fields, state, strict=True)))
+    return numbers[name]
+
+
+def _open_window(replay: "Replay", facts: dict[str, int], arrays: dict[str, np.ndarray]) -> None:
+    window = replay.window
+    last = 0
+    while last < facts["loaded_warps"]:
+        _, last, _ = next(window.batches)
+    window.first_warp, window.loaded_warps = facts["first_warp"], facts["loaded_warps"]
+    window.arrays = {name: arrays[f"window.{name}"] for name in window.arrays}
+    for name in ("groups", "rays", "node_visits"):
+        if (array := getattr(window, name)) is not None:
+            array[...] = arrays[f"seen.{name}"]
+
+
+def _ledger(ledger: Ledger, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    for name in LISTS:
+        added: list[Added] = getattr(ledger, name)
+        rows = [(each.start, each.end, each.kernel_id, each.stream, len(each.blob)) for each in added]
+        arrays[f"ledger.{name}"] = np.array(rows, np.int64).reshape(-1, 5)
+        arrays[f"ledger.{name}.blobs"] = np.frombuffer(b"".join(each.blob for each in added), np.uint8)
+    arrays["ledger.at_kernel"], arrays["ledger.at_interval"] = ledger.at_kernel, ledger.at_interval
+    arrays |= {f"ledger.at_share.{place}": reading for place, reading in ledger.at_share.items()}
+    starts = {"kernel_start": ledger.kernel_start, "interval_start": ledger.interval_start}
+    return starts | {"shared": list(ledger.at_share)}
+
+
+def _open_ledger(ledger: Ledger, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    for name in LISTS:
+        blobs, end = arrays[f"ledger.{name}.blobs"].tobytes(), 0
+        added = []
+        for start, stop, kernel_id, stream, size in arrays[f"ledger.{name}"].tolist():
+            added.append(Added(start, stop, kernel_id, stream, blobs[end : end + size]))
+            end += size
+        setattr(ledger, name, added)
+    ledger.at_kernel, ledger.at_interval = arrays["ledger.at_kernel"], arrays["ledger.at_interval"]
+    ledger.at_share = {place: arrays[f"ledger.at_share.{place}"] for place in facts["shared"]}
+    ledger.kernel_start, ledger.interval_start = facts["kernel_start"], facts["interval_start"]

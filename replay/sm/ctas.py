@@ -1,0 +1,268 @@
+"""CTA dispatcher: which CTA goes to which SM, and what each SM holds.
+
+Peak rate: one CTA per cycle and SM. At the end of each cycle every SM with room gets one CTA, round robin from the SM
+after the one that was served last; the CTA's warps are there in the next cycle. A kernel hands out its CTAs in launch
+order; when none is left the next resident kernel does. How many CTAs an SM holds follows from its warps, registers,
+shared memory and CTA limit, and for a kernel that runs alone is never more than its even share of the grid
+(``reference/accel-sim.md`` B.2). An SM that wants a CTA stops after the cycle in which it asks (``rounds.py``), so the
+order does not depend on where the quanta end.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.formats.errors import UserError
+from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
+from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.unit.schema import law, value
+
+MAX_CTAS = 64
+MAX_SMS = 1024
+NONE = -1
+LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
+# columns of unit: cycle after which the SM stops to ask for a CTA (FAR: it goes on), first cycle it has not simulated,
+# next cycle in which it has something to do, CTAs it holds, masks of its warp slots and places in use, registers and
+# shared bytes in use, cycle its next CTA starts (FAR: none granted), that CTA and its place
+ASK, REACHED, NEXT_EVENT, HELD, SLOTS_USED, PLACES_USED, REGISTERS_USED, SHARED_USED, START, CTA, PLACE = range(11)
+UNIT_COLUMNS = 11
+# columns of kernel: its id (NONE: the row is free), next CTA and end of its CTAs, first cycle it hands one out, warps,
+# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``shares``)
+KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES, STREAM = range(9)
+LAST_SM, LAST_KERNEL = range(2)  # columns of turn
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What an SM holds, and how a launch begins."""
+
+    count: int = value("count", "Streaming multiprocessors of the GPU", 1)
+    warps: int = value("warps", "Warps an SM holds", 1)
+    ctas: int = value("CTAs", "CTAs an SM holds", 1)
+    registers: int = value("count", "32-bit registers of an SM", 1)
+    register_unit: int = value("count", "Registers per thread are given out in multiples of this", 1)
+    shared_bytes: int = value("bytes", "Shared memory of an SM", 0)
+    clock_khz: int = value("kHz", "Core clock", 1)
+    kernel_launch_cycles: int = value("cycles", "From the launch of a kernel to its first CTA", 0)
+    concurrent_kernels: int = value("kernels", "Kernels of different streams that run at a time; 1: one by one", 1)
+
+    def __post_init__(self) -> None:
+        law(self.count <= MAX_SMS, f"count must be at most {MAX_SMS}, not {self.count}")
+        law(self.warps <= 64, f"warps must be at most 64, not {self.warps}")
+        law(self.ctas <= MAX_CTAS, f"ctas must be at most {MAX_CTAS}, not {self.ctas}")
+        law(self.concurrent_kernels <= 128, f"concurrent_kernels must be at most 128, not {self.concurrent_kernels}")
+
+
+class Dispatch(NamedTuple):
+    """All SMs and resident kernels; place p of SM s is row s * MAX_CTAS + p of ``cta``."""
+
+    cta: FixedRows  # int64[sms * MAX_CTAS, 5]: warps not retired, warps at the barrier, kernel, first warp slot, slots
+    unit: FixedRows  # int64[sms, UNIT_COLUMNS]
+    live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
+    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
+    kernel: FixedRows  # int64[kernels, 9]
+    turn: np.ndarray  # int64[2]: SM and kernel served last
+    warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
+    max_warps: int
+    registers: int
+    shared_bytes: int
+
+
+def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
+    """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
+    unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
+    unit[:, [ASK, NEXT_EVENT, START]] = FAR
+    kernel = np.zeros((kernels, 9), np.int64)
+    kernel[:, KERNEL] = NONE
+    return Dispatch(
+        np.zeros((spec.count * MAX_CTAS, 5), np.int64),
+        unit,
+        np.zeros((spec.count, kernels), np.int64),
+        np.zeros((spec.count, kernels), np.int64),
+        kernel,
+        np.array([spec.count - 1, 0]),
+        warps,
+        spec.warps,
+        spec.registers,
+        spec.shared_bytes,
+    )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a CTA of a kernel takes from an SM."""
+
+    warps: int
+    registers: int
+    shared_bytes: int
+
+
+def needs(spec: Spec, threads: int, registers_per_thread: int, shared_bytes: int, name: str) -> Needs:
+    """What a CTA of ``threads`` threads takes; ``UserError`` when an SM does not have it."""
+    warps = max(-(-threads // 32), 1)
+    registers = -(-registers_per_thread // spec.register_unit) * spec.register_unit * 32 * warps
+    for limit, need, what in (
+        ("warps", warps, "warps"), ("registers", registers, "registers"),
+        ("shared_bytes", shared_bytes, "bytes of shared memory"),
+    ):  # fmt: skip
+        has = getattr(spec, limit)
+        if need > has:
+            raise UserError(f"kernel {name} needs {need} {what} a CTA, but an SM has sm.{limit} = {has}")
+    return Needs(warps, registers, shared_bytes)
+
+
+def occupancy(spec: Spec, need: Needs, ctas: int) -> int:
+    """CTAs of a kernel of ``ctas`` CTAs that an SM holds at a time when the kernel has it to itself."""
+    limits = [spec.ctas, spec.warps // need.warps, max(-(-ctas // spec.count), 1)]
+    if need.registers:
+        limits.append(spec.registers // need.registers)
+    if need.shared_bytes:
+        limits.append(spec.shared_bytes // need.shared_bytes)
+    return min(limits)
+
+
+def admit(
+    state: Dispatch, kernel_id: int, ctas: tuple[int, int], opens: int, need: Needs, places: int, stream: int
+) -> int:
+    """Make a kernel resident: it hands out the CTAs of rows ``ctas`` from cycle ``opens`` on. Returns its row."""
+    row = int(np.flatnonzero(state.kernel[:, KERNEL] == NONE)[0])
+    state.kernel[row] = (kernel_id, *ctas, opens, need.warps, need.registers, need.shared_bytes, places, stream)
+    state.unit[:, ASK] = np.minimum(state.unit[:, ASK], opens)
+    return row
+
+
+def over(state: Dispatch, now: int) -> list[int]:
+    """Rows of the resident kernels that were over before cycle ``now``."""
+    kernel = state.kernel
+    done = (kernel[:, KERNEL] != NONE) & (kernel[:, NEXT] == kernel[:, END]) & (kernel[:, OPENS] <= now)
+    return [int(row) for row in np.flatnonzero(done & (state.live.sum(axis=0) == 0))]
+
+
+def dismiss(state: Dispatch, row: int) -> int:
+    """Forget a resident kernel that is over; returns the first cycle after it."""
+    end = max(int(state.kernel[row, OPENS]), int(state.ended[:, row].max()) + 1)
+    state.kernel[row, [KERNEL, NEXT, END]] = (NONE, 0, 0)
+    return end
+
+
+@inlined
+def find_slots(used: int, count: int, warps: int) -> int:
+    """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 when there are none."""
+    wanted = lowest_bits(count)
+    for first in range(0, warps - count + 1, count):
+        if (used >> first) & wanted == 0:
+            return first
+    return -1
+
+
+@inlined
+def has_room(state: Dispatch, sm: int, row: int) -> bool:
+    """Whether one more CTA of a resident kernel fits into the SM."""
+    unit, kernel = state.unit, state.kernel
+    return (
+        unit[sm, HELD] < kernel[row, PLACES]
+        and unit[sm, REGISTERS_USED] + kernel[row, REGISTERS] <= state.registers
+        and unit[sm, SHARED_USED] + kernel[row, SHARED] <= state.shared_bytes
+        and find_slots(unit[sm, SLOTS_USED], kernel[row, WARPS], state.max_warps) >= 0
+    )
+
+
+@compiled
+def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
+    """Give the next CTA of a kernel to an SM that has room, in ``cycle``: it starts in the next one."""
+    unit, kernel = state.unit, state.kernel
+    place = lowest_bit(~unit[sm, PLACES_USED])
+    first = find_slots(unit[sm, SLOTS_USED], kernel[row, WARPS], state.max_warps)
+    unit[sm, HELD] += 1
+    unit[sm, PLACES_USED] |= 1 << place
+    unit[sm, SLOTS_USED] |= lowest_bits(kernel[row, WARPS]) << first
+    unit[sm, REGISTERS_USED] += kernel[row, REGISTERS]
+    unit[sm, SHARED_USED] += kernel[row, SHARED]
+    unit[sm, START] = cycle + 1
+    unit[sm, CTA] = kernel[row, NEXT]
+    unit[sm, PLACE] = place
+    unit[sm, NEXT_EVENT] = min(unit[sm, NEXT_EVENT], cycle + 1)
+    kernel[row, NEXT] += 1
+    state.live[sm, row] += 1
+    at = sm * MAX_CTAS + place
+    state.cta[at, LIVE] = 0
+    state.cta[at, ARRIVED] = 0
+    state.cta[at, SLOT] = row
+    state.cta[at, FIRST] = first
+    state.cta[at, COUNT] = kernel[row, WARPS]
+    state.turn[LAST_SM] = sm
+
+
+@inlined
+def stream_of(state: Dispatch, sm: int, place: int) -> int:
+    """Stream of the kernel whose CTA has a place of an SM."""
+    return state.kernel[state.cta[sm * MAX_CTAS + place, SLOT], STREAM]
+
+
+@inlined
+def next_start(state: Dispatch, sm: int) -> int:
+    """Start cycle of the CTA granted to the SM, FAR without one."""
+    return state.unit[sm, START]
+
+
+@inlined
+def is_idle(state: Dispatch, sm: int) -> bool:
+    """Whether an SM holds no CTA, and has not been given one that starts in the next cycle."""
+    return state.unit[sm, HELD] == 0
+
+
+@inlined
+def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
+    """The last warp of a CTA is over: its place is free, and the SM asks for a CTA, or says that it is empty."""
+    unit = state.unit
+    at = sm * MAX_CTAS + place
+    row = state.cta[at, SLOT]
+    unit[sm, HELD] -= 1
+    unit[sm, PLACES_USED] &= ~(1 << place)
+    unit[sm, SLOTS_USED] &= ~(lowest_bits(state.cta[at, COUNT]) << state.cta[at, FIRST])
+    unit[sm, REGISTERS_USED] -= state.kernel[row, REGISTERS]
+    unit[sm, SHARED_USED] -= state.kernel[row, SHARED]
+    state.live[sm, row] -= 1
+    state.ended[sm, row] = now
+    if state.kernel[row, NEXT] < state.kernel[row, END] or unit[sm, HELD] == 0:
+        unit[sm, ASK] = min(unit[sm, ASK], now)
+
+
+@compiled
+def last_end(state: Dispatch, row: int) -> int:
+    """Cycle in which the last CTA of a resident kernel was over; one without CTAs ends as it opens."""
+    latest = state.kernel[row, OPENS] - 1
+    for sm in range(state.ended.shape[0]):
+        latest = max(latest, state.ended[sm, row])
+    return latest
+
+
+@compiled
+def is_over(state: Dispatch, row: int, now: int) -> bool:
+    """Whether a resident kernel has handed out all its CTAs and all of them were over before cycle ``now``."""
+    kernel = state.kernel
+    if kernel[row, KERNEL] == NONE or kernel[row, NEXT] < kernel[row, END] or kernel[row, OPENS] > now:
+        return False
+    held = 0
+    for sm in range(state.live.shape[0]):
+        held += state.live[sm, row]
+    return held == 0
+
+
+@compiled
+def any_over(state: Dispatch, now: int) -> bool:
+    """Whether any resident kernel was over before cycle ``now``."""
+    found = 0
+    for row in range(state.kernel.shape[0]):
+        found += is_over(state, row, now)
+    return found > 0
+
+
+@compiled
+def is_empty(state: Dispatch) -> bool:
+    """Whether no kernel is resident."""
+    resident = 0
+    for row in range(state.kernel.shape[0]):
+        resident += state.kernel[row, KERNEL] != NONE
+    return resident == 0

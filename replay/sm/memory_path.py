@@ -1,0 +1,235 @@
+"""The way of a memory instruction through the SM: into the LSU, to the tags, its responses, its write-back.
+
+Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
+"""
+
+from rayplay.replay.input.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
+from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.lsu import front as lsu_front
+from rayplay.replay.lsu import unit as lsu
+from rayplay.replay.lsu.state import (
+    ACK_TAG,
+    BLOCKED,
+    BYPASS_TAG,
+    DUE_HEAD,
+    DUE_TAIL,
+    FRONT_AT,
+    HEAD,
+    KIND,
+    MISSING,
+    NEXT_CYCLE,
+    OCCUPIED,
+    OPERATION,
+    OPERATIONS,
+    PAST_L1,
+    QUEUE_HEAD,
+    READY,
+    SLOT,
+    STALL_CYCLES,
+    TAGS_AT,
+    TAIL,
+    TEXTURE_ACCESSES,
+    TEXTURE_TAGS,
+    WAITS_TO_SEND,
+    WARP,
+    WRITE_BACK,
+    Lsu,
+)
+from rayplay.replay.memory import l1 as l1_cache
+from rayplay.replay.memory import texture
+from rayplay.replay.memory.cache import mshr as cache_mshr
+from rayplay.replay.memory.cache.access import NOBODY
+from rayplay.replay.memory.cache.state import SECTOR, WAITING
+from rayplay.replay.memory.l1 import L1
+from rayplay.replay.memory.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
+from rayplay.replay.rt import unit as rt_unit
+from rayplay.replay.rt.state import RT_TAG, Records, RtUnit
+from rayplay.replay.sm import models as model
+from rayplay.replay.sm import warps
+from rayplay.replay.sm.ctas import Dispatch
+from rayplay.replay.sm.models import Core
+
+
+@inlined
+def receive(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int,
+    now: int,
+) -> None:  # fmt: skip
+    """Take what comes out of the crossbar: the RT unit has its own way in, all else waits for the LSU."""
+    head = next_response(ports, sm)
+    while ports.response[head, 0] <= now:
+        tag = ports.response[head, 1]
+        ports.port[sm, RESPONSE_HEAD] += 1
+        ports.port[sm, IN_FLIGHT] -= 1
+        head = next_response(ports, sm)
+        l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
+        lsu.wake(lsus, sm, now)
+        if tag & 3 == RT_TAG:
+            rt_unit.receive_own(rays, records, sm, now, tag >> 2)
+        elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
+            fill(lsus, caches, rays, records, sm, now, tag >> 2)
+        else:
+            lsu.deliver(lsus, sm, now, tag)
+
+
+@compiled
+def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int) -> None:
+    """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
+    cache = caches.cache
+    row = sm * cache.pitch + entry
+    l1_cache.fill(caches, sm, now, entry)
+    sector, stream, kept, leader = cache.mshr[row, SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1
+    for place in range(cache.mshr[row, WAITING]):
+        waiter = cache_mshr.get_waiter(cache, row, place)
+        if waiter == NOBODY:
+            continue
+        if waiter & 1:
+            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector, stream)
+            leader = waiter >> 1 if leader < 0 else leader
+        else:
+            cache_mshr.put_waiter(cache, row, kept, waiter)
+            kept += 1
+    cache.mshr[row, WAITING] = kept
+    if kept:  # the LSU may be asleep where an RT unit's response brings the sector
+        cache_mshr.make_ready(cache, sm, entry)
+        lsus.unit[sm, NEXT_CYCLE] = min(lsus.unit[sm, NEXT_CYCLE], now)
+    else:
+        cache_mshr.drop_entry(cache, sm, entry)
+    lsu.wake(lsus, sm, now)
+
+
+@compiled
+def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
+    """The last part of a memory instruction is over: its slot is released, unless that happened when it left."""
+    row = sm * OPERATIONS + at
+    kind, slot, warp = lsus.operation[row, KIND], lsus.operation[row, SLOT], lsus.operation[row, WARP]
+    lsu.free_operation(lsus, sm, at)
+    if slot != NO_SLOT and kind != STORE and kind != REDUCTION:
+        model.release(core, ctas, sm, now, warp, slot)
+
+
+@inlined
+def run_lsu(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: Work, records: Records,
+    sm: int, now: int,
+) -> None:  # fmt: skip
+    """One cycle of the LSU, its stages from the last to the first."""
+    if lsus.perfect:
+        end_due(core, ctas, lsus, sm, now)
+        return
+    lsu.count_blocked(lsus, caches, sm, now)
+    write_back(core, ctas, lsus, caches, sm, now)
+    take_response(core, ctas, lsus, caches, rays, records, sm, now)
+    if lsus.unit[sm, TEXTURE_ACCESSES]:
+        texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
+    if lsus.unit[sm, TAGS_AT] <= now:
+        check_tags(core, ctas, lsus, caches, ports, sm, now)
+    run_front(core, ctas, lsus, caches, ports, work, sm, now)
+    lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
+
+
+@inlined
+def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
+    """With perfect memory: instructions whose latency has passed are over."""
+    unit = lsus.unit
+    unit[sm, NEXT_CYCLE] = FAR
+    while unit[sm, DUE_HEAD] != unit[sm, DUE_TAIL]:
+        row = lsus.due[sm * lsus.due_size + (unit[sm, DUE_HEAD] & (lsus.due_size - 1))]
+        if row[0] > now:
+            unit[sm, NEXT_CYCLE] = row[0]
+            return
+        warp, slot, kind = row[1], row[2], row[3]
+        unit[sm, DUE_HEAD] += 1
+        if kind in (ATOMIC, REDUCTION):
+            model.atomic_taken(core, sm, now, warp, slot)
+        if slot != NO_SLOT:
+            model.release(core, ctas, sm, now, warp, slot)
+
+
+@inlined
+def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: int) -> None:
+    """Data chosen in the cycle before is written, if its register bank is free; then the next is chosen."""
+    if not lsu.has_results(lsus, caches, sm):
+        return
+    at = lsus.unit[sm, WRITE_BACK]
+    if at >= 0:
+        row = sm * OPERATIONS + at
+        if not model.can_write_back(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT]):
+            return
+        lsus.unit[sm, WRITE_BACK] = -1
+        if lsu.part_over(lsus, sm, at):
+            complete_access(core, ctas, lsus, sm, now, at)
+    at = lsu.choose_write_back(lsus, caches, sm, now)
+    if at >= 0:
+        row = sm * OPERATIONS + at
+        kind = lsus.operation[row, KIND]
+        if kind in (ATOMIC, REDUCTION) and lsus.operation[row, MISSING] <= 1:
+            model.atomic_taken(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT])
+
+
+@inlined
+def take_response(
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int
+) -> None:
+    """One response: a fill of the L1, an acknowledgement, a sector of the texture cache, or data from past the L1."""
+    tag = lsu.next_response(lsus, sm, now)
+    if tag < 0:
+        return
+    if tag & 3 == ACK_TAG:
+        model.release(core, ctas, sm, now, tag >> 2, warps.STORES_SLOT)
+    elif tag & 3 == BYPASS_TAG and tag >= TEXTURE_TAGS:
+        texture.receive(lsus.texture, sm, (tag - TEXTURE_TAGS) >> 2)
+    elif tag & 3 == BYPASS_TAG:
+        lsus.unit[sm, PAST_L1] = tag >> 2
+    else:
+        fill(lsus, caches, rays, records, sm, now, tag >> 2)
+
+
+@inlined
+def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, sm: int, now: int) -> None:
+    """The oldest access of each bank meets the tags."""
+    lsus.unit[sm, BLOCKED] = 0
+    lsus.unit[sm, WAITS_TO_SEND] = 0
+    occupied, soonest = lsus.unit[sm, OCCUPIED], FAR
+    while occupied:
+        bank = lowest_bit(occupied)
+        occupied &= occupied - 1
+        row = sm * lsus.banks + bank
+        place = lsu.oldest_access(lsus, row)
+        if lsus.access[place, READY] > now:
+            soonest = min(soonest, lsus.access[place, READY])
+            continue
+        found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
+        if found == lsu.BLOCKS:
+            continue
+        lsus.bank[row, HEAD] += 1
+        if lsus.bank[row, HEAD] == lsus.bank[row, TAIL]:
+            lsus.unit[sm, OCCUPIED] &= ~(1 << bank)
+            lsus.bank[row, HEAD] = lsus.bank[row, TAIL] = 0  # memory that is still in the host's caches
+        else:
+            soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), READY])
+        at = lsus.access[place, OPERATION]
+        if found == lsu.IS_KEPT:
+            model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)
+        if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
+            complete_access(core, ctas, lsus, sm, now, at)
+    lsus.unit[sm, TAGS_AT] = soonest
+    if lsus.unit[sm, BLOCKED]:
+        lsus.unit[sm, TAGS_AT] = 0  # they try again whenever the unit runs
+        lsus.stats[sm, STALL_CYCLES] += 1
+
+
+@inlined
+def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
+    """The instruction at the front goes on; one that leaves is over if it waits for nothing."""
+    if lsus.unit[sm, FRONT_AT] > now:
+        return
+    at = int(lsus.queue[sm, lsus.unit[sm, QUEUE_HEAD] & 63])
+    row = sm * OPERATIONS + at
+    if lsu_front.front(lsus, caches, ports, work, sm, now, at) != lsu_front.LEAVES:
+        return
+    kind, slot = lsus.operation[row, KIND], lsus.operation[row, SLOT]
+    if kind in (STORE, REDUCTION) and slot != NO_SLOT:
+        model.release(core, ctas, sm, now, lsus.operation[row, WARP], slot)
+    if lsus.operation[row, MISSING] == 0:
+        complete_access(core, ctas, lsus, sm, now, at)

@@ -1,0 +1,81 @@
+"""Scoreboard: the registers that a warp's instructions in flight will write.
+
+An instruction may not issue while a register that it reads or writes is still to be written (RAW, WAW); a register
+read late is no hindrance (WAR). Source: ``reference/accel-sim.md`` B.2.
+"""
+
+import numpy as np
+
+from rayplay.replay.input.work import DESTINATIONS_SHIFT
+from rayplay.replay.jit.bits import inlined
+from rayplay.replay.sm.pipeline.state import COLLIDES, INSTRUCTION_BITS, LOADS, MEMORY, ON_MEMORY, WRITES, Pipeline
+from rayplay.replay.sm.warps import INSTRUCTION
+
+INSTRUCTIONS = (1 << INSTRUCTION_BITS) - 1
+
+
+@inlined
+def collides(core: Pipeline, here: int, instruction: int) -> bool:
+    """Whether the instruction has a register that is still to be written."""
+    may_collide = core.filter[here] & core.filters[instruction] != 0
+    if core.words == 1 or not may_collide:
+        return may_collide
+    for at in range(core.register_first[instruction], core.register_first[instruction + 1]):
+        number = np.int64(core.register[at])
+        if (core.pending[here, number >> 6] >> (number & 63)) & 1:
+            return True
+    return False
+
+
+@inlined
+def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
+    """The instruction issues: its ``count`` registers will be written."""
+    first = core.register_first[instruction]
+    core.warp[here, WRITES] += count
+    core.filter[here] |= core.outputs[instruction]
+    if core.code[instruction] & 15 == MEMORY:
+        core.warp[here, LOADS] |= core.outputs[instruction]
+    if core.words > 1:
+        for at in range(first, first + count):
+            number = np.int64(core.register[at])
+            core.pending[here, number >> 6] |= 1 << (number & 63)
+            core.sharing[here, number & 63] += 1
+
+
+@inlined
+def free(core: Pipeline, sm: int, index: int, here: int, instruction: int) -> None:
+    """The instruction has written its registers; the warp's next may be freed by that."""
+    count = (core.code[instruction] >> DESTINATIONS_SHIFT) & 255
+    if count == 0:
+        return
+    core.warp[here, WRITES] -= count
+    freed = core.outputs[instruction] if core.words == 1 else free_each(core, here, instruction, count)
+    core.filter[here] &= ~freed
+    core.warp[here, LOADS] &= ~freed
+    if (core.unit[sm, COLLIDES] >> index) & 1:
+        look_again(core, sm, index, here)
+
+
+@inlined
+def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int64:
+    """Registers of an instruction are written: the bits of the filter that no other register shares with them."""
+    first, freed = core.register_first[instruction], np.int64(0)
+    for at in range(first, first + count):
+        number = np.int64(core.register[at])
+        bit = 1 << (number & 63)
+        core.pending[here, number >> 6] &= ~bit
+        core.sharing[here, number & 63] -= 1
+        if core.sharing[here, number & 63] == 0:
+            freed |= bit
+    return freed
+
+
+@inlined
+def look_again(core: Pipeline, sm: int, index: int, here: int) -> None:
+    """A register that the scoreboard held for the warp is free: it may be hindered no more, or by no load any more."""
+    instruction, bit = core.warp[here, INSTRUCTION], 1 << index
+    if not collides(core, here, instruction):
+        core.unit[sm, COLLIDES] &= ~bit
+        core.unit[sm, ON_MEMORY] &= ~bit
+    elif core.warp[here, LOADS] & core.filters[instruction] == 0:
+        core.unit[sm, ON_MEMORY] &= ~bit

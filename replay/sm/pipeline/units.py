@@ -1,0 +1,120 @@
+"""Units of the pipelined SM and their results.
+
+Peak rate: an instruction per ``initiation`` cycles and unit; each scheduler has one unit of every class, and all share
+the LD/ST unit. A result is written ``latency + 2`` cycles after its instruction entered the unit. Of all units of an
+SM, ``result_buses`` results may end in one cycle: an instruction whose result would be one too many waits. Source:
+``reference/accel-sim.md`` B.1 and B.2.
+"""
+
+import numpy as np
+
+from rayplay.replay.input.work import DESTINATIONS_SHIFT, INITIATION_SHIFT, LATENCY_SHIFT
+from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.sm.pipeline.collector import WARP_MASK
+from rayplay.replay.sm.pipeline.fetch import check_over
+from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS, free
+from rayplay.replay.sm.pipeline.state import (
+    CLASSES,
+    COUNT_SHIFT,
+    EXECUTE_RANK,
+    EXECUTES,
+    FLYING,
+    INSTRUCTION_BITS,
+    INT,
+    LATCHES,
+    NEXT_CYCLE,
+    OPERATION,
+    WRITTEN,
+    WRITTEN_AT,
+    Pipeline,
+)  # fmt: skip
+
+INT_RANK = EXECUTE_RANK[INT]
+MEMORY_RANK = len(CLASSES) - 1  # the last
+
+
+@inlined
+def execute(core: Pipeline, sm: int, now: int) -> None:
+    """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
+    waiting = core.unit[sm, EXECUTES] & ((1 << (MEMORY_RANK * core.schedulers)) - 1)
+    while waiting:
+        latch = lowest_bit(waiting)
+        waiting &= waiting - 1
+        at = sm * LATCHES + latch
+        if core.free_at[at] > now:
+            continue
+        operation = core.ready[at, OPERATION]
+        code = core.code[operation & INSTRUCTIONS]
+        end = now + ((code >> LATENCY_SHIFT) & 0xFFF) + 2
+        place = end & (core.ring - 1)
+        results = np.int64(core.results[sm, place])
+        count, integer = results >> COUNT_SHIFT, (latch >> core.shift == INT_RANK) << (latch & (core.schedulers - 1))
+        if count == core.buses or results & integer:
+            continue
+        core.wheel[sm * core.ring + place, count] = operation
+        core.results[sm, place] = (results | integer) + (1 << COUNT_SHIFT)
+        core.occupied[sm, place >> 6] |= 1 << (place & 63)
+        core.free_at[at] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
+        core.unit[sm, EXECUTES] &= ~(1 << latch)
+
+
+@inlined
+def write_back(core: Pipeline, sm: int, now: int) -> None:
+    """Results of this cycle: their registers are there, their instructions complete."""
+    place = now & (core.ring - 1)
+    count = core.results[sm, place] >> COUNT_SHIFT
+    if count == 0:
+        return
+    core.results[sm, place] = 0
+    core.unit[sm, NEXT_CYCLE] = now
+    core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
+    for number in range(count):
+        operation = np.int64(core.wheel[sm * core.ring + place, number])
+        index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
+        if (core.code[instruction] >> DESTINATIONS_SHIFT) & 255:
+            write_banks(core, sm, now, index, instruction)
+        complete(core, sm, index, instruction)
+
+
+@inlined
+def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
+    """An instruction is over."""
+    here = sm * core.warps + index
+    core.warp[here, FLYING] -= 1
+    free(core, sm, index, here, instruction)
+    check_over(core, sm, index, here)
+
+
+@inlined
+def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
+    """Take the banks of an instruction's destinations for this cycle; False at the first that another has taken.
+
+    PTX vectors may name several registers of one bank: they are written together.
+    """
+    row = sm * core.schedulers + (index & (core.schedulers - 1))
+    if core.row[row, WRITTEN_AT] != now:
+        core.row[row, WRITTEN_AT] = now
+        core.row[row, WRITTEN] = 0
+    first, others = core.register_first[instruction], core.row[row, WRITTEN]
+    for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
+        bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) & (core.banks - 1))
+        if others & bank:
+            return False
+        core.row[row, WRITTEN] |= bank
+    return True
+
+
+@inlined
+def next_result(core: Pipeline, sm: int, now: int) -> int:
+    """The next cycle after ``now`` with a result, FAR without one. ``now``'s own place is empty."""
+    words = core.ring >> 6
+    start = (now + 1) & (core.ring - 1)
+    word, low = start >> 6, start & 63
+    found = core.occupied[sm, word] & ~((1 << low) - 1)
+    ahead = 0
+    while found == 0 and ahead < words:
+        ahead += 1
+        found = core.occupied[sm, (word + ahead) & (words - 1)]
+    if found == 0:
+        return FAR
+    return now + 1 + ahead * 64 + lowest_bit(found) - low
