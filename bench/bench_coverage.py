@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.place.publish import atomic_file
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.doubt import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
 from rayplay.zatel.downscale import load_gpu

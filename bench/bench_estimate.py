@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.downscale import load_gpu
 from rayplay.zatel.estimate import Estimate, Work, estimate, read_work

@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("TQDM_DISABLE", "1")
 
-from rayplay.formats.accelsim import import_accelsim  # noqa: E402
-from rayplay.formats.accelsim_export import export_accelsim  # noqa: E402
-from rayplay.formats.accelsim_files import read_list  # noqa: E402
-from rayplay.formats.errors import UserError  # noqa: E402
-from rayplay.formats.reader import open_trace  # noqa: E402
-from rayplay.formats.unpack import open_packed  # noqa: E402
+from rayplay.formats.dataset.reader import open_trace  # noqa: E402
+from rayplay.formats.exchange.accelsim.export import export_accelsim  # noqa: E402
+from rayplay.formats.exchange.accelsim.files import read_list  # noqa: E402
+from rayplay.formats.exchange.accelsim.importer import import_accelsim  # noqa: E402
+from rayplay.formats.guard.errors import UserError  # noqa: E402
+from rayplay.formats.guard.xz import open_packed  # noqa: E402
 
 REPEATS = 3
 KERNELS = ROOT / "tracer" / "kernels"

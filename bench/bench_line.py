@@ -20,7 +20,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rayplay.formats.reader import open_trace  # noqa: E402
+from rayplay.formats.dataset.reader import open_trace  # noqa: E402
 
 # scene, workload, samples, GPU, targets of trace and replay in seconds; park's is for both together
 RUNS = (

@@ -23,9 +23,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rayplay.formats.pixels import write_pixels  # noqa: E402
-from rayplay.formats.reader import open_trace  # noqa: E402
-from rayplay.formats.writer import TraceWriter  # noqa: E402
+from rayplay.formats.dataset.reader import open_trace  # noqa: E402
+from rayplay.formats.dataset.writer import TraceWriter  # noqa: E402
+from rayplay.formats.edit.pixels import write_pixels  # noqa: E402
 
 FULL = 0xFFFFFFFF
 LOADS = 2_000  # of a short warp

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 

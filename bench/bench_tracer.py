@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from rayplay import ptx
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer import jit
 from rayplay.tracer.driver import ComputeLaunch

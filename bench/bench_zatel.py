@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.filter import filter_to_many
-from rayplay.formats.pixels import image_size
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.filter import filter_to_many
+from rayplay.formats.edit.pixels import image_size
 from rayplay.zatel.divide import divide
 from rayplay.zatel.downscale import load_gpu
 from rayplay.zatel.heatmap import pixel_work

@@ -9,7 +9,7 @@ from itertools import chain
 
 from bench import reference_accelsim, reference_rt_unit, reference_vulkansim
 from bench.reference_rows import Row, table
-from rayplay.formats.command import run
+from rayplay.formats.guard.command import run
 
 SOURCES = (reference_accelsim, reference_vulkansim, reference_rt_unit)
 

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.code_cache import cache_root
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 

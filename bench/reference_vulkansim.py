@@ -16,8 +16,8 @@ import numpy as np
 
 from bench.reference_rows import Row, compare
 from bench.reference_traces import ROOT, rendered
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 

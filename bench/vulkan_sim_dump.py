@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.state import Records
 

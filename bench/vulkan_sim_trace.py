@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bench.vulkan_sim_dump import KINDS, TRIANGLE_HIT, WarpTrace
-from rayplay.formats.trace import UNITS
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.schema.trace import UNITS
 
 Table = dict[str, Any]
 STALLS = 8  # instructions that stall a warp until it is due, each for at most 65,535 cycles

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from rayplay.formats.command import EXIT_USER_ERROR, add_limits, run
-from rayplay.formats.errors import UserError
-from rayplay.formats.help_texts import (
+from rayplay.formats.guard.command import EXIT_USER_ERROR, add_limits, run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.help import (
     CHECK_EXAMPLE,
     COMPARE_EXAMPLE,
     CONVERT_EXAMPLE,
@@ -21,7 +21,7 @@ from rayplay.formats.help_texts import (
     STATS_EXAMPLE,
     VERIFY_EXAMPLE,
 )  # fmt: skip
-from rayplay.formats.store import location
+from rayplay.formats.place.location import location
 
 
 def main() -> int:
@@ -112,7 +112,7 @@ def add_writing_verbs(verbs: Any) -> None:
 
 def show_verb(arguments: argparse.Namespace) -> int:
     """Print what is in a file."""
-    from rayplay.formats.show import describe, open_any
+    from rayplay.formats.look.show import describe, open_any
 
     for line in describe(open_any(arguments.path), arguments.rows):
         print(line)
@@ -121,8 +121,8 @@ def show_verb(arguments: argparse.Namespace) -> int:
 
 def check_verb(arguments: argparse.Namespace) -> int:
     """Print every problem; exit code 1 when there is one."""
-    from rayplay.formats.check import validate
-    from rayplay.formats.show import counted, extent, open_any
+    from rayplay.formats.laws.check import validate
+    from rayplay.formats.look.show import counted, extent, open_any
 
     dataset = open_any(arguments.path)
     problems = validate(dataset)
@@ -137,8 +137,8 @@ def check_verb(arguments: argparse.Namespace) -> int:
 
 def verify_verb(arguments: argparse.Namespace) -> int:
     """Print every damage; exit code 2 when there is one."""
-    from rayplay.formats.show import counted, open_any
-    from rayplay.formats.verify import damages
+    from rayplay.formats.laws.verify import damages
+    from rayplay.formats.look.show import counted, open_any
 
     dataset = open_any(arguments.path)
     found = list(damages(dataset))
@@ -154,8 +154,8 @@ def verify_verb(arguments: argparse.Namespace) -> int:
 
 def stats_verb(arguments: argparse.Namespace) -> int:
     """Print the statistics of a trace."""
-    from rayplay.formats.reader import open_trace
-    from rayplay.formats.statistics import lines
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.look.statistics import lines
 
     for line in lines(open_trace(arguments.path)):
         print(line)
@@ -164,8 +164,8 @@ def stats_verb(arguments: argparse.Namespace) -> int:
 
 def diff_verb(arguments: argparse.Namespace) -> int:
     """Print the first difference of each table; exit code 1 when there is one."""
-    from rayplay.formats.diff import differences
-    from rayplay.formats.show import open_any
+    from rayplay.formats.look.diff import differences
+    from rayplay.formats.look.show import open_any
 
     found = list(differences(open_any(arguments.left), open_any(arguments.right)))
     for line in found:
@@ -177,8 +177,8 @@ def diff_verb(arguments: argparse.Namespace) -> int:
 
 def compare_verb(arguments: argparse.Namespace) -> int:
     """Print the metrics of two results side by side."""
-    from rayplay.formats.compare import compare
-    from rayplay.formats.result import open_result
+    from rayplay.formats.dataset.result import open_result
+    from rayplay.formats.look.compare import compare
 
     for line in compare(open_result(arguments.left), open_result(arguments.right)):
         print(line)
@@ -187,7 +187,7 @@ def compare_verb(arguments: argparse.Namespace) -> int:
 
 def select_verb(arguments: argparse.Namespace) -> int:
     """Write a part of a trace."""
-    from rayplay.formats.reader import open_trace
+    from rayplay.formats.dataset.reader import open_trace
 
     trace = open_trace(arguments.path)
     sets = arguments.kernels, arguments.ctas, arguments.warps
@@ -196,14 +196,14 @@ def select_verb(arguments: argparse.Namespace) -> int:
             "give either --pixels or some of --kernels, --ctas and --warps: one removes lanes, the others rows"
         )
     if arguments.pixels is not None:
-        from rayplay.formats.filter import filter_trace
-        from rayplay.formats.pixels import image_size, read_pixels
+        from rayplay.formats.edit.filter import filter_trace
+        from rayplay.formats.edit.pixels import image_size, read_pixels
 
         selected = read_pixels(arguments.pixels, image_size(trace))
         filter_trace(arguments.path, selected, arguments.out)
         print(f"{arguments.out}: {selected.sum()} of {selected.size} pixels")
         return 0
-    from rayplay.formats.select import select
+    from rayplay.formats.edit.select import select
 
     part = select(trace, arguments.out, *sets)
     kept = ", ".join(f"{part[name].sum():,} of {len(part[name]):,} {name}" for name in ("kernels", "warps"))
@@ -213,9 +213,9 @@ def select_verb(arguments: argparse.Namespace) -> int:
 
 def merge_verb(arguments: argparse.Namespace) -> int:
     """Write one trace with the launches of several."""
-    from rayplay.formats.merge import merge
-    from rayplay.formats.reader import open_trace
-    from rayplay.formats.show import written
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.edit.merge import merge
+    from rayplay.formats.look.show import written
 
     merge([open_trace(path) for path in arguments.paths], arguments.out)
     print(written(arguments.out))
@@ -224,9 +224,9 @@ def merge_verb(arguments: argparse.Namespace) -> int:
 
 def convert_verb(arguments: argparse.Namespace) -> int:
     """Write a trace in the other container."""
-    from rayplay.formats.convert import convert
-    from rayplay.formats.reader import open_trace
-    from rayplay.formats.show import written
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.edit.convert import convert
+    from rayplay.formats.look.show import written
 
     convert(open_trace(arguments.path), arguments.out)
     print(written(arguments.out))
@@ -235,22 +235,22 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 
 def import_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
-    from rayplay.formats.show import written
+    from rayplay.formats.look.show import written
 
     if arguments.path.is_dir():
-        from rayplay.formats.frames import import_folder
+        from rayplay.formats.exchange.frames import import_folder
 
         import_folder(arguments.path, arguments.out)
     elif arguments.path.suffix == ".csv":
-        from rayplay.formats.nsight import import_nsight
+        from rayplay.formats.exchange.nsight import import_nsight
 
         import_nsight(arguments.path, arguments.out)
     elif arguments.path.name.endswith((".txt", ".txt.xz")):
-        from rayplay.formats.vulkan_sim import import_vulkan_sim
+        from rayplay.formats.exchange.vulkan_sim import import_vulkan_sim
 
         import_vulkan_sim(arguments.path, arguments.out)
     else:
-        from rayplay.formats.accelsim import import_accelsim
+        from rayplay.formats.exchange.accelsim.importer import import_accelsim
 
         import_accelsim(arguments.path, arguments.out, arguments.unknown)
     print(written(arguments.out))
@@ -259,9 +259,9 @@ def import_verb(arguments: argparse.Namespace) -> int:
 
 def export_verb(arguments: argparse.Namespace) -> int:
     """Write a trace as Accel-Sim's files."""
-    from rayplay.formats.accelsim_export import export_accelsim
-    from rayplay.formats.reader import open_trace
-    from rayplay.formats.show import counted
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.exchange.accelsim.export import export_accelsim
+    from rayplay.formats.look.show import counted
 
     trace = open_trace(arguments.path)
     export_accelsim(trace, arguments.out, arguments.xz)
@@ -271,7 +271,7 @@ def export_verb(arguments: argparse.Namespace) -> int:
 
 def docs_verb(arguments: argparse.Namespace) -> int:
     """Print docs/formats.md."""
-    from rayplay.formats.documentation import page
+    from rayplay.formats.page import page
 
     print(page(), end="")
     return 0

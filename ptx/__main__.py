@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from rayplay.formats.command import add_limits, run
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.ptx.analyse import add_analyse
 from rayplay.ptx.ir import Function, Module
 
@@ -147,9 +147,9 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
     columns = program.tables(options.pipeline)["characterisation"]
     import pyarrow.parquet as pq
 
-    from rayplay.formats.arrow import parquet_options, to_arrow
-    from rayplay.formats.atomic import atomic_file
-    from rayplay.formats.trace import CHARACTERISATION
+    from rayplay.formats.parquet.arrow import parquet_options, to_arrow
+    from rayplay.formats.place.publish import atomic_file
+    from rayplay.formats.schema.trace import CHARACTERISATION
 
     with atomic_file(options.out) as partial:
         pq.write_table(to_arrow(CHARACTERISATION, columns), partial, **parquet_options(CHARACTERISATION))
@@ -164,7 +164,7 @@ def _inject(options: argparse.Namespace) -> int:
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    from rayplay.formats.atomic import atomic_file
+    from rayplay.formats.place.publish import atomic_file
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)

@@ -6,7 +6,7 @@ or pause, after a call that runs other code, and before a label that is branched
 
 from dataclasses import dataclass
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Instruction, Symbol
 from rayplay.ptx.optix import INTRINSICS
 

@@ -14,7 +14,7 @@ meet there whichever pixels are selected, and taking lanes out of a trace change
 import re
 from dataclasses import replace
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol
 from rayplay.ptx.parser import parse
 

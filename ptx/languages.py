@@ -6,8 +6,8 @@ A ``Function`` knows its language; what reads control flow or registers of both 
 import re
 from pathlib import Path
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.ptx import cfg, opcodes, sass_describe, sass_flow
 from rayplay.ptx.ir import Function, Instruction, Module
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.optix import INTRINSICS, RUNTIME_CLASS

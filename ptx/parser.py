@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.limits import LIST_BYTES
+from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.ptx.body import Body, Head
 from rayplay.ptx.build import Arguments, Children, Element, Sum
 from rayplay.ptx.declarations import attributes_of

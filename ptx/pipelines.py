@@ -6,7 +6,7 @@ cycles the unit stays busy. Add a GPU by adding a value to ``PIPELINES``.
 
 from dataclasses import dataclass
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 VARIABLE_LATENCY_CLASSES = frozenset(("load", "texture", "atomic", "trace"))  # these set scoreboard slots
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.trace import UNITS
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.trace import UNITS
 from rayplay.ptx.cfg import END, Cfg
 from rayplay.ptx.characterise import Characterisation
 from rayplay.ptx.ir import Function, Module
@@ -52,7 +52,7 @@ class Program:
         return [f.is_entry and f.name.startswith(TRACE_PROGRAM_PREFIXES) for f in self.functions]
 
     def tables(self, pipeline: str = "rtx2060") -> dict[str, Columns]:
-        """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/trace.py``).
+        """Columns of the tables ``instructions``, ``blocks`` and ``characterisation`` (``formats/schema/trace.py``).
 
         ``pipeline`` is for PTX; SASS has its control codes, or the latencies of its architecture.
         Ragged columns are ``x`` with ``x_offset`` (uint64, rows + 1). Raises UserError for an unknown pipeline.

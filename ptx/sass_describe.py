@@ -1,7 +1,7 @@
 """What one SASS instruction is: class, memory access and registers, as ``opcodes.describe`` says it of PTX."""
 
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
+from rayplay.formats.exchange.accelsim.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.ptx.ir import Function, Instruction
 from rayplay.ptx.opcodes import Description, Opcode
 from rayplay.ptx.sass_registers import registers

@@ -5,7 +5,7 @@ returns and EXIT, predicated or not. A call goes on behind it; the callee is a f
 Source: reference/ptx-sass.md 4.
 """
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.cfg import END, Block, Cfg, immediate_post_dominators
 from rayplay.ptx.ir import Function, Instruction, Not, Register, Symbol
 

@@ -29,7 +29,7 @@ def parse(text: str, name: str) -> Module:
     """Parse a listing; ``name`` is what messages call it.
 
     Raises UserError (``name:line:column: expected X, found Y``) where the text is no listing of Volta or later. Unknown
-    opcodes are kept: ``formats.sass_classes`` judges them.
+    opcodes are kept: ``formats.exchange.accelsim.sass_classes`` judges them.
     """
     source = Source(text, name)
     return reduce_text(table(GRAMMAR), source, SassModuleBuilder(source))

@@ -7,7 +7,7 @@ published, for Ada, Hopper and Blackwell. ``depth_cycles`` is 5: dependent laten
 
 from dataclasses import dataclass
 
-from rayplay.formats.sass_classes import unit
+from rayplay.formats.exchange.accelsim.sass_classes import unit
 from rayplay.ptx.pipelines import Pipeline, Timing
 
 _TURING = {

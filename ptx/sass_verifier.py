@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.sass_describe import describe
 from rayplay.ptx.sass_flow import INDIRECT, branch_labels

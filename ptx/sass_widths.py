@@ -6,7 +6,7 @@ conversions, the shape of matrix instructions. Checked against the register mark
 
 import re
 
-from rayplay.formats.sass_classes import access_bytes
+from rayplay.formats.exchange.accelsim.sass_classes import access_bytes
 from rayplay.ptx.ir import Immediate, Instruction, Modified, Reference, Register, Symbol
 
 

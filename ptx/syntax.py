@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rayplay.formats.code_cache import cache_root
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Position
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.opcodes import describe
 from rayplay.ptx.program import Program

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rayplay.formats.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import use_numba_cache
 
 use_numba_cache("replay")
 

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayplay.formats.command import add_limits, run
-from rayplay.formats.errors import UserError
-from rayplay.formats.store import location
+from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
 from rayplay.replay.input.work import MODELS
 
 if TYPE_CHECKING:
-    from rayplay.formats.checkpoint import Checkpoints
-    from rayplay.formats.reader import Trace
+    from rayplay.formats.dataset.reader import Trace
+    from rayplay.formats.place.checkpoint import Checkpoints
 
 EXAMPLE = """example:
   python -m replay traces/sample.trace --gpu mobile --set rt.warps=1 --out sample.result --picture sample.png
@@ -144,8 +144,8 @@ def expect_alone(arguments: argparse.Namespace, what: str, *used: str) -> None:
 
 def check_targets(arguments: argparse.Namespace) -> None:
     """``UserError`` when what is to be written cannot be, before any work is done."""
-    from rayplay.formats.replaceable import check_replaceable
-    from rayplay.formats.result import RESULT
+    from rayplay.formats.dataset.result import RESULT
+    from rayplay.formats.place.replaceable import check_replaceable
 
     if arguments.picture is not None:
         from rayplay.replay.results.picture import check_picture
@@ -159,7 +159,7 @@ def check_targets(arguments: argparse.Namespace) -> None:
 
 def draw(result: Path, picture: Path) -> None:
     """Draw a result."""
-    from rayplay.formats.result import open_result
+    from rayplay.formats.dataset.result import open_result
     from rayplay.replay.results.picture import write_picture
 
     write_picture(open_result(result), picture)
@@ -168,7 +168,7 @@ def draw(result: Path, picture: Path) -> None:
 
 def replay_trace(arguments: argparse.Namespace) -> None:
     """Replay one trace and show how far it is."""
-    from rayplay.formats.reader import open_trace
+    from rayplay.formats.dataset.reader import open_trace
     from rayplay.replay.gpu.description import load, notes
     from rayplay.replay.launch.selection import Selection
     from rayplay.replay.results.metrics import table
@@ -200,8 +200,8 @@ def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Chec
     if arguments.out is None:
         yield None
         return
-    from rayplay.formats.checkpoint import Checkpoints
-    from rayplay.formats.code_cache import source_digest
+    from rayplay.formats.guard.code_cache import source_digest
+    from rayplay.formats.place.checkpoint import Checkpoints
     from rayplay.replay.run.checkpoint import PACKAGES, SECONDS_BETWEEN_CHECKPOINTS
 
     other = arguments.characterisation

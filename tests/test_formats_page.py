@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.frames import from_frames
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.exchange.frames import from_frames
+from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST, digest_of
+from rayplay.formats.schema.manifest import MANIFEST, digest_of
+from rayplay.formats.testing.generate import make_trace
 from tests.reliability.specimens import OBJ, PACK, quad_glb
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,8 +19,8 @@ NEVER = {
     "pickle", "marshal", "shelve", "dill", "cloudpickle", "urllib.request", "http.client", "requests", "ftplib",
 }  # fmt: skip
 WHERE = {
-    "socket": {"formats/hdf5_child.py", "formats/hdf5_messages.py", "formats/hdf5_source.py"},
-    "subprocess": {"formats/hdf5_source.py", "tracer/programs/compile.py"},
+    "socket": {"formats/hdf5/worker.py", "formats/hdf5/messages.py", "formats/hdf5/source.py"},
+    "subprocess": {"formats/hdf5/source.py", "tracer/programs/compile.py"},
 }
 """Modules that few may use: the sockets to the child process, the child itself, and whoever compiles our programs."""
 

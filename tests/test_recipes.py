@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.convert import convert
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.convert import convert
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs/recipes.md").read_text()

@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from rayplay.formats.command import add_limits, run
-from rayplay.formats.errors import UserError
-from rayplay.formats.store import location
+from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
 
 DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
 as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""

@@ -5,7 +5,7 @@ sphere's record begins with its 8-byte descriptor, so both have one address and 
 Numbers of fields are 32-bit words from the start of the record unless they say bytes.
 """
 
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.schema.trace import NODE_KINDS
 
 BLOCK_BYTES = 64
 BLOCK_WORDS = 16

@@ -4,7 +4,7 @@ import difflib
 import re
 from dataclasses import replace
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera
 
 _KEYS = {

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder, load
 
 

@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from rayplay.formats.code_cache import source_digest
-from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.guard.code_cache import source_digest
 from rayplay.tracer.driver_state import MACHINE
 from rayplay.tracer.memory import DeviceMemory
 from rayplay.tracer.record import Counts

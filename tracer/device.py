@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from rayplay import ptx
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Immediate, Module, Variable
 from rayplay.ptx.numbers import TYPE_BYTES, encode
 from rayplay.tracer.driver import ComputeLaunch

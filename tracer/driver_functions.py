@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
 from rayplay.tracer.lower_layout import Signature, signature_of
 

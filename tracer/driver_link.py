@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.names import outside_registers
 from rayplay.ptx.optix import INTRINSICS

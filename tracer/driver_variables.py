@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module, Variable
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.tracer.driver_functions import symbol_names

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.opcodes import describe
 from rayplay.tracer.driver_cta import (
     ENDLESS_VISITS,

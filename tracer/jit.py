@@ -10,7 +10,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from rayplay.formats.code_cache import cache_root, source_digest
+from rayplay.formats.guard.code_cache import cache_root, source_digest
 from rayplay.tracer.driver_state import RECORD_ALL
 from rayplay.tracer.lower import LinkedFunction, lower_program
 

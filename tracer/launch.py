@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rayplay import ptx
-from rayplay.formats.errors import UserError
-from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.checkpoint import code
 from rayplay.tracer.driver import ComputeLaunch

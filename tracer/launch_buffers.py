@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.launch_file import Buffer, Expectation, LaunchFile
 from rayplay.tracer.memory import DeviceMemory
 

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 SCALARS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.text_file import read_toml
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.text import read_toml
 from rayplay.tracer.launch_build import build, check_choice
 from rayplay.tracer.launch_images import HANDLE_BYTES, ImageTables
 from rayplay.tracer.memory import RESERVED_BYTES

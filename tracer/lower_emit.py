@@ -2,7 +2,7 @@
 
 import struct
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
 from rayplay.ptx.numbers import f32_bits
 from rayplay.tracer.driver_state import ACTIVATION, MACHINE, RECORD_ALL

@@ -5,7 +5,7 @@ Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseu
 
 from collections.abc import Callable
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Modified, Operand, Register
 from rayplay.tracer.lower_emit import INT, Emitter, type_names
 from rayplay.tracer.lower_extended import field

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 FIRST_ADDRESS = 0x1000_0000
 FIRST_FUNCTION, FUNCTION_STEP_BYTES = 0x0800_0000, 16

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.text_file import read_toml
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.text import read_toml
 from rayplay.tracer.launch_buffers import confined
 from rayplay.tracer.launch_build import build, check_choice
 from rayplay.tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer

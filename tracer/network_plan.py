@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.launch_file import LARGEST_GRID
 from rayplay.tracer.network_file import IMAGE, IMAGE_NUMBER, Network
 from rayplay.tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed

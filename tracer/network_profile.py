@@ -37,7 +37,7 @@ class NetworkProfile:
     same_as: tuple[int, ...]
 
     def layer_rows(self) -> list[dict[str, Any]]:
-        """The rows of the table ``layers`` of ``formats.profile``."""
+        """The rows of the table ``layers`` of ``formats.dataset.profile``."""
         rows = []
         for number, (launch, same) in enumerate(zip(self.plan.launches, self.same_as, strict=True)):
             placed = self.plan.layers[launch.layer].placed

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.tracer.driver import ComputeLaunch
 from rayplay.tracer.memory import DeviceMemory

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.network_file import IMAGE_NUMBER, Network, Placed
 from rayplay.tracer.network_layers import BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
 

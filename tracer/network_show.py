@@ -26,7 +26,7 @@ def paper_row(name: str) -> dict[str, str] | None:
 
 
 def write_network(network: NetworkProfile, out: Path) -> None:
-    """Write ``NAME.profile`` (``formats.profile``), the table of layers in it."""
+    """Write ``NAME.profile`` (``formats.dataset.profile``), the table of layers in it."""
     write_profile(network.launches, out, network.layer_rows(), "tracer network")
 
 

@@ -7,7 +7,7 @@ but its sentences.
 from collections.abc import Iterator
 from itertools import groupby
 
-from rayplay.formats import sass_classes
+from rayplay.formats.exchange.accelsim import sass_classes
 from rayplay.ptx.opcodes import lookup
 from rayplay.ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
 from rayplay.tracer.opcode_patterns import MOST_TRIED, NAMES, keys, patterns, spell
@@ -52,7 +52,7 @@ After `with` stand the modifiers that are not executed; the other forms of the o
 SASS = """
 ## SASS
 
-Listings (`python -m ptx`) and imported Accel-Sim traces are classed by `formats/sass_classes.py`; SASS is analysed and
+Listings (`python -m ptx`) and imported Accel-Sim traces are classed by `formats/exchange/accelsim/sass_classes.py`; SASS is analysed and
 replayed, never executed.
 
 | class | unit | opcodes |

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.ptx.parser import parse
 from rayplay.ptx.verifier import verify

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.atomic import atomic_file
+from rayplay.formats.place.publish import atomic_file
 from rayplay.tracer.memory import DeviceMemory
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
 from rayplay.ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations

@@ -1,4 +1,4 @@
-"""A profile as files and as text: the tables of ``formats.profile``, and what a person wants to see first."""
+"""A profile as files and as text: the tables of ``formats.dataset.profile``, and what a person wants to see first."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.column import STRING, Table
-from rayplay.formats.errors import UserError
-from rayplay.formats.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
-from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.dataset.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.column import STRING, Table
+from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.weights import PRECISIONS, class_numbers
 from rayplay.tracer.launch import TOOL_VERSION, file_hash
 from rayplay.tracer.profile_file import FileProfile, LaunchProfile, profile_file
@@ -71,7 +71,7 @@ def write_profile(
 
 
 def launch_columns(profile: FileProfile) -> dict[str, np.ndarray]:
-    """The table ``launches`` of ``formats.profile``."""
+    """The table ``launches`` of ``formats.dataset.profile``."""
     return _columns(LAUNCHES, [_launch_row(profile, k) for k in range(len(profile.launches))])
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.text_file import read_toml
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.text import read_toml
 
 GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}

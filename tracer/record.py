@@ -1,6 +1,6 @@
 """From the record buffers of a launch to rows of the trace, warp after warp.
 
-A sink is anything with ``put(table, columns)``: ``formats.writer.TraceWriter``, or ``MemorySink``.
+A sink is anything with ``put(table, columns)``: ``formats.dataset.writer.TraceWriter``, or ``MemorySink``.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Sink(Protocol):
     """Where rows go."""
 
     def put(self, table: str, columns: dict[str, Any]) -> None:
-        """Append rows to a table, in the layout of ``formats.writer.TraceWriter.put``."""
+        """Append rows to a table, in the layout of ``formats.dataset.writer.TraceWriter.put``."""
 
 
 @dataclass

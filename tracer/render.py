@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay import ptx
-from rayplay.formats.pixels import read_pixels
-from rayplay.formats.resume import ResumableTraceWriter
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.camera_option import change_camera, check_camera
 from rayplay.tracer.checkpoint import code
 from rayplay.tracer.picture import read_image, write_png

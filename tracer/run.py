@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from tqdm import tqdm
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.program import Program
 from rayplay.tracer.checkpoint import LaunchNotes

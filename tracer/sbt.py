@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx import verify
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.driver import SBT_HEADER_BYTES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.memory import DeviceMemory
 
 LONGEST_TEXT_BYTES = 1 << 20

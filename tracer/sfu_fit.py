@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.command import run
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.sfu import (
     FRACTION,
     ONE,

@@ -4,9 +4,9 @@ import argparse
 import warnings
 from pathlib import Path
 
-from rayplay.formats.command import add_limits, run
-from rayplay.formats.errors import UserError
-from rayplay.formats.store import location
+from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
 from rayplay.zatel.choices import add_options, departures_help, read_options
 from rayplay.zatel.estimate_command import add_parser as add_estimate
 from rayplay.zatel.estimate_command import estimate_verb
@@ -164,9 +164,9 @@ def _beside(trace: Path) -> Path:
 
 def filter_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of the pixels in a file."""
-    from rayplay.formats.filter import filter_trace
-    from rayplay.formats.pixels import image_size, read_pixels
-    from rayplay.formats.reader import open_trace
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.edit.filter import filter_trace
+    from rayplay.formats.edit.pixels import image_size, read_pixels
 
     selected = read_pixels(arguments.pixels, image_size(open_trace(arguments.trace)))
     filter_trace(arguments.trace, selected, arguments.out)

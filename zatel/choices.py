@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.options import DEPARTURES, DISTRIBUTIONS, DIVISIONS, EXTRAPOLATIONS, VARIANTS, Options
 
 VARIANT_HELP = """\

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.rt.state import TABLE_BYTES, WARPS_PER_SM
 from rayplay.zatel.control_accesses import COLUMNS, LOCAL_LINES, lines_of, read_static

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rayplay.formats.code_cache import use_numba_cache
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.code_cache import use_numba_cache
 
 use_numba_cache("zatel")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rayplay.formats.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import use_numba_cache
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses
 from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from rayplay.zatel.control_kernels import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rayplay.formats.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import use_numba_cache
 from rayplay.replay.input.intersection_tables import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.control_accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from rayplay.formats.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import use_numba_cache
 from rayplay.zatel.control_accesses import Accesses
 from rayplay.zatel.control_kernels import Rays
 

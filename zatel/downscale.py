@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.gpu.description import Gpu
 

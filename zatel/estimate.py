@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.control import Stream, Traffic, held_before, read_stream
 from rayplay.zatel.control_schedule import Machine

@@ -2,8 +2,8 @@
 
 import argparse
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.store import location
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
 from rayplay.zatel.sampled_verb import add_sampled_verb, checked_seed, write_json
 from rayplay.zatel.target_file import check_json_target
 
@@ -32,8 +32,8 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def estimate_verb(arguments: argparse.Namespace) -> int:
     """Estimate, print the table, write the file."""
-    from rayplay.formats.reader import open_trace
-    from rayplay.formats.result import open_result
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.dataset.result import open_result
     from rayplay.zatel.downscale import load_gpu
     from rayplay.zatel.estimate import estimate
     from rayplay.zatel.estimate_report import KEYS, as_json, table_text

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.launch.launches import places_of
 from rayplay.replay.unit.schema import LawError

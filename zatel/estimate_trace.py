@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.reader import Trace
-from rayplay.formats.select import take
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.select import take
 from rayplay.zatel.control import LINE_BYTES, SECTOR_BYTES
 
 THINNED = ("visits", "accesses", "predicates", "rays")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
-from rayplay.formats.result import Result
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.result import Result
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 

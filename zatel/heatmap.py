@@ -8,8 +8,8 @@ lane executed and the BVH records that its rays fetched.
 import numpy as np
 from scipy.spatial import KDTree
 
-from rayplay.formats.pixels import NO_PIXEL, image_size, pixel_map
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
 from rayplay.zatel.kernels import add_visits
 
 # A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit

@@ -7,7 +7,7 @@ group uses the very cache of ``python -m replay``.
 import numpy as np
 from numba import njit
 
-from rayplay.formats.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import use_numba_cache
 
 use_numba_cache("zatel")
 

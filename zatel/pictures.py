@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from rayplay.formats.pixels import image_size
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.edit.pixels import image_size
 from rayplay.zatel.heatmap import heat_colour
 from rayplay.zatel.quantise import QuantisedHeatmap
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.pixels import image_size
-from rayplay.formats.reader import Trace
-from rayplay.formats.result import open_result
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.result import open_result
+from rayplay.formats.edit.pixels import image_size
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.heatmap import colour_heat, pixel_work
 
 EXR = ".exr"

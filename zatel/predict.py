@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.pixels import image_size
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.edit.pixels import image_size
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import Metrics, combine, extrapolate
 from rayplay.zatel.divide import divide

@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 
 from tqdm import tqdm
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 
 @contextmanager

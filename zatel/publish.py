@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.pixels import write_pixels
-from rayplay.formats.prediction import PREDICTION
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.result import Result, open_result
-from rayplay.formats.writer import FolderWriter
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.dataset.result import Result, open_result
+from rayplay.formats.dataset.writer import FolderWriter
+from rayplay.formats.edit.pixels import write_pixels
+from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.zatel.combine import RULES, mean_absolute_error, relative_error
 from rayplay.zatel.downscale import load_gpu, parts
 from rayplay.zatel.full_result import full_metrics

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from rayplay.formats import text_file
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard import text as text_file
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.publish import atomic_file
 from rayplay.zatel.combine import RULES
 
 PANELS = (

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.filter import filter_to_many
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.edit.filter import filter_to_many
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.simulate import Simulated, simulate_all

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.errors import UserError
-from rayplay.formats.store import location
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
+from rayplay.formats.place.publish import atomic_file
 
 
 def add_sampled_verb(

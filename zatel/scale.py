@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.estimate import Estimate, Work, estimate_many, read_work
 from rayplay.zatel.noise import Metrics, noise_floor, perturbed

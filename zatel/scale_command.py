@@ -35,7 +35,7 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def scale_verb(arguments: argparse.Namespace) -> int:
     """Replay, print the table, write the file."""
-    from rayplay.formats.reader import open_trace
+    from rayplay.formats.dataset.reader import open_trace
     from rayplay.zatel.downscale import load_gpu
     from rayplay.zatel.scale import FACTORS, divided, full_replays, scale, sized_as
 

@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.code_cache import source_digest
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import LIST_BYTES
-from rayplay.formats.reader import Trace
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.code_cache import source_digest
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.place.publish import atomic_file
 
 CODE = ("formats", "replay")  # the packages whose text decides what a replay says
 

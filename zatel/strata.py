@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 DRAWS = 64
 LEAST_CTAS = 8

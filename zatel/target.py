@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.doubt import bounds, doubts
 from rayplay.zatel.estimate import ERRORS, Estimate, Work, estimate, read_work

@@ -4,9 +4,9 @@ import os
 from collections.abc import Set
 from pathlib import Path
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import LIST_BYTES
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import parse_json, read_text
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.estimate import Work, estimate_many

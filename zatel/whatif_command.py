@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.sampled_verb import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from rayplay.zatel.target_file import check_json_target
 
@@ -39,7 +39,7 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def whatif_verb(arguments: argparse.Namespace) -> int:
     """Compare, print the table, write the file."""
-    from rayplay.formats.reader import open_trace
+    from rayplay.formats.dataset.reader import open_trace
     from rayplay.zatel.downscale import load_gpu
     from rayplay.zatel.store import Store
     from rayplay.zatel.whatif import CHANGES, what_if

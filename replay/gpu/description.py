@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu import gpgpusim  # fmt: skip
 from rayplay.replay.lsu import state as lsu_state  # fmt: skip
 from rayplay.replay.memory import (

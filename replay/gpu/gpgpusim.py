@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.text_file import read_text
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.text import read_text
 from rayplay.replay.gpu.gpgpusim_options import (
     FIXED,
     HELPERS,

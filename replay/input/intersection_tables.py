@@ -9,8 +9,8 @@ more). The hit group of a primitive is its instance, since a trace does not name
 
 import numpy as np
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.jit.bits import entry_point
 from rayplay.replay.rt.spec import FCC
 from rayplay.replay.rt.state import ADDRESS_SHIFT, BYTES_SHIFT, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.loose_parquet import read_table
-from rayplay.formats.reader import Trace
-from rayplay.formats.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.parquet.loose import read_table
+from rayplay.formats.schema.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from rayplay.replay.input.work import (
     ATOMIC,
     BARRIER,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.expect import Guard
-from rayplay.formats.reader import Trace
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.expect import Guard
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join

@@ -7,7 +7,7 @@ Source: ``reference/accel-sim.md`` A.1.
 
 import numpy as np
 
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2.state import L2
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import FormatError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.sm.ctas import Needs, needs, occupancy
 

@@ -64,7 +64,7 @@ class Result:
 
     def write(self, path: Path | str, provenance: dict[str, Any]) -> None:
         """Write ``NAME.result``; the old result stays until the new one is complete."""
-        from rayplay.formats.result import ResultWriter
+        from rayplay.formats.dataset.result import ResultWriter
 
         with ResultWriter(path, provenance) as writer:
             for name in TABLES if self.ledger.has("stack") else ("counters", "timeline"):

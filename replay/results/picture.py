@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.errors import UserError
-from rayplay.formats.result import Result
+from rayplay.formats.dataset.result import Result
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.publish import atomic_file
 from rayplay.replay.unit.cycle_stack import REASONS
 
 SUFFIXES = (".png", ".svg")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rayplay.formats.column import STRING
-from rayplay.formats.result import RESULT
+from rayplay.formats.dataset.result import RESULT
+from rayplay.formats.schema.column import STRING
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.launch.launches import Launch
 from rayplay.replay.results.bottlenecks import roofline_rows, stack_rows, stack_slots, utilisation_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rayplay.formats.checkpoint import Checkpoint
+from rayplay.formats.place.checkpoint import Checkpoint
 from rayplay.replay.results.ledger import Added, Ledger
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.checkpoint import Checkpoints
-from rayplay.formats.errors import UserError
-from rayplay.formats.expect import expect_program
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.expect import expect_program
+from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.replay.engine import quantum as step  # fmt: skip
 from rayplay.replay.engine import rounds  # fmt: skip
 from rayplay.replay.engine.rounds import NOW

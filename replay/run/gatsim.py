@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.program import load_program

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TextIO
 
 from tqdm import tqdm
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 
 class Standing(NamedTuple):

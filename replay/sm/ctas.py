@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.unit.schema import law, value

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
 from rayplay.replay.input.work import LOAD, MODELS, TEXTURE, Program

@@ -287,7 +287,7 @@ def live_warps(state: Warps, sm: int) -> np.ndarray:
 
 def stats(state: Any) -> dict[str, np.ndarray]:
     """Every counter per SM; warp and thread instructions of each unit as ``issued_UNIT`` and ``threads_UNIT``."""
-    from rayplay.formats.trace import UNITS as NAMES
+    from rayplay.formats.schema.trace import UNITS as NAMES
 
     threads = state.stats[:, UNIT_THREADS:]
     named = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}

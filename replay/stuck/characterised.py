@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rayplay.formats.trace import UNITS
+from rayplay.formats.schema.trace import UNITS
 from rayplay.replay.input.work import LSU, SLOT_SHIFT, WAIT_SHIFT
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.sm import ctas as dispatch

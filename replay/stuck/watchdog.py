@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine.rounds import NOW
 from rayplay.replay.gpu.description import Gpu

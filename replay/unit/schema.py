@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from rayplay.formats import text_file
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard import text as text_file
+from rayplay.formats.guard.errors import UserError
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
 ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)\s*(?:#\s*(.*))?$")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.column import Format
-from rayplay.formats.generate import make_trace
-from rayplay.formats.trace import TRACE
+from rayplay.formats.schema.column import Format
+from rayplay.formats.schema.trace import TRACE
+from rayplay.formats.testing.generate import make_trace
 
 
 @pytest.fixture(scope="session")

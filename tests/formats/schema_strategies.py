@@ -7,8 +7,8 @@ import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 
-from rayplay.formats.arrow import Columns, offset_name
-from rayplay.formats.column import STRING, Column, Table
+from rayplay.formats.parquet.arrow import Columns, offset_name
+from rayplay.formats.schema.column import STRING, Column, Table
 
 
 def column_values(column: Column, count: int) -> st.SearchStrategy[np.ndarray]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rayplay.formats import open_trace, validate
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.errors import FormatError
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.guard.errors import FormatError
 
 HEADER = """-kernel name = demo
 -kernel id = 1
@@ -262,9 +262,9 @@ def test_any_number_of_pieces_kept_or_read_again_gives_the_same_trace(
     listing = write(tmp_path, body, grid="(9,1,1)")
     import_accelsim(listing, tmp_path / "whole.trace")
     assert validate(open_trace(tmp_path / "whole.trace")) == []
-    monkeypatch.setattr("rayplay.formats.accelsim_reader.CHUNK_INSTRUCTIONS", 4)
+    monkeypatch.setattr("rayplay.formats.exchange.accelsim.reader.CHUNK_INSTRUCTIONS", 4)
     for kept in (0, 3, 1000):
-        monkeypatch.setattr("rayplay.formats.accelsim_reader.KEPT_INSTRUCTIONS", kept)
+        monkeypatch.setattr("rayplay.formats.exchange.accelsim.reader.KEPT_INSTRUCTIONS", kept)
         import_accelsim(listing, tmp_path / f"{kept}.trace")
         for file in (tmp_path / "whole.trace").iterdir():
             assert (tmp_path / f"{kept}.trace" / file.name).read_bytes() == file.read_bytes()

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from rayplay.formats.__main__ import main
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.accelsim_export import export_accelsim
-from rayplay.formats.check import validate
-from rayplay.formats.command import run
-from rayplay.formats.diff import differences
-from rayplay.formats.errors import FormatError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.select import select
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.edit.select import select
+from rayplay.formats.exchange.accelsim.export import export_accelsim
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.look.diff import differences
+from rayplay.formats.testing.generate import make_trace
 from tests.reference.filter_twin import Row, lanes_of, rows_of
 
 Step = tuple[int, dict[int, int]]  # lanes, and the address of each that accessed memory

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats import open_trace
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.errors import FormatError
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.guard.errors import FormatError
 from tests.formats.test_accelsim import BODY, write
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats import open_trace, validate
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.errors import FormatError
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.guard.errors import FormatError
 from tests.formats.test_accelsim import write
 
 
@@ -65,6 +65,6 @@ def test_thousands_of_instructions_may_have_one_pc(tmp_path: Path, monkeypatch: 
     trace = open_trace(tmp_path / "a.trace")
     assert trace.read("instructions")["destination_registers"].tolist() == [n % 250 for n in range(5000)]
     assert trace.read("blocks")["instruction_count"].tolist() == [5001]
-    monkeypatch.setattr("rayplay.formats.accelsim_program.MOST_INSTRUCTIONS", 4096)
+    monkeypatch.setattr("rayplay.formats.exchange.accelsim.program.MOST_INSTRUCTIONS", 4096)
     with pytest.raises(FormatError, match=r"kernel-1.traceg: must have at most 4096 different instructions"):
         import_accelsim(listing, tmp_path / "b.trace")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats import open_trace
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.accelsim_static import ACCEL_SIM_CLASSES, Policy
-from rayplay.formats.errors import FormatError
-from rayplay.formats.trace import OPERATION_CLASSES
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.exchange.accelsim.static import ACCEL_SIM_CLASSES, Policy
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.schema.trace import OPERATION_CLASSES
 from tests.formats.test_accelsim import BODY, write
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.atomic import atomic_file, make_partial_folder
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError
-from rayplay.formats.generate import make_tables, make_trace
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.pixels import write_pixels
-from rayplay.formats.reader import open_trace
-from rayplay.formats.shards import HashingFile
-from rayplay.formats.writer import FolderWriter, TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import FolderWriter, TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.pixels import write_pixels
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.parquet.shards import HashingFile
+from rayplay.formats.place.publish import atomic_file, make_partial_folder
+from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.formats.testing.generate import make_tables, make_trace
 from tests.formats.schema_strategies import tree_bytes
 
 write_some = HashingFile._write_some
@@ -149,7 +149,7 @@ def test_a_column_that_does_not_fit(target: Path) -> None:
 @pytest.mark.parametrize("exchange", [True, False], ids=["exchanged", "two steps"])
 def test_a_new_trace_replaces_the_old(tmp_path: Path, monkeypatch, exchange) -> None:
     if not exchange:
-        monkeypatch.setattr("rayplay.formats.atomic._exchange", lambda first, second: False)
+        monkeypatch.setattr("rayplay.formats.place.publish._exchange", lambda first, second: False)
     path = make_trace(tmp_path / "mine.trace", seed=1)
     make_trace(path, seed=2)
     make_trace(tmp_path / "other.trace", seed=2)
@@ -185,7 +185,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path, target: str) -> None
 
 
 def test_a_failing_second_step_puts_the_old_trace_back(target: Path, monkeypatch) -> None:
-    from rayplay.formats import atomic
+    from rayplay.formats.place import publish as atomic
 
     if not target.exists():
         return
@@ -197,7 +197,7 @@ def test_a_failing_second_step_puts_the_old_trace_back(target: Path, monkeypatch
             raise OSError(errno.EIO, "Input/output error")
         rename(source, destination)
 
-    monkeypatch.setattr("rayplay.formats.atomic._exchange", lambda first, second: False)
+    monkeypatch.setattr("rayplay.formats.place.publish._exchange", lambda first, second: False)
     monkeypatch.setattr("os.rename", failing)
     with pytest.raises(OSError, match="Input/output error"):
         make_trace(target, seed=2)

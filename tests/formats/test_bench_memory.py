@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench.bench_memory import make_kernels, make_long
-from rayplay.formats.check import validate
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.laws.check import validate
 
 
 def test_kernels(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.convert import convert
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST, digest_of
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.schema.manifest import MANIFEST, digest_of
+from rayplay.formats.testing.generate import make_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_SECONDS = 1.0

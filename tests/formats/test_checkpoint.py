@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rayplay.formats import checkpoint
-from rayplay.formats.checkpoint import Checkpoints, load_checkpoint
+from rayplay.formats.place import checkpoint
+from rayplay.formats.place.checkpoint import Checkpoints, load_checkpoint
 
 
 @contextmanager

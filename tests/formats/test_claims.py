@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.atomic import atomic_file, make_partial_folder, publish_folder
-from rayplay.formats.claims import Claim, left_over, remove_left_overs
-from rayplay.formats.generate import make_trace
-from rayplay.formats.pixels import write_pixels
+from rayplay.formats.edit.pixels import write_pixels
+from rayplay.formats.place.locks import Claim, left_over, remove_left_overs
+from rayplay.formats.place.publish import atomic_file, make_partial_folder, publish_folder
+from rayplay.formats.testing.generate import make_trace
 from tests.formats.schema_strategies import tree_bytes
 
 HOLD = """
@@ -131,7 +131,7 @@ def test_a_left_over_is_made_again_when_somebody_takes_it_at_once(
             path.rmdir()  # another process swept it
         return take(path, must_lock)
 
-    monkeypatch.setattr("rayplay.formats.atomic.Claim.take", late)
+    monkeypatch.setattr("rayplay.formats.place.publish.Claim.take", late)
     with make_partial_folder(tmp_path / "a.trace") as claim:
         assert claim.path.is_dir()
         assert claim.path != taken[0]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.code_cache import source_digest
+from rayplay.formats.guard.code_cache import source_digest
 
 
 @pytest.fixture

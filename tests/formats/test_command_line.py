@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.__main__ import main
-from rayplay.formats.command import run
-from rayplay.formats.errors import FormatError
-from rayplay.formats.frames import from_frames
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import ResultWriter, open_result
-from rayplay.formats.show import extent
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import ResultWriter, open_result
+from rayplay.formats.exchange.frames import from_frames
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.look.show import extent
+from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.formats.testing.generate import make_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -238,7 +238,7 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys, sample: Path) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rayplay.formats.check.validate", interrupted)
+    monkeypatch.setattr("rayplay.formats.laws.check.validate", interrupted)
     assert formats(monkeypatch, "check", sample) == 2
     assert capsys.readouterr().err == "formats: error: interrupted; nothing was written under a final name\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayplay.formats.compare import shown_value
+from rayplay.formats.look.compare import shown_value
 
 
 @pytest.mark.parametrize(("value", "text"), [

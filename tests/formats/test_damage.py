@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.arrow import arrow_schema, parquet_path
-from rayplay.formats.column import STRING
-from rayplay.formats.errors import FormatError
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.parquet_footer import footer, take_apart
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import TABLES
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.parquet.arrow import arrow_schema, parquet_path
+from rayplay.formats.parquet.footer import footer, take_apart
+from rayplay.formats.schema.column import STRING
+from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.formats.schema.trace import TABLES
 from tests.formats.test_manifest import change_manifest, write_manifest
 
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]

@@ -6,11 +6,11 @@ import h5py
 import numpy as np
 import pytest
 
-from rayplay.formats.column import STRING
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError, VersionTooNew
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import TABLES
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.errors import FormatError, VersionTooNew
+from rayplay.formats.schema.column import STRING
+from rayplay.formats.schema.trace import TABLES
 
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]
 COLUMN_IDS = [f"{table.name}-{column.name}" for table, column in COLUMNS]

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats import TraceWriter, open_trace
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError
-from rayplay.formats.expect import Guard, expect_program, expect_valid
-from rayplay.formats.generate import make_trace
-from rayplay.formats.laws_execution import WARPS_TABLES
-from rayplay.formats.merge import PIXEL_TABLES, merge
-from rayplay.formats.reader import Trace
-from rayplay.formats.select import select
-from rayplay.formats.statistics import measure
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.merge import PIXEL_TABLES, merge
+from rayplay.formats.edit.select import select
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.execution import WARPS_TABLES
+from rayplay.formats.laws.expect import Guard, expect_program, expect_valid
+from rayplay.formats.look.statistics import measure
+from rayplay.formats.testing.generate import make_trace
 from tests.formats.test_laws import BROKEN, Tables, fresh_tables
 
 NOT_REPLAYED = "hits_are_whole"

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.filter import filter_to_many, filter_trace
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.filter import filter_to_many, filter_trace
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.testing.generate import make_trace
 from tests.reference.filter_twin import filter_rows, rows_of
 
 WIDTH, HEIGHT = 70, 6
@@ -92,7 +92,7 @@ def test_one_pass_for_several_selections_gives_what_each_gives_alone(trace: Path
 def test_the_batch_of_warps_does_not_matter(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     selected = some_pixels(9, 0.4)
     filter_trace(trace, selected, tmp_path / "large.trace")
-    monkeypatch.setattr("rayplay.formats.reader.BATCH_VALUES", 1)
+    monkeypatch.setattr("rayplay.formats.dataset.reader.BATCH_VALUES", 1)
     filter_trace(trace, selected, tmp_path / "small.trace")
     assert files(tmp_path / "large.trace") == files(tmp_path / "small.trace")
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.generate import make_tables, make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.laws.check import validate
+from rayplay.formats.testing.generate import make_tables, make_trace
 
 TYPES = {"string": pa.string(), "float32": pa.float32()} | {
     f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)

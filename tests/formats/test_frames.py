@@ -11,12 +11,12 @@ import pytest
 
 from rayplay.formats import from_frames
 from rayplay.formats.__main__ import main
-from rayplay.formats.check import validate
-from rayplay.formats.command import run
-from rayplay.formats.diff import differences
-from rayplay.formats.errors import FormatError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.look.diff import differences
+from rayplay.formats.testing.generate import make_trace
 
 INSTRUCTIONS = {"operation_class": ["load", "fp32", "exit"], "opcode": ["LDG.E", "FADD", "EXIT"]}
 VISITS = {"warp_id": [0, 1], "block_id": [0, 0], "active_mask": ["0xffffffff", "0x3"]}

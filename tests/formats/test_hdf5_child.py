@@ -10,13 +10,13 @@ import h5py
 import numpy as np
 import pytest
 
-from rayplay.formats import hdf5_source
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError
-from rayplay.formats.hdf5_messages import receive, send
-from rayplay.formats.hdf5_source import Hdf5Source, child_environment
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import TRACE
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.hdf5 import source as hdf5_source
+from rayplay.formats.hdf5.messages import receive, send
+from rayplay.formats.hdf5.source import Hdf5Source, child_environment
+from rayplay.formats.schema.trace import TRACE
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rayplay.formats.arrow import Columns
-from rayplay.formats.check import LAWS, PROBLEMS_PER_LAW, validate
-from rayplay.formats.generate import make_tables, make_trace
-from rayplay.formats.groups import checked
-from rayplay.formats.problem import Problem
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import NODE_HIT_BIT, TRACE
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.problem import Problem
+from rayplay.formats.laws.check import LAWS, PROBLEMS_PER_LAW, validate
+from rayplay.formats.parquet.arrow import Columns
+from rayplay.formats.parquet.groups import checked
+from rayplay.formats.schema.trace import NODE_HIT_BIT, TRACE
+from rayplay.formats.testing.generate import make_tables, make_trace
 
 Tables = dict[str, Columns]
 
@@ -237,7 +237,7 @@ def test_row_and_value_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows_per_batch", [1, 50, 1 << 20])
 def test_rows_do_not_depend_on_the_batches(tmp_path: Path, monkeypatch, rows_per_batch) -> None:
-    monkeypatch.setattr("rayplay.formats.reader.BATCH_VALUES", rows_per_batch)
+    monkeypatch.setattr("rayplay.formats.dataset.reader.BATCH_VALUES", rows_per_batch)
     tables = fresh_tables()
     tables["accesses"]["lane_mask"][[7, 60, 200]] = 0
     tables["rays"]["segment"][[30, 300]] = 9

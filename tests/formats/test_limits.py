@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from rayplay.formats.__main__ import main
-from rayplay.formats.accelsim_files import read_list
-from rayplay.formats.command import run
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.limits import LIMITS, Limit
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.pixels import read_pixels
-from rayplay.formats.reader import open_trace
-from rayplay.formats.text_file import read_toml
-from rayplay.formats.unpack import RATIO_COUNTS_FROM, open_packed
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.exchange.accelsim.files import read_list
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.guard.limits import LIMITS, Limit
+from rayplay.formats.guard.text import read_toml
+from rayplay.formats.guard.xz import RATIO_COUNTS_FROM, open_packed
+from rayplay.formats.schema.manifest import MANIFEST
 from tests.tracer.test_scene_limits import BOUNDS as SCENES
 
 Case = Callable[[Path, Path], Callable[[], object]]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import FormatError, VersionTooNew, VersionTooOld
-from rayplay.formats.manifest import MANIFEST, digest_of
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import FormatError, VersionTooNew, VersionTooOld
+from rayplay.formats.schema.manifest import MANIFEST, digest_of
 
 
 def change_manifest(path: Path, **changes: object) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.__main__ import main
-from rayplay.formats.check import validate
-from rayplay.formats.command import run
-from rayplay.formats.errors import FormatError
-from rayplay.formats.nsight import import_nsight
-from rayplay.formats.result import open_result
+from rayplay.formats.dataset.result import open_result
+from rayplay.formats.exchange.nsight import import_nsight
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.check import validate
 
 RAW = """\
 ==PROF== Connected to process 4242

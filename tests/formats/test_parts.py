@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from rayplay.formats.__main__ import main
-from rayplay.formats.check import validate
-from rayplay.formats.command import run
-from rayplay.formats.convert import convert
-from rayplay.formats.diff import differences
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.merge import merge
-from rayplay.formats.pixels import write_pixels
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.select import select
-from rayplay.formats.statistics import measure
-from rayplay.formats.trace import OPERATION_CLASSES
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.merge import merge
+from rayplay.formats.edit.pixels import write_pixels
+from rayplay.formats.edit.select import select
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.look.diff import differences
+from rayplay.formats.look.statistics import measure
+from rayplay.formats.schema.trace import OPERATION_CLASSES
+from rayplay.formats.testing.generate import make_trace
 from tests.reference.filter_twin import rows_of
 
 STREAMED = ("visits", "accesses", "predicates", "rays", "threads")

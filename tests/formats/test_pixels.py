@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.pixels import read_pixels, write_pixels
+from rayplay.formats.edit.pixels import read_pixels, write_pixels
+from rayplay.formats.guard.errors import FormatError
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

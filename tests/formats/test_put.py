@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.reader import open_trace
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.errors import FormatError
 
 ACCESS = {
     "warp_id": [0, 0], "visit": [0, 1], "instruction_id": [3, 3], "lane_mask": [1, 3], "address": [8, 16, 24],

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.column import Format
-from rayplay.formats.errors import FormatError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.prediction import PREDICTION
-from rayplay.formats.profile import PROFILE, ProfileWriter
-from rayplay.formats.replaceable import check_replaceable
-from rayplay.formats.result import RESULT, ResultWriter
-from rayplay.formats.resume import ResumableTraceWriter
-from rayplay.formats.study import STUDY
-from rayplay.formats.trace import TRACE
-from rayplay.formats.writer import FolderWriter, TraceWriter
+from rayplay.formats.dataset.profile import PROFILE, ProfileWriter
+from rayplay.formats.dataset.result import RESULT, ResultWriter
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.dataset.writer import FolderWriter, TraceWriter
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.place.replaceable import check_replaceable
+from rayplay.formats.schema.column import Format
+from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.formats.schema.prediction import PREDICTION
+from rayplay.formats.schema.study import STUDY
+from rayplay.formats.schema.trace import TRACE
+from rayplay.formats.testing.generate import make_trace
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.result import RESULT, ResultWriter, open_result
-from rayplay.formats.show import open_any
+from rayplay.formats.dataset.result import RESULT, ResultWriter, open_result
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.look.show import open_any
 from tests.formats.schema_strategies import tree_bytes
 
 METRIC = {"value": 1.5, "unit": "instructions/cycle", "kind": "ratio", "definition": "Instructions per cycle."}

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats import checkpoint
-from rayplay.formats.generate import make_tables
-from rayplay.formats.resume import ResumableTraceWriter
-from rayplay.formats.shards import HashingFile
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.parquet.shards import HashingFile
+from rayplay.formats.place import checkpoint
+from rayplay.formats.testing.generate import make_tables
 from tests.formats.schema_strategies import tree_bytes
 
 PIECES = 60
@@ -23,7 +23,7 @@ write_some = HashingFile._write_some
 @pytest.fixture(autouse=True)
 def short_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two row groups a file."""
-    monkeypatch.setattr("rayplay.formats.shards.GROUPS_PER_SHARD", 2)
+    monkeypatch.setattr("rayplay.formats.parquet.shards.GROUPS_PER_SHARD", 2)
 
 
 def piece(number: int) -> dict[str, dict[str, np.ndarray]]:
@@ -80,7 +80,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], 
         return half + write_some(self, view[half:])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rayplay.formats.shards.GROUPS_PER_SHARD", 2)
+        patch.setattr("rayplay.formats.parquet.shards.GROUPS_PER_SHARD", 2)
         patch.setattr(HashingFile, "_write_some", copying)
         (folder / "disk").mkdir()
         write(folder / "disk" / "a.trace", resume=False)
@@ -120,7 +120,7 @@ def test_checkpoints_that_the_disk_does_not_take(killed, tmp_path: Path, monkeyp
             raise KeyboardInterrupt
         return plain(number)
 
-    monkeypatch.setattr("rayplay.formats.checkpoint.save_checkpoint", full)
+    monkeypatch.setattr("rayplay.formats.place.checkpoint.save_checkpoint", full)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{__name__}.piece", stopping)
         with pytest.raises(KeyboardInterrupt):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from rayplay.formats.arrow import empty, row_count, take_rows
-from rayplay.formats.column import Format
-from rayplay.formats.convert import convert
-from rayplay.formats.generate import make_tables
-from rayplay.formats.hdf5 import write_hdf5
-from rayplay.formats.hdf5_source import Hdf5Source
-from rayplay.formats.reader import Dataset, open_source, open_trace
-from rayplay.formats.trace import TABLES, TRACE
-from rayplay.formats.writer import FolderWriter, TraceWriter
+from rayplay.formats.dataset.hdf5_writer import write_hdf5
+from rayplay.formats.dataset.reader import Dataset, open_source, open_trace
+from rayplay.formats.dataset.writer import FolderWriter, TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.hdf5.source import Hdf5Source
+from rayplay.formats.parquet.arrow import empty, row_count, take_rows
+from rayplay.formats.schema.column import Format
+from rayplay.formats.schema.trace import TABLES, TRACE
+from rayplay.formats.testing.generate import make_tables
 from tests.formats.schema_strategies import assert_equal_columns, table_columns, tree_bytes
 
 quick = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -55,7 +55,7 @@ def test_every_table_comes_back(tmp_path_factory, small_groups, table, data) -> 
 @quick
 @given(cuts=st.lists(st.integers(0, 300), max_size=6))
 def test_bytes_do_not_depend_on_the_calls(tmp_path_factory, monkeypatch, small_groups, cuts) -> None:
-    monkeypatch.setattr("rayplay.formats.shards.GROUPS_PER_SHARD", 3)
+    monkeypatch.setattr("rayplay.formats.parquet.shards.GROUPS_PER_SHARD", 3)
     folder = tmp_path_factory.mktemp("calls")
     tables = {name: typed(small_groups, name, columns) for name, columns in make_tables(2, (34, 2), 1).items()}
     write(folder / "whole", small_groups, tables, {})
@@ -66,7 +66,7 @@ def test_bytes_do_not_depend_on_the_calls(tmp_path_factory, monkeypatch, small_g
 
 def typed(layout: Format, name: str, columns: dict) -> dict:
     """Lists of the generator as arrays."""
-    from rayplay.formats.groups import checked
+    from rayplay.formats.parquet.groups import checked
 
     return checked(layout.table(name), columns)
 
@@ -108,7 +108,7 @@ def test_some_columns_can_be_read_alone(sample: Path) -> None:
 @pytest.mark.parametrize("warps_per_batch", [1, 3, 7, 1000])
 @pytest.mark.parametrize("container", ["parquet", "hdf5"])
 def test_batches_of_warps_add_up(tmp_path, small_groups, warps_per_batch, container) -> None:
-    from rayplay.formats.reader import Trace
+    from rayplay.formats.dataset.reader import Trace
 
     tables = {name: typed(small_groups, name, columns) for name, columns in make_tables(4).items()}
     dataset = write(tmp_path / "a.trace", small_groups, tables, {})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rayplay.formats import sass_classes
-from rayplay.formats.errors import FormatError
-from rayplay.formats.sass_classes import access_bytes, memory_space, operation_class, unit
-from rayplay.formats.trace import MEMORY_SPACES, OPERATION_CLASSES, UNITS
+from rayplay.formats.exchange.accelsim import sass_classes
+from rayplay.formats.exchange.accelsim.sass_classes import access_bytes, memory_space, operation_class, unit
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.schema.trace import MEMORY_SPACES, OPERATION_CLASSES, UNITS
 
 
 def test_every_row_is_of_the_trace_format() -> None:

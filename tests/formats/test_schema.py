@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.column import STRING
-from rayplay.formats.documentation import page
-from rayplay.formats.prediction import PREDICTION
-from rayplay.formats.profile import PROFILE
-from rayplay.formats.result import RESULT
-from rayplay.formats.trace import TRACE
+from rayplay.formats.dataset.profile import PROFILE
+from rayplay.formats.dataset.result import RESULT
+from rayplay.formats.page import page
+from rayplay.formats.schema.column import STRING
+from rayplay.formats.schema.prediction import PREDICTION
+from rayplay.formats.schema.trace import TRACE
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = (TRACE, RESULT, PREDICTION, PROFILE)

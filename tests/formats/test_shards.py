@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayplay.formats.arrow import Columns, arrow_schema, parquet_options, row_count, to_arrow
-from rayplay.formats.encoders import Encoders
-from rayplay.formats.shards import GROUPS_PER_SHARD, Encoder, ShardWriter
-from rayplay.formats.trace import ACCESSES, KERNELS, TRACE, VISITS
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.parquet.arrow import Columns, arrow_schema, parquet_options, row_count, to_arrow
+from rayplay.formats.parquet.encoders import Encoders
+from rayplay.formats.parquet.shards import GROUPS_PER_SHARD, Encoder, ShardWriter
+from rayplay.formats.schema.trace import ACCESSES, KERNELS, TRACE, VISITS
 from tests.formats.schema_strategies import table_columns, tree_bytes
 
 

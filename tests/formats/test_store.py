@@ -9,19 +9,19 @@ from fsspec.implementations.memory import MemoryFileSystem
 from upath import UPath
 
 from rayplay.formats.__main__ import parser
-from rayplay.formats.check import validate
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError
-from rayplay.formats.filter import filter_trace
-from rayplay.formats.generate import make_tables, make_trace
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.pixels import image_size, read_pixels, write_pixels
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import ResultWriter, open_result
-from rayplay.formats.select import select
-from rayplay.formats.store import is_local, location
-from rayplay.formats.verify import damages
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import ResultWriter, open_result
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.edit.filter import filter_trace
+from rayplay.formats.edit.pixels import image_size, read_pixels, write_pixels
+from rayplay.formats.edit.select import select
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.laws.verify import damages
+from rayplay.formats.place.location import is_local, location
+from rayplay.formats.schema.manifest import MANIFEST
+from rayplay.formats.testing.generate import make_tables, make_trace
 from tests.formats.schema_strategies import tree_bytes
 
 

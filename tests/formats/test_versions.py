@@ -8,19 +8,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.arrow import array_names
-from rayplay.formats.check import validate
-from rayplay.formats.column import Format
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import FormatError, VersionTooNew, VersionTooOld
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST, digest_of, file_digest
-from rayplay.formats.prediction import PREDICTION
-from rayplay.formats.profile import PROFILE
-from rayplay.formats.reader import Dataset, open_trace
-from rayplay.formats.result import RESULT
-from rayplay.formats.show import open_any
-from rayplay.formats.trace import TRACE
+from rayplay.formats.dataset.profile import PROFILE
+from rayplay.formats.dataset.reader import Dataset, open_trace
+from rayplay.formats.dataset.result import RESULT
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.errors import FormatError, VersionTooNew, VersionTooOld
+from rayplay.formats.laws.check import validate
+from rayplay.formats.look.show import open_any
+from rayplay.formats.parquet.arrow import array_names
+from rayplay.formats.schema.column import Format
+from rayplay.formats.schema.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.schema.prediction import PREDICTION
+from rayplay.formats.schema.trace import TRACE
+from rayplay.formats.testing.generate import make_trace
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data"
 EXPECTED = json.loads((SAMPLES / "versions.json").read_text())

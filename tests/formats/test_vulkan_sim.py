@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.errors import FormatError
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import NODE_HIT_BIT
-from rayplay.formats.vulkan_sim import import_vulkan_sim
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.exchange.vulkan_sim import import_vulkan_sim
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.schema.trace import NODE_HIT_BIT
 
 DUMP = """\
 A 1 2 77 100

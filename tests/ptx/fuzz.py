@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from rayplay.formats.errors import UserError  # noqa: E402
+from rayplay.formats.guard.errors import UserError  # noqa: E402
 from rayplay.ptx.parser import parse  # noqa: E402
 from rayplay.ptx.printer import print_module  # noqa: E402
 from rayplay.ptx.verifier import verify  # noqa: E402

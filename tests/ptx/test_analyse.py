@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.show import open_any
+from rayplay.formats.laws.check import validate
+from rayplay.formats.look.show import open_any
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "tracer" / "kernels"

@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.cfg import END, build, ends_block, immediate_post_dominators
 from rayplay.ptx.parser import parse_file
 from rayplay.ptx.show import cfg_dot, cfg_lines

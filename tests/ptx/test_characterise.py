@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.trace import UNITS
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.trace import UNITS
 from rayplay.ptx.cfg import build
 from rayplay.ptx.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
 from rayplay.ptx.opcodes import describe
@@ -150,7 +150,7 @@ def test_traces_and_calls_are_waited_for(kernel) -> None:
 
 
 def test_pipelines_are_complete() -> None:
-    from rayplay.formats.trace import OPERATION_CLASSES
+    from rayplay.formats.schema.trace import OPERATION_CLASSES
 
     assert set(RTX2060.by_class) == set(OPERATION_CLASSES)
     for timing in (*RTX2060.by_class.values(), *RTX2060.by_opcode.values()):

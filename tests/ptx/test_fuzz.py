@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.parser import parse
 from rayplay.ptx.printer import print_module
 from rayplay.ptx.verifier import verify

@@ -4,7 +4,7 @@ import difflib
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.cfg import END, build
 from rayplay.ptx.inject import inject_filter, inject_text, is_injected, ray_generation
 from rayplay.ptx.parser import parse, parse_file

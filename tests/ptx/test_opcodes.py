@@ -2,8 +2,8 @@
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.trace import MEMORY_SPACES, OPERATION_CLASSES
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.trace import MEMORY_SPACES, OPERATION_CLASSES
 from rayplay.ptx.opcodes import describe
 from rayplay.ptx.optix import INTRINSICS
 from rayplay.ptx.table import ARITHMETIC, TABLE

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Immediate, Not, Pair, Register, Symbol, Texture, Vector
 from rayplay.ptx.parser import parse, parse_file
 from rayplay.ptx.printer import print_module

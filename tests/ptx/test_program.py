@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
 from rayplay.ptx.parser import parse, parse_file
 from rayplay.ptx.program import link
 

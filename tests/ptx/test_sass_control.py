@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.formats.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS, UNITS
+from rayplay.formats.schema.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS, UNITS
 from rayplay.ptx.languages import build, describe, parse, parse_file
 from rayplay.ptx.program import link
 from rayplay.ptx.sass_control import Control, characterise_function, control, control_codes

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.sass_classes import CLASSES
+from rayplay.formats.exchange.accelsim.sass_classes import CLASSES
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.cfg import END
 from rayplay.ptx.ir import Function
 from rayplay.ptx.languages import parse, parse_file

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.parser import parse
 from rayplay.ptx.verifier import verify
 from tests.ptx.instructions import FIRST_LINE, HEAD, broken, valid_lines

@@ -1,4 +1,4 @@
-"""The trace filter as plainly as it can be said: lists of rows, one lane at a time. Twin of ``formats.filter``."""
+"""The trace filter as plainly as it can be said: lists of rows, one lane at a time. Twin of ``formats.edit.filter``."""
 
 from typing import Any
 

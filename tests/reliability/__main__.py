@@ -7,8 +7,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from rayplay.formats.command import run
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.command import run
+from rayplay.formats.guard.errors import UserError
 from tests.reliability.report import page
 from tests.reliability.suites import SUITES
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from tests.reliability.mutate import mutated, truncations
 from tests.reliability.subjects import SUBJECTS, Subject, chance_of
 from tests.reliability.suite import Row, Suite

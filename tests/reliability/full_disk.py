@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.accelsim_export import export_accelsim
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_tables, make_trace
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import ResultWriter
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.exchange.accelsim.export import export_accelsim
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_tables, make_trace
 from tests.reliability.interruption import contents
 from tests.reliability.suite import Row, Suite
 

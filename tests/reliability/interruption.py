@@ -16,8 +16,8 @@ from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
-from rayplay.formats.generate import make_trace
-from rayplay.formats.shards import HashingFile
+from rayplay.formats.parquet.shards import HashingFile
+from rayplay.formats.testing.generate import make_trace
 from tests.reliability.suite import Row, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,10 @@ def render(out: Path, *more: str) -> None:
     """Render a small scene with a checkpoint after every four CTAs."""
     from rayplay.tracer.__main__ import main
 
-    with patch("rayplay.tracer.run.CTAS_PER_STEP", 4), patch("rayplay.formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
+    with (
+        patch("rayplay.tracer.run.CTAS_PER_STEP", 4),
+        patch("rayplay.formats.dataset.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0),
+    ):
         main([*RENDER, *more, "--out", str(out)])
 
 
@@ -47,7 +50,10 @@ def launch(out: Path, *more: str) -> None:
     """Run the launches of a breadth-first search with a checkpoint after every eight CTAs."""
     from rayplay.tracer.__main__ import main
 
-    with patch("rayplay.tracer.run.CTAS_PER_STEP", 8), patch("rayplay.formats.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0):
+    with (
+        patch("rayplay.tracer.run.CTAS_PER_STEP", 8),
+        patch("rayplay.formats.dataset.resume.SECONDS_BETWEEN_CHECKPOINTS", 0.0),
+    ):
         main(["launch", str(ROOT / "tracer" / "kernels" / "breadth_first_search.toml"), *more, "--out", str(out)])
 
 

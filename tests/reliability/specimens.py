@@ -12,17 +12,17 @@ import numpy as np
 import trimesh  # noqa: F401 - loaded once here, not in each process that is forked
 
 from rayplay.formats import validate
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.accelsim_files import read_list
-from rayplay.formats.arrow import Columns, array_names
-from rayplay.formats.column import Column, Table
-from rayplay.formats.nsight import read_launches
-from rayplay.formats.pixels import read_pixels
-from rayplay.formats.reader import Source, Trace, open_trace
-from rayplay.formats.result import ResultWriter
-from rayplay.formats.trace import TRACE
-from rayplay.formats.unpack import open_packed
-from rayplay.formats.vulkan_sim import import_vulkan_sim
+from rayplay.formats.dataset.reader import Source, Trace, open_trace
+from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.exchange.accelsim.files import read_list
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.exchange.nsight import read_launches
+from rayplay.formats.exchange.vulkan_sim import import_vulkan_sim
+from rayplay.formats.guard.xz import open_packed
+from rayplay.formats.parquet.arrow import Columns, array_names
+from rayplay.formats.schema.column import Column, Table
+from rayplay.formats.schema.trace import TRACE
 from rayplay.ptx.parser import parse_file
 from rayplay.ptx.printer import print_module
 from rayplay.ptx.verifier import verify
@@ -88,7 +88,7 @@ def keeps_all_laws(path: Path) -> str:
 def read_kernel(file: Path) -> str:
     """Import a kernel list; the trace keeps every law. Fewer PCs are allowed than usual: an array of all costs time."""
     out = file.parent / "out.trace"
-    with patch("rayplay.formats.accelsim.MOST_PCS", FEW_PCS):
+    with patch("rayplay.formats.exchange.accelsim.importer.MOST_PCS", FEW_PCS):
         import_accelsim(file.parent / "kernelslist.g", out)
     return keeps_all_laws(out)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.arrow import row_count
-from rayplay.formats.convert import convert
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.manifest import MANIFEST, digest_of, file_digest
-from rayplay.formats.reader import Dataset, open_trace
-from rayplay.formats.result import Result, open_result
+from rayplay.formats.dataset.reader import Dataset, open_trace
+from rayplay.formats.dataset.result import Result, open_result
+from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.parquet.arrow import row_count
+from rayplay.formats.schema.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.testing.generate import make_trace
 from tests.reliability import specimens
 from tests.reliability.mutate import other_value
 

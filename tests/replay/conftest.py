@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rayplay.formats.trace import UNITS
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.schema.trace import UNITS
 
 FULL = 0xFFFFFFFF
 
@@ -126,7 +126,7 @@ def load_op() -> Callable[..., Op]:
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated trace with an image launch, rays, any-hit code, and a compute launch with barriers."""
-    from rayplay.formats.generate import make_trace
+    from rayplay.formats.testing.generate import make_trace
 
     return make_trace(tmp_path_factory.mktemp("generated") / "all.trace", seed=5, image_size=(90, 24), ctas=24)
 
@@ -134,7 +134,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run_replay(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """``run_replay(*arguments)`` runs ``python -m replay ARGUMENTS`` in this process and returns its exit code."""
-    from rayplay.formats.command import run
+    from rayplay.formats.guard.command import run
     from rayplay.replay import __main__ as command
 
     def run_replay(*arguments: object) -> int:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.reader import Trace
-from rayplay.formats.trace import RECORDED_SPACES, UNITS
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.schema.trace import RECORDED_SPACES, UNITS
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
 from rayplay.replay.sm import warps as scheduler

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.writer import TraceWriter
 
 FULL = 0xFFFFFFFF
 STALL = 7

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.sm.warps import POLICIES

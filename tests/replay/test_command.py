@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.result import ResultWriter
+from rayplay.formats.dataset.result import ResultWriter
 from rayplay.replay.__main__ import EXAMPLE
 from tests.replay.launches import Kernel, write_kernels
 

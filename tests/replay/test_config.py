@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import FOLDER, explain, load
 
 GPUS = ("rtx2060", "mobile")

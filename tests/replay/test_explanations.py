@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.errors import UserError
-from rayplay.formats.frames import from_frames
-from rayplay.formats.result import open_result
+from rayplay.formats.dataset.result import open_result
+from rayplay.formats.exchange.frames import from_frames
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.results.definitions import METRICS, counter
 from rayplay.replay.results.metrics import Result

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.replay.engine.quantum import Engine
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation

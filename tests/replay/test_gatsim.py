@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.program import load_program

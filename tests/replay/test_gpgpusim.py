@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import explain, load, notes
 
 CONFIG = """\

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import open_result
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import open_result
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.results.ledger import APART, flat

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.sm.ctas import needs, occupancy

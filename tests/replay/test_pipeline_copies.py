@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.reader import open_trace
-from rayplay.formats.sass_classes import spared_groups
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
+from rayplay.formats.exchange.accelsim.sass_classes import spared_groups
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 from tests.reference.slow_gpu.config import RTX2060

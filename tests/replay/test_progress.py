@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.run.progress import Heartbeat, Standing, line, told_when_long

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.results.metrics import Result
 from rayplay.replay.run.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.checkpoint import Checkpoint, Checkpoints, load_checkpoint, save_checkpoint
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.place.checkpoint import Checkpoint, Checkpoints, load_checkpoint, save_checkpoint
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.run.driver import simulate
 from tests.formats.schema_strategies import tree_bytes

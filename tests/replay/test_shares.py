@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from rayplay.formats.generate import make_trace
-from rayplay.formats.merge import PIXEL_TABLES, merge
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import open_result
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import open_result
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.edit.merge import PIXEL_TABLES, merge
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.streams import Streams

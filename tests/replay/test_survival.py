@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.command import run
-from rayplay.formats.generate import make_trace
+from rayplay.formats.guard.command import run
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay import __main__ as command
 from rayplay.replay.run import driver
 from rayplay.replay.run.progress import Standing

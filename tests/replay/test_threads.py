@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.generate import make_trace
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.jit import team as parallel
 from rayplay.replay.jit.bits import compiled, entry_point

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
 from tests.replay import twin_cases
 
 

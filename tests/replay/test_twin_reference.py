@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.accelsim import import_accelsim
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from tests.reference.slow_gpu.config import RTX2060
 from tests.reference.slow_gpu.gpu import Gpu, Result
 from tests.reference.slow_gpu.program import Kernel, load

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
 from rayplay.replay.engine.rounds import NOW
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import FormatError
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.guard.errors import FormatError
 from rayplay.replay.input import window
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.program import load_program, read_characterisation

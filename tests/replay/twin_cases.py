@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.accelsim import import_accelsim
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.replay.gpu.description import load
 from rayplay.replay.results.metrics import collect
 from rayplay.replay.run.driver import Replay

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from tests.tracer.execution import both, execute
 
 GIVEN = np.arange(1, 32 * 16 + 1, dtype=np.uint32).astype(np.uint8)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.formats.reader import open_trace
-from rayplay.formats.trace import NODE_KINDS
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.tracer import record
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.bvh import build_acceleration

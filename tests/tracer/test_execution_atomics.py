@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import both, execute

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.inject import inject_filter
 from rayplay.tracer.driver import ImageLaunch
 from rayplay.tracer.prepare import Sampling, prepare_image

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.filter import filter_trace, prologue_and_exit
-from rayplay.formats.pixels import pixel_map, write_pixels
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.filter import filter_trace, prologue_and_exit
+from rayplay.formats.edit.pixels import pixel_map, write_pixels
 from rayplay.ptx.inject import inject_text
 from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER
 from rayplay.tracer.render import Request, render

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.laws.check import validate
 from rayplay.tracer import kernels
 from rayplay.tracer.launch import Summary, run_launch_file
 from rayplay.tracer.memory import FIRST_ADDRESS

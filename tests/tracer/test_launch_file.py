@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.launch_buffers import check_expectations, place_buffers
 from rayplay.tracer.launch_file import GENERATORS, read_launch_file
 from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.errors import UserError
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 from rayplay.tracer.device import Device

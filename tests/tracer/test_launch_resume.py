@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats import resume
-from rayplay.formats.resume import ResumableTraceWriter
+from rayplay.formats.dataset import resume
+from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.tracer import run
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.launch import Summary, run_launch_file

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from tests.reference.matrix_slow import Fragments, fragments, gathered, packed, spread
 from tests.tracer.execution import both, execute
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.network_file import Network, read_network
 from rayplay.tracer.network_layers import Add, BatchNorm, DepthwiseConvolution, Windowed
 from rayplay.tracer.network_plan import plan_network

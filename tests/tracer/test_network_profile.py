@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.formats.errors import UserError
-from rayplay.formats.show import open_any
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.look.show import open_any
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.network_file import read_network
 from rayplay.tracer.network_plan import Plan, plan_network

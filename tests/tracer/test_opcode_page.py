@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.table import TABLE
 from rayplay.tracer import lower
 from rayplay.tracer.opcode_page import executed, page, refusals, shown_patterns

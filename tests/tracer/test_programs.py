@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.memory import DeviceMemory
 from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
 from rayplay.tracer.sbt import build_table, find_programs, pack_fields, params_symbol

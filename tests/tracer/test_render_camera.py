@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.camera_option import change_camera, check_camera
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.upload import camera_values

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.command import run
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.command import run
 from rayplay.tracer.__main__ import main
 
 DATA = Path(__file__).parent / "data"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.tracer.program import PROGRAM_FOLDER
 from rayplay.tracer.render import Request, render_scene
 from rayplay.tracer.scenes import load

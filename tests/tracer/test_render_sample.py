@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
 from rayplay.tracer.__main__ import main
 
 SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"

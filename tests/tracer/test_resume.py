@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats import resume
-from rayplay.formats.checkpoint import Checkpoints
-from rayplay.formats.manifest import MANIFEST
-from rayplay.formats.resume import ResumableTraceWriter
-from rayplay.formats.shards import HashingFile
+from rayplay.formats.dataset import resume
+from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.parquet.shards import HashingFile
+from rayplay.formats.place.checkpoint import Checkpoints
+from rayplay.formats.schema.manifest import MANIFEST
 from rayplay.tracer import record, run
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.render import Summary

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import both, execute

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rayplay.formats.errors import FormatError, UserError
+from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.tracer.scenes import load
 from tests.reliability.specimens import PACK, glb, quad_glb
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.tracer.images import Image, bind_reference, place_surface
 from rayplay.tracer.memory import DeviceMemory

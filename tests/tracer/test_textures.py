@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.tracer.images import Image, Sampler, Texture, bind_reference, place_sampler, place_texture
 from rayplay.tracer.memory import DeviceMemory

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.tracer.__main__ import main
 from rayplay.tracer.program import PROGRAM_FOLDER
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Trace, open_trace
-from rayplay.formats.trace import NODE_KINDS
-from rayplay.formats.writer import TraceWriter
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.formats.testing.generate import make_trace
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ import OpenEXR
 import pytest
 from PIL import Image
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
-from rayplay.formats.result import ResultWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.zatel.choices import add_options, read_options
 from rayplay.zatel.combine import RULES, combine
 from rayplay.zatel.divide import divide, section_blocks

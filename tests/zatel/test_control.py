@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Trace, open_trace
+from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.input.intersection_tables import add_entries
 from rayplay.replay.rt.spec import BASELINE
 from rayplay.replay.rt.state import FIRST_STRETCH

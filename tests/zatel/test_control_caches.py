@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.zatel.control import (
     WINDOWS,

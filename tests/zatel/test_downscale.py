@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.downscale import load_gpu, parts, scale_factor
 
 

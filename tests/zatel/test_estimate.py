@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.check import validate
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.laws.check import validate
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.estimate import estimate, read_work

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Trace
-from rayplay.formats.result import Result, ResultWriter, open_result
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.dataset.result import Result, ResultWriter, open_result
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay import simulate
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.__main__ import parser

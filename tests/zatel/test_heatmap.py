@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 from scipy.spatial import cKDTree
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.zatel.heatmap import INSTRUCTION_WORK, RECORD_WORK, heat_colour, normalise, pixel_work
 from rayplay.zatel.quantise import quantise, shifted_hue
 from tests.reference.filter_twin import lanes_of, rows_of

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.filter import filter_trace
-from rayplay.formats.generate import make_trace
-from rayplay.formats.pixels import write_pixels
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.filter import filter_trace
+from rayplay.formats.edit.pixels import write_pixels
+from rayplay.formats.testing.generate import make_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 

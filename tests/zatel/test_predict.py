@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.filter import filter_trace
-from rayplay.formats.generate import make_trace
-from rayplay.formats.pixels import read_pixels
-from rayplay.formats.prediction import PREDICTION
-from rayplay.formats.reader import Dataset, open_source, open_trace
-from rayplay.formats.result import ResultWriter
+from rayplay.formats.dataset.reader import Dataset, open_source, open_trace
+from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.edit.filter import filter_trace
+from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.prediction import PREDICTION
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import RULES, combine, extrapolate
 from rayplay.zatel.downscale import load_gpu

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel.estimate_replay import replay_all
 
 ROOT = Path(__file__).resolve().parents[2]

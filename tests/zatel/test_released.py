@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.testing.generate import make_trace
 from rayplay.zatel import predict as predicting
 from rayplay.zatel.divide import divide
 from rayplay.zatel.downscale import load_gpu

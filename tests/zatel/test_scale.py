@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.scale import divided, full_replays, scale, sized_as

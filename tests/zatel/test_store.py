@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.filter import filter_trace
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import open_trace
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.edit.filter import filter_trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.testing.generate import make_trace
 from rayplay.zatel.downscale import load_gpu
 from rayplay.zatel.runs import Run, missing_runs, run_key, simulate_runs
 from rayplay.zatel.simulate import simulate_group

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.generate import make_trace
-from rayplay.formats.reader import Dataset, open_source
-from rayplay.formats.study import STUDY
+from rayplay.formats.dataset.reader import Dataset, open_source
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.schema.study import STUDY
+from rayplay.formats.testing.generate import make_trace
 from rayplay.zatel import runs
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.options import Options

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.zatel import __main__ as command
 from rayplay.zatel import whatif_command
 from rayplay.zatel.target_file import PNG_SIGNATURE, check_json_target, check_png_target

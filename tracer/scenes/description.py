@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 
 MODELS = ("lambertian", "metallic", "dielectric", "diffuse_light")
 

@@ -6,7 +6,7 @@ Recipe: a hilly ground, four tree meshes grown by recursive branching, one clump
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Texture
 from rayplay.tracer.scenes.terrain import grid_triangles
 from rayplay.tracer.scenes.tree import BARK, BLADES, GROUND, LEAVES, grass_clump, grow_tree

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import MESH_BYTES
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import MESH_BYTES
 from rayplay.tracer.scenes.description import Instance, Mesh
 from rayplay.tracer.scenes.glb_check import check_document, item, whole
 

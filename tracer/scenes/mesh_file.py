@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import MESH_BYTES
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import MESH_BYTES
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from rayplay.tracer.scenes.glb import read_chunks

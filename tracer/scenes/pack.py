@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.limits import TEXTURE_PIXELS
-from rayplay.formats.text_file import parse_json, read_text
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import TEXTURE_PIXELS
+from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
     Camera,

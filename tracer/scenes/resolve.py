@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
 from rayplay.tracer.scenes.forest import forest

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
+from rayplay.formats.guard.errors import UserError
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 
 MOST_TRIANGLES = 4_000_000

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.errors import UserError
-from rayplay.formats.pixels import image_size
-from rayplay.formats.reader import open_trace
-from rayplay.formats.study import STUDY
-from rayplay.formats.writer import FolderWriter
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.formats.dataset.writer import FolderWriter
+from rayplay.formats.edit.pixels import image_size
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.store import Store, engine_identity
 from rayplay.zatel.study import summaries

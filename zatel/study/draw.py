@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.atomic import atomic_file
+from rayplay.formats.place.publish import atomic_file
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.study.summaries import Spread
 

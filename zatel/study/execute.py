@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.reader import Trace
+from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.combine import combine
 from rayplay.zatel.downscale import load_gpu

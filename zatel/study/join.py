@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.atomic import atomic_file
-from rayplay.formats.errors import FormatError, UserError
-from rayplay.formats.reader import Columns, Dataset, open_source
-from rayplay.formats.study import STUDY
+from rayplay.formats.dataset.reader import Columns, Dataset, open_source
+from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.place.publish import atomic_file
+from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.combine import RULES
 from rayplay.zatel.options import Options
 from rayplay.zatel.study.command import SCENES, write_study

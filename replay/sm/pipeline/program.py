@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats import sass_classes
-from rayplay.formats.errors import FormatError
-from rayplay.formats.sass_classes import spared_groups
+from rayplay.formats.exchange.accelsim import sass_classes
+from rayplay.formats.exchange.accelsim.sass_classes import spared_groups
+from rayplay.formats.guard.errors import FormatError
 from rayplay.replay.input.program import block_bounds, kinds
 from rayplay.replay.input.work import (
     AWAIT,

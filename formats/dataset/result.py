@@ -1,0 +1,172 @@
+"""The result of a replay: metrics, counters, timeline and per-pixel work, and the host's times apart from them.
+
+``NAME.result/`` holds ``summary.json`` (metric -> value, unit, kind, definition), the tables below as Parquet,
+``host.json`` (times of the machine that ran the replay, the one file that differs from run to run) and a manifest.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.dataset.reader import Dataset, open_source
+from rayplay.formats.dataset.writer import FolderWriter, write_text
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.place.location import location
+from rayplay.formats.schema.column import STRING, Column, Format, Table
+from rayplay.formats.schema.manifest import file_digest
+
+COUNTERS = Table(
+    "counters", "counter of one unit instance", columns=(
+        Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
+        Column("instance", "uint32", "id", "Which of the units of this kind."),
+        Column("stream", "int32", "id", "Stream the events belong to, -1 as in kernel_id."),
+        Column("kernel_id", "int32", "id", "Launch they belong to; -1: to none of those side by side."),
+        Column("counter", STRING, "name", "What is counted."),
+        Column("value", "int64", "see measure", "The count at the end of the run."),
+        Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),
+    ),
+)  # fmt: skip
+
+KERNELS = Table(
+    "kernels", "launch that was replayed, in the order in which they began", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch of the trace."),
+        Column("name", STRING, "name", "Name of the kernel."),
+        Column("stream", "int32", "id", "Stream of the launch."),
+        Column("start_cycle", "int64", "cycles", "Cycle of its launch; the launch latency follows.", sorted=True),
+        Column("end_cycle", "int64", "cycles", "First cycle after the one in which its last CTA was over."),
+        Column("warp_instructions", "int64", "count", "Instructions its warps executed."),
+    ),
+)  # fmt: skip
+
+TIMELINE = Table(
+    "timeline", "interval, unit and counter", optional=True, columns=(
+        Column("start_cycle", "int64", "cycles", "First cycle of the interval.", sorted=True),
+        Column("unit", STRING, "name", "Kind of hardware unit, as in counters."),
+        Column("counter", STRING, "name", "What is counted, as in counters."),
+        Column("value", "int64", "see counters", "Events in this interval, over all instances of the unit."),
+    ),
+)  # fmt: skip
+
+PIXELS = Table(
+    "pixels", "pixel of an image launch", optional=True, columns=(
+        Column("pixel_x", "uint16", "count", "Column, 0 at the left."),
+        Column("pixel_y", "uint16", "count", "Row, 0 at the top."),
+        Column("cycles", "int64", "cycles", "Cycles the pixel's own thread was active, waits and rays included."),
+        Column("rays", "uint32", "count", "Rays the pixel traced, continuations not counted again."),
+        Column("node_visits", "uint32", "count", "BVH records its rays fetched."),
+    ),
+)  # fmt: skip
+
+STACK = Table(
+    "stack", "SM and reason of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("sm", "uint32", "id", "Streaming multiprocessor."),
+        Column("reason", STRING, "name", "What the issue slots went to; docs/replay.md defines each."),
+        Column("slots", "int64", "scheduler-cycles",
+               "Issue slots; those of an SM sum to the launch's cycles x schedulers, launch latency included. Launches"
+               " side by side have the slots of their warps, and only all together sum to the cycles x schedulers."),
+    ),
+)  # fmt: skip
+
+UTILISATION = Table(
+    "utilisation", "kind of hardware unit of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("unit", STRING, "name", "Kind of hardware unit; docs/replay.md says what it uses and how much it has."),
+        Column("used", "int64", "see measure", "What all units of this kind used."),
+        Column("capacity", "float64", "see measure", "The most that they could have used in the launch's cycles."),
+        Column("measure", STRING, "name", "What is used, such as scheduler-cycles, sectors, DRAM ticks."),
+    ),
+)  # fmt: skip
+
+ROOFLINE = Table(
+    "roofline", "level of memory of a launch", optional=True, columns=(
+        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("level", STRING, "name", "l1, l2 or dram."),
+        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed, or those of DRAM column commands."),
+        Column("thread_instructions", "int64", "count",
+               "Instructions of active threads; over bytes, the intensity. By class: the sm's counters threads_*."),
+        Column("seconds", "float64", "s", "The launch's cycles / core clock."),
+        Column("peak_bytes_per_second", "float64", "bytes/s", "The level's peak, from the GPU description."),
+        Column("peak_instructions_per_second", "float64", "1/s", "Schedulers of the GPU x 32 x core clock."),
+    ),
+)  # fmt: skip
+
+RESULT = Format("rayplay result", (1, 1), (COUNTERS, KERNELS, STACK, UTILISATION, ROOFLINE, TIMELINE, PIXELS))
+METRIC_KINDS = ("sum", "max", "mean", "ratio")
+SUMMARY, HOST = "summary.json", "host.json"
+
+
+def check_summary(summary: dict[str, Any], place: str) -> None:
+    """Every metric has a finite number (or null where it is not defined), a unit, a kind and a definition."""
+    for metric, entry in summary.items():
+        where = f"{place}: metric {metric}"
+        if not isinstance(entry, dict) or set(entry) != {"value", "unit", "kind", "definition"}:
+            raise FormatError(f"{where}: must have value, unit, kind and definition, not {entry!r}")
+        if entry["kind"] not in METRIC_KINDS:
+            raise FormatError(f"{where}: kind must be one of {', '.join(METRIC_KINDS)}, not {entry['kind']!r}")
+        value = entry["value"]
+        finite = isinstance(value, (int, float)) and abs(value) < float("inf")
+        if value is not None and (isinstance(value, bool) or not finite):
+            raise FormatError(f"{where}: value must be a finite number or null, not {value!r}")
+
+
+def read_json_object(path: Path, digest: str | None = None) -> dict[str, Any]:
+    """A JSON object from a file; ``FormatError`` when it is missing or none, or its SHA-256 is not ``digest``."""
+    text = read_text(path, "JSON file", LIST_BYTES)
+    if digest is not None and file_digest(path) != digest:
+        raise FormatError(f"SHA-256 must be {digest}, as the manifest says: it was changed", file=path)
+    document = parse_json(text, path)
+    if not isinstance(document, dict):
+        raise FormatError(f"must be a JSON object, not {type(document).__name__}", file=path)
+    return document
+
+
+class ResultWriter(FolderWriter):
+    """Writes a ``NAME.result`` folder; use it in a ``with`` statement, and call ``summary`` once.
+
+    ``put(table, columns)`` appends rows to a table of ``RESULT`` as ``FolderWriter`` does.
+    """
+
+    def __init__(self, path: Path | str, provenance: dict[str, Any] | None = None) -> None:
+        super().__init__(path, RESULT, provenance)
+        self._summary: dict[str, Any] | None = None
+        self._host: dict[str, Any] = {}
+
+    def summary(self, metrics: dict[str, Any]) -> None:
+        """The metrics, in order: ``{name: {"value": number or None, "unit": str, "kind": str, "definition": str}}``."""
+        check_summary(metrics, str(self.path))
+        self._summary = metrics
+
+    def host(self, facts: dict[str, Any]) -> None:
+        """Times and facts of the machine that ran the replay."""
+        self._host = facts
+
+    def _write_extra(self) -> None:
+        if self._summary is None:
+            raise FormatError(f"{self.path}: a result must have a summary, but none was given")
+        write_text(self.folder / SUMMARY, json.dumps(self._summary, indent=1, allow_nan=False) + "\n")
+        write_text(self.folder / HOST, json.dumps(self._host, indent=1, allow_nan=False) + "\n")
+
+
+class Result(Dataset):
+    """A result, opened for reading; tables as in ``Dataset``."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Metric -> value, unit, kind, definition."""
+        path = self.path / SUMMARY
+        metrics = read_json_object(path, self.manifest.files.get(SUMMARY))
+        check_summary(metrics, str(path))
+        return metrics
+
+    @property
+    def host(self) -> dict[str, Any]:
+        """Times and facts of the machine that ran the replay."""
+        return read_json_object(self.path / HOST)
+
+
+def open_result(path: Path | str) -> Result:
+    """Open a ``NAME.result`` folder; ``FormatError`` when it is missing, damaged or of another version."""
+    return Result(open_source(location(path), RESULT), RESULT)

@@ -1,0 +1,98 @@
+"""Removing lanes from the rows of ``visits``, ``accesses`` and ``rays``: the arrays behind ``filter``.
+
+All functions work on the rows of some whole warps at a time. ``selected`` is uint32[warps], the lanes of each warp that
+stay; ``whole`` is bool[blocks], the blocks whose visits keep all their lanes.
+"""
+
+import numpy as np
+
+from rayplay.formats.edit.filter_loops import compress, mask_visits, take_lists
+
+Columns = dict[str, np.ndarray]
+
+
+def filter_visits(visits: Columns, selected: np.ndarray, whole: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """The visits that keep a lane, and for each given visit the ordinal, in its warp, of the last kept one up to it.
+
+    The ordinals are int64[visits], -1 before the first kept visit of a warp.
+    """
+    masks, ordinals = mask_visits(visits["warp_id"], visits["block_id"], visits["active_mask"], selected, whole)
+    stays = masks != 0
+    kept = {"warp_id": visits["warp_id"][stays], "block_id": visits["block_id"][stays], "active_mask": masks[stays]}
+    return kept, ordinals
+
+
+def visit_rows(rows: Columns, visits: Columns) -> np.ndarray:
+    """int64[rows]: the row in ``visits`` that each row's ``warp_id`` and ``visit`` name.
+
+    ``ValueError`` names the first row whose warp has no such visit.
+    """
+    first = np.searchsorted(visits["warp_id"], rows["warp_id"], side="left")
+    end = np.searchsorted(visits["warp_id"], rows["warp_id"], side="right")
+    place = first + rows["visit"].astype(np.int64)
+    beyond = np.flatnonzero(place >= end)
+    if beyond.size:
+        row = int(beyond[0])
+        count = int(end[row] - first[row])
+        found = f"visit must be below {count}, the visits of warp {rows['warp_id'][row]}, not {rows['visit'][row]}"
+        raise ValueError(found)
+    return place
+
+
+def check_addresses(accesses: Columns) -> None:
+    """``ValueError`` names the first access that does not hold one address per lane of its mask."""
+    counts = np.diff(accesses["address_offset"].astype(np.int64))
+    lanes = np.bitwise_count(accesses["lane_mask"])
+    wrong = np.flatnonzero(counts != lanes)
+    if wrong.size:
+        row = int(wrong[0])
+        where = f"warp {accesses['warp_id'][row]}, visit {accesses['visit'][row]}"
+        raise ValueError(f"{where}: must have {lanes[row]} addresses, one per lane of its mask, not {counts[row]}")
+
+
+def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The accesses with ``lane_mask`` cut to ``lanes``, uint32[rows], and ``visit`` replaced by ``ordinals``.
+
+    Rows that keep no lane go, and so do the addresses of the lanes that go.
+    """
+    old = accesses["lane_mask"]
+    new = old & lanes
+    stays = new != 0
+    kept = {
+        "warp_id": accesses["warp_id"][stays],
+        "visit": ordinals[stays].astype(np.uint32),
+        "instruction_id": accesses["instruction_id"][stays],
+        "lane_mask": new[stays],
+        "address": compress(old, new, accesses["address"], int(np.bitwise_count(new).sum(dtype=np.int64))),
+    }
+    kept["address_offset"] = _offsets(np.bitwise_count(kept["lane_mask"]))
+    return kept
+
+
+def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The predicates with ``lane_mask`` cut to ``lanes``, uint32[rows], where that is still fewer than were active.
+
+    active: uint32[rows], the unfiltered mask of each row's visit; ordinals: its number afterwards.
+    """
+    mask = predicates["lane_mask"] & lanes
+    stays = mask != (active & lanes)
+    kept = {name: predicates[name][stays] for name in ("warp_id", "instruction_id")}
+    return {**kept, "visit": ordinals[stays].astype(np.uint32), "lane_mask": mask[stays]}
+
+
+def filter_rays(rays: Columns, selected: np.ndarray, ordinals: np.ndarray) -> Columns:
+    """The rays of selected lanes, their ``visit`` replaced by ``ordinals``, int64[rays]."""
+    lane_bit = np.uint32(1) << rays["lane"].astype(np.uint32)
+    stays = (selected[rays["warp_id"]] & lane_bit) != 0
+    ragged = ("node", "node_offset")
+    kept = {name: values[stays] for name, values in rays.items() if name not in ragged}
+    kept["visit"] = ordinals[stays].astype(np.uint32)
+    offset = rays["node_offset"].astype(np.int64)
+    kept["node_offset"] = _offsets(np.diff(offset)[stays])
+    kept["node"] = take_lists(rays["node"], offset, np.flatnonzero(stays), int(kept["node_offset"][-1]))
+    return kept
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    """uint64[rows + 1]: where each of the lists of these lengths starts."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.uint64)

@@ -1,0 +1,190 @@
+"""What Nsight Compute measured on a real GPU, as a result to compare with: ``ncu --csv --page raw > FILE.csv``.
+
+The raw page has a column per metric, a row of units and a row per launch; the default page of ``--csv`` has a row per
+launch and metric. Both are read. Metrics of ours are computed from those that are there; others are left out.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.dataset.result import ResultWriter
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.text import read_text
+
+PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_UNIT = re.compile(r"([numKMGT]?)(byte|s|second|inst|cycle|sector|thread|warp|block|register)(/.*)?")
+NAME, ID, STREAM = "Kernel Name", "ID", "Stream"
+CYCLES = ("gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "sm__cycles_elapsed.avg")
+WARP_INSTRUCTIONS = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
+THREAD_INSTRUCTIONS = ("smsp__thread_inst_executed_pred_on.sum", "smsp__thread_inst_executed.sum")
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a metric of ours follows from Nsight's.
+
+    names    metrics of Nsight, the first that is there counts.
+    unit     unit of the value.
+    kind     ``sum`` over the launches; ``mean`` weighted by ``weights`` (by cycles where that metric is not there).
+    scale    factor; a ``miss`` is 1 - scale x value.
+    """
+
+    names: tuple[str, ...]
+    unit: str
+    kind: str = "sum"
+    weights: tuple[str, ...] = ()
+    scale: float = 1.0
+    miss: bool = False
+
+
+SOURCES = {
+    "gpu_cycles": Source(CYCLES, "cycles"),
+    "seconds": Source(("gpu__time_duration.sum", "gpu__time_duration.avg"), "s"),
+    "warp_instructions": Source(WARP_INSTRUCTIONS, "count"),
+    "thread_instructions": Source(THREAD_INSTRUCTIONS, "count"),
+    "l1d_miss_rate": Source(("l1tex__t_sector_hit_rate.pct",), "1", "mean", ("l1tex__t_sectors.sum",), 0.01, True),
+    "l2_miss_rate": Source(("lts__t_sector_hit_rate.pct",), "1", "mean", ("lts__t_sectors.sum",), 0.01, True),
+    "bandwidth_utilisation": Source(
+        ("dram__throughput.avg.pct_of_peak_sustained_elapsed",), "1", "mean", scale=0.01
+    ),
+    "occupancy": Source(("sm__warps_active.avg.pct_of_peak_sustained_active",), "1", "mean", scale=0.01),
+    "dram_bytes": Source(("dram__bytes.sum",), "bytes"),
+}  # fmt: skip
+
+Launch = dict[str, str | float]
+
+
+def import_nsight(path: Path, out: Path) -> None:
+    """Write the result ``out`` of the launches in a CSV file of Nsight Compute.
+
+    Raises ``FormatError`` for a file that is none, holds no launch or has no number where one must stand.
+    """
+    launches = read_launches(path)
+    summary = dict(metrics(launches))
+    if not summary:
+        wanted = ", ".join(sorted({name for source in SOURCES.values() for name in source.names}))
+        raise FormatError(f"{path}: must hold at least one of the metrics {wanted}")
+    cycles = _first(launches, CYCLES)
+    ends = np.cumsum(cycles if cycles is not None else np.zeros(len(launches)), dtype=np.float64).astype(np.int64)
+    instructions = _first(launches, WARP_INSTRUCTIONS)
+    counts = np.zeros(len(launches), np.int64) if instructions is None else instructions.astype(np.int64)
+    provenance = {"command": "formats import", "source": path.name, "measured_by": "Nsight Compute"}
+    with ResultWriter(out, provenance) as writer:
+        writer.put("kernels", {
+            "kernel_id": np.arange(len(launches)), "name": [str(launch[NAME]) for launch in launches],
+            "stream": [_stream(launch) for launch in launches],
+            "start_cycle": np.concatenate([[0], ends[:-1]]), "end_cycle": ends,
+            "warp_instructions": counts,
+        })  # fmt: skip
+        writer.summary(summary)
+
+
+def metrics(launches: list[Launch]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Our metrics over all launches, with the metrics of Nsight that they are made of."""
+    cycles = _first(launches, CYCLES)
+    found: dict[str, float] = {}
+    for metric, source in SOURCES.items():
+        values = _first(launches, source.names)
+        if values is None:
+            continue
+        weights = _first(launches, source.weights)
+        if source.kind == "sum":
+            total = float(values.sum())
+        else:
+            total = float(np.average(values, weights=weights if weights is not None and weights.any() else cycles))
+        scaled = total * source.scale
+        found[metric] = 1 - scaled if source.miss else scaled
+        yield metric, _entry(found[metric], source.unit, source.kind, " or ".join(source.names))
+    if found.get("gpu_cycles") and "thread_instructions" in found:
+        ipc = found["thread_instructions"] / found["gpu_cycles"]
+        yield "gpu_ipc", _entry(ipc, "thread-instructions/cycle", "ratio", "thread_instructions / gpu_cycles")
+    if found.get("warp_instructions") and "thread_instructions" in found:
+        lanes = found["thread_instructions"] / found["warp_instructions"] / 32
+        yield "simt_efficiency", _entry(lanes, "1", "ratio", "thread_instructions / (32 x warp_instructions)")
+
+
+def _entry(value: float, unit: str, kind: str, definition: str) -> dict[str, Any]:
+    whole = int(value) if kind == "sum" and value == int(value) else value
+    return {"value": whole, "unit": unit, "kind": kind, "definition": f"Nsight Compute: {definition}"}
+
+
+def _first(launches: list[Launch], names: tuple[str, ...]) -> np.ndarray | None:
+    """float64[launches]: the first of the metrics that every launch has."""
+    for name in names:
+        if all(isinstance(launch.get(name), float) for launch in launches):
+            return np.array([launch[name] for launch in launches], np.float64)
+    return None
+
+
+def _stream(launch: Launch) -> int:
+    text = str(launch.get(STREAM, "0"))
+    return int(text) if text.isdigit() and len(text) < 10 else 0
+
+
+def read_launches(path: Path) -> list[Launch]:
+    """Name and metrics, in base units, of each launch in a CSV file."""
+    lines = [
+        line
+        for line in read_text(path, "CSV file", LIST_BYTES).splitlines()
+        if line.strip() and not line.startswith("==")
+    ]
+    try:
+        rows = list(csv.reader(lines, strict=True))
+    except csv.Error as error:
+        raise FormatError(f"{path}: must be CSV: {error}") from None
+    if not rows or NAME not in rows[0]:
+        raise FormatError(f"{path}: must be CSV of Nsight Compute with a column {NAME!r} (ncu --csv --page raw)")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(rows[0]):
+            raise FormatError(f"{path}: row {number} must have {len(rows[0])} columns, found {len(row)}")
+    launches = _from_long(path, rows) if "Metric Name" in rows[0] else _from_wide(path, rows)
+    if not launches:
+        raise FormatError(f"{path}: must hold at least one launch")
+    return launches
+
+
+def _from_wide(path: Path, rows: list[list[str]]) -> list[Launch]:
+    """The raw page: names, units, then one row a launch."""
+    names, units = rows[0], rows[1] if len(rows) > 1 else []
+    launches: list[Launch] = []
+    for number, row in enumerate(rows[2:], 3):
+        launch: Launch = {}
+        for name, unit, text in zip(names, units, row, strict=True):
+            launch[name] = _number(text, unit, f"{path}: row {number}, {name}") if "__" in name else text
+        launches.append(launch)
+    return launches
+
+
+def _from_long(path: Path, rows: list[list[str]]) -> list[Launch]:
+    """The default page: one row a launch and metric."""
+    place = {name: column for column, name in enumerate(rows[0])}
+    if ID not in place or "Metric Value" not in place:
+        raise FormatError(f"{path}: must have the columns ID and Metric Value")
+    launches: dict[str, Launch] = {}
+    for number, row in enumerate(rows[1:], 2):
+        launch = launches.setdefault(row[place[ID]], {NAME: row[place[NAME]]})
+        if STREAM in place:
+            launch[STREAM] = row[place[STREAM]]
+        unit = row[place["Metric Unit"]] if "Metric Unit" in place else ""
+        metric = row[place["Metric Name"]]
+        launch[metric] = _number(row[place["Metric Value"]], unit, f"{path}: row {number}, {metric}")
+    return list(launches.values())
+
+
+def _number(text: str, unit: str, place: str) -> str | float:
+    """The value in base units; text that is no number stays text where no metric of ours needs it."""
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        if any(place.endswith(f" {name}") for source in SOURCES.values() for name in source.names) and text:
+            raise FormatError(f"{place}: must be a number, found {text!r}") from None
+        return text
+    matched = _UNIT.fullmatch(unit)
+    return value * PREFIXES[matched[1]] if matched else value

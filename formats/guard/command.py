@@ -1,0 +1,59 @@
+"""How every ``python -m PACKAGE`` ends: one clear line and exit code 2 for whatever the user can mend."""
+
+import argparse
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.limits import set_limit
+
+EXIT_USER_ERROR = 2
+
+
+class _SetLimit(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        try:
+            set_limit(values)
+        except UserError as error:
+            parser.error(str(error))
+
+
+def add_limits(*parsers: argparse.ArgumentParser) -> None:
+    """Give parsers the option that raises a limit of ``formats.guard.limits``, here and in child processes."""
+    for parser in parsers:
+        parser.add_argument(
+            "--limit", action=_SetLimit, metavar="NAME=N", default=argparse.SUPPRESS,
+            help="raise (or lower) what a file may ask for, such as group-bytes=1000000000: the message that refuses a "
+            "file names it, docs/formats.md lists all; repeatable",
+        )  # fmt: skip
+
+
+def run(name: str, main: Callable[[], int | None]) -> None:
+    """Run ``main`` and leave the process.
+
+    Exit code 0 (or what ``main`` returns); 2 with one line on standard error after a ``UserError``,
+    an ``OSError`` (a full disk, a missing file) or Ctrl-C. Letters that the terminal cannot show are escaped.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whoever imports us may have put something else there
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = main() or 0
+    except UserError as error:
+        code = _fail(name, str(error))
+    except KeyboardInterrupt:
+        code = _fail(name, "interrupted; nothing was written under a final name")
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone: silence is the convention
+        code = EXIT_USER_ERROR
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        code = _fail(name, f"{place}{error.strerror or error}")
+    raise SystemExit(code)
+
+
+def _fail(name: str, message: str) -> int:
+    print(f"{name}: error: {' '.join(message.split())}", file=sys.stderr)
+    return EXIT_USER_ERROR

@@ -1,0 +1,49 @@
+"""The errors that a user may meet, each one line long and complete."""
+
+LONGEST = 1000
+_ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
+
+
+class UserError(Exception):
+    """Something the user can mend: says the file, the place, what must hold and what was found.
+
+    ``formats.guard.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000 characters (what
+    was found may be any text of a damaged file) the middle is left out; what would break the line is escaped.
+    """
+
+    def __init__(self, message: object) -> None:
+        text = str(message).translate(_ESCAPES)
+        cut = len(text) > LONGEST
+        super().__init__(f"{text[: LONGEST * 3 // 4]} ... {text[-LONGEST // 5 :]}" if cut else text)
+
+
+class FormatError(UserError):
+    """A trace, result or manifest that is missing, damaged, or breaks its schema.
+
+    What is known of the place is also there by name: ``file``, ``table``, ``row_group``, ``column`` (None where they
+    do not apply) and ``reason``; the text is made of them.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: object = None,
+        table: str | None = None,
+        row_group: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        self.reason = reason
+        self.file = None if file is None else str(file)
+        self.table, self.row_group, self.column = table, row_group, column
+        parts = {"table": table, "row group": row_group, "column": column}
+        place = ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+        super().__init__(": ".join(part for part in (self.file, place, reason) if part))
+
+
+class VersionTooNew(FormatError):  # noqa: N818
+    """The file was written by a newer major version of the format than this one reads."""
+
+
+class VersionTooOld(FormatError):  # noqa: N818
+    """The file was written by a major version of the format that is no longer read."""

@@ -1,0 +1,116 @@
+"""How much a file may ask for: counts of rows, widths and unpacked bytes, all checked before the memory is taken.
+
+What a file declares about its own size is never believed: a Parquet file of 0.8 MB can decode to gigabytes, an HDF5
+file of 1,400 bytes can declare 8 TB (``reference/users-libraries-reliability.md`` 0.5). Each limit is raised by the
+flag ``--limit NAME=N`` of every verb that reads files, which its message names, or by an environment variable: the flag
+sets the variable, so that child processes and workers follow it.
+"""
+
+import os
+from dataclasses import dataclass
+
+from rayplay.formats.guard.errors import FormatError, UserError
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit.
+
+    name        as ``--limit`` takes it.
+    unit        of what is limited.
+    what        what it holds for, as one sentence for the documentation.
+    """
+
+    name: str
+    default: int
+    unit: str
+    what: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that replaces ``default``."""
+        return f"RAYPLAY_MAX_{self.name.upper().replace('-', '_')}"
+
+    def value(self) -> int:
+        """The limit in force; ``UserError`` when the variable holds no whole number."""
+        text = os.environ.get(self.variable)
+        return self.default if text is None else self._number(text, self.variable)
+
+    def put_in_force(self, text: str) -> None:
+        """Replace the limit in this process and those that it starts; ``UserError`` for no whole number."""
+        os.environ[self.variable] = str(self._number(text, f"--limit {self.name}"))
+
+    def _number(self, text: str, place: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise UserError(f"{place}: must be a whole number of {self.unit}, not {text!r}")
+        return int(text)
+
+    def raised_by(self, needed: int | str) -> str:
+        """What raises the limit to ``needed``, for messages."""
+        return f"--limit {self.name}={needed} or {self.variable} raises the limit"
+
+    def check(
+        self,
+        found: int,
+        what: str,
+        *,
+        file: object,
+        table: str | None = None,
+        row_group: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        """``FormatError`` naming the flag when ``what`` is ``found``, more than the limit."""
+        most = self.value()
+        if found > most:
+            reason = f"{what} must be at most {most} {self.unit}, not {found}; {self.raised_by(found)}"
+            raise FormatError(reason, file=file, table=table, row_group=row_group, column=column)
+
+
+FILE_ROWS = Limit("file-rows", 1 << 31, "rows", "Rows of a Parquet file, or of a table in HDF5.")
+COLUMNS = Limit("columns", 1024, "columns", "Columns of a Parquet file.")
+FOOTER_BYTES = Limit("footer-bytes", 16 * MIB, "bytes", "Description at the end of a Parquet file.")
+GROUP_BYTES = Limit(
+    "group-bytes", 512 * MIB, "bytes",
+    "Rows x width of the columns read from a row group, or of a chunk of HDF5, unpacked.",
+)  # fmt: skip
+TABLE_BYTES = Limit(
+    "table-bytes", 1024 * MIB, "bytes",
+    "Rows x width of what is read of a table at once (kernels, warps, threads, nodes, image); large ones are streamed.",
+)  # fmt: skip
+LIST_BYTES = Limit(
+    "list-bytes", 64 * MIB, "bytes",
+    "A manifest, a kernel list, a pixel list, a CSV of Nsight Compute, a program in PTX or SASS.",
+)  # fmt: skip
+STRING_BYTES = Limit("string-bytes", MIB, "bytes", "A text of fixed length in HDF5.")
+TEXT_BYTES = Limit(
+    "text-bytes", 4 * MIB, "bytes",
+    "A TOML file, a gpgpusim.config, a scene's JSON, a prediction.",
+)  # fmt: skip
+UNPACKED_BYTES = Limit("unpacked-bytes", 1 << 40, "bytes", "What a .xz file unpacks to.")
+RATIO = Limit(
+    "ratio", 1000, "bytes for each byte of the file",
+    "What a .xz file unpacks to, counted after its first 16 MiB.",
+)  # fmt: skip
+DICTIONARY_BYTES = Limit("dictionary-bytes", 128 * MIB, "bytes", "Memory that unpacking a .xz file needs.")
+MESH_BYTES = Limit("mesh-bytes", 2048 * MIB, "bytes", "A GLB, OBJ, PLY or STL file.")
+MESH_ELEMENTS = Limit(
+    "mesh-elements", 1 << 27, "elements",
+    "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene.",
+)  # fmt: skip
+TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
+
+LIMITS = (
+    FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, LIST_BYTES, STRING_BYTES, TEXT_BYTES,
+    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, MESH_ELEMENTS, TEXTURE_PIXELS,
+)  # fmt: skip
+
+
+def set_limit(assignment: str) -> None:
+    """Follow ``NAME=N`` as ``--limit`` takes it; ``UserError`` lists the names when there is no such limit."""
+    name, _, number = assignment.partition("=")
+    known = {limit.name: limit for limit in LIMITS}
+    if name not in known:
+        raise UserError(f"--limit: must be NAME=N with one of the names {', '.join(known)}, not {assignment!r}")
+    known[name].put_in_force(number)

@@ -1,0 +1,54 @@
+"""Small texts from outside (TOML, JSON, configurations, lists): their size is checked before they are read."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import TEXT_BYTES, Limit
+
+
+def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
+    """The text of a file (a ``what``); ``FormatError`` when it is missing, no regular file, too long or no UTF-8."""
+    try:
+        if not path.is_file():
+            raise FormatError(f"no such {what}", file=path)
+        limit.check(path.stat().st_size, "its length", file=path)
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise FormatError(f"cannot be read: {reason}", file=path) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML document; ``FormatError`` with the line when it is none."""
+    return parse_toml(read_text(path), path)
+
+
+def parse_toml(text: str, file: object) -> dict[str, Any]:
+    """The TOML document ``text``; ``file`` names it in the ``FormatError`` when it is none."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number with more digits than Python reads
+        raise FormatError(f"must be TOML: {_short(error)}", file=file) from None
+
+
+def parse_json(text: str, file: object) -> Any:
+    """A JSON value; ``FormatError`` with the line when it is none."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"must be JSON: {_short(error)}", file=file) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"an object must have each name once, but has {max(names, key=names.count)!r} again")
+    return made
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,67 @@
+"""What uses a trace expects it to keep its laws: the first problem is an error, before anything comes of it.
+
+``check`` lists all problems; a verb that writes, counts or replays a trace stops at the first.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.problem import Problem
+from rayplay.formats.laws import check
+from rayplay.formats.laws import execution as laws_execution
+from rayplay.formats.laws.columns import known_codes, targets_exist
+from rayplay.formats.laws.execution import WARPS_TABLES
+from rayplay.formats.parquet.arrow import Columns, empty
+
+REPLAYED_LAWS = tuple(law for law in check.EXECUTION_LAWS if law is not laws_execution.hits_are_whole)
+"""Laws of the columns that a replay reads: what a ray hit is of no consequence to it."""
+
+
+def expect_valid(trace: Trace) -> None:
+    """Read everything; ``FormatError`` for the first problem."""
+    _expect(trace, check.problems(trace))
+
+
+def expect_program(trace: Trace) -> None:
+    """Read the small tables, and the digest of every file; ``FormatError`` for the first problem."""
+    small = tuple(table for table in trace.layout.tables if table.name not in WARPS_TABLES)
+    program = Trace(trace.source, replace(trace.layout, tables=small))
+    for column_law in check.COLUMN_LAWS:
+        _expect(trace, column_law(program))
+    for static_law in check.STATIC_LAWS:
+        _expect(trace, static_law(trace))
+
+
+class Guard:
+    """Expects the laws of what the warps did while somebody reads their rows, in order; see ``expect_program``."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.batches = laws_execution.Batches(trace)
+
+    def expect(self, first: int, last: int, tables: Mapping[str, Columns]) -> None:
+        """Take the rows of the warps ``first`` to ``last`` (exclusive); ``FormatError`` for the first problem.
+
+        tables  by name: all columns but those of hits; a table that is not there has no rows.
+        """
+        present = {name: tables.get(name) or empty(self.trace.layout.table(name).columns) for name in WARPS_TABLES}
+        for name, rows in present.items():
+            _expect(self.trace, self._columns(name, rows))
+        batch = self.batches.of(first, last, present)
+        for law in REPLAYED_LAWS:
+            _expect(self.trace, law(batch))
+
+    def _columns(self, name: str, rows: Columns) -> Iterator[Problem]:
+        table, first = self.trace.layout.table(name), self.batches.rows[name]
+        for column in table.columns:
+            if column.name in rows and column.points_to is not None:
+                yield from targets_exist(table, column, rows, self.trace.rows(column.points_to), first)
+            if column.name in rows and column.values:
+                yield from known_codes(table, column, rows, first)
+
+
+def _expect(trace: Trace, problems: Iterator[Problem]) -> None:
+    for problem in problems:
+        raise FormatError(f"{trace.path}: {problem}")

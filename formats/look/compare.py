@@ -1,0 +1,40 @@
+"""Two results side by side: each metric that both have, and how far the first is from the second."""
+
+from collections.abc import Iterator
+
+from rayplay.formats.dataset.result import Result
+
+EXACT = 1 << 53  # from here on a float has no ones digit
+
+
+def compare(ours: Result, theirs: Result) -> Iterator[str]:
+    """One line a metric: both values, the difference relative to ``theirs`` (of ratios in points), and the unit."""
+    left, right = ours.summary, theirs.summary
+    shared = [metric for metric in left if metric in right]
+    width = max(map(len, shared), default=6)
+    yield f"{'metric':<{width}}  {'A':>16}  {'B':>16}  {'A against B':>14}  unit"
+    for metric in shared:
+        values = left[metric]["value"], right[metric]["value"]
+        shown = "  ".join(f"{shown_value(value):>16}" for value in values)
+        yield f"{metric:<{width}}  {shown}  {difference(*values, left[metric]['unit']):>14}  {left[metric]['unit']}"
+    for result, other in ((left, right), (right, left)):
+        missing = [metric for metric in result if metric not in other]
+        if missing:
+            yield f"only in {'A' if result is left else 'B'}: {', '.join(missing)}"
+
+
+def shown_value(value: float | None) -> str:
+    """Every digit of a whole number, as a replay prints it; six of any other."""
+    if value is None:
+        return "undefined"
+    whole = isinstance(value, int) or (value.is_integer() and abs(value) < EXACT)
+    return f"{int(value):,}" if whole else f"{value:,.6g}"
+
+
+def difference(ours: float | None, theirs: float | None, unit: str) -> str:
+    """Percentage points for a share (unit 1), else percent of ``theirs``."""
+    if ours is None or theirs is None:
+        return ""
+    if unit == "1":
+        return f"{100 * (ours - theirs):+.2f} points"
+    return f"{100 * (ours / theirs - 1):+.2f} %" if theirs else ""

@@ -1,0 +1,82 @@
+"""A Parquet or CSV file that belongs to no trace: without a manifest, read whole, as guardedly as those of a trace."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
+from rayplay.formats.parquet.arrow import Columns, from_arrow
+from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group
+from rayplay.formats.place.location import open_binary, readable
+from rayplay.formats.schema.column import Table, misnamed
+
+_DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, MemoryError)
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """All columns of a Parquet file, texts as dictionaries; ``FormatError`` for damage and for more than the limits."""
+    try:
+        with open_binary(path) as raw:
+            check_footer(path, raw)
+            metadata = pq.read_metadata(raw)
+            COLUMNS.check(metadata.num_columns, "its columns", file=path)
+            FILE_ROWS.check(metadata.num_rows, "its rows", file=path)
+            leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+            widths = {
+                leaf.path.partition(".")[0]: (max(OFFSET_BYTES, leaf.length or 0), OFFSET_BYTES) for leaf in leaves
+            }
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            file = pq.ParquetFile(
+                readable(path),
+                metadata=metadata,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                read_dictionary=texts,
+            )
+            data = pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
+            if len(data) != metadata.num_rows:
+                raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")
+            return data
+    except _DAMAGE as error:
+        raise FormatError(f"must be Parquet: {' '.join(str(error).split())[:300]}", file=path) from None
+
+
+def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> list[pa.Table]:
+    """The row groups, each inspected before it is read."""
+    parts: list[pa.Table] = []
+    for number in range(file.num_row_groups):
+        check_group(raw, file.metadata, number, widths, {"file": path, "row_group": number})
+        parts.append(file.read_row_group(number, use_threads=False))
+        TABLE_BYTES.check(sum(part.nbytes for part in parts), "rows x width", file=path)
+    return parts
+
+
+def read_table(path: Path, table: Table) -> Columns:
+    """A Parquet file with the columns of ``table``, of its types; ``FormatError`` names the column that is not."""
+    data = read_arrow(path)
+    if reason := misnamed([column.name for column in table.columns], data.column_names):
+        raise FormatError(reason, file=path, table=table.name)
+    columns: Columns = {}
+    for column in table.columns:
+        try:
+            columns |= from_arrow(column, data.column(column.name))
+        except _DAMAGE as error:
+            raise FormatError(str(error), file=path, table=table.name, column=column.name) from None
+    return columns
+
+
+def read_csv(path: Path) -> pa.Table:
+    """A CSV file with a line of names; ``FormatError`` when it is none, or larger than the limits."""
+    try:
+        TABLE_BYTES.check(path.stat().st_size, "its length", file=path)
+        with open_binary(path) as raw:
+            head = raw.readline(LIST_BYTES.value())
+            COLUMNS.check(head.count(b",") + 1, "its columns", file=path)
+            raw.seek(0)
+            return csv.read_csv(raw)
+    except _DAMAGE as error:
+        raise FormatError(f"must be CSV: {' '.join(str(error).split())[:300]}", file=path) from None

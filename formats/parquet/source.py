@@ -1,0 +1,138 @@
+"""A folder of Parquet files as a stream of row groups, every failure one ``FormatError`` with its place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS
+from rayplay.formats.parquet.arrow import Columns, from_arrow, row_count
+from rayplay.formats.parquet.pages import check_footer, check_group, widths
+from rayplay.formats.place.location import open_binary, reached, readable
+from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
+from rayplay.formats.schema.manifest import FileEntry, Manifest, read_manifest
+
+ROWS_AT_ONCE = 1 << 13
+CHUNK_BYTES_AT_ONCE = 1 << 16  # else a whole column chunk is held beside what it unpacks to
+_DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, UnicodeDecodeError, MemoryError)
+
+
+class ParquetSource:
+    """Reads ``NAME.trace`` (or any folder of ``layout``). The files' lengths are checked when it is opened."""
+
+    def __init__(self, path: Path, layout: Format) -> None:
+        self.path = path
+        self.layout = layout
+        with reached(path):
+            self.manifest: Manifest = read_manifest(path, layout)
+            for entries in self.manifest.tables.values():
+                for entry in entries:
+                    self._check_length(entry)
+
+    def groups(self, table: Table, columns: list[Column]) -> Iterator[Columns]:
+        """The columns, piece after piece of each row group; page checksums are verified."""
+        for entry in self.manifest.tables.get(table.name, ()):
+            with reached(self.path), self._open(table, entry) as file:
+                for number in range(file.num_row_groups):
+                    yield from self._group(file, number, table, columns, entry)
+                    pa.default_memory_pool().release_unused()  # else it keeps some 200 MB of large groups
+
+    def _check_length(self, entry: FileEntry) -> None:
+        path = self.path / entry.file
+        if path.is_symlink() or not path.is_file():
+            raise FormatError("must be a file, as the manifest says, but is not there", file=path)
+        found = path.stat().st_size
+        if found != entry.bytes:
+            raise FormatError(f"must be {entry.bytes} bytes long, as the manifest says, not {found}", file=path)
+
+    def _open(self, table: Table, entry: FileEntry) -> pq.ParquetFile:
+        path = self.path / entry.file
+        try:
+            with open_binary(path) as raw:
+                check_footer(path, raw)
+                metadata = pq.read_metadata(raw)
+            COLUMNS.check(metadata.num_columns, "its columns", file=path, table=table.name)
+            names = metadata.schema.to_arrow_schema().names
+        except _DAMAGE as error:
+            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+        self._check_label(metadata.metadata or {}, path)
+        newer = self.manifest.version > self.layout.version
+        if reason := misnamed([column.name for column in table.columns], names, newer):
+            raise FormatError(reason, file=path, table=table.name)
+        rows = metadata.num_rows
+        if rows != entry.rows:
+            reason = f"must have {entry.rows} rows, as the manifest says, not {rows}"
+            raise FormatError(reason, file=path, table=table.name)
+        FILE_ROWS.check(rows, "its rows", file=path, table=table.name)
+        if (found := sum(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups))) != rows:
+            raise FormatError(f"its row groups must have {rows} rows, not {found}", file=path, table=table.name)
+        texts = [column.name for column in table.columns if column.dtype == STRING]
+        try:
+            return pq.ParquetFile(
+                readable(path),
+                metadata=metadata,
+                pre_buffer=False,
+                buffer_size=CHUNK_BYTES_AT_ONCE,
+                page_checksum_verification=True,
+                read_dictionary=texts or None,
+            )
+        except _DAMAGE as error:
+            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+
+    def _check_label(self, label: dict[bytes, bytes], path: Path) -> None:
+        """What a file says of itself, if anything, must not contradict the manifest."""
+        name = label.get(b"rayplay.format", self.layout.name.encode()).decode(errors="replace")
+        version = label.get(b"rayplay.version", b"%d.0" % self.layout.version[0]).decode(errors="replace")
+        if name != self.layout.name:
+            raise FormatError(f"must be a file of a {self.layout.name}, not of {name[:100]!r}", file=path)
+        if version.partition(".")[0] != str(self.layout.version[0]):
+            raise FormatError(f"version must be {self.layout.version[0]}.x, not {version[:100]!r}", file=path)
+
+    def _group(
+        self, file: pq.ParquetFile, number: int, table: Table, columns: list[Column], entry: FileEntry
+    ) -> Iterator[Columns]:
+        place: dict[str, Any] = {"file": self.path / entry.file, "table": table.name, "row_group": number}
+        names = [column.name for column in columns]
+        rows, found = file.metadata.row_group(number).num_rows, 0
+        # a long text that many rows share is held once a batch
+        at_once = max(rows, 1) if any(column.dtype == STRING for column in columns) else ROWS_AT_ONCE
+        try:
+            with open_binary(self.path / entry.file) as raw:
+                check_group(raw, file.metadata, number, widths(columns), place)
+            for batch in file.iter_batches(at_once, row_groups=[number], columns=names, use_threads=False):
+                found += batch.num_rows
+                yield _arrays(columns, batch, place)
+        except _DAMAGE as error:
+            culprit = _culprit(file, number, columns)
+            raise FormatError(f"cannot be read: {_reason(error)}", **place, column=culprit) from None
+        if found != rows:
+            raise FormatError(f"must have {rows} rows, not {found}", **place)
+
+
+def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any]) -> Columns:
+    arrays: Columns = {}
+    for column in columns:
+        try:
+            arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
+        except _DAMAGE as error:
+            raise FormatError(_reason(error), **place, column=column.name) from None
+        if (found := row_count([column], arrays)) != batch.num_rows:
+            raise FormatError(f"must have {batch.num_rows} values, not {found}", **place, column=column.name)
+    return arrays
+
+
+def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str | None:
+    """Which column of a damaged row group cannot be read."""
+    for column in columns:
+        try:
+            file.read_row_group(number, columns=[column.name], use_threads=False)
+        except _DAMAGE:
+            return column.name
+    return None
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,146 @@
+"""How far a long run is, in one file beside what it writes, so that a killed run can be gone on with.
+
+A checkpoint is a zip file of numpy arrays, complete or not there; reading one checks the sums of all of them and
+unpickles nothing. It stands beside the hidden partial folder of what the run writes (``formats.place.locks``).
+"""
+
+import json
+import os
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rayplay.formats.place.locks import CHECKPOINT, Claim, companion, left_over, remove_left_overs, remove_partial
+from rayplay.formats.place.publish import make_partial_folder
+
+FACTS, SAME = "facts", "same"
+
+
+class Checkpoint(NamedTuple):
+    """facts: JSON values. arrays: numbers and strings by name."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+class Checkpoints:
+    """The checkpoints of a run that writes ``final``; use it in a ``with`` statement.
+
+    same      JSON values that must be equal for a run to be gone on with: inputs, arguments, version of the code.
+    resume    True: go on with what a killed run left of ``final``; else left-overs are removed.
+    seconds   time between two checkpoints.
+
+    ``folder`` is the run's partial folder, which it may publish, and ``resumed`` what the last checkpoint of a killed
+    run holds; None: begin at the beginning. At the end folder and checkpoint are removed, but after Ctrl-C and when
+    the disk is full they stay to be gone on with.
+    """
+
+    def __init__(self, final: Path, same: Any, resume: bool, seconds: float) -> None:
+        self.final, self.seconds = final, seconds
+        self._same = json.loads(json.dumps(same))
+        self._resume = resume
+        self.resumed: Checkpoint | None = None
+        self._warned = False
+
+    def __enter__(self) -> "Checkpoints":
+        self._claim = (self._left_over() if self._resume else None) or make_partial_folder(self.final)
+        self._since = time.monotonic()
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The partial folder."""
+        return self._claim.path
+
+    @property
+    def are_due(self) -> bool:
+        """Whether the last checkpoint is so many seconds old."""
+        return time.monotonic() - self._since >= self.seconds
+
+    def save(self, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Replace the checkpoint; where the disk does not take it, warn once and keep the one before.
+
+        A checkpoint is only a help, and what it is for may well fit the disk: other files may be gone by then.
+        """
+        try:
+            save_checkpoint(self.folder, {**facts, SAME: self._same}, arrays)
+        except OSError as error:
+            if not self._warned:
+                reason = error.strerror or error
+                print(
+                    f"warning: {self.final}: no checkpoint could be written: {reason}; going on without",
+                    file=sys.stderr,
+                )
+            self._warned = True
+        self._since = time.monotonic()
+
+    def forget(self) -> None:
+        """Remove the checkpoint."""
+        companion(self.folder, CHECKPOINT).unlink(missing_ok=True)
+
+    def standing(self, where: str) -> str:
+        """A line that says what a run goes on from."""
+        if self.resumed is None:
+            return f"{self.final}: no run of the same inputs and code was interrupted; beginning at the beginning"
+        return f"{self.final}: going on {where}"
+
+    def __exit__(self, *_: object) -> None:
+        interrupted = isinstance(sys.exception(), (KeyboardInterrupt, OSError))
+        with self._claim:
+            if interrupted and companion(self.folder, CHECKPOINT).exists():
+                print(f"{self.final}: --resume goes on from the last checkpoint", file=sys.stderr)
+            else:
+                remove_partial(self.folder)
+
+    def _left_over(self) -> Claim | None:
+        """The latest of what killed runs left that can be gone on with; the others are removed."""
+        mine = None
+        for claim in left_over(self.final):
+            found = load_checkpoint(claim.path)
+            if mine is None and found is not None and found.facts.get(SAME) == self._same:
+                mine, self.resumed = claim, found
+            else:
+                claim.release()
+        if mine is not None:
+            remove_left_overs(self.final)  # the others: this one is held
+        return mine
+
+
+def save_checkpoint(partial: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Replace the checkpoint of a partial folder, in one step."""
+    text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    fresh = partial / "checkpoint.new"
+    try:
+        with open(fresh, "wb") as file:
+            numbers = {name: plain(array) for name, array in arrays.items()}
+            np.savez(file, allow_pickle=False, **{FACTS: text}, **numbers)
+        os.replace(fresh, companion(partial, CHECKPOINT))
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def load_checkpoint(partial: Path) -> Checkpoint | None:
+    """The checkpoint of a partial folder; None when there is none, or a damaged one."""
+    try:
+        with np.load(companion(partial, CHECKPOINT), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        facts = json.loads(arrays.pop(FACTS).tobytes())
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError, zipfile.BadZipFile):
+        return None
+    return Checkpoint(facts, {name: as_objects(array) for name, array in arrays.items()})
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """Strings as numpy's own; numbers as they are."""
+    return array.astype(np.str_) if array.dtype == object else array
+
+
+def as_objects(array: np.ndarray) -> np.ndarray:
+    """Strings as Python's; numbers as they are."""
+    return array.astype(object) if array.dtype.kind == "U" else array

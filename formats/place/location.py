@@ -1,0 +1,107 @@
+"""Where traces and results lie: in folders of this machine, or in a store that fsspec knows, ``s3://bucket/NAME.trace``.
+
+A store has no rename. What is written is made in a hidden folder of this machine first; then its files are put one by
+one, the manifest last, and an earlier manifest is removed before: a reader finds a whole trace or none, never a half.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from rayplay.formats.guard.errors import FormatError, UserError
+
+SPARSE_BLOCK_BYTES = 1 << 16
+LAST = "manifest.json"
+
+
+def location(given: Path | str) -> Path:
+    """The path that ``given`` names: a ``Path``, or, for ``SCHEME://...``, what universal_pathlib gives in its place.
+
+    Raises ``FormatError`` for a scheme that fsspec does not know or whose library is not installed.
+    """
+    if not isinstance(given, str) or "://" not in given:
+        return Path(given) if isinstance(given, str) else given
+    import fsspec
+    from upath import UPath
+
+    if given.startswith("file://"):
+        return Path(fsspec.core.strip_protocol(given))
+    try:
+        path = UPath(given)
+        path.fs  # noqa: B018 - made now, so that what is missing is said now
+    except Exception as error:
+        raise FormatError(f"cannot be reached: {_short(error)}", file=given) from None
+    return cast(Path, path)
+
+
+def is_local(path: Path) -> bool:
+    """Whether the path is one of this machine."""
+    return isinstance(path, Path)
+
+
+def stand_in(final: Path) -> Path:
+    """The local path beside which the partial folder of ``final`` is made: its own, or one in the temporary folder.
+
+    Of a symbolic link it is what the link names: that is replaced, and the link stays.
+    """
+    if is_local(final):
+        return Path(os.path.realpath(final)) if final.is_symlink() else final
+    digest = hashlib.sha256(str(final).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"rayplay-{os.getuid()}-{digest}-{final.name}"
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """A file open for reading here and there in it."""
+    return cast(BinaryIO, path.open("rb") if is_local(path) else path.open("rb", block_size=SPARSE_BLOCK_BYTES))  # type: ignore[call-overload]
+
+
+def readable(path: Path) -> Any:
+    """What Arrow reads: the path of a local file, which it opens itself, or an open file of the store."""
+    return path if is_local(path) else path.open("rb")
+
+
+@contextmanager
+def reached(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in a store is a ``FormatError`` that names ``path``; local errors pass."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise FormatError(f"the store refuses: {_short(error)}", file=path) from None
+
+
+def put_folder(partial: Path, final: Path) -> None:
+    """Put the files of a local folder into the store at ``final``, the manifest last; others that are there go."""
+    remote = cast(Any, final)
+    files = sorted((file for file in partial.iterdir() if file.is_file()), key=_order)
+    with reached(final):
+        (final / LAST).unlink(missing_ok=True)
+        remote.fs.makedirs(remote.path, exist_ok=True)
+        for file in files:
+            remote.fs.put_file(str(file), (remote / file.name).path)
+        for old in list(final.iterdir()):
+            if old.name not in {file.name for file in files}:
+                old.unlink()
+
+
+def _order(file: Path) -> tuple[int, str]:
+    """Tables first, which alone can be told apart from other people's files; the manifest last."""
+    return (2 if file.name == LAST else file.suffix != ".parquet"), file.name
+
+
+def put_file(partial: Path, final: Path) -> None:
+    """Put a local file into the store at ``final``."""
+    remote = cast(Any, final)
+    with reached(final):
+        remote.fs.put_file(str(partial), remote.path)
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
