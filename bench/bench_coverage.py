@@ -18,13 +18,13 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.place.publish import atomic_file
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.doubt import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.estimate import Work, estimate, read_work
-from rayplay.zatel.intervals import sampling_errors
-from rayplay.zatel.runs import Run, simulate_runs
-from rayplay.zatel.store import Store, engine_identity, trace_identity
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_identity
+from rayplay.zatel.replays.runs import Run, simulate_runs
+from rayplay.zatel.sample.estimate import Work, estimate, read_work
+from rayplay.zatel.sample.intervals import sampling_errors
+from rayplay.zatel.sample.model_error import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
 
 CODE = Path(__file__).resolve().parent.parent / "zatel"
 # scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]

@@ -9,7 +9,7 @@ metric over the seeds, their mean, how many of the 95 % intervals cover the full
 full replay divided by that of the sample's (one core, no file reading; that of a stored one is of when it was made).
 ``--floor`` replays the whole trace with latencies and starts off by a cycle, too: the noise floor between two of these
 replays, and how far the estimates are from their mean.
-``--whatif`` compares the relative changes of the designs of ``zatel.whatif.CHANGES``: how many signs are right where
+``--whatif`` compares the relative changes of the designs of ``zatel.changes.whatif.CHANGES``: how many signs are right where
 the full change is above its noise, and where the predicted one is, too, and the mean error of the changes.
 ``--speed`` replays the sample of seed 1 and the whole trace in turn, --times times, and compares the least processor
 times.
@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.estimate import Estimate, Work, estimate, read_work
-from rayplay.zatel.noise import Metrics, mean_of, noise_floor, perturbed
-from rayplay.zatel.runs import Run, simulate_runs
-from rayplay.zatel.simulate import simulate_all
-from rayplay.zatel.store import Store
-from rayplay.zatel.whatif import CHANGES, what_if
+from rayplay.zatel.changes.noise import Metrics, mean_of, noise_floor, perturbed
+from rayplay.zatel.changes.whatif import CHANGES, what_if
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.result_cache import Store
+from rayplay.zatel.replays.runs import Run, simulate_runs
+from rayplay.zatel.replays.simulate import simulate_all
+from rayplay.zatel.sample.estimate import Estimate, Work, estimate, read_work
 
 
 def main() -> None:

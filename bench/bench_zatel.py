@@ -19,12 +19,12 @@ import numpy as np
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_to_many
 from rayplay.formats.edit.pixels import image_size
-from rayplay.zatel.divide import divide
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.heatmap import pixel_work
-from rayplay.zatel.options import Options
-from rayplay.zatel.predict import predict
-from rayplay.zatel.simulate import simulate_groups
+from rayplay.zatel.paper.divide import divide
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.paper.heatmap import pixel_work
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.paper.predict import predict
+from rayplay.zatel.replays.simulate import simulate_groups
 
 RUNS = 3
 

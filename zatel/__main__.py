@@ -7,14 +7,14 @@ from pathlib import Path
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
-from rayplay.zatel.choices import add_options, departures_help, read_options
-from rayplay.zatel.estimate_command import add_parser as add_estimate
-from rayplay.zatel.estimate_command import estimate_verb
-from rayplay.zatel.scale_command import add_parser as add_scale
-from rayplay.zatel.scale_command import scale_verb
 from rayplay.zatel.study.points import STUDIES
-from rayplay.zatel.whatif_command import add_parser as add_whatif
-from rayplay.zatel.whatif_command import whatif_verb
+from rayplay.zatel.verbs.estimate import add_parser as add_estimate
+from rayplay.zatel.verbs.estimate import estimate_verb
+from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
+from rayplay.zatel.verbs.scale import add_parser as add_scale
+from rayplay.zatel.verbs.scale import scale_verb
+from rayplay.zatel.verbs.whatif import add_parser as add_whatif
+from rayplay.zatel.verbs.whatif import whatif_verb
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
@@ -146,8 +146,8 @@ def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name
 
 def predict_verb(arguments: argparse.Namespace) -> int:
     """Predict, print the table, and write the folder."""
-    from rayplay.zatel.publish import publish
-    from rayplay.zatel.store import Store
+    from rayplay.zatel.paper.write import publish
+    from rayplay.zatel.replays.result_cache import Store
 
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
@@ -176,8 +176,8 @@ def filter_verb(arguments: argparse.Namespace) -> int:
 
 def report_verb(arguments: argparse.Namespace) -> int:
     """Print the table of a prediction and draw its overview."""
-    from rayplay.zatel.report import read_prediction, table_text, write_overview
-    from rayplay.zatel.target_file import check_png_target
+    from rayplay.zatel.paper.report import read_prediction, table_text, write_overview
+    from rayplay.zatel.verbs.targets import check_png_target
 
     if arguments.out:
         check_png_target(arguments.out)

@@ -1,9 +1,9 @@
-"""The functional caches and open rows once more, with dicts: the slow twin of ``zatel.control.traffic``."""
+"""The functional caches and open rows once more, with dicts: the slow twin of ``zatel.model.traffic.traffic``."""
 
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.control import WINDOWS, Requests
-from rayplay.zatel.control_accesses import LOCAL_LINES
-from rayplay.zatel.control_kernels import HIT_LINES
+from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.traffic import WINDOWS, Requests
+from rayplay.zatel.model.walk import HIT_LINES
 
 READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)
 

@@ -13,17 +13,17 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import ResultWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel.choices import add_options, read_options
-from rayplay.zatel.combine import RULES, combine
-from rayplay.zatel.divide import divide, section_blocks
-from rayplay.zatel.downscale import downscale, load_gpu, parts
-from rayplay.zatel.heatmap import heat_colour
-from rayplay.zatel.law import PAPER, fit_speedup, speedup
-from rayplay.zatel.options import Options
-from rayplay.zatel.pixel_heat import picture_heat, pixel_measure, replayed_cycles
-from rayplay.zatel.predict import make_plan
-from rayplay.zatel.regression import at_all_pixels, regress
-from rayplay.zatel.select import colour_weights
+from rayplay.zatel.paper.divide import divide, section_blocks
+from rayplay.zatel.paper.downscale import downscale, load_gpu, parts
+from rayplay.zatel.paper.heatmap import heat_colour
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.paper.pixel_heat import picture_heat, pixel_measure, replayed_cycles
+from rayplay.zatel.paper.predict import make_plan
+from rayplay.zatel.paper.regression import at_all_pixels, regress
+from rayplay.zatel.paper.select import colour_weights
+from rayplay.zatel.paper.speedup_law import PAPER, fit_speedup, speedup
+from rayplay.zatel.replays.metrics import RULES, combine
+from rayplay.zatel.verbs.paper_arguments import add_options, read_options
 
 
 def test_coarse_division_is_figure_5() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayplay.zatel.combine import RULES, combine, extrapolate, mean_absolute_error, relative_error
+from rayplay.zatel.replays.metrics import RULES, combine, extrapolate, mean_absolute_error, relative_error
 
 
 def metrics(**given: float | None) -> dict[str, float | None]:

@@ -11,16 +11,16 @@ from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.input.intersection_tables import add_entries
 from rayplay.replay.rt.spec import BASELINE
 from rayplay.replay.rt.state import FIRST_STRETCH
-from rayplay.zatel.control import (
+from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.schedule import Machine
+from rayplay.zatel.model.traffic import (
     held_before,
     in_order,
     node_lines,
     read_stream,
     table_line,
 )
-from rayplay.zatel.control_accesses import LOCAL_LINES
-from rayplay.zatel.control_kernels import HIT_LINES, TABLE_LINES
-from rayplay.zatel.control_schedule import Machine
+from rayplay.zatel.model.walk import HIT_LINES, TABLE_LINES
 
 
 def slow_stream(trace: Trace) -> list[list[tuple[int, dict[int, int]]]]:

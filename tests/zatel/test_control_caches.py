@@ -7,7 +7,9 @@ import pytest
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu, load
-from rayplay.zatel.control import (
+from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.schedule import Machine
+from rayplay.zatel.model.traffic import (
     WINDOWS,
     Requests,
     after,
@@ -16,9 +18,7 @@ from rayplay.zatel.control import (
     thinned,
     traffic,
 )
-from rayplay.zatel.control_accesses import LOCAL_LINES
-from rayplay.zatel.control_schedule import Machine
-from rayplay.zatel.estimate_machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
+from rayplay.zatel.sample.machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
 from tests.zatel.slow_caches import slow_traffic
 
 

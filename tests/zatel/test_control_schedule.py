@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.zatel.control_schedule import Machine, Phases, moments, schedule
+from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
 
 
 def phases(*warps: list[int]) -> Phases:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.doubt import Doubt, Spread, bounds, doubts, read_table
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.sample.model_error import Doubt, Spread, bounds, doubts, read_table
 
 
 def row(

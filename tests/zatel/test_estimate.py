@@ -13,12 +13,12 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.check import validate
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.estimate import estimate, read_work
-from rayplay.zatel.estimate_command import percentage
-from rayplay.zatel.estimate_report import KEYS, as_json, table_text
-from rayplay.zatel.estimate_trace import copies, write_sample
-from rayplay.zatel.simulate import simulate_groups
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.simulate import simulate_groups
+from rayplay.zatel.sample.estimate import estimate, read_work
+from rayplay.zatel.sample.report import KEYS, as_json, table_text
+from rayplay.zatel.sample.trace import copies, write_sample
+from rayplay.zatel.verbs.estimate import percentage
 
 GPU = ["sm.kernel_launch_cycles=100"]
 

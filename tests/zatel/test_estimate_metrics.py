@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayplay.replay.gpu.description import load
-from rayplay.zatel.control import WINDOWS, Stream, Traffic
-from rayplay.zatel.control_schedule import Machine, Phases, moments, schedule
-from rayplay.zatel.estimate_metrics import all_cycles, later
-from rayplay.zatel.estimate_replay import Replayed
-from rayplay.zatel.estimate_slices import asked_more, least_cycles, unhindered, window_steps
+from rayplay.zatel.model.schedule import Machine, Phases, moments, schedule
+from rayplay.zatel.model.traffic import WINDOWS, Stream, Traffic
+from rayplay.zatel.sample.extrapolate import all_cycles, later
+from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
+from rayplay.zatel.sample.replay import Replayed
 
 
 def test_a_step_takes_longer_where_caches_miss_more() -> None:

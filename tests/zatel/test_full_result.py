@@ -12,9 +12,9 @@ from rayplay.formats.testing.generate import make_trace
 from rayplay.replay import simulate
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.__main__ import parser
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.estimate_command import estimate_verb
-from rayplay.zatel.full_result import full_metrics, warp_instructions
+from rayplay.zatel.replays.full_result import full_metrics, warp_instructions
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.verbs.estimate import estimate_verb
 
 
 def written(path: Path, instructions: float, provenance: dict[str, Any]) -> Result:

@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel.heatmap import INSTRUCTION_WORK, RECORD_WORK, heat_colour, normalise, pixel_work
-from rayplay.zatel.quantise import quantise, shifted_hue
+from rayplay.zatel.paper.heatmap import INSTRUCTION_WORK, RECORD_WORK, heat_colour, normalise, pixel_work
+from rayplay.zatel.paper.quantise import quantise, shifted_hue
 from tests.reference.filter_twin import lanes_of, rows_of
 
 HOTTEST = np.array([145, 0, 65]) / 255

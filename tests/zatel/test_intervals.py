@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.control import Traffic
-from rayplay.zatel.estimate_machine import Matched
-from rayplay.zatel.estimate_metrics import correct, rescale_efficiency
-from rayplay.zatel.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, stretches
-from rayplay.zatel.target import next_fraction
+from rayplay.zatel.model.traffic import Traffic
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
+from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, stretches
+from rayplay.zatel.sample.machine import Matched
+from rayplay.zatel.sample.until import next_fraction
 
 
 def test_stretches_keep_the_sum() -> None:

@@ -18,13 +18,13 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.combine import RULES, combine, extrapolate
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.options import Options
-from rayplay.zatel.predict import predict
-from rayplay.zatel.publish import describe, publish, warnings_of
-from rayplay.zatel.report import read_prediction, table_text, write_overview
-from rayplay.zatel.simulate import simulate_group, simulate_groups
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.paper.predict import predict
+from rayplay.zatel.paper.report import read_prediction, table_text, write_overview
+from rayplay.zatel.paper.write import describe, publish, warnings_of
+from rayplay.zatel.replays.metrics import RULES, combine, extrapolate
+from rayplay.zatel.replays.simulate import simulate_group, simulate_groups
 
 WIDTH, HEIGHT = 128, 24
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.zatel.estimate_replay import replay_all
+from rayplay.zatel.sample.replay import replay_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """

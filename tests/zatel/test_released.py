@@ -10,15 +10,22 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel import predict as predicting
-from rayplay.zatel.divide import divide
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.heatmap import normalise
-from rayplay.zatel.options import DEPARTURES, VARIANTS, Options
-from rayplay.zatel.predict import make_plan, quantise_groups
-from rayplay.zatel.quantise import QuantisedHeatmap
-from rayplay.zatel.released import BUFFER_BYTES, choose_cold_first, colour_shares, extra_block, read_back, warm_fraction
-from rayplay.zatel.select import select
+from rayplay.zatel.paper import predict as predicting
+from rayplay.zatel.paper.divide import divide
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.paper.heatmap import normalise
+from rayplay.zatel.paper.options import DEPARTURES, VARIANTS, Options
+from rayplay.zatel.paper.predict import make_plan, quantise_groups
+from rayplay.zatel.paper.quantise import QuantisedHeatmap
+from rayplay.zatel.paper.released import (
+    BUFFER_BYTES,
+    choose_cold_first,
+    colour_shares,
+    extra_block,
+    read_back,
+    warm_fraction,
+)
+from rayplay.zatel.paper.select import select
 
 
 def heatmap_of(labels: np.ndarray, coldness: list[float]) -> QuantisedHeatmap:

@@ -9,10 +9,10 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.scale import divided, full_replays, scale, sized_as
-from rayplay.zatel.scale_command import KEYS, as_json, table_text
-from rayplay.zatel.whatif import relative_change
+from rayplay.zatel.changes.scale import divided, full_replays, scale, sized_as
+from rayplay.zatel.changes.whatif import relative_change
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.verbs.scale import KEYS, as_json, table_text
 
 
 def test_machines_are_divided_or_sized_as_another_gpu() -> None:

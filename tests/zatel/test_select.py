@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rayplay.zatel.divide import divide, section_blocks
-from rayplay.zatel.options import Options
-from rayplay.zatel.quantise import QuantisedHeatmap
-from rayplay.zatel.select import apportion, select, wanted_fraction
+from rayplay.zatel.paper.divide import divide, section_blocks
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.paper.quantise import QuantisedHeatmap
+from rayplay.zatel.paper.select import apportion, select, wanted_fraction
 
 # paper Fig. 6: chunks of an image divided among four GPUs
 FIGURE_6 = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 1], [2, 3, 0, 1, 2], [3, 0, 1, 2, 3], [0, 1, 2, 3, 0]]

@@ -11,10 +11,10 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.runs import Run, missing_runs, run_key, simulate_runs
-from rayplay.zatel.simulate import simulate_group
-from rayplay.zatel.store import Store, trace_identity
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.replays.result_cache import Store, trace_identity
+from rayplay.zatel.replays.runs import Run, missing_runs, run_key, simulate_runs
+from rayplay.zatel.replays.simulate import simulate_group
 
 SIZE = (64, 8)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.zatel.strata import LEAST_CTAS, draw, imbalance
+from rayplay.zatel.sample.draw import LEAST_CTAS, draw, imbalance
 
 
 @given(st.integers(LEAST_CTAS, 400), st.floats(0.02, 1.0), st.integers(0, 99))

@@ -12,10 +12,10 @@ from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.schema.study import STUDY
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel import runs
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.options import Options
-from rayplay.zatel.store import Store
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.replays import runs
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.study import command, join, summaries
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.figures import draw_all

@@ -7,8 +7,8 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.zatel import __main__ as command
-from rayplay.zatel import whatif_command
-from rayplay.zatel.target_file import PNG_SIGNATURE, check_json_target, check_png_target
+from rayplay.zatel.verbs import whatif as whatif_command
+from rayplay.zatel.verbs.targets import PNG_SIGNATURE, check_json_target, check_png_target
 
 SAMPLED = ("estimate", "whatif", "scale")
 

@@ -11,12 +11,12 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
-from rayplay.zatel import runs
 from rayplay.zatel.__main__ import parser
-from rayplay.zatel.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
-from rayplay.zatel.store import Store
-from rayplay.zatel.whatif import CHANGES, changed, relative_change, what_if
-from rayplay.zatel.whatif_command import KEYS, as_json, table_text, whatif_verb
+from rayplay.zatel.changes.noise import MORE_OFFSETS, OFFSETS, mean_of, noise_floor, perturbed
+from rayplay.zatel.changes.whatif import CHANGES, changed, relative_change, what_if
+from rayplay.zatel.replays import runs
+from rayplay.zatel.replays.result_cache import Store
+from rayplay.zatel.verbs.whatif import KEYS, as_json, table_text, whatif_verb
 
 SEVEN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 SEVEN = (*SEVEN, "bandwidth_utilisation")

@@ -16,8 +16,8 @@ from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.edit.pixels import image_size
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import STUDY
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.store import Store, engine_identity
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.result_cache import Store, engine_identity
 from rayplay.zatel.study import summaries
 from rayplay.zatel.study.execute import Row, SceneStudy
 from rayplay.zatel.study.figures import draw_all

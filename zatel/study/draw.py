@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.place.publish import atomic_file
-from rayplay.zatel.combine import RULES
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.summaries import Spread
 
 SHORT = dict(zip(RULES, ("IPC", "cycles", "L1D miss", "L2 miss", "RT eff.", "DRAM eff.", "BW util."), strict=True))

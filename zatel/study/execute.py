@@ -7,14 +7,14 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.combine import combine
-from rayplay.zatel.downscale import load_gpu
-from rayplay.zatel.heatmap import heat_colour, normalise, pixel_work
-from rayplay.zatel.predict import Plan, extrapolate_groups, make_plan
-from rayplay.zatel.quantise import QuantisedHeatmap, quantise
-from rayplay.zatel.runs import Run, known_runs, missing_runs, simulate_runs
-from rayplay.zatel.simulate import Simulated
-from rayplay.zatel.store import Store
+from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.zatel.paper.heatmap import heat_colour, normalise, pixel_work
+from rayplay.zatel.paper.predict import Plan, extrapolate_groups, make_plan
+from rayplay.zatel.paper.quantise import QuantisedHeatmap, quantise
+from rayplay.zatel.replays.metrics import combine
+from rayplay.zatel.replays.result_cache import Store
+from rayplay.zatel.replays.runs import Run, known_runs, missing_runs, simulate_runs
+from rayplay.zatel.replays.simulate import Simulated
 from rayplay.zatel.study.points import GPUS, Point
 
 # Processor seconds per unit of work (``heatmap.pixel_work``) of a replay, on one core of a 2-core AMD EPYC virtual

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.law import speedup as law_speedup
+from rayplay.zatel.paper.speedup_law import speedup as law_speedup
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
 from rayplay.zatel.study.draw import OURS, SHORT, THEIRS, bars, canvas, lines, save
 from rayplay.zatel.study.draw import published as mark

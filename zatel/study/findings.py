@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.law import speedup as law_speedup
-from rayplay.zatel.options import DISTRIBUTIONS, DIVISIONS
+from rayplay.zatel.paper.options import DISTRIBUTIONS, DIVISIONS
+from rayplay.zatel.paper.speedup_law import speedup as law_speedup
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.points import GPUS, MOBILE, RTX

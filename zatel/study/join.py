@@ -16,8 +16,8 @@ from rayplay.formats.dataset.reader import Columns, Dataset, open_source
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.place.publish import atomic_file
 from rayplay.formats.schema.study import STUDY
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.options import Options
+from rayplay.zatel.paper.options import Options
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.command import SCENES, write_study
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.points import GPUS, SATURATING, STUDIES, Point

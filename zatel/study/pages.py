@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.zatel.combine import RULES
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
 from rayplay.zatel.study.draw import SHORT
 from rayplay.zatel.study.execute import Row

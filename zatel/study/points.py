@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from rayplay.zatel.options import DISTRIBUTIONS, DIVISIONS, Options
+from rayplay.zatel.paper.options import DISTRIBUTIONS, DIVISIONS, Options
 
 MOBILE, RTX = "mobile", "rtx2060"
 GPUS = (MOBILE, RTX)

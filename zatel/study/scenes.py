@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.zatel.heatmap import heat_colour, normalise
-from rayplay.zatel.pictures import DIMMED, group_colours
+from rayplay.zatel.paper.heatmap import heat_colour, normalise
+from rayplay.zatel.paper.pictures import DIMMED, group_colours
 from rayplay.zatel.study.draw import save
 from rayplay.zatel.study.execute import SceneStudy
 from rayplay.zatel.study.points import RTX

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.zatel.combine import RULES
-from rayplay.zatel.law import fit_speedup
+from rayplay.zatel.paper.speedup_law import fit_speedup
+from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.execute import Row
 
 CLEAR = 0.9  # a choice is best when its mean error is below this part of every other's; otherwise "any"

@@ -1,0 +1,120 @@
+"""What a change of the design does: the relative change of each metric, from a sample, beside the noise floor.
+
+Every design replays the same CTAs, so that what they are unlike the others cancels. It is compared with the mean of the
+unchanged machine's replays, some with a cycle more of a latency; what is left must be more than what that cycle does
+(``noise``) to the one of so many changes that it moves most, or it says nothing.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.result_cache import Store
+from rayplay.zatel.replays.runs import Run, simulate_runs
+from rayplay.zatel.sample.estimate import Work, estimate_many
+
+# The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
+CHANGES = {
+    "half the RT warps": "rt.warps/2", "twice the RT warps": "rt.warps*2",
+    "half the RT MSHRs": "rt.mshr_entries/2", "twice the RT MSHRs": "rt.mshr_entries*2",
+    "half the L1": "l1.ways/2", "twice the L1": "l1.ways*2",
+    "half the L2": "l2.ways/2", "twice the L2": "l2.ways*2",
+    "half the SMs": "sm.count/2", "twice the SMs": "sm.count*2",
+    "half the memory controllers": "memory.count/2", "twice the memory controllers": "memory.count*2",
+    "round robin": "scheduler.policy=lrr",
+}  # fmt: skip
+TOGETHER = {
+    "l1.ways": ("l1.bytes",),
+    "l2.ways": ("l2.bytes",),
+    "memory.count": ("l2.bytes",),
+}  # what must grow with a value
+
+
+class Design(NamedTuple):
+    """One change, and what it does.
+
+    predicted  metric -> relative change; ``full`` likewise by replaying everything, ``None`` unless asked for.
+    """
+
+    name: str
+    predicted: Metrics
+    full: Metrics | None
+
+
+class WhatIf(NamedTuple):
+    """The designs, the noise floor of each metric's change, and that of full replays, ``None`` unless asked for."""
+
+    designs: list[Design]
+    floor: dict[str, float]
+    full_floor: dict[str, float] | None
+
+
+def changed(gpu: Gpu, change: str) -> Gpu:
+    """The GPU with ``KEY=VALUE`` applied, or a whole number times or divided: ``KEY*2``, ``KEY/2``.
+
+    Values that belong together (ways and bytes of the L1, controllers and bytes of the L2) change together. Raises
+    ``UserError`` for what is no change, or leaves no machine.
+    """
+    if "=" in change:
+        return gpu.with_values([change])
+    for sign in "*/":
+        key, found, factor = change.partition(sign)
+        if found and factor.isdigit() and int(factor) > 0:
+            names = (key, *TOGETHER.get(key, ()))
+            return gpu.with_values([f"{name}={_times(gpu, name, sign, int(factor), change)}" for name in names])
+    raise UserError(f"--change must be KEY=VALUE, KEY*N or KEY/N, such as rt.warps*2, not {change}")
+
+
+def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:
+    unit, _, name = key.partition(".")
+    value = getattr(getattr(gpu, unit, None), name, None)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}")
+    if sign == "/" and value % factor:
+        raise UserError(f"--change {change}: {key} is {value}, which {factor} must divide")
+    return value * factor if sign == "*" else value // factor
+
+
+def what_if(
+    trace: Trace, gpu: Gpu, changes: Sequence[str], fraction: float, seed: int = 1, workers: int = 1,
+    full: bool = False, work: Work | None = None, folder: Path | None = None, store: Store | None = None,
+) -> WhatIf:  # fmt: skip
+    """The relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
+
+    full   also replay the whole trace on every design, to compare.
+    store  where these replays are kept, if anywhere: none of them is done twice.
+
+    Errors as of ``changed`` and ``estimate``.
+    """
+    twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
+    found = estimate_many(trace, [*twins, *designs], fraction, seed, work, folder, workers)
+    predicted = [one.metrics for one in found]
+    exact: list[Metrics] = []
+    if full:
+        replays = simulate_runs(trace, [Run(one) for one in [*twins, *designs]], store, workers, folder)
+        exact = [one.metrics for one in replays]
+    count = len(twins)
+    found_changes, floor = _changes(predicted, count)
+    full_changes, full_floor = _changes(exact, count) if full else ([None] * len(changes), None)
+    rows = [Design(*row) for row in zip(changes, found_changes, full_changes, strict=True)]
+    return WhatIf(rows, floor, full_floor)
+
+
+def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:
+    """What each run changes that follows the ``twins``, those of the unchanged machine, and the noise floor of that."""
+    base = mean_of(runs[:twins])
+    return [relative_change(run, base) for run in runs[twins:]], noise_floor(runs[:twins], len(runs) - twins)
+
+
+def relative_change(new: Metrics, old: Metrics) -> dict[str, float | None]:
+    """Metric -> new / old - 1; ``None`` where either is missing or the old one is 0."""
+    found: dict[str, float | None] = {}
+    for name in RULES:
+        before, after = old[name], new[name]
+        found[name] = after / before - 1.0 if before and after is not None else None
+    return found

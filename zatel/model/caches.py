@@ -1,0 +1,222 @@
+"""The functional caches: what L1s and L2 make of requests in order, without time.
+
+Sets of 16 lines, the least recently used one goes, places chosen by a hash (that comes near both to the L1, one set of
+all lines, and to the L2, whose hash spreads lines as evenly). As in ``replay``, a write to global memory drops what it
+hits in the L1 and goes on; one to local memory stays where it hits; the L2 takes every write, writes back what it
+drives away, and fetches a sector that was not written in full when it is read. Each bank of the DRAM keeps the row of
+its last sector open. Left out are requests that are made while the same sector is under way, lines that cannot be
+driven away, and that a DRAM channel prefers open rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
+
+use_numba_cache("zatel")
+
+CONSECUTIVE = PARTITION_HASHES.index("consecutive")
+LINE_SHIFT = 7
+BEFORE = -1  # instead of an SM: the line is in the L2 before the first cycle, and nothing is counted
+READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)  # in sectors
+COUNTERS = 8
+SECTORS = 15
+COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int64)
+
+
+class Sets(NamedTuple):
+    """Lines of all sets, most recent first: int64[sets, ways] tag, sectors that can be read, sectors written to."""
+
+    tag: np.ndarray
+    readable: np.ndarray
+    dirty: np.ndarray
+
+
+def make_sets(sets: int, ways: int) -> Sets:
+    """Empty sets for so many lines each."""
+    return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
+
+
+class Dram(NamedTuple):
+    """Where sectors lie, as in ``replay.memory.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
+
+    addresses: Addresses
+    row: np.ndarray  # int64[channels, banks]
+
+
+def make_dram(addresses: Addresses) -> Dram:
+    """All rows closed."""
+    row = np.full((addresses.channels, addresses.banks), -1, np.int64)
+    return Dram(addresses, row)
+
+
+@njit(cache=True)
+def field(bits: np.ndarray, address: int) -> int:
+    """The sum of some bits of an address: rows of shift right, mask, shift left."""
+    found = 0
+    for index in range(bits.shape[0]):
+        found |= ((address >> bits[index, 0]) & bits[index, 1]) << bits[index, 2]
+    return found
+
+
+@njit(cache=True)
+def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
+    """Read or write sectors of a line. Channels take blocks in turn; the bank is permuted by the row."""
+    for offset in range(4):
+        if (sectors >> offset) & 1:
+            address = (line * 4 + offset) << 5
+            block = address >> dram.addresses.block_shift
+            inside = block // dram.addresses.channels << dram.addresses.block_shift | address & (
+                (1 << dram.addresses.block_shift) - 1
+            )
+            row = field(dram.addresses.row, inside)
+            channel, bank = (
+                block % dram.addresses.channels,
+                (field(dram.addresses.bank, inside) ^ row) % dram.row.shape[1],
+            )
+            count[ROWS_OPENED] += dram.row[channel, bank] != row
+            dram.row[channel, bank] = row
+
+
+@njit(cache=True)
+def find(sets: Sets, index: int, line: int) -> int:
+    """The way of a line in its set; the number of ways when it is not there."""
+    way = 0
+    while way < sets.tag.shape[1] and sets.tag[index, way] != line:
+        way += 1
+    return way
+
+
+@njit(cache=True)
+def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
+    """The line becomes the most recent of its set, in the place of ``way``."""
+    while way > 0:
+        before = way - 1
+        sets.tag[index, way] = sets.tag[index, before]
+        sets.readable[index, way] = sets.readable[index, before]
+        sets.dirty[index, way] = sets.dirty[index, before]
+        way = before
+    sets.tag[index, 0], sets.readable[index, 0], sets.dirty[index, 0] = line, readable, dirty
+
+
+@njit(cache=True)
+def set_of(addresses: Addresses, line: int, sets: int) -> int:
+    """The set of the L2 in which a line lies: in its slice where slices take lines in turn; else hashes spread them."""
+    mixed = spread(line) >> MOST_SHIFT
+    if addresses.hash != CONSECUTIVE:
+        return mixed % sets
+    block = line << LINE_SHIFT >> addresses.block_shift
+    channel, inside = block % addresses.channels, block // addresses.channels << addresses.block_shift
+    inside |= line << LINE_SHIFT & ((1 << addresses.block_shift) - 1)
+    place = channel * addresses.slices + (field(addresses.bank, inside) & (addresses.slices - 1))
+    sets //= addresses.channels * addresses.slices
+    return place * sets + mixed % sets
+
+
+@njit(cache=True)
+def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarray:
+    """int64[lines]: the slice of the L2 of each."""
+    return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
+
+
+@njit(cache=True)
+def ask_l2(
+    l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
+) -> None:
+    """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
+    index = set_of(dram.addresses, line, l2.tag.shape[0])
+    counted = COUNT_BITS[asked] if line < TABLE_LINES else 0  # ``control.traffic`` counts those of intersection tables
+    load[index // (l2.tag.shape[0] // load.size)] += counted
+    way = find(l2, index, line)
+    readable, dirty = 0, 0
+    if way < l2.tag.shape[1]:
+        readable, dirty = l2.readable[index, way], l2.dirty[index, way]
+    else:
+        way -= 1
+        left = l2.dirty[index, way]
+        count[WRITE_BACKS] += COUNT_BITS[left]
+        ask_dram(dram, l2.tag[index, way], left, count)
+    if writes:
+        count[WRITES] += counted
+        count[WRITE_MISSES] += COUNT_BITS[asked & ~(readable | dirty)]
+        readable, dirty = readable | full, dirty | asked
+    else:
+        count[READS] += COUNT_BITS[asked]
+        count[READ_MISSES] += COUNT_BITS[asked & ~readable]
+        ask_dram(dram, line, asked & ~readable, count)
+        readable |= asked
+    use(l2, index, way, line, readable, dirty)
+
+
+@njit(cache=True)
+def read_l1(
+    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
+) -> None:
+    """Read sectors of a line through the set ``index`` of an L1."""
+    way = find(l1, index, line)
+    readable, dirty = 0, 0
+    if way < l1.tag.shape[1]:
+        readable, dirty = l1.readable[index, way], l1.dirty[index, way]
+    else:
+        way -= 1
+        left = l1.dirty[index, way]
+        if left:
+            ask_l2(l2, dram, l1.tag[index, way], left, True, left, count, load)
+    missing = asked & ~readable
+    count[L1_MISSES] += COUNT_BITS[missing]
+    if missing:
+        ask_l2(l2, dram, line, missing, False, 0, count, load)
+    use(l1, index, way, line, readable | missing, dirty)
+
+
+@njit(cache=True)
+def write_l1(
+    l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
+) -> None:
+    """Write sectors of a line through the set ``index`` of an L1, which takes no line for that."""
+    way = find(l1, index, line)
+    kept = 0
+    if way < l1.tag.shape[1]:
+        if LOCAL_LINES <= line < HIT_LINES:
+            kept = asked & l1.readable[index, way]
+            use(l1, index, way, line, l1.readable[index, way], l1.dirty[index, way] | kept)
+        else:
+            l1.readable[index, way] &= ~asked
+    count[L1_MISSES] += COUNT_BITS[asked & ~kept]
+    if asked & ~kept:
+        ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count, load)
+
+
+@njit(cache=True)
+def run(
+    line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
+    asked_of: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """int64[COUNTERS]: what is counted while the requests pass the L1s of their SMs, one after the other.
+
+    asked_of  int64[windows, slices], zeros: gets the sectors that each slice of the L2 is asked for in each window.
+    """
+    count, ignored, nothing = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64), np.zeros_like(asked_of[0])
+    sets = l1.tag.shape[0] // sms
+    for row in range(line.size):
+        kind = int(sectors[row])
+        asked, full = kind & SECTORS, kind >> FULL_SHIFT
+        if sm[row] == BEFORE:
+            ask_l2(l2, dram, line[row], asked, False, 0, ignored, nothing)
+            continue
+        if line[row] >= TABLE_LINES:
+            ask_l2(l2, dram, line[row], asked, True, full, count, nothing)
+            continue
+        count[L1_ACCESSES] += COUNT_BITS[asked]
+        # another order than that of the L2's sets
+        index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
+        if kind & WRITE:
+            write_l1(l1, l2, dram, index, line[row], asked, full, count, asked_of[window[row]])
+        else:
+            read_l1(l1, l2, dram, index, line[row], asked, count, asked_of[window[row]])
+    return count

@@ -1,0 +1,164 @@
+"""The loops behind the control: which lines the warps ask for, step by step, and when each warp has its turn."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.replay.input.intersection_tables import BASELINE_DATA, BASELINE_ROW
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
+
+use_numba_cache("zatel")
+
+HIT_LINES = 1 << 40  # hits have lines from here on
+TABLE_LINES = 1 << 41  # and intersection tables from here on, which ``control.in_order`` moves to that of the place
+NODE_BITS = np.uint32(0x7FFFFFFF)
+WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
+MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
+GOLDEN, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+
+
+class Rays(NamedTuple):
+    """Columns of ``rays``: warp, visit, lane and offset as int64, node as uint32."""
+
+    warp: np.ndarray
+    visit: np.ndarray
+    lane: np.ndarray
+    offset: np.ndarray
+    node: np.ndarray
+
+
+class Nodes(NamedTuple):
+    """Of each BVH record: its line, the sectors of it that it takes (a bit each), the first warp to fetch it or -1.
+
+    procedural  bool[nodes], whether it is a procedural primitive.
+    """
+
+    line: np.ndarray
+    sectors: np.ndarray
+    first: np.ndarray
+    procedural: np.ndarray
+
+
+class Requested(NamedTuple):
+    """Rows of requests: step of its warp, line, sectors (as in ``Stream``); and how many rows each warp has."""
+
+    step: np.ndarray
+    line: np.ndarray
+    sectors: np.ndarray
+    owned: np.ndarray
+
+
+@njit(cache=True)
+def spread(line: int) -> int:
+    """31 well-mixed bits of a line number (splitmix64's last steps)."""
+    mixed = np.uint64(line) * GOLDEN
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * MIX
+    return int((mixed ^ (mixed >> np.uint64(27))) >> np.uint64(33))
+
+
+@njit(cache=True)
+def is_followed(line: int, only: int) -> bool:
+    """Whether a line is one of those that are followed; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
+    return spread(line) & only == 0
+
+
+@njit(cache=True)
+def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
+    """Add a request of one step, whose others are the rows from ``start`` on; a line is asked for once a step."""
+    for row in range(start, rows):
+        if out.line[row] == line:
+            out.sectors[row] |= sectors
+            return rows
+    out.line[rows], out.sectors[rows], out.step[rows] = line, sectors, step
+    return rows + 1
+
+
+@njit(cache=True)
+def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
+    """Walk what some warps do to memory, step by step; returns the rows written to ``out``.
+
+    An access is a step, and so is a record of a trace call: its lanes go record by record, side by side. A hit also
+    stores to a line of its own, which nobody else uses; ``base`` records came before these. Only one of
+    2^``shift`` lines is written (set sampling), and those of local memory and of intersection tables, which get their
+    number later; but every step is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each
+    warp.
+    """
+    rows, begin, access, only = 0, 0, 0, (1 << shift) - 1
+    while begin < rays.warp.size or access < accesses.warp.size:
+        traces = begin < rays.warp.size
+        if access < accesses.warp.size and (
+            not traces
+            or accesses.warp[access] < rays.warp[begin]
+            or (accesses.warp[access] == rays.warp[begin] and accesses.visit[access] <= rays.visit[begin])
+        ):
+            of, start = accesses.warp[access], rows
+            for at in range(accesses.offset[access], accesses.offset[access + 1]):
+                if accesses.line[at] >= LOCAL_LINES or is_followed(accesses.line[at], only):
+                    rows = ask(accesses.line[at], accesses.sectors[at], steps[of], start, rows, out)
+            out.owned[of] += rows - start
+            steps[of] += 1
+            access += 1
+            continue
+        of, end = rays.warp[begin], begin
+        while end < rays.warp.size and rays.warp[end] == of and rays.visit[end] == rays.visit[begin]:
+            end += 1
+        before = rows
+        rows = trace_call(rays, begin, end, nodes, base, only, steps, rows, out)
+        out.owned[of] += rows - before
+        begin = end
+    return rows
+
+
+@njit(cache=True)
+def trace_call(
+    rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
+) -> int:
+    """The rays ``begin`` to ``end`` of one trace call."""
+    of, longest = rays.warp[begin], 0
+    for ray in range(begin, end):
+        longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
+        rows = enter(rays, ray, nodes, steps[of], rows, out)
+    for step in range(longest):
+        start = rows
+        for ray in range(begin, end):
+            place = rays.offset[ray] + step
+            if place >= rays.offset[ray + 1]:
+                continue
+            record = rays.node[place]
+            node = np.int64(record & NODE_BITS)
+            if nodes.first[node] < 0:
+                nodes.first[node] = of
+            if is_followed(nodes.line[node], only):
+                rows = ask(nodes.line[node], nodes.sectors[node], steps[of] + step, start, rows, out)
+            if record > NODE_BITS:
+                own = HIT_LINES + 2 * (base + place)
+                if is_followed(own, only):
+                    rows = ask(own, WHOLE_STORE, steps[of] + step, rows, rows, out)
+    steps[of] += longest
+    return rows
+
+
+@njit(cache=True)
+def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
+    """Store what a ray enters into the intersection table of its warp: two words of a row for each procedural record.
+
+    They leave one by one, all in the ray's first step. Layout and rule: ``replay.input.intersection_tables``.
+    """
+    row = 0
+    for place in range(rays.offset[ray], rays.offset[ray + 1]):
+        if nodes.procedural[rays.node[place] & NODE_BITS]:
+            for inside in (4 * rays.lane[ray], BASELINE_DATA + 8 * rays.lane[ray]):
+                address = row * BASELINE_ROW + inside
+                out.line[rows], out.sectors[rows] = TABLE_LINES + (address >> 7), WRITE | 1 << (address >> 5 & 3)
+                out.step[rows] = step
+                rows += 1
+            row += 1
+    return rows
+
+
+@njit(cache=True)
+def which_are_followed(line: np.ndarray, only: int) -> np.ndarray:
+    """``is_followed`` of each line: bool[lines]."""
+    return np.array([is_followed(number, only) for number in line], np.bool_)

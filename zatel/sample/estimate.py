@@ -1,0 +1,183 @@
+"""Better than the paper: a stratified sample on a machine of its size, and what is known of all pixels as control.
+
+1. ``control`` reads what all warps ask of the memory; ``strata`` draws CTAs that represent them.
+2. ``estimate_machine`` makes a GPU of the sample's size whose L2 misses as the whole one does.
+3. The sample is replayed once, in one piece: no K cold starts, and an IPC that is not lowered by K drains.
+4. Instructions are known exactly. Cycles are the steps that a simple model of warps on SMs (``control_schedule``)
+   takes for all warps, times what a step takes in the replay.
+5. ``intervals`` says how sure each metric is.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.model.schedule import Machine
+from rayplay.zatel.model.traffic import Stream, Traffic, held_before, read_stream
+from rayplay.zatel.sample.draw import Sample, draw
+from rayplay.zatel.sample.extrapolate import extrapolate
+from rayplay.zatel.sample.intervals import Interval, sampling_errors
+from rayplay.zatel.sample.machine import Matched, build, comparable, machine_for, match, traffic_of_all
+from rayplay.zatel.sample.model_error import Doubt, bounds, doubts, read_table
+from rayplay.zatel.sample.replay import Replayed, replay_all
+from rayplay.zatel.sample.trace import write_sample
+
+CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
+INTERVALS = 200
+ERRORS = read_table()
+
+
+class Work(NamedTuple):
+    """What is known of every warp without a replay.
+
+    stream               what it asks of the memory.
+    cta                  int64[warps], its CTA in launch order.
+    thread_instructions, warp_instructions  int64[warps].
+    whole                what all warps do to the functional caches of GPUs, filled as it is asked for.
+    """
+
+    stream: Stream
+    cta: np.ndarray
+    thread_instructions: np.ndarray
+    warp_instructions: np.ndarray
+    whole: dict[object, Traffic]
+
+
+class Estimate(NamedTuple):
+    """What is estimated, and from what.
+
+    metrics    the seven metrics of Table I.
+    intervals  95 % confidence interval of each.
+    warps      bool[warps], those that were replayed; share of all thread instructions: ``share``.
+    rounds     how often all warps fill the whole GPU.
+    machine    what they were replayed on, ``gpu`` its description, ``l2_share`` its share of the L2.
+    replayed   what the replay says.
+    """
+
+    metrics: dict[str, float | None]
+    intervals: dict[str, Interval | None]
+    warps: np.ndarray
+    share: float
+    rounds: float
+    machine: Machine
+    gpu: Gpu
+    l2_share: float
+    replayed: Replayed
+
+
+def read_work(trace: Trace) -> Work:
+    """What all pixels do, in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
+    if trace.rows("kernels") != 1:
+        raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
+    cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
+    length = trace.read("blocks", ["instruction_count"])["instruction_count"].astype(np.int64)
+    threads, warps = np.zeros(len(cta), np.int64), np.zeros(len(cta), np.int64)
+    for batch in trace.batches("visits", ["warp_id", "block_id", "active_mask"]):
+        issued = length[batch["block_id"]]
+        warps += np.bincount(batch["warp_id"], issued, len(cta)).astype(np.int64)
+        active = issued * np.bitwise_count(batch["active_mask"])
+        threads += np.bincount(batch["warp_id"], active, len(cta)).astype(np.int64)
+    return Work(read_stream(trace), cta, threads, warps, {})
+
+
+def estimate(
+    trace: Trace, gpu: Gpu, fraction: float, seed: int = 1, work: Work | None = None, folder: Path | None = None
+) -> Estimate:
+    """Estimate the metrics of replaying ``trace`` on ``gpu`` from about ``fraction`` of its CTAs.
+
+    work    of ``read_work``, if known. folder  where the sample's trace may lie meanwhile.
+
+    Raises ``UserError`` as ``read_work`` and ``draw`` do.
+    """
+    return estimate_many(trace, [gpu], fraction, seed, work, folder)[0]
+
+
+def estimate_many(
+    trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None,
+    folder: Path | None = None, workers: int = 1, counts: tuple[int, int] | None = None,
+) -> list[Estimate]:  # fmt: skip
+    """``estimate`` for several GPUs, all from the same CTAs, so that what a sample is off by cancels in comparisons.
+
+    workers  replays at a time; the outcome does not depend on it.
+    counts   SMs and memory controllers of the machine that replays the sample; by the fraction when ``None``.
+    """
+    if not 0.0 < fraction <= 1.0:
+        raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
+    work = work or read_work(trace)
+    chosen = sample(work, fraction, seed).chosen[work.cta]
+    held = held_before(trace, work.stream, chosen)
+    machines = [(machine_for(gpu, trace, 1.0), machine_for(gpu, trace, fraction)) for gpu in gpus]
+    first_whole, first_part = machines[0]
+    machines = [(whole, comparable(part, whole, first_part, first_whole)) for whole, part in machines]
+    if counts:
+        machines = [(whole, part._replace(sms=counts[0], controllers=counts[1])) for whole, part in machines]
+    matched = find_machines(gpus, machines, work, chosen, *held)
+    scaled = [build(gpu, part, own.share) for gpu, (_, part), own in zip(gpus, machines, matched, strict=True)]
+    steps = int(work.stream.steps[chosen].sum())
+    with tempfile.TemporaryDirectory(prefix="rayplay-estimate-", dir=folder) as name:
+        path = Path(name) / "sample.trace"
+        write_sample(trace, chosen, *held, path)
+        jobs = [(path, gpu, _interval(steps, parts[1])) for gpu, parts in zip(scaled, machines, strict=True)]
+        replays = replay_all(jobs, workers)
+    instructions = float(work.thread_instructions.sum())
+    taken = float(work.thread_instructions[chosen].sum() / instructions)
+    found = []
+    for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
+        metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
+        size = parts[1].sms / parts[0].sms
+        alike = min(float(chosen.mean()), size, 1.0 / size)
+        rounds = len(chosen) / (parts[0].sms * parts[0].places)
+        known = doubts(ERRORS, int(chosen.sum()), rounds)
+        intervals = confidence(metrics, replayed, known, float(chosen.mean()), alike)
+        found.append(Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed))
+    return found
+
+
+def find_machines(
+    gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray,
+    line: np.ndarray, sectors: np.ndarray,
+) -> list[Matched]:  # fmt: skip
+    """``match`` for each GPU; those that differ in nothing that the functional caches know are matched once."""
+    known: dict[object, Matched] = {}
+    found = []
+    for gpu, (whole, part) in zip(gpus, machines, strict=True):
+        key = whole, gpu.l1.bytes, gpu.l2.bytes, gpu.lsu.local_interleaved, gpu.rt.intersection_table
+        if key not in work.whole:
+            work.whole[key] = traffic_of_all(gpu, whole, work.stream)
+        if (key, part) not in known:
+            known[key, part] = match(gpu, whole, part, work.stream, work.whole[key], chosen, line, sectors)
+        found.append(known[key, part])
+    return found
+
+
+def _interval(steps: int, part: Machine) -> int:
+    """Cycles of a row of the timeline, so that there are about ``INTERVALS`` of them."""
+    return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
+
+
+def sample(work: Work, fraction: float, seed: int) -> Sample:
+    """CTAs balanced by their steps, the squares of these, their requests and instructions."""
+    columns = (work.stream.steps, work.stream.steps**2, work.stream.requests, work.warp_instructions)
+    return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
+
+
+def confidence(
+    metrics: dict[str, float | None], replayed: Replayed, known: dict[str, Doubt], fraction: float, alike: float
+) -> dict[str, Interval | None]:
+    """The 95 % interval of each metric; ``None`` where it has no value. known  of ``doubts``.
+
+    Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's 1 - ``alike``: it has
+    not all SMs, or not all warps to fill them.
+    """
+    found: dict[str, Interval | None] = {}
+    for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
+        value = metrics[name]
+        has_one = value is not None and np.isfinite(error)
+        found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - alike) if has_one else None
+    return found

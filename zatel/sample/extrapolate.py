@@ -1,0 +1,159 @@
+"""From what the replay of a sample counted to what the replay of everything would.
+
+The replay measures what the functional caches leave out and the schedule does not know: how long a step takes, which
+requests meet. The functional caches know how the sample differs from all warps. So each figure is the replay's,
+corrected by what the same model says of the sample and of everything.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rayplay.replay.gpu.description import Gpu
+from rayplay.zatel.model.schedule import Machine, schedule
+from rayplay.zatel.model.traffic import SECTOR_BYTES, Stream, Traffic
+from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered, window_steps
+from rayplay.zatel.sample.machine import Matched
+from rayplay.zatel.sample.replay import Replayed
+
+SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # of an access's time, from 1 to 1/8
+
+
+def extrapolate(
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, instructions: float, chosen: np.ndarray,
+    matched: Matched, replayed: Replayed,
+) -> dict[str, float | None]:  # fmt: skip
+    """The metrics of all warps on the whole GPU, from those of the chosen ones on a part of it.
+
+    instructions  thread instructions of all warps.
+    """
+    found = {name: replayed.summary[name] for name in RULES}
+    if part == whole and chosen.all():
+        return found
+    sampled = float(replayed.summary["gpu_cycles"] or 0)
+    counted = counted_traffic(replayed.totals, gpu.dram.atom_bytes)
+    expected_traffic = correct(matched, counted, float(stream.steps.sum() / stream.steps[chosen].sum()))
+    asked = asked_more(matched.part, counted)
+    busy = least_cycles(matched.part, gpu, asked), least_cycles(matched.whole, gpu, asked)
+    time = all_cycles(gpu, whole, part, stream, chosen, busy, replayed, later(gpu, expected_traffic, counted))
+    cycles = time.cycles
+    more = expected_traffic.dram_sectors / max(counted.dram_sectors, 1.0) * part.controllers / whole.controllers
+    used = float(found["bandwidth_utilisation"] or 0)
+    expected = used * sampled * more / cycles
+    efficiency = float(found["dram_efficiency"] or 0)
+    if counted.rows_opened and not stream.shift:
+        longer = expected_traffic.rows_per_sector / counted.rows_per_sector
+        expected_efficiency = rescale_efficiency(efficiency, used, expected, longer)
+    else:  # lines without their neighbours do not show the rows, of which load opens more: that may cost all it gains
+        expected_efficiency = (efficiency * rescale_efficiency(efficiency, used, expected)) ** 0.5
+    return found | {
+        "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
+        "l2_miss_rate": expected_traffic.miss_rate if found["l2_miss_rate"] is not None else None,
+        "gpu_cycles": cycles,
+        "gpu_ipc": instructions / cycles,
+        "rt_efficiency": None if found["rt_efficiency"] is None else found["rt_efficiency"] / time.longer,
+        "bandwidth_utilisation": expected,
+        "dram_efficiency": expected_efficiency,
+    }
+
+
+class Time(NamedTuple):
+    """Cycles of all warps, and how many times longer busy slices of the L2 hold them up than they held up the sample.
+
+    Meanwhile the rays of a warp are over, so that its RT efficiency falls by as much.
+    """
+
+    cycles: float
+    longer: float
+
+
+def all_cycles(
+    gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, np.ndarray],
+    replayed: Replayed, later: float,
+) -> Time:  # fmt: skip
+    """Cycles of all warps: the steps of their schedule, times what a step took the ``chosen``.
+
+    busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
+    later  cycles that a step takes longer than theirs.
+
+    What a resident warp does not wait for the RT unit is the time of its accesses. That is their time while warps
+    crowd; of the last ones they take less. So the part of it is taken with which the sample ends when it did.
+    """
+    totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
+    owner = np.repeat(chosen, np.diff(phases.first))
+    accesses, records = (max(float((phases.length * owner)[kind::2].sum()), 1.0) for kind in (0, 1))
+    elsewhere = 1.0 - totals["waits_for_rt"] / max(totals["waits_or_issues"], 1.0)
+    step = max(totals["rt_warp_cycles"] / records, 1.0)
+    cost = totals["resident_warp_cycles"] * elsewhere / accesses / step
+    sampled = float(replayed.summary["gpu_cycles"] or 0) - launch
+    plans = [schedule(phases, chosen, part, cost * share) for share in SHARES]
+    best = int(np.argmin([abs(plan.steps - sampled / step) for plan in plans]))
+    cost *= SHARES[best]
+    free = unhindered(sampled, window_steps(stream, plans[best], cost, chosen), busy[0]) / sampled
+    everybody = np.ones(len(chosen), bool)
+    windows = window_steps(stream, schedule(phases, everybody, whole, cost), cost, everybody)
+    windows *= max(step * free + later, 1.0)
+    cycles = float(np.maximum(windows, busy[1]).sum())
+    return Time(launch + cycles, free * cycles / float(windows.sum()))
+
+
+def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
+    """Cycles by which a step takes longer where caches miss as ``expected`` and not as ``counted``.
+
+    A record that misses in the L1 waits for the L2, one that misses there for a row of the DRAM, too. Warps of a sample
+    lie further apart in the image, so that they find less of what they need in the L1.
+    """
+    ticks = gpu.dram.rcd + gpu.dram.cl
+    dram = gpu.dram.latency_cycles + ticks * gpu.sm.clock_khz / gpu.dram.clock_khz
+    missed = [(of.l1_miss_rate, of.l1_miss_rate * of.read_misses / max(of.reads, 1.0)) for of in (expected, counted)]
+    return gpu.l2.latency_cycles * (missed[0][0] - missed[1][0]) + dram * (missed[0][1] - missed[1][1])
+
+
+def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
+    """What a replay counted (``Replayed.totals``), in sectors."""
+    reads, writes = (totals[f"l2_{kind}_hits"] + totals[f"l2_{kind}_misses"] for kind in ("read", "write"))
+    written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
+    missed = totals["l2_read_misses"], totals["l2_write_misses"]
+    l1 = totals["l1d_hits"] + totals["l1d_misses"], totals["l1d_misses"]
+    return Traffic(reads, missed[0], writes, missed[1], written, totals["activates"], *l1)
+
+
+def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
+    """The whole GPU's traffic, from the functional caches' and from where the replay of the sample departs from theirs.
+
+    scale  work of all warps for that of the sample.
+
+    Accesses of the L2 and rows for a sector: theirs of all warps, times the ratio of the replay's to theirs of the
+    sample. Misses and write-backs, of which a sample with more L2 for each warp may have hardly any: theirs of all
+    warps, plus the difference; what the L1s do likewise. Either is the replay itself when the sample is everything.
+    """
+    whole, part = matched.whole, matched.part
+    reads, writes = (
+        all_of_them * number / few if few else scale * number
+        for all_of_them, few, number in (
+            (whole.reads, part.reads, counted.reads), (whole.writes, part.writes, counted.writes),
+        )
+    )  # fmt: skip
+    missed = [
+        max(getattr(whole, name) + scale * (getattr(counted, name) - getattr(part, name)), 0.0)
+        for name in ("read_misses", "write_misses", "write_backs", "l1_accesses", "l1_misses")
+    ]
+    found = Traffic(reads, missed[0], writes, missed[1], missed[2], 0.0, *missed[3:])
+    rows = whole.rows_per_sector / part.rows_per_sector if part.rows_opened else 1.0
+    return found._replace(rows_opened=counted.rows_per_sector * rows * found.dram_sectors)
+
+
+def rescale_efficiency(efficiency: float, used: float, expected: float, longer: float = 1.0) -> float:
+    """The efficiency of a DRAM channel that is used for the share ``expected`` of its ticks instead of ``used``.
+
+    longer  for how long a request keeps the channel active, relative to the channel that is known.
+
+    A sample's channels serve more or fewer SMs than the whole GPU's, and hold other rows. Requests that arrive at
+    random, each of which keeps the channel active for a while, leave it idle with the probability exp(-rate x while):
+    so the idle share is raised to the power by which rate and while grow.
+    """
+    if used <= 0.0 or efficiency <= 0.0:
+        return efficiency
+    idle = max(1.0 - used / efficiency, 1e-9)
+    return float(expected / (1.0 - idle ** (expected / used * longer)))

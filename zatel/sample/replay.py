@@ -1,0 +1,81 @@
+"""The replay of a sample, in a process of its own, and what each stretch of it counted.
+
+Like ``simulate``, this file imports nothing compiled: the process uses the machine code of ``python -m replay``.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rayplay.zatel.replays.pool import processes
+
+BUSY = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch")  # replay.stack.REASONS but "idle"
+COUNTED = {
+    "cycles": (),
+    "instructions": (("sm", "warp_instructions"),),
+    "records": (("rt_unit", "records"),),
+    "l1d_misses": tuple(("l1d", f"{of}_{kind}_misses") for of in ("read", "write") for kind in ("line", "sector")),
+    "l1d_hits": tuple(("l1d", f"{of}_{kind}hits") for of in ("read", "write") for kind in ("", "pending_")),
+    "l2_misses": tuple(("l2", f"{of}_{kind}_misses") for of in ("read", "write") for kind in ("line", "sector")),
+    "l2_hits": tuple(("l2", f"{of}_{kind}hits") for of in ("read", "write") for kind in ("", "pending_")),
+    "rt_efficiency_sum": (("rt_unit", "efficiency_sum"),),
+    "rt_warps": (("rt_unit", "warps"),),
+    "data_ticks": (("dram", "data_ticks"),),
+    "active_ticks": (("dram", "active_ticks"),),
+    "l2_read_hits": tuple(("l2", f"read_{kind}hits") for kind in ("", "pending_")),
+    "l2_read_misses": tuple(("l2", f"read_{kind}_misses") for kind in ("line", "sector")),
+    "l2_write_hits": tuple(("l2", f"write_{kind}hits") for kind in ("", "pending_")),
+    "l2_write_misses": tuple(("l2", f"write_{kind}_misses") for kind in ("line", "sector")),
+    "dram_writes": (("dram", "writes"),),
+    "activates": (("dram", "activates"),),
+    "rt_warp_cycles": (("rt_unit", "warp_cycles"),),
+    "resident_warp_cycles": (("sm", "resident_warp_cycles"),),
+    "waits_for_rt": (("stack", "rt_unit"),),
+    "waits_or_issues": tuple(("stack", reason) for reason in BUSY),
+}  # fmt: skip
+
+
+class Replayed(NamedTuple):
+    """What a replay says.
+
+    summary      metric -> value, as in ``summary.json``.
+    intervals    name of ``COUNTED`` -> float64[intervals]: what each interval counted after the launch.
+    totals       name of ``COUNTED`` -> what the whole replay counted.
+    cpu_seconds  processor time of the replay.
+    """
+
+    summary: dict[str, float | None]
+    intervals: dict[str, np.ndarray]
+    totals: dict[str, float]
+    cpu_seconds: float
+
+
+def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Replayed]:
+    """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers.
+
+    Raises what ``replay`` raises, and ``UserError`` when a process dies.
+    """
+    with processes(min(workers, len(jobs)), "a sample") as pool:
+        return list(pool.map(replay_one, *zip(*jobs, strict=True)))
+
+
+def replay_one(path: Path, gpu: Any, interval: int) -> Replayed:
+    """Replay one trace in this process."""
+    from rayplay.replay import simulate
+
+    result = simulate(path, gpu, interval=interval)
+    kept = [added for added in result.ledger.intervals if added.end > gpu.sm.kernel_launch_cycles]
+    rows = [result.ledger.totals(added) for added in kept]
+    intervals = {
+        name: np.array([sum(row[unit][counter] for unit, counter in counters) for row in rows], float)
+        for name, counters in COUNTED.items()
+    }
+    intervals["cycles"] = np.array([added.end - added.start for added in kept], float)
+    whole = [result.ledger.by_name(added) for added in result.ledger.kernels]
+    totals = {
+        name: float(sum(found[unit][counter].sum() for found in whole for unit, counter in counters))
+        for name, counters in COUNTED.items()
+    }
+    summary = {name: metric["value"] for name, metric in result.summary.items()}
+    return Replayed(summary, intervals, totals, result.host["replay_cpu_seconds"])

@@ -1,0 +1,59 @@
+"""An estimate in words and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rayplay.zatel.replays.metrics import RULES, relative_error
+from rayplay.zatel.sample.estimate import Estimate
+
+Full = Mapping[str, float | None]
+KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  # of the file
+
+
+def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
+    """What was replayed, and one line per metric: estimate, interval, and the full value where it is known."""
+    last = steps[-1]
+    lines = [cost_text(step) for step in steps]
+    lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
+    for name, rule in RULES.items():
+        interval = last.intervals[name]
+        bounds = "-" if interval is None else f"{_number(interval.low)} to {_number(interval.high)}"
+        line = f"{rule.title:<30}{_number(last.metrics[name]):>14}{bounds:>28}"
+        if full:
+            error = relative_error(last.metrics[name], full[name])
+            line += f"{_number(full[name]):>14}" + ("        -" if error is None else f"{100 * error:>7.1f} %")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def cost_text(step: Estimate) -> str:
+    """One line: what was replayed, on what."""
+    return (
+        f"replayed {int(step.warps.sum()):,} of {len(step.warps):,} warps, {100 * step.share:.1f} % of the"
+        f" instructions, on {step.machine.sms} SMs and {step.machine.controllers} memory controllers with"
+        f" {step.gpu.l2.bytes // 1024:,} KB of L2 in {step.replayed.cpu_seconds:.1f} s"
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def as_json(steps: Sequence[Estimate], trace: str, gpu: str, seed: int, full: Full | None) -> dict[str, Any]:
+    """Content of the file: no times, so that equal estimates are equal files."""
+    last = steps[-1]
+    metrics = {
+        name: {"estimate": last.metrics[name], "interval": last.intervals[name] and list(last.intervals[name] or ())}
+        | ({"full": full[name], "error": relative_error(last.metrics[name], full[name])} if full else {})
+        for name in RULES
+    }
+    samples = [
+        {
+            "warps": int(step.warps.sum()), "share": step.share, "sms": step.machine.sms,
+            "controllers": step.machine.controllers, "l2_bytes": step.gpu.l2.bytes,
+        }
+        for step in steps
+    ]  # fmt: skip
+    return {"trace": trace, "gpu": gpu, "seed": seed, "confidence": 0.95, "metrics": metrics, "samples": samples}

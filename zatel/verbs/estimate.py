@@ -1,0 +1,67 @@
+"""``python -m zatel estimate``: a trace and a GPU in, the seven metrics with confidence intervals out."""
+
+import argparse
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
+from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_json
+from rayplay.zatel.verbs.targets import check_json_target
+
+DESCRIPTION = """\
+Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
+follows the paper, the CTAs are a stratified sample replayed in one piece on a GPU of the sample's size, whose L2 is as
+large as makes it miss as often as the whole one; what every pixel does is read from the trace and known exactly.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
+  python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
+
+--target-error chooses the fraction: it adds samples until the interval of the cycles is as tight as that.
+"""
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    what = "a trace and a GPU -> metrics with confidence intervals"
+    made = add_sampled_verb(verbs, "estimate", what, DESCRIPTION, EXAMPLE)
+    made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
+    made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
+    made.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay, to compare with")
+
+
+def estimate_verb(arguments: argparse.Namespace) -> int:
+    """Estimate, print the table, write the file."""
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.formats.dataset.result import open_result
+    from rayplay.zatel.paper.downscale import load_gpu
+    from rayplay.zatel.replays.full_result import full_metrics
+    from rayplay.zatel.sample.estimate import estimate
+    from rayplay.zatel.sample.report import KEYS, as_json, table_text
+    from rayplay.zatel.sample.until import estimate_until
+
+    seed = checked_seed(arguments)
+    check_json_target(arguments.out, KEYS, "estimate")
+    if arguments.fraction is not None and arguments.target_error is not None:
+        raise UserError("--fraction and --target-error must not be given together: the latter chooses the fraction")
+    trace, gpu = open_trace(arguments.trace), load_gpu(arguments.gpu)
+    full = full_metrics(open_result(arguments.against), trace, gpu) if arguments.against else None
+    if arguments.target_error is None:
+        fraction = 0.1 if arguments.fraction is None else arguments.fraction
+        steps = [estimate(trace, gpu, fraction, seed)]
+    else:
+        steps = estimate_until(trace, gpu, percentage(arguments.target_error), seed)
+    print(table_text(steps, full))
+    write_json(arguments.out, as_json(steps, arguments.trace.name, arguments.gpu, seed, full))
+    return 0
+
+
+def percentage(text: str) -> float:
+    """``2%`` as 0.02; ``UserError`` for anything else or a value outside 0 to 100 %, both excluded."""
+    try:
+        value = float(text.removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not text.endswith("%") or not 0.0 < value < 1.0:
+        raise UserError(f"--target-error must be a percentage such as 2%, more than 0% and less than 100%, not {text}")
+    return value

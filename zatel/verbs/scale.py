@@ -1,0 +1,79 @@
+"""``python -m zatel scale``: a trace, a GPU and sizes of machines in, what each machine predicts of the GPU out."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.verbs.targets import check_json_target
+from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
+
+DESCRIPTION = """\
+How small may the machine be? Predict the whole GPU from machines with 1/K of its SMs and memory controllers, which
+replay 1/K of its CTAs, or from one with as many of them as another GPU has. Differences between them stand beside the
+noise floor: what a cycle of latency, or of the CTAs' start, changes on each.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel scale traces/bunny.trace --gpu rtx2060                     K from 1 to 6
+  python -m zatel scale traces/bunny.trace --gpu rtx2060 --like mobile       RTX 2060 from a Mobile-sized group
+  python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
+  python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
+"""
+KEYS = frozenset({"models", "full", "full_noise_floor"})  # of the file
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    what = "a trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor"
+    made = add_sampled_verb(verbs, "scale", what, DESCRIPTION, EXAMPLE)
+    made.add_argument("--factor", type=int, action="append", metavar="K", help="repeatable (default: 1 to 6, as far as the GPU goes)")  # fmt: skip # noqa: E501
+    made.add_argument("--like", action="append", default=[], metavar="GPU", help="machine with as many SMs and controllers as this GPU; repeatable")  # fmt: skip # noqa: E501
+    made.add_argument("--full", action="store_true", help="also replay the whole trace on the whole GPU, to compare")
+    add_workers(made)
+
+
+def scale_verb(arguments: argparse.Namespace) -> int:
+    """Replay, print the table, write the file."""
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.zatel.changes.scale import FACTORS, divided, full_replays, scale, sized_as
+    from rayplay.zatel.paper.downscale import load_gpu
+
+    seed, workers = checked_seed(arguments), checked_workers(arguments)
+    check_json_target(arguments.out, KEYS, "scale")
+    gpu, trace = load_gpu(arguments.gpu), open_trace(arguments.trace)
+    usual = [] if arguments.like else [one for one in FACTORS if one <= min(gpu.sm.count, gpu.memory.count)]
+    models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
+    found = scale(trace, gpu, models, seed, workers)
+    full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
+    print(table_text(found, full, floor))
+    write_json(arguments.out, as_json(found, full, floor))
+    return 0
+
+
+def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
+    """A line per machine: relative differences to the full replay, or else to the first machine; its noise floor."""
+    from rayplay.zatel.changes.whatif import relative_change
+
+    against = full or found[0].estimate.metrics
+    name = "the full replay" if full else f"machine {found[0].model.name}"
+    lines = [f"{'difference, % of ' + name:<44}" + "".join(f"{metric:>17}" for metric in SHOWN)]
+    if floor:
+        lines.append(f"{'noise floor of the full replay':<44}" + "".join(f"{100 * floor[one]:>17.1f}" for one in SHOWN))
+    for model, estimate, own in found:
+        parts = f"{model.name}: {model.sms} SMs, {model.controllers} controllers, {100 * model.fraction:.0f} % of CTAs"
+        changes = relative_change(estimate.metrics, against)
+        lines.append(f"{parts:<44}" + "".join(cell(changes[one], own[one]) for one in SHOWN))
+        lines.append(f"{'  noise floor':<44}" + "".join(f"{100 * own[one]:>17.1f}" for one in SHOWN))
+    lines.append(f"{BELOW} below the noise floor: says nothing")
+    return "\n".join(lines)
+
+
+def as_json(found: Sequence[Any], full: Any, floor: Any) -> dict[str, Any]:
+    """Content of the file: no times, so that equal comparisons are equal files."""
+    models = [
+        {"name": one.model.name, "sms": one.model.sms, "controllers": one.model.controllers}
+        | {"fraction": one.model.fraction, "metrics": one.estimate.metrics, "noise_floor": one.floor}
+        for one in found
+    ]
+    return {"models": models, "full": full, "full_noise_floor": floor}

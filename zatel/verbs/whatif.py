@@ -1,0 +1,84 @@
+"""``python -m zatel whatif``: a trace, a GPU and changes of it in, relative changes of the metrics out."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
+from rayplay.zatel.verbs.targets import check_json_target
+
+DESCRIPTION = """\
+What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
+with a latency off by a cycle or two: what such a trifle does is the noise floor, and a change below it says nothing.
+"""
+EXAMPLE = """\
+examples:
+  python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
+  python -m zatel whatif traces/bunny.trace --gpu mobile --full --store build/whatif
+
+A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
+halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
+trace on every design as well, and prints what it finds beside; with --store it can be interrupted, and goes on.
+"""
+SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
+KEYS = frozenset({"noise_floor", "full_noise_floor", "designs"})  # of the file
+BELOW = "~"  # marks a change within the noise
+
+
+def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The options of the verb."""
+    what = "a trace, a GPU and changes of it -> relative changes of the metrics, beside the noise floor"
+    made = add_sampled_verb(verbs, "whatif", what, DESCRIPTION, EXAMPLE)
+    made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
+    made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
+    made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
+    made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there, and go on there")
+    add_workers(made)
+
+
+def whatif_verb(arguments: argparse.Namespace) -> int:
+    """Compare, print the table, write the file."""
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.zatel.changes.whatif import CHANGES, what_if
+    from rayplay.zatel.paper.downscale import load_gpu
+    from rayplay.zatel.replays.result_cache import Store
+
+    seed, workers = checked_seed(arguments), checked_workers(arguments)
+    if arguments.store and not arguments.full:
+        raise UserError("--store must be given with --full, whose replays it keeps")
+    check_json_target(arguments.out, KEYS, "whatif")
+    changes = arguments.change or list(CHANGES.values())
+    found = what_if(
+        open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
+        workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
+    )  # fmt: skip
+    print(table_text(found))
+    write_json(arguments.out, as_json(found))
+    return 0
+
+
+def table_text(found: Any) -> str:
+    """A line per design, a column per metric; ``BELOW`` before a change within the noise, full values below."""
+    lines = [f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN)]
+    lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
+    for design in found.designs:
+        lines.append(f"{design.name:<28}" + "".join(cell(design.predicted[name], found.floor[name]) for name in SHOWN))
+        if design.full is not None and found.full_floor is not None:
+            cells = (cell(design.full[name], found.full_floor[name]) for name in SHOWN)
+            lines.append(f"{'  full replay':<28}" + "".join(cells))
+    lines.append(f"{BELOW} below the noise floor: says nothing")
+    return "\n".join(lines)
+
+
+def cell(change: float | None, floor: float) -> str:
+    """A relative change in per cent, marked where it is within the noise; ``-`` where there is none."""
+    if change is None:
+        return f"{'-':>17}"
+    return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
+
+
+def as_json(found: Any) -> dict[str, Any]:
+    """Content of the file: no times, so that equal comparisons are equal files."""
+    designs = [{"change": one.name, "predicted": one.predicted, "full": one.full} for one in found.designs]
+    return {"noise_floor": found.floor, "full_noise_floor": found.full_floor, "designs": designs}
