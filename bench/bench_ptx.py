@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from rayplay.ptx.ir import Module  # noqa: E402
-from rayplay.ptx.parser import parse  # noqa: E402
 from rayplay.ptx.program import link  # noqa: E402
-from rayplay.ptx.verifier import verify  # noqa: E402
+from rayplay.ptx.text.parser import parse  # noqa: E402
+from rayplay.ptx.verify.code import verify  # noqa: E402
 
 RUNS = 5
 

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.bench_ptx import least_seconds, tables  # noqa: E402
-from rayplay.ptx.languages import parse  # noqa: E402
-from rayplay.ptx.sass_liveness import SassLiveness  # noqa: E402
-from rayplay.ptx.sass_verifier import verify  # noqa: E402
+from rayplay.ptx.flow.language import parse  # noqa: E402
+from rayplay.ptx.flow.sass_liveness import SassLiveness  # noqa: E402
+from rayplay.ptx.sass.verify import verify  # noqa: E402
 
 LINES = (
     "@!P0 IMAD.WIDE.U32 R2, R4.reuse, 0x4, R6", "LDG.E.64 R8, desc[UR4][R2.64+0x10]",

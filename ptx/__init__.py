@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rayplay.ptx.parser import parse, parse_file
-    from rayplay.ptx.verifier import verify
+    from rayplay.ptx.text.parser import parse, parse_file
+    from rayplay.ptx.verify.code import verify
 
 __all__ = ["parse", "parse_file", "verify"]
 

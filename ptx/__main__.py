@@ -42,7 +42,7 @@ def main() -> int:
         return _inject(options)
     if options.verb == "analyse":
         return _analyse(options)
-    from rayplay.ptx.languages import parse_file
+    from rayplay.ptx.flow.language import parse_file
 
     module = parse_file(options.file)
     functions = [f for f in module.functions.values() if not f.is_declaration]
@@ -72,10 +72,10 @@ def _check_out(out: Path | None, file: Path, suffix: str) -> None:
 
 def _text(module: Module) -> str:
     if module.language == "sass":
-        from rayplay.ptx import sass_printer
+        from rayplay.ptx.sass import printer as sass_printer
 
         return sass_printer.print_module(module)
-    from rayplay.ptx import printer
+    from rayplay.ptx.text import printer
 
     return printer.print_module(module)
 
@@ -117,9 +117,9 @@ def _parse(module: Module) -> int:
     from rayplay.ptx.show import module_lines
 
     if module.language == "sass":
-        from rayplay.ptx.sass_verifier import verify
+        from rayplay.ptx.sass.verify import verify
     else:
-        from rayplay.ptx.verifier import verify
+        from rayplay.ptx.verify.code import verify
 
     print("\n".join(module_lines(module)))
     problems = verify(module)
@@ -133,8 +133,8 @@ def _parse(module: Module) -> int:
 
 
 def _characterise(options: argparse.Namespace, module: Module, functions: list[Function]) -> None:
-    from rayplay.ptx.pipelines import pipeline
     from rayplay.ptx.program import link
+    from rayplay.ptx.timing.pipelines import pipeline
 
     program = link([(module, function) for function in functions])
     if options.out is None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol
-from rayplay.ptx.parser import parse
+from rayplay.ptx.text.parser import parse
 
 OPCODE = "filter_shader"
 _LEAVES = ("ret", "exit")

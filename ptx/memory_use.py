@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rayplay.ptx.ir import Address, Function, Instruction, Operand
-from rayplay.ptx.opcodes import SPACES, describe
+from rayplay.ptx.isa.describe import SPACES, describe
 
 _NO_ACCESS = frozenset(("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "txq", "suq"))
 _READS = frozenset(("ld", "ldu", "ldmatrix"))

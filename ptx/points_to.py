@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from rayplay.ptx.call_graph import CallSite, Place, call_sites, passed, returned
 from rayplay.ptx.ir import Address, Function, Module, Operand, Register, Symbol
+from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.memory_use import Use, memory_uses
-from rayplay.ptx.opcodes import describe
 from rayplay.ptx.pointers import NUMBER, UNKNOWN, Arguments, Location, Object, Scope, Target, merged
 from rayplay.ptx.program import Program
 from rayplay.ptx.ssa import ENTRY, PHI, Ssa, build_ssa

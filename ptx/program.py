@@ -8,13 +8,13 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import UNITS
-from rayplay.ptx.cfg import END, Cfg
-from rayplay.ptx.characterise import Characterisation
+from rayplay.ptx.flow.cfg import END, Cfg
+from rayplay.ptx.flow.language import build, describe, require_rows
+from rayplay.ptx.flow.liveness import register_count
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.languages import build, describe, require_rows
-from rayplay.ptx.liveness import register_count
-from rayplay.ptx.pipelines import pipeline as pipeline_named
-from rayplay.ptx.sass_control import characterise_function
+from rayplay.ptx.timing.characterise import Characterisation
+from rayplay.ptx.timing.control_codes import characterise_function
+from rayplay.ptx.timing.pipelines import pipeline as pipeline_named
 
 TRACE_PROGRAM_PREFIXES = ("__closesthit__", "__anyhit__", "__intersection__", "__miss__")
 

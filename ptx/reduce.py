@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 
-from rayplay.ptx.cfg import Cfg, build, ends_block
+from rayplay.ptx.flow.cfg import Cfg, build, ends_block
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 from rayplay.ptx.slice import Slice
 

@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rayplay.ptx import sass_registers
-from rayplay.ptx.cfg import END, Cfg
-from rayplay.ptx.characterise import NO_SLOT, SLOTS
+from rayplay.ptx.flow.cfg import END, Cfg
+from rayplay.ptx.flow.language import build
+from rayplay.ptx.flow.liveness import register_count
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.languages import build
-from rayplay.ptx.liveness import register_count
-from rayplay.ptx.opcodes import lookup
-from rayplay.ptx.pipelines import Pipeline
-from rayplay.ptx.sass_control import characterise_function, control_codes
-from rayplay.ptx.sass_describe import architecture
+from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.sass import registers as sass_registers
+from rayplay.ptx.sass.describe import architecture
+from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS
+from rayplay.ptx.timing.control_codes import characterise_function, control_codes
+from rayplay.ptx.timing.pipelines import Pipeline
 
 
 def module_lines(module: Module) -> Iterator[str]:

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from rayplay.ptx.cfg import ends_block
 from rayplay.ptx.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
+from rayplay.ptx.flow.cfg import ends_block
 from rayplay.ptx.ir import Instruction, Operand, Register, Vector
 from rayplay.ptx.pointers import ANYWHERE, Arguments, Location, Object, Target
 from rayplay.ptx.points_to import points_to

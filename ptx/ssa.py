@@ -10,10 +10,10 @@ dependence graph" (HyPA's reference 41), with phis only where the register is li
 
 from dataclasses import dataclass, field
 
-from rayplay.ptx.cfg import Cfg, immediate_dominators, post_order
+from rayplay.ptx.flow.cfg import Cfg, immediate_dominators, post_order
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.ir import Function, Instruction
-from rayplay.ptx.liveness import Liveness
-from rayplay.ptx.opcodes import describe
+from rayplay.ptx.isa.describe import describe
 
 CARRY = "cc"  # the carry flag of add.cc and its kin, a register without a name in PTX
 _READS_CARRY = frozenset(("addc", "subc", "madc"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.opcodes import describe
+from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.program import Program
 
 FLOATING_POINT_CLASSES = ("fp32", "fp64", "fp16", "sfu")

@@ -8,9 +8,9 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.names import outside_registers
-from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.program import Program, link
+from rayplay.ptx.text.names import outside_registers
 from rayplay.tracer.driver import ImageLaunch
 from rayplay.tracer.driver_functions import called_names, callees_of, calls_of, external_function, with_called
 from rayplay.tracer.driver_variables import SharedVariables, place_variables

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.opcodes import describe
+from rayplay.ptx.isa.describe import describe
 from rayplay.tracer.driver_cta import (
     ENDLESS_VISITS,
     NEXT_CTA,

@@ -6,7 +6,7 @@ post-dominator.
 
 import numpy as np
 
-from rayplay.ptx.cfg import branch_labels
+from rayplay.ptx.flow.cfg import branch_labels
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.driver_state import LANES
 from rayplay.tracer.driver_warp import DEPTH, LIVE, MASK, PC, RECONVERGENCE

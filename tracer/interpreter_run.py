@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.ptx.cfg import waits
+from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer import (
     interpreter_barrier,
     interpreter_calls,

@@ -1,8 +1,8 @@
 """Which function interprets a scalar instruction."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.legacy import spelled_out
-from rayplay.ptx.modifiers import problem
+from rayplay.ptx.isa.implied import spelled_out
+from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer import (
     interpreter_bits,
     interpreter_compare,
@@ -30,7 +30,7 @@ TABLES: dict[str, dict[str, Handler]] = {
 
 
 def run_scalar(w: Lanes, i: Instruction) -> None:
-    """Execute an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
+    """Execute an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
     i = spelled_out(i, w.activation.linked.module)
     if problem(i.opcode, i.modifiers):
         raise unknown(w.activation.linked.module, i)

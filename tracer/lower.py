@@ -6,9 +6,9 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from dataclasses import dataclass
 
-from rayplay.ptx.cfg import Cfg, branch_labels, waits
+from rayplay.ptx.flow.cfg import Cfg, branch_labels, waits
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
-from rayplay.ptx.optix import INTRINSICS
+from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer import (
     lower_address,
     lower_atomic,

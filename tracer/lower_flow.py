@@ -7,7 +7,7 @@ rule). Only what waiting lanes need has to be blended when a block writes it; ot
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.flow.cfg import Cfg
 
 PART_INSTRUCTIONS = 768  # of one LLVM function: beyond, its registers are allocated in more than linear time
 BACK_EDGE = 16  # how much worse it is to cut a loop than to cut a jump forwards

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
 
-from rayplay.ptx.cfg import Cfg
+from rayplay.ptx.flow.cfg import Cfg
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.ir import Function, Register, Symbol, Variable
-from rayplay.ptx.liveness import Liveness
 from rayplay.tracer.driver_state import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 
 Name = TypeVar("Name", bound=Hashable)

@@ -6,9 +6,9 @@ suspension. That pays only where a warp goes round without a suspension.
 
 from typing import NamedTuple
 
-from rayplay.ptx.cfg import Cfg, branch_labels, ends_block, post_order
+from rayplay.ptx.flow.cfg import Cfg, branch_labels, ends_block, post_order
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.ir import Function
-from rayplay.ptx.liveness import Liveness
 
 
 class Hot(NamedTuple):

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from rayplay.ptx.forms import PATTERNS
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.legacy import spelled_out
-from rayplay.ptx.modifiers import problem
+from rayplay.ptx.isa.forms import PATTERNS
+from rayplay.ptx.isa.implied import spelled_out
+from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer import (
     lower_bits,
     lower_compare,
@@ -50,7 +50,7 @@ def is_scalar(i: Instruction) -> bool:
 
 
 def lower_scalar(e: Emitter, i: Instruction) -> None:
-    """Lower an instruction of ``ptx.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
+    """Lower an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
     i = spelled_out(i, e.module)
     if problem(i.opcode, i.modifiers):
         raise e.unknown()

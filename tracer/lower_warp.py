@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.ptx.modifiers import problem
+from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer.lower_emit import INT, LANE_IDS, Emitter, type_names
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from rayplay.formats.exchange.accelsim import sass_classes
-from rayplay.ptx.opcodes import lookup
-from rayplay.ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
+from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
 from rayplay.tracer.opcode_patterns import MOST_TRIED, NAMES, keys, patterns, spell
 from rayplay.tracer.opcode_trial import Trial, try_all
 
@@ -20,8 +20,8 @@ HEAD = """\
 # Opcodes
 
 This page is made from the opcode tables by `python -m tracer opcodes`; `make docs` writes it, and a test fails when it
-differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/table.py` (operands,
-class), `ptx/forms.py` and `ptx/shapes.py` (modifiers), `ptx/pipelines.py` (latencies).
+differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/table.py` (operands,
+class), `ptx/isa/forms.py` and `ptx/isa/shapes.py` (modifiers), `ptx/timing/pipelines.py` (latencies).
 
 **{opcodes} opcodes in {patterns} patterns** are parsed and verified: {yes} are executed in every form, {partly} in
 some, {no} not at all ([what is not executed](#parsed-and-verified-but-not-executed)). Executed means that it can be

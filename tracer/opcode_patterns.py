@@ -1,16 +1,16 @@
 """The forms of every opcode as patterns, and those of a pattern: what the page about opcodes shows and tries.
 
-Where ``ptx.shapes`` lets more through than PTX has, ``TYPICAL`` has the forms of PTX ISA 9.0 (9.7.9.27 for copies,
-9.7.14 to 9.7.17 for matrices), in the language of patterns of ``ptx.forms``.
+Where ``ptx.isa.shapes`` lets more through than PTX has, ``TYPICAL`` has the forms of PTX ISA 9.0 (9.7.9.27 for copies,
+9.7.14 to 9.7.17 for matrices), in the language of patterns of ``ptx.isa.forms``.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 
-from rayplay.ptx import shapes
-from rayplay.ptx.forms import WORDS
-from rayplay.ptx.modifiers import PATTERNS
-from rayplay.ptx.table import TABLE
+from rayplay.ptx.isa import shapes
+from rayplay.ptx.isa.forms import WORDS
+from rayplay.ptx.isa.modifiers import PATTERNS
+from rayplay.ptx.isa.table import TABLE
 
 Form = tuple[str, tuple[str, ...]]
 MOST_TRIED = 64  # forms of one pattern: all of them where there are no more

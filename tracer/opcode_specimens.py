@@ -2,8 +2,8 @@
 
 import re
 
+from rayplay.ptx.isa.operands import HINT, Operand, signature
 from rayplay.ptx.numbers import TYPE_BYTES
-from rayplay.ptx.signatures import HINT, Operand, signature
 from rayplay.tracer.opcode_patterns import BULK, Form, spell
 
 REGISTERS = """.reg .pred %p<40>; .reg .b16 %rs<40>; .reg .b32 %r<80>; .reg .f32 %f<80>; .reg .b64 %rd<80>;

@@ -10,8 +10,8 @@ from tqdm import tqdm
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
-from rayplay.ptx.parser import parse
-from rayplay.ptx.verifier import verify
+from rayplay.ptx.text.parser import parse
+from rayplay.ptx.verify.code import verify
 from rayplay.tracer.driver_link import link_launch
 from rayplay.tracer.lower import lower_program
 from rayplay.tracer.memory import DeviceMemory

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.parser import parse, parse_file
+from rayplay.ptx.text.parser import parse, parse_file
 
 DATA = Path(__file__).parent / "data"
 HEAD = """.version 8.0

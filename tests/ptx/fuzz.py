@@ -15,9 +15,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from rayplay.formats.guard.errors import UserError  # noqa: E402
-from rayplay.ptx.parser import parse  # noqa: E402
-from rayplay.ptx.printer import print_module  # noqa: E402
-from rayplay.ptx.verifier import verify  # noqa: E402
+from rayplay.ptx.text.parser import parse  # noqa: E402
+from rayplay.ptx.text.printer import print_module  # noqa: E402
+from rayplay.ptx.verify.code import verify  # noqa: E402
 
 TOKEN = re.compile(r"\s+|[\w$%.:]+|.", re.DOTALL)
 LONGEST = 6000  # characters of a mutated text

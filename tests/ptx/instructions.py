@@ -4,9 +4,9 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from rayplay.ptx import modifiers
+from rayplay.ptx.isa import modifiers
+from rayplay.ptx.isa.operands import Operand, signature
 from rayplay.ptx.numbers import TYPE_BYTES
-from rayplay.ptx.signatures import Operand, signature
 
 HEAD = """.version 9.0
 .target sm_100a

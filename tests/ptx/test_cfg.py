@@ -7,9 +7,9 @@ import networkx
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.cfg import END, build, ends_block, immediate_post_dominators
-from rayplay.ptx.parser import parse_file
+from rayplay.ptx.flow.cfg import END, build, ends_block, immediate_post_dominators
 from rayplay.ptx.show import cfg_dot, cfg_lines
+from rayplay.ptx.text.parser import parse_file
 
 
 @pytest.mark.parametrize("name", ["compute_plain", "rays"])

@@ -6,11 +6,11 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import UNITS
-from rayplay.ptx.cfg import build
-from rayplay.ptx.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
-from rayplay.ptx.opcodes import describe
-from rayplay.ptx.parser import parse_file
-from rayplay.ptx.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES, pipeline
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.text.parser import parse_file
+from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
+from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES, pipeline
 
 
 def walk(cfg, random_, most: int = 120) -> list[int]:

@@ -6,7 +6,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from rayplay.ptx.parser import parse
+from rayplay.ptx.text.parser import parse
 
 
 def ptx(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.ptx.cfg import build
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
 from rayplay.ptx.ir import Register
-from rayplay.ptx.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
-from rayplay.ptx.opcodes import describe
-from rayplay.ptx.parser import parse_file
+from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.text.parser import parse_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

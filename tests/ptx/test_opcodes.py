@@ -4,9 +4,9 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import MEMORY_SPACES, OPERATION_CLASSES
-from rayplay.ptx.opcodes import describe
-from rayplay.ptx.optix import INTRINSICS
-from rayplay.ptx.table import ARITHMETIC, TABLE
+from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.ptx.isa.table import ARITHMETIC, TABLE
 
 CASES = [
     # text, class, space, bytes, destinations, sources

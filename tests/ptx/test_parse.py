@@ -7,9 +7,9 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Immediate, Not, Pair, Register, Symbol, Texture, Vector
-from rayplay.ptx.parser import parse, parse_file
-from rayplay.ptx.printer import print_module
-from rayplay.ptx.verifier import verify
+from rayplay.ptx.text.parser import parse, parse_file
+from rayplay.ptx.text.printer import print_module
+from rayplay.ptx.verify.code import verify
 
 R = Register
 OPERANDS = [
@@ -241,7 +241,7 @@ def test_text_that_is_no_module(text) -> None:
 
 def test_damaged_programs_give_an_error_or_a_module(data_folder) -> None:
     """Only UserError may come out, whatever is cut out of, doubled in or written into a real program."""
-    from rayplay.ptx.cfg import build
+    from rayplay.ptx.flow.cfg import build
 
     text = (data_folder / "compute_plain.ptx").read_text()
     text = text[: text.index("\n}\n", 6000) + 3]
@@ -267,7 +267,7 @@ def test_lark_reads_the_same_language(data_folder, wrap) -> None:
     """The table's own loop accepts and refuses what lark's parser does, at the same place."""
     import lark
 
-    from rayplay.ptx.syntax import GRAMMAR
+    from rayplay.ptx.text.lalr import GRAMMAR
 
     reference = lark.Lark(GRAMMAR.read_text(), parser="lalr", lexer="basic")
     for text in [(data_folder / "rays.ptx").read_text(), *(wrap(body) for body, _ in OPERANDS)]:

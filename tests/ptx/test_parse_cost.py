@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rayplay.ptx.parser import parse
+from rayplay.ptx.text.parser import parse
 
 
 def calls_to_parse(text: str) -> int:

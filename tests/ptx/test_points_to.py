@@ -3,10 +3,10 @@
 import pytest
 
 from rayplay.ptx.ir import Module
-from rayplay.ptx.parser import parse
 from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Location, Target, may_alias
 from rayplay.ptx.points_to import points_to
 from rayplay.ptx.program import link
+from rayplay.ptx.text.parser import parse
 
 HEAD = """.version 8.0
 .target sm_75

@@ -19,8 +19,8 @@ from rayplay.ptx.ir import (
     Symbol,
     Vector,
 )
-from rayplay.ptx.parser import parse
-from rayplay.ptx.printer import print_instruction, print_module
+from rayplay.ptx.text.parser import parse
+from rayplay.ptx.text.printer import print_instruction, print_module
 
 NOWHERE = Position(0, 0)
 

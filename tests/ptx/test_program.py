@@ -5,8 +5,8 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS
-from rayplay.ptx.parser import parse, parse_file
 from rayplay.ptx.program import link
+from rayplay.ptx.text.parser import parse, parse_file
 
 
 @pytest.fixture

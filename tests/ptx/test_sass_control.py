@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rayplay.formats.schema.trace import BLOCKS, CHARACTERISATION, INSTRUCTIONS, UNITS
-from rayplay.ptx.languages import build, describe, parse, parse_file
+from rayplay.ptx.flow.language import build, describe, parse, parse_file
 from rayplay.ptx.program import link
-from rayplay.ptx.sass_control import Control, characterise_function, control, control_codes
-from rayplay.ptx.sass_flow import reached
-from rayplay.ptx.sass_pipelines import sass_pipeline
+from rayplay.ptx.sass.cfg import reached
+from rayplay.ptx.timing.control_codes import Control, characterise_function, control, control_codes
+from rayplay.ptx.timing.sass_pipelines import sass_pipeline
 from tests.ptx.test_sass_flow import function
 
 SASS = Path(__file__).parent / "data" / "sass"

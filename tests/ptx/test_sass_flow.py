@@ -8,13 +8,13 @@ import pytest
 
 from rayplay.formats.exchange.accelsim.sass_classes import CLASSES
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.cfg import END
+from rayplay.ptx.flow.cfg import END
+from rayplay.ptx.flow.language import parse, parse_file
+from rayplay.ptx.flow.liveness import register_count
+from rayplay.ptx.flow.sass_liveness import SassLiveness
 from rayplay.ptx.ir import Function
-from rayplay.ptx.languages import parse, parse_file
-from rayplay.ptx.liveness import register_count
-from rayplay.ptx.sass_flow import build, callees, reached
-from rayplay.ptx.sass_liveness import SassLiveness
-from rayplay.ptx.sass_registers import registers
+from rayplay.ptx.sass.cfg import build, callees, reached
+from rayplay.ptx.sass.registers import registers
 from tests.ptx.sass_oracle import (
     graph_differences,
     live_differences,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rayplay.ptx.flow.language import parse
 from rayplay.ptx.ir import Module
-from rayplay.ptx.languages import parse
-from rayplay.ptx.sass_verifier import verify
+from rayplay.ptx.sass.verify import verify
 from rayplay.tracer import kernels
 from tests.ptx.sass_oracle import (
     find_tool,

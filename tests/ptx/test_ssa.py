@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.ptx.cfg import Cfg, build
+from rayplay.ptx.flow.cfg import Cfg, build
 from rayplay.ptx.ir import Function, Instruction, Module
-from rayplay.ptx.opcodes import describe
-from rayplay.ptx.parser import parse
+from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
+from rayplay.ptx.text.parser import parse
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tracer"))
 from random_programs import random_program

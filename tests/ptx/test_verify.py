@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from rayplay.ptx.parser import parse, parse_file
-from rayplay.ptx.printer import print_module
-from rayplay.ptx.verifier import verify
+from rayplay.ptx.text.parser import parse, parse_file
+from rayplay.ptx.text.printer import print_module
+from rayplay.ptx.verify.code import verify
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: its verdict cannot be compared")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.parser import parse
-from rayplay.ptx.verifier import verify
+from rayplay.ptx.text.parser import parse
+from rayplay.ptx.verify.code import verify
 from tests.ptx.instructions import FIRST_LINE, HEAD, broken, valid_lines
 
 PTXAS = shutil.which("ptxas")

@@ -1,4 +1,4 @@
-"""Programs of scalar instructions for tests: operands of any form of ``ptx.forms``, and a kernel that runs them."""
+"""Programs of scalar instructions for tests: operands of any form of ``ptx.isa.forms``, and a kernel that runs them."""
 
 from rayplay.tracer.lower_emit import TYPES
 

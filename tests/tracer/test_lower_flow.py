@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.ptx.cfg import build
-from rayplay.ptx.liveness import Liveness
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.tracer import jit, lower_flow
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -1,8 +1,8 @@
 """Which registers of a function are in LLVM's registers while it runs, and which in the activation."""
 
 from rayplay import ptx
-from rayplay.ptx.cfg import build
-from rayplay.ptx.liveness import Liveness
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.flow.liveness import Liveness
 from rayplay.tracer.lower_residence import cycling_blocks, hot_code
 
 KERNEL = """

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.forms import PATTERNS, all_forms
-from rayplay.ptx.modifiers import problem
+from rayplay.ptx.isa.forms import PATTERNS, all_forms
+from rayplay.ptx.isa.modifiers import problem
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both, execute

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.ptx.legacy import spelled_out
+from rayplay.ptx.isa.implied import spelled_out
 
 sys.path.insert(0, str(Path(__file__).parent))
 import execution

@@ -1,0 +1,201 @@
+"""Basic blocks, the control-flow graph of a function, and where diverged lanes meet again.
+
+A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones, too), at a CTA barrier,
+or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
+"""
+
+from dataclasses import dataclass
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.ir import Function, Instruction, Symbol
+from rayplay.ptx.isa.optix import INTRINSICS
+
+END = -1  # reconvergence at the end of the program
+
+_BRANCHES = frozenset(("bra", "brx"))
+_ENDS = frozenset(("ret", "exit", "trap"))
+_BARRIERS = frozenset(("bar", "barrier"))
+_MAY_END = _BRANCHES | _ENDS | _BARRIERS | {"nanosleep", "mbarrier"}  # and calls
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Instructions ``first`` to ``first + count - 1``.
+
+    ``successors`` are block indices: the targets of the branch in its order, then the next block where control can
+    fall through; each once. ``leaves``: lanes can end the function here.
+    """
+
+    first: int
+    count: int
+    successors: tuple[int, ...]
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cfg:
+    """Blocks in the order of the text; block 0 is entered first.
+
+    ``reconvergence`` is per block its immediate post-dominator, -1 where that is the end of the function.
+    """
+
+    blocks: tuple[Block, ...]
+    reconvergence: tuple[int, ...]
+
+
+def build(function: Function) -> Cfg:
+    """The control-flow graph of a function with a body.
+
+    Raises UserError for a branch to a label that the function does not have.
+    """
+    starts = _block_starts(function)
+    block_of = {start: block for block, start in enumerate(starts)}
+    blocks = []
+    for index, first in enumerate(starts):
+        stop = starts[index + 1] if index + 1 < len(starts) else len(function.body)
+        last = function.body[stop - 1]
+        successors = [block_of[function.labels[label]] for label in branch_labels(last, function)]
+        goes_on = falls_through(last)
+        if goes_on and stop < len(function.body):
+            successors.append(index + 1)
+        leaves = _ends_lanes(last) or (goes_on and stop == len(function.body))
+        blocks.append(Block(first, stop - first, tuple(dict.fromkeys(successors)), leaves))
+    return Cfg(tuple(blocks), immediate_post_dominators([(b.successors, b.leaves) for b in blocks]))
+
+
+def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:
+    """Labels an instruction can branch to, in order. Raises UserError for one that the function does not have."""
+    if instruction.opcode not in _BRANCHES:
+        return ()
+    last = instruction.operands[-1] if instruction.operands else None
+    name = last.name if isinstance(last, Symbol) else ""
+    labels = function.branch_targets.get(name, ()) if instruction.opcode == "brx" else (name,)
+    for label in labels or (name,):
+        if label not in function.labels:
+            raise UserError(
+                f"line {instruction.position.line}: '{instruction.text}' branches to '{label}', which is not a label "
+                f"of function '{function.name}'"
+            )
+    return labels
+
+
+def ends_block(instruction: Instruction) -> bool:
+    """Whether a block ends after this instruction."""
+    opcode = instruction.opcode
+    if opcode in _BRANCHES or opcode in _ENDS:
+        return True
+    if opcode in _BARRIERS:
+        return instruction.modifiers[:1] != ("warp",)
+    if opcode == "nanosleep" or waits(instruction):
+        return True
+    return instruction.call is not None and runs_other_code(instruction)
+
+
+def waits(instruction: Instruction) -> bool:
+    """Whether an instruction asks if a phase of an mbarrier is complete; other warps run when it is not."""
+    return instruction.opcode == "mbarrier" and instruction.modifiers[:1] in (("test_wait",), ("try_wait",))
+
+
+def runs_other_code(instruction: Instruction) -> bool:
+    """Whether an instruction calls a function of the module, or a service that runs programs."""
+    if instruction.call is None:
+        return False
+    name = getattr(instruction.call.target, "name", "")
+    if name in INTRINSICS:
+        return INTRINSICS[name].ends_block
+    return not name.startswith("_optix_")
+
+
+def falls_through(instruction: Instruction) -> bool:
+    """Whether control can go on to the next instruction."""
+    if instruction.guard is not None:
+        return True
+    return instruction.opcode not in _BRANCHES and not _ends_lanes(instruction)
+
+
+def _ends_lanes(instruction: Instruction) -> bool:
+    if instruction.opcode in _ENDS:
+        return True
+    intrinsic = INTRINSICS.get(getattr(instruction.call.target, "name", "")) if instruction.call else None
+    return intrinsic is not None and not intrinsic.returns
+
+
+def _block_starts(function: Function) -> list[int]:
+    starts = {0} if function.body else set()
+    for index, instruction in enumerate(function.body):
+        if instruction.opcode not in _MAY_END and instruction.call is None:
+            continue
+        if ends_block(instruction) and index + 1 < len(function.body):
+            starts.add(index + 1)
+        for label in branch_labels(instruction, function):
+            starts.add(function.labels[label])
+    return sorted(starts)
+
+
+def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tuple[int, ...]:
+    """Per node its immediate post-dominator, -1 for the end; a node is (successors, whether it reaches the end itself).
+
+    Where no path leads to the end (a loop without a way out), the last such node is taken to lead there.
+    Method: Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm", on the reversed graph.
+    """
+    size = len(graph)
+    end = size
+    successors = [list(targets) + [end] * leaves for targets, leaves in graph]
+    predecessors: list[list[int]] = [[] for _ in range(size + 1)]
+    for node, targets in enumerate(successors):
+        for target in targets:
+            predecessors[target].append(node)
+    order = post_order(predecessors, end)
+    while len(order) < size + 1:
+        stuck = max(set(range(size)) - set(order))
+        successors[stuck].append(end)
+        predecessors[end].append(stuck)
+        order = post_order(predecessors, end)
+    dominators = immediate_dominators(order, successors, end)
+    return tuple(-1 if dominators[node] == end else dominators[node] for node in range(size))
+
+
+def post_order(edges: list[list[int]], root: int) -> list[int]:
+    """Nodes reachable from the root, each after everything first reached through it."""
+    seen, order = {root}, []
+    stack = [(root, iter(edges[root]))]
+    while stack:
+        node, rest = stack[-1]
+        following = next((n for n in rest if n not in seen), None)
+        if following is None:
+            order.append(node)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(edges[following])))
+    return order
+
+
+def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
+    """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
+
+    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
+    """
+    number = {node: index for index, node in enumerate(order)}
+    dominator = {root: root}
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(order[:-1]):
+            found = None
+            for other in successors[node]:
+                if other in dominator:
+                    found = other if found is None else _meet(found, other, dominator, number)
+            assert found is not None  # every node leads to the root, and one on the way came earlier in this order
+            if dominator.get(node) != found:
+                dominator[node], changed = found, True
+    return dominator
+
+
+def _meet(one: int, other: int, dominator: dict[int, int], number: dict[int, int]) -> int:
+    while one != other:
+        while number[one] < number[other]:
+            one = dominator[one]
+        while number[other] < number[one]:
+            other = dominator[other]
+    return one

@@ -1,0 +1,101 @@
+"""What the names in a function stand for, and which of them nothing declares."""
+
+import difflib
+from collections.abc import Collection, Iterator
+
+from rayplay.ptx.ir import (
+    Address,
+    Function,
+    Instruction,
+    Modified,
+    Module,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    Texture,
+    Variable,
+    Vector,
+)
+from rayplay.ptx.text.scopes import SPECIAL
+
+MOST_HINTS = 20
+MOST_COMPARED = 1000
+MOST_LETTERS = 100
+
+
+class Hints:
+    """Near names for messages: only for the first of many, because looking for them takes longer than all the rest."""
+
+    def __init__(self) -> None:
+        self._left = MOST_HINTS
+
+    def __call__(self, name: str, known: Collection[str]) -> str:
+        """`` (did you mean 'x'?)`` where something known is near."""
+        if self._left <= 0 or len(known) > MOST_COMPARED or len(name) > MOST_LETTERS:
+            return ""
+        self._left -= 1
+        near = difflib.get_close_matches(name, known, 1)
+        return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+class Names:
+    """The declarations that one function sees."""
+
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+        self.module, self.function, self.hint = module, function, hint
+        self.parameters = {p.name: p for p in (*function.returns, *function.parameters)}
+
+    def variable(self, name: str) -> Variable | None:
+        """The variable or parameter of that name."""
+        found = self.function.variables.get(name) or self.parameters.get(name)
+        return found or self.module.variables.get(name)
+
+    def is_symbol(self, name: str) -> bool:
+        """Whether anything but a register has the name."""
+        function, module = self.function, self.module
+        scopes = (function.variables, self.parameters, function.labels, module.variables, module.functions)
+        return any(name in scope for scope in (*scopes, function.prototypes, function.branch_targets))
+
+    def undeclared(self, operand: "Operand | None") -> Iterator[str]:
+        """A sentence for every name in an operand that nothing declares."""
+        if isinstance(operand, Register):
+            if operand.name not in self.function.registers and operand.name not in SPECIAL and operand.name != "_":
+                yield f"register '{operand.name}' is not declared"
+        elif isinstance(operand, Symbol):
+            if not self.is_symbol(operand.name):
+                yield f"'{operand.name}' is neither a register nor a variable"
+        elif isinstance(operand, Address):
+            yield from self.undeclared(operand.base)
+        elif isinstance(operand, Vector):
+            for element in operand.elements:
+                yield from self.undeclared(element)
+        elif isinstance(operand, Not):
+            yield from self.undeclared(operand.register)
+        elif isinstance(operand, Modified):
+            yield from self.undeclared(operand.operand)
+        elif isinstance(operand, Pair):
+            yield from self.undeclared(operand.first)
+            yield from self.undeclared(operand.second)
+        elif isinstance(operand, Texture):
+            for part in (operand.name, operand.sampler, operand.coordinates):
+                yield from self.undeclared(part)
+
+    def label_problem(self, operand: Operand, instruction: Instruction) -> Iterator[str]:
+        """A branch that goes nowhere."""
+        name = operand.name if isinstance(operand, Symbol) else ""
+        known = self.function.branch_targets if instruction.opcode == "brx" else self.function.labels
+        if name not in known:
+            yield f"'{name or 'the target'}' is not a label of the function{self.hint(name, known)}"
+
+
+def outside_registers(function: Function, module: Module) -> frozenset[str]:
+    """The registers of a function that its module declares outside functions: by name, or in a range."""
+    found = set(module.registers) & function.registers.keys()
+    for written in module.registers:
+        prefix, _, count = written.partition("<")
+        if count:
+            numbers = ((name, name.removeprefix(prefix)) for name in function.registers if name.startswith(prefix))
+            found |= {name for name, digits in numbers if digits.isdecimal() and int(digits) < int(count[:-1])}
+    return frozenset(found)

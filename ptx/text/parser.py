@@ -1,0 +1,284 @@
+"""PTX text to ``ptx.ir.Module``: functions and instructions on top of ``declare.py``."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.ptx.ir import (
+    Address,
+    Call,
+    Function,
+    Guard,
+    Immediate,
+    Instruction,
+    Module,
+    Operand,
+    Position,
+    Register,
+    Symbol,
+    Variable,
+)
+from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.numbers import as_f32
+from rayplay.ptx.text.declarations import DeclarationBuilder
+from rayplay.ptx.text.function_body import Body, Head
+from rayplay.ptx.text.lalr import Source, reduce_text, table
+from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
+from rayplay.ptx.text.scopes import MOST_SCOPES
+from rayplay.ptx.text.variables import attributes_of
+from rayplay.ptx.verify.declarations import redeclaration_problem
+
+PRAGMAS = ".pragma"  # where a head keeps them among its directives
+_ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
+
+
+def parse(text: str, name: str) -> Module:
+    """Parse the text of one PTX module; ``name`` is what messages call it.
+
+    Raises UserError (``name:line:column: expected X, found Y``) where the text is not PTX. Unknown opcodes are kept:
+    ``ptx.verify`` and ``ptx.isa.describe.describe`` judge them.
+    """
+    source = Source(text, name)
+    builder = ModuleBuilder(source)
+    return reduce_text(table(), source, builder)
+
+
+def parse_file(path: str | Path) -> Module:
+    """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
+    LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
+    return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
+
+
+def _with_defaults(opcode: str, modifiers: list[str], version: tuple[int, int]) -> list[str]:
+    """Before PTX 1.4 ``sin.f32`` meant ``sin.approx.ftz.f32`` and ``div.f64`` ``div.rn.f64`` (PTX ISA 9.7.3)."""
+    if version >= (1, 4) or opcode not in _ROUNDED or len(modifiers) != 1:
+        return modifiers
+    return {"f32": ["approx", "ftz", "f32"], "f64": ["rn", "f64"]}.get(modifiers[0], modifiers)
+
+
+class ModuleBuilder(DeclarationBuilder):
+    """Builds one module out of declarations and functions."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.functions: dict[str, Function] = {}
+        self.aliases: dict[str, str] = {}
+        self.targets: list[str] = []
+        self.ptx_version = (0, 0)
+        self.address_bits = 32
+        self._opcodes: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def version(self, children: Children, start: int, end: int) -> None:
+        number = _VERSION.fullmatch(children[1])
+        if number is None:
+            raise self.source.error(start, f"expected a version such as 8.0, found '{children[1]}'")
+        self.ptx_version = (int(number[1]), int(number[2]))
+
+    def module(self, children: Children, start: int, end: int) -> Module:
+        if not self.targets:
+            raise self.source.error(start, "expected .target after .version, found none")
+        for alias, name in self.aliases.items():
+            if name in self.functions:
+                self.functions[alias] = replace(self.functions[name], name=alias)
+        registers = {
+            written: type_name for name, count, type_name in self.module_registers
+            for written in ([name] if count is None else [f"{name}<{count}>"])
+        }  # fmt: skip
+        return Module(
+            self.source.name, tuple(self.source.text.split("\n")), self.ptx_version,
+            tuple(dict.fromkeys(self.targets)), self.address_bits, self.variables, self.functions, self.aliases,
+            registers, tuple(self.annotations), tuple(self.remarks),
+        )  # fmt: skip
+
+    def target(self, children: Children, start: int, end: int) -> None:
+        self._refuse_late(".target", start)
+        self.targets += children[1]
+
+    def _refuse_late(self, directive: str, start: int) -> None:
+        if self.functions or self.variables or (directive == ".address_size" and not self.targets):
+            self.remark(start, f"expected {directive} at the head of the file, after .version and .target")
+
+    def address_size(self, children: Children, start: int, end: int) -> None:
+        self._refuse_late(".address_size", start)
+        if children[1] not in ("32", "64"):
+            raise self.source.error(start, f"expected .address_size 32 or 64, found {children[1]}")
+        self.address_bits = int(children[1])
+
+    def alias(self, children: Children, start: int, end: int) -> None:
+        self.aliases[children[1]] = children[3]
+
+    def stray_semicolon(self, children: Children, start: int, end: int) -> None:
+        self.remark(start, "expected a statement, found ';'")
+
+    def _body(self) -> Body:
+        assert self.body is not None  # the grammar has statements in bodies only
+        return self.body
+
+    # --- functions ----------------------------------------------------------------------------------------------
+    def append_directive(self, children: Children, start: int, end: int) -> dict[str, Any]:
+        children[0][children[1][1:]] = tuple(self.integer(number, start) for number in children[2])
+        return children[0]
+
+    def append_pragma(self, children: Children, start: int, end: int) -> dict[str, Any]:
+        children[0][PRAGMAS] = (*children[0].get(PRAGMAS, ()), ", ".join(children[2]))
+        return children[0]
+
+    def entry_head(self, children: Children, start: int, end: int) -> None:
+        linkage, _, name, parameters, directives = children
+        self._open_function(True, linkage, [], name, [], parameters, directives, start)
+
+    def func_head(self, children: Children, start: int, end: int) -> None:
+        linkage, _, attributes, returns, name, parameters, directives = children
+        self._open_function(False, linkage, attributes, name, returns, parameters, directives, start)
+
+    def _open_function(
+        self, is_entry: bool, linkage: list[str], attributes: list[Any], name: str, returns: list[Variable],
+        parameters: list[Variable], directives: dict[str, Any], start: int,
+    ) -> None:  # fmt: skip
+        named = attributes_of(attributes).named
+        pragmas = directives.pop(PRAGMAS, ())
+        head = Head(
+            name, is_entry, self.place(start), linkage[0][1:] if linkage else "", tuple(returns), tuple(parameters),
+            directives, pragmas, named,
+        )  # fmt: skip
+        names = [parameter.name for parameter in (*returns, *parameters) if parameter.name != "_"]
+        if len(set(names)) < len(names):
+            raise self.source.error(start, f"two parameters of '{name}' have the same name")
+        self.body = Body(head)
+        self.scopes = self.body.scopes
+        for register, count, type_name in self.module_registers:
+            self.scopes.declare_outside(register, count, type_name)
+
+    def function(self, children: Children, start: int, end: int) -> None:
+        self._close_function(self.place(end - 1), start)
+
+    def function_declaration(self, children: Children, start: int, end: int) -> None:
+        self._close_function(None, start)
+
+    def _close_function(self, closing: Position | None, start: int) -> None:
+        """``closing`` is the place of the ``}``, None for a declaration without a body."""
+        is_declaration = closing is None
+        body = self._body()
+        for name in sorted(body.scopes.unknown & body.scopes.registers.keys()):
+            self.remark(start, f"register '{name}' of '{body.head.name}' is used where it is not declared")
+        made = body.finish(is_declaration, closing)
+        self.body = None
+        known = self.functions.get(made.name)
+        differs = redeclaration_problem(known, made) if known is not None else None
+        if differs is not None:
+            self.remark(start, differs)
+        if known is not None and not known.is_declaration and not is_declaration:
+            raise self.source.error(start, f"function '{made.name}' is defined twice")
+        if known is None or known.is_declaration:
+            self.functions[made.name] = made
+
+    # --- statements ---------------------------------------------------------------------------------------------
+    def open(self, children: Children, start: int, end: int) -> None:
+        if self.scopes.depth == MOST_SCOPES:
+            raise self.source.error(start, f"expected at most {MOST_SCOPES} scopes inside each other")
+        self._body().open()
+
+    def close(self, children: Children, start: int, end: int) -> None:
+        self._body().close()
+
+    def label(self, children: Children, start: int, end: int) -> None:
+        name = children[0]
+        if self.scopes.is_declared_here(name):
+            raise self.source.error(start, f"'{name}' is declared in this scope and cannot be a label, too")
+        if not self._body().declare_label(name):
+            raise self.source.error(start, f"label '{name}' stands twice in one scope")
+
+    def branch_targets(self, children: Children, start: int, end: int) -> None:
+        self._body().add_targets(self.scopes.declare_variable(children[0]), children[3])
+
+    def call_prototype(self, children: Children, start: int, end: int) -> None:
+        name, _, _, returns, _, parameters, directives, _ = children
+        directives.pop(PRAGMAS, None)
+        head = Head(name, False, self.place(start), "", tuple(returns), tuple(parameters), directives)
+        made = Body(head).finish(True)
+        self._body().prototypes[self.scopes.declare_variable(name)] = made
+
+    def opcode_part(self, children: Children, start: int, end: int) -> str:
+        return children[0] + children[1]
+
+    def guard(self, children: Children, start: int, end: int) -> Guard:
+        return Guard(self.register(children[1], start), False)
+
+    def negated_guard(self, children: Children, start: int, end: int) -> Guard:
+        return Guard(self.register(children[2], start), True)
+
+    def instruction(self, children: Children, start: int, end: int) -> None:
+        self._instruction(None, children[0], children[1], start, end)
+
+    def bare_instruction(self, children: Children, start: int, end: int) -> None:
+        self._instruction(None, children[0], [], start, end)
+
+    def guarded_instruction(self, children: Children, start: int, end: int) -> None:
+        self._instruction(children[0], children[1], children[2], start, end)
+
+    def bare_guarded_instruction(self, children: Children, start: int, end: int) -> None:
+        self._instruction(children[0], children[1], [], start, end)
+
+    def _instruction(self, guard: Guard | None, word: str, operands: Children, start: int, end: int) -> None:
+        split = self._opcodes.get(word)
+        if split is None:
+            first, *rest = word.split(".")
+            split = self._opcodes[word] = (first, tuple(_with_defaults(first, rest, self.ptx_version)))
+        opcode, modifiers = split
+        text = self.written(start, end)
+        call = None
+        if opcode == "call":
+            call, operands = self._call(operands, start), []
+        else:
+            for index, operand in enumerate(operands):
+                if type(operand) is Arguments:
+                    operands[index] = self.unwrapped(operand, start)
+            if self.has_markers:
+                operands = self._without_markers(opcode, modifiers, operands, start)
+            if modifiers and modifiers[-1] == "f32":
+                operands = [as_f32(o) if type(o) is Immediate else o for o in operands]
+        place = self.source.position(start)
+        self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call))
+
+    def _without_markers(
+        self, opcode: str, modifiers: tuple[str, ...], operands: Children, start: int
+    ) -> Children:  # fmt: skip
+        """``table[3]`` where an address belongs is ``[table+12]``, elsewhere ``table+12``; sums are added."""
+        self.has_markers = False
+        row = lookup(opcode, modifiers)
+        for index, operand in enumerate(operands):
+            if type(operand) is Element:
+                symbol = operand.symbol
+                is_place = row is not None and index < len(row.roles) and row.roles[index].lstrip("?") == "a"
+                operands[index] = Address(Symbol(symbol.name), symbol.offset) if is_place else symbol
+            elif type(operand) is Sum:
+                operands[index] = self._added(operand, start)
+        return operands
+
+    def _added(self, operand: Sum, start: int) -> Register:
+        """An instruction before this one adds the constant to the register, as ptxas does."""
+        name, scopes = operand.register.name, self.scopes
+        declared = scopes.registers.get(name, "")
+        if declared[:1] not in ("b", "u", "s") or declared[1:] not in ("16", "32", "64"):
+            raise self.source.error(start, f"expected an integer register before '+', found '{name}'")
+        made = Register(scopes.unique(name))
+        scopes.registers[made.name] = declared
+        type_name = f"u{declared[1:]}"
+        text = f"add.{type_name} {made.name}, {name}, {operand.offset};"
+        added = (made, operand.register, Immediate(operand.offset))
+        self._body().add(Instruction("add", (type_name,), added, None, self.place(start), text))
+        return made
+
+    def _call(self, operands: Children, start: int) -> Call:
+        """``(results), target, (arguments), prototype``, of which only the target must be there."""
+        rest = [o if type(o) is Arguments else self.unwrapped(o, start) for o in operands]
+        results: tuple[Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
+        target = rest.pop(0) if rest else None
+        arguments: tuple[Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
+        prototype = rest.pop(0) if rest else None
+        if not isinstance(target, Register | Symbol) or not isinstance(prototype, Symbol | None) or rest:
+            raise self.source.error(start, "expected call (results), function, (arguments), prototype;")
+        return Call(tuple(results), target, tuple(arguments), prototype.name if prototype else None)

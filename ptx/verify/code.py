@@ -1,0 +1,173 @@
+"""What is wrong with a module, beyond its syntax: names, modifiers, operands, register types, labels, calls.
+
+Checks what PTX itself demands (``ptxas`` would refuse it) and that calls of ``_optix_*`` functions have the registers
+that the interface gives them. Opcodes and modifiers are judged up to the version of PTX that is known here; a module of
+a later version may have others. The order of problems is that of the text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
+from rayplay.ptx.isa import modifiers
+from rayplay.ptx.isa.compatible import constant_fits, register_fits
+from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.ptx.isa.table import TABLE
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.text.names import Hints
+from rayplay.ptx.verify.declarations import architecture, module_problems
+from rayplay.ptx.verify.operands import OperandChecks
+
+OPTIX_PREFIX = "_optix_"
+KNOWN_VERSION = (9, 0)
+_OPTIX_BITS = {"u": 32, "f": 32, "l": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong, where it is, and what must hold instead."""
+
+    source_name: str
+    position: Position
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.source_name}:{self.position.line}:{self.position.column}: {self.message}"
+
+
+def verify(module: Module) -> list[Problem]:
+    """All problems of a module, in the order of its text; empty when there are none."""
+    found = list(module.remarks)
+    hint = Hints()
+    found += module_problems(module, module.version <= KNOWN_VERSION)
+    for function in module.functions.values():
+        if function.name not in module.aliases:
+            found += _Verifier(module, function, hint).problems()
+    problems = [Problem(module.source_name, position, message) for position, message in found]
+    return sorted(problems, key=lambda p: (p.position.line, p.position.column, p.message))
+
+
+class _Verifier:
+    """The checks of one function."""
+
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+        self.module, self.function, self.hint = module, function, hint
+        self.operands = OperandChecks(module, function, hint)
+        self.names = self.operands.names
+        self.needs_sync = module.version >= (6, 4) and architecture(module) >= 70
+
+    def problems(self) -> Iterator[tuple[Position, str]]:
+        for name, labels in self.function.branch_targets.items():
+            for label in labels:
+                if label not in self.function.labels and label not in self.module.functions:
+                    yield self.function.position, f"'{name}' lists '{label}', which is not a label of the function"
+        for instruction in self.function.body:
+            for message in self._instruction(instruction):
+                yield instruction.position, f"{message}, in: {instruction.text}"
+
+    def _instruction(self, instruction: Instruction) -> Iterator[str]:
+        if instruction.guard is not None:
+            yield from self.operands.predicate(instruction.guard.register)
+        wrong = modifiers.problem(instruction.opcode, self._with_aligned(instruction))
+        known = self.module.version <= KNOWN_VERSION
+        if instruction.call is not None:
+            if wrong is not None and known:
+                yield wrong
+            yield from self._call(instruction)
+            return
+        if self.module.version >= (2, 2) and any(m.startswith("const[") for m in instruction.modifiers):
+            yield f"{instruction.full_opcode} names a bank of .const, which .version 2.2 has abolished"
+        if "sync" not in instruction.modifiers and instruction.opcode in ("shfl", "vote") and self.needs_sync:
+            yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
+            return
+        opcode = lookup(instruction.opcode, instruction.modifiers)
+        if opcode is None:
+            if known:
+                yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"
+        elif wrong is None:
+            yield from self.operands.problems(instruction, opcode)
+        elif known:
+            yield wrong
+
+    def _with_aligned(self, instruction: Instruction) -> tuple[str, ...]:
+        """Modifiers as they are written since .version 6.3, before which wmma had no ``.aligned``."""
+        given = instruction.modifiers
+        if instruction.opcode != "wmma" or self.module.version >= (6, 3) or "aligned" in given or "sync" not in given:
+            return given
+        place = given.index("sync") + 1
+        return (*given[:place], "aligned", *given[place:])
+
+    def _call(self, instruction: Instruction) -> Iterator[str]:
+        call = instruction.call
+        assert call is not None
+        for operand in (*call.results, *call.arguments):
+            yield from self.names.undeclared(operand)
+        if isinstance(call.target, Register):
+            yield from self.names.undeclared(call.target)
+            known = call.prototype in self.function.prototypes or call.prototype in self.function.branch_targets
+            if not known:
+                yield "an indirect call needs a .callprototype or .calltargets after its arguments"
+            return
+        name = call.target.name
+        if name.startswith(OPTIX_PREFIX):
+            yield from self._intrinsic(name, call.results, call.arguments)
+            return
+        callee = self.module.functions.get(name)
+        if callee is None:
+            yield f"function '{name}' is not declared"
+            return
+        if callee.is_entry:
+            yield f"'{name}' is an entry; a call needs a .func"
+        for what, given, wanted in (
+            ("results", call.results, callee.returns), ("arguments", call.arguments, callee.parameters),
+        ):  # fmt: skip
+            variadic = bool(wanted) and wanted[-1].shape == (0,)
+            if len(given) != len(wanted) and not variadic:
+                yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
+                continue
+            for operand, formal in zip(given, wanted, strict=False):
+                yield from self._argument(name, operand, formal)
+
+    def _argument(self, name: str, operand: Operand, formal: Variable) -> Iterator[str]:
+        """A register or .param variable against the parameter that it is passed as."""
+        kind = formal.type.rpartition(".")[2]
+        if isinstance(operand, Register):
+            declared = self.function.registers.get(operand.name, "")
+            if not formal.shape and declared and "." not in declared and not register_fits(kind, declared):
+                yield f"'{name}' takes a .{kind} as '{formal.name}', '{operand.name}' is a .{declared}"
+        elif isinstance(operand, Immediate):
+            if not formal.shape and kind[0] != "b" and not constant_fits(kind, operand):
+                yield f"'{name}' takes a .{kind} as '{formal.name}', which the constant is not"
+        elif isinstance(operand, Symbol):
+            actual = self.function.variables.get(operand.name) or self.names.parameters.get(operand.name)
+            if actual is None or actual.space != "param" or formal.space != "param" or formal.shape == (0,):
+                return
+            same = bool(actual.shape) == bool(formal.shape) and actual.bytes == formal.bytes
+            if not same or not register_fits(kind, actual.type.rpartition(".")[2]):
+                yield f"'{name}' takes {_shown(formal)} as '{formal.name}', '{operand.name}' is {_shown(actual)}"
+
+    def _intrinsic(self, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Iterator[str]:
+        intrinsic = INTRINSICS.get(name)
+        if intrinsic is None:
+            yield f"'{name}' is not a known function of the OptiX interface{self.hint(name, INTRINSICS)}"
+            return
+        for what, given, wanted in (
+            ("results", results, intrinsic.outputs),
+            ("arguments", arguments, intrinsic.inputs),
+        ):
+            if len(given) != len(wanted):
+                yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
+                continue
+            for operand, letter in zip(given, wanted, strict=True):
+                bits = self._bits(operand) if isinstance(operand, Register) else None
+                if bits is not None and bits != _OPTIX_BITS[letter]:
+                    yield f"'{name}' takes {_OPTIX_BITS[letter]} bits where '{operand.name}' has {bits}"  # type: ignore[union-attr]
+
+    def _bits(self, register: Register) -> int | None:
+        declared = self.function.registers.get(register.name)
+        return None if declared is None else 8 * TYPE_BYTES[declared.rpartition(".")[2]]
+
+
+def _shown(variable: Variable) -> str:
+    return f".{variable.type}" + "".join(f"[{size}]" for size in variable.shape)

@@ -1,0 +1,276 @@
+"""The operands of one instruction against its signature: kinds, register types and sizes, constants, vectors."""
+
+from collections.abc import Iterator
+
+from rayplay.ptx.ir import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Modified,
+    Module,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+    Texture,
+    Vector,
+)
+from rayplay.ptx.isa.compatible import constant_fits, register_fits
+from rayplay.ptx.isa.describe import SPACES, Opcode
+from rayplay.ptx.isa.operands import RELAXED, signature
+from rayplay.ptx.isa.operands import Operand as Wanted
+from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.text.names import Hints, Names
+from rayplay.ptx.text.scopes import SPECIAL
+
+_LONG = frozenset(("%clock64", "%globaltimer", "%gridid", "%current_graph_exec", *(f"%pm{i}_64" for i in range(8))))
+_VECTORS = frozenset(("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
+                      "%cluster_nctaid"))  # fmt: skip
+_READS_SPECIAL = frozenset(("mov", "cvt"))
+_TAKES_SYMBOL = frozenset(("mov", "cvta", "mapa", "isspacep", "getctarank"))
+_DISCARDS = frozenset(("atom", "mbarrier", "match"))  # whose destination may be the sink alone
+
+
+class OperandChecks:
+    """What is wrong with the operands of the instructions of one function."""
+
+    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+        self.function = function
+        self.names = Names(module, function, hint)
+
+    def problems(self, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+        """The problems of an instruction that has a row in the table and is no call."""
+        wanted = signature(instruction.opcode, instruction.modifiers)
+        least = sum(not operand.optional for operand in wanted)
+        count = len(instruction.operands)
+        if not least <= count <= len(wanted):
+            shown = str(least) if least == len(wanted) else f"{least} to {len(wanted)}"
+            yield f"{instruction.full_opcode} needs {shown} operands, not {count}"
+            return
+        if count == least:
+            wanted = tuple(operand for operand in wanted if not operand.optional)
+        for one, operand in zip(wanted, instruction.operands, strict=False):
+            yield from self._operand(one, operand, instruction, opcode)
+
+    def _operand(self, wanted: Wanted, operand: Operand, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+        role = wanted.role
+        unknown = [] if role == "l" else list(self.names.undeclared(operand))
+        if unknown:
+            yield from unknown
+        elif role == "l":
+            yield from self.names.label_problem(operand, instruction)
+        elif role == "a":
+            yield from self._address(operand, instruction, opcode)
+        elif role == "t":
+            if not isinstance(operand, Texture):
+                yield f"{instruction.full_opcode} needs [texture, coordinates], not {kind(operand)}"
+        elif role == "P":
+            yield from self._predicates(operand)
+        elif role == "p":
+            yield from self._predicate_source(operand, instruction)
+        elif role in ("d", "D", "r", "q", "q2", "T"):
+            yield from self._destination(wanted, operand, instruction)
+        elif role == "M":
+            if not (isinstance(operand, Vector) and len(operand.elements) == wanted.lanes) and wanted.lanes > 1:
+                yield f"{instruction.full_opcode} needs {wanted.lanes} registers in {{..}}, not {kind(operand)}"
+        elif role in "sSuvwb" and wanted.type:
+            yield from self._source(wanted, operand, instruction)
+        elif role == "i":
+            if not (isinstance(operand, Immediate) and operand.kind == "int"):
+                yield f"{instruction.full_opcode} needs an integer constant here, not {kind(operand)}"
+        elif role == "n" and isinstance(operand, Register):
+            declared = self.function.registers.get(operand.name, "u64")
+            if declared[0] not in "bus" or TYPE_BYTES.get(declared, 8) not in (4, 8):
+                yield f"'{operand.name}' must hold an address, it is .{declared}"
+
+    # --- registers ----------------------------------------------------------------------------------------------
+    def _destination(self, wanted: Wanted, operand: Operand, instruction: Instruction) -> Iterator[str]:
+        if wanted.role == "q2" and not isinstance(operand, Pair):
+            yield f"{instruction.full_opcode} needs a destination with a predicate, d|p, not {kind(operand)}"
+        if isinstance(operand, Pair) and wanted.role in ("q", "q2", "T"):
+            if operand.second is not None:
+                yield from self.predicate(operand.second)
+            if operand.first is None:
+                return
+            operand = operand.first
+        if isinstance(operand, Register) and operand.name == "_":
+            if instruction.opcode not in _DISCARDS:
+                yield f"the result of {instruction.full_opcode} cannot be discarded"
+        elif isinstance(operand, Register) and operand.name in SPECIAL:
+            yield f"the destination must be a register, not special register '{operand.name}'"
+        elif isinstance(operand, Vector):
+            yield from self._vector(operand, wanted, instruction)
+        elif not isinstance(operand, Register):
+            yield f"the destination must be a register, not {kind(operand)}"
+        elif wanted.lanes > 1 and not self.function.registers.get(operand.name, "v").startswith("v"):
+            yield f"{instruction.full_opcode} needs {wanted.lanes} registers in {{..}}, not {kind(operand)}"
+        elif wanted.type:
+            yield from self._register(operand, wanted, instruction)
+
+    def _source(self, wanted: Wanted, operand: Operand, instruction: Instruction) -> Iterator[str]:
+        full = instruction.full_opcode
+        if isinstance(operand, Modified) and wanted.role == "v":
+            operand = operand.operand
+        if isinstance(operand, Register):
+            if operand.name == "_":
+                yield f"{full} cannot read '_'"
+            elif operand.name in SPECIAL:
+                yield from self._special(operand, wanted, instruction)
+            elif wanted.lanes > 1 and not self.function.registers.get(operand.name, "v").startswith("v"):
+                yield f"{full} needs {wanted.lanes} registers in {{..}}, not {kind(operand)}"
+            else:
+                yield from self._register(operand, wanted, instruction)
+        elif isinstance(operand, Immediate):
+            if wanted.role == "w":
+                yield f"{full} cannot read a constant"
+            elif not constant_fits(wanted.type, operand):
+                shown = "an integer" if operand.kind == "int" else "a floating-point"
+                yield f"{full} reads a .{wanted.type}, which {shown} constant is not"
+        elif isinstance(operand, Vector):
+            yield from self._vector(operand, wanted, instruction)
+        elif isinstance(operand, Symbol):
+            known = instruction.opcode in _TAKES_SYMBOL or not self._is_bare_variable(operand)
+            if wanted.type == "pred" or not known or not constant_fits(wanted.type, Immediate(0)):
+                yield f"{full} cannot read the address of '{operand.name}'; mov can"
+        elif isinstance(operand, Not):
+            if wanted.type != "pred":
+                yield f"'!{operand.register.name}' is a predicate, {full} reads a .{wanted.type}"
+            else:
+                yield from self.predicate(operand.register)
+        elif isinstance(operand, Address):
+            yield f"an operand in [..] belongs to loads, stores and atomics, not to {full}"
+        else:
+            yield f"{full} cannot read {kind(operand)}"
+
+    def _is_bare_variable(self, symbol: Symbol) -> bool:
+        """ptxas takes ``variable+4`` where an integer is read, but not ``variable``."""
+        return not symbol.offset and self.names.variable(symbol.name) is not None
+
+    def _special(self, register: Register, wanted: Wanted, instruction: Instruction) -> Iterator[str]:
+        name, full = register.name, instruction.full_opcode
+        if instruction.opcode not in _READS_SPECIAL:
+            yield f"{full} cannot read special register '{name}'; mov can"
+        elif (name in _VECTORS) != bool(register.component):
+            yield f"'{name}' has components .x, .y and .z" if name in _VECTORS else f"'{name}' has no components"
+        elif instruction.opcode == "mov":
+            bits = 64 if name in _LONG else 32
+            # 16 bits were what %tid had in PTX 1.x; %gridid has had 32
+            allowed = {64} if bits == 64 and name != "%gridid" else {16, 32, 64} if name == "%gridid" else {16, 32}
+            if wanted.type[0] == "f" or 8 * TYPE_BYTES[wanted.type] not in allowed:
+                yield f"'{name}' holds {bits} bits of an integer, {full} reads a .{wanted.type}"
+
+    def _register(self, register: Register, wanted: Wanted, instruction: Instruction) -> Iterator[str]:
+        declared = self.function.registers.get(register.name)
+        if declared is None:
+            return
+        if declared[0] == "v" and "." in declared and not register.component:
+            if not (instruction.opcode in ("ld", "ldu", "st", "tex", "tld4", "mov") and register.component == ""):
+                yield f"'{register.name}' is a vector, {instruction.full_opcode} takes one of its components"
+            return
+        declared = declared.rpartition(".")[2]
+        if not register_fits(wanted.type, declared, instruction.opcode in RELAXED):
+            yield f"'{register.name}' must be a .{wanted.type} register, it is .{declared}"
+
+    # --- vectors ------------------------------------------------------------------------------------------------
+    def _vector(self, vector: Vector, wanted: Wanted, instruction: Instruction) -> Iterator[str]:
+        if wanted.lanes > 1:
+            if len(vector.elements) != wanted.lanes:
+                yield f"{instruction.full_opcode} needs {wanted.lanes} registers in {{..}}, not {len(vector.elements)}"
+                return
+            for element in vector.elements:
+                if isinstance(element, Register) and element.name not in SPECIAL:
+                    yield from self._element(element, wanted)
+                elif isinstance(element, Immediate) and not constant_fits(wanted.type, element):
+                    yield f"{instruction.full_opcode} writes a .{wanted.type}, which a constant in {{..}} is not"
+        elif instruction.opcode == "mov" and len(vector.elements) in (2, 4):
+            bits = [self._bits(e) for e in vector.elements if isinstance(e, Register)]
+            if len(bits) == len(vector.elements) and None not in bits:
+                total = sum(b or 0 for b in bits)
+                if total != 8 * TYPE_BYTES[wanted.type]:
+                    size = 8 * TYPE_BYTES[wanted.type]
+                    yield f"the registers in {{..}} hold {total} bits, the type .{wanted.type} has {size}"
+            if wanted.type[0] != "b":
+                yield f"{instruction.full_opcode} packs or unpacks, which needs a type of bits such as .b64"
+        elif len(vector.elements) == 1:
+            if isinstance(vector.elements[0], Register) and vector.elements[0].name not in SPECIAL:
+                yield from self._register(vector.elements[0], wanted, instruction)
+        else:
+            yield f"{instruction.full_opcode} takes one register here, not {{..}}"
+
+    def _element(self, register: Register, wanted: Wanted) -> Iterator[str]:
+        """An element of a vector access: registers of the same size, or wider ones of bits or integers."""
+        declared = self.function.registers.get(register.name, "").rpartition(".")[2]
+        if not declared:
+            return
+        same = declared != "pred" and wanted.type != "pred" and TYPE_BYTES[declared] == TYPE_BYTES[wanted.type]
+        if not same and not register_fits(wanted.type, declared, True):
+            yield f"'{register.name}' must be a .{wanted.type} register, it is .{declared}"
+
+    def _bits(self, register: Register) -> int | None:
+        declared = self.function.registers.get(register.name)
+        return None if declared is None else 8 * TYPE_BYTES[declared.rpartition(".")[2]]
+
+    # --- predicates ---------------------------------------------------------------------------------------------
+    def _predicates(self, operand: Operand) -> Iterator[str]:
+        for register in (operand.first, operand.second) if isinstance(operand, Pair) else (operand,):
+            if isinstance(register, Register):
+                yield from self.predicate(register)
+            elif register is not None:
+                yield f"the destination must be a predicate register, not {kind(register)}"
+
+    def _predicate_source(self, operand: Operand, instruction: Instruction) -> Iterator[str]:
+        if isinstance(operand, Register | Not):
+            yield from self.predicate(operand.register if isinstance(operand, Not) else operand)
+        elif not (isinstance(operand, Immediate) and operand.kind == "int"):
+            yield f"{instruction.full_opcode} needs a predicate here, not {kind(operand)}"
+
+    def predicate(self, register: Register) -> Iterator[str]:
+        """Problems of a register that must be a predicate."""
+        declared = self.function.registers.get(register.name)
+        if declared is None and register.name != "_":
+            yield f"register '{register.name}' is not declared"
+        elif declared not in (None, "pred"):
+            yield f"'{register.name}' must be a .pred register, it is .{declared}"
+
+    # --- addresses ----------------------------------------------------------------------------------------------
+    def _address(self, operand: Operand, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+        full = instruction.full_opcode
+        if not isinstance(operand, Address):
+            yield f"{full} needs an address in [..], not {kind(operand)}"
+            return
+        base = operand.base
+        space = next((SPACES[m] for m in instruction.modifiers if m in SPACES), "")
+        if isinstance(base, Symbol) and space and instruction.opcode in ("ld", "ldu", "st", "atom", "red"):
+            variable = self.names.variable(base.name)
+            if variable is not None and variable.space not in (space, "reg", "tex"):
+                yield f"'{base.name}' is in .{variable.space}, but {full} accesses .{space}"
+        if isinstance(base, Register):
+            declared = self.function.registers.get(base.name, "u64").rpartition(".")[2]
+            if base.name in SPECIAL and (base.component or base.name in _VECTORS):
+                yield f"'{base.name}' cannot be an address; mov it to a register first"
+            elif declared[0] not in "bus" or declared == "b128":
+                yield f"'{base.name}' is a .{declared} register, which holds no address"
+        if isinstance(base, Immediate) and space in ("global", "shared", "const", "param"):
+            yield f"{full} cannot access a constant address; only .local can"
+
+
+def kind(operand: "Operand | None") -> str:
+    """What an operand is, in words."""
+    match operand:
+        case Register(name):
+            return f"register '{name}'"
+        case Symbol(name):
+            return f"'{name}'"
+        case Address():
+            return "an address in [..]"
+        case Vector():
+            return "a vector in {..}"
+        case Pair():
+            return "a pair of destinations"
+        case Not(register):
+            return f"'!{register.name}'"
+        case Texture():
+            return "a texture in [..]"
+    return "a constant" if operand is not None else "_"
