@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rayplay.tracer.bvh import Acceleration, build_acceleration
-from rayplay.tracer.bvh_layout import DESCRIPTOR, HEADER
-from rayplay.tracer.bvh_split import boxes, split_boxes
+from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.bvh.layout import DESCRIPTOR, HEADER
+from rayplay.tracer.bvh.split import boxes, split_boxes
+from rayplay.tracer.rays.state import ORDERS
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.resolve import known_names
 from rayplay.tracer.traversal_batch import Hits, trace_rays
-from rayplay.tracer.traversal_state import ORDERS
 
 BASE = 0x1000_0000
 REPEATS = 5

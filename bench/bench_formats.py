@@ -19,7 +19,7 @@ import numpy as np
 
 from rayplay.formats import TraceWriter, open_trace, validate
 from rayplay.formats.testing.generate import make_tables
-from rayplay.tracer.bvh import build_acceleration
+from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.scenes.resolve import known_names, load
 from rayplay.tracer.traversal_batch import trace_rays
 

@@ -17,12 +17,12 @@ import numpy as np
 from rayplay import ptx
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer import jit
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.driver_link import link_launch
-from rayplay.tracer.lower import lower_program
-from rayplay.tracer.memory import DeviceMemory
-from rayplay.tracer.record import MemorySink
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.link.link import link_launch
+from rayplay.tracer.lower import compile as jit
+from rayplay.tracer.lower.program import lower_program
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
 THREADS, CTA = 1 << 20, 128

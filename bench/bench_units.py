@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from rayplay.tracer.device import Device
-from rayplay.tracer.images import Sampler
+from rayplay.tracer.api import Device
+from rayplay.tracer.memory.images import Sampler
 
 ITERATIONS = 20_000
 PRODUCTS = {"m16n8k16": 16 * 8 * 16, "m16n8k32": 16 * 8 * 32}

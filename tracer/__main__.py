@@ -134,8 +134,8 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError("--program-config needs --program")
     if options.bounces and not options.program and options.workload != "path-tracing":
         raise UserError(f"--bounces must not be given with --workload {options.workload}, whose paths have one length")
-    from rayplay.tracer.program import PROGRAM_FOLDER
     from rayplay.tracer.render import Request, render
+    from rayplay.tracer.shading.config import PROGRAM_FOLDER
 
     program = options.program or PROGRAM_FOLDER / f"{options.workload}.ptx"
     request = Request(
@@ -189,7 +189,7 @@ def _network(options: argparse.Namespace) -> int:
 
 
 def _scenes() -> int:
-    from rayplay.tracer.catalogue import catalogue
+    from rayplay.tracer.scenes.catalogue import catalogue
 
     print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
     for row in catalogue():

@@ -15,14 +15,14 @@ import numpy as np
 from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.checkpoint import code
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.launch_buffers import Array, check_expectations, confined, place_buffers
-from rayplay.tracer.launch_build import check_choice
-from rayplay.tracer.launch_file import Launch, LaunchFile, read_launch_file
-from rayplay.tracer.launch_images import place_images
-from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
+from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
+from rayplay.tracer.launchfile.images import place_images
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
 
 TOOL_VERSION = "0.1.0"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import build, check_choice
 from rayplay.formats.guard.text import read_toml
-from rayplay.tracer.launch_buffers import confined
-from rayplay.tracer.launch_build import build, check_choice
+from rayplay.tracer.launchfile.buffers import confined
 from rayplay.tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
 
 IMAGE = "in"

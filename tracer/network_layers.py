@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rayplay.tracer.launch_build import check_choice
+from rayplay.formats.guard.strict import check_choice
 
 ACTIVATIONS = ("relu", "relu6", "sigmoid", "swish")
 ALGORITHMS = ("direct", "implicit_gemm")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.launch_file import LARGEST_GRID
+from rayplay.tracer.launchfile.file import LARGEST_GRID
 from rayplay.tracer.network_file import IMAGE, IMAGE_NUMBER, Network
 from rayplay.tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
 from rayplay.tracer.network_shapes import LARGEST_TENSOR, Shaped, infer_shapes

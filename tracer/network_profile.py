@@ -14,13 +14,13 @@ from typing import Any
 
 from tqdm import tqdm
 
+from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module
 from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
-from rayplay.tracer.driver import ComputeLaunch
 from rayplay.tracer.launch import checked_module
-from rayplay.tracer.launch_build import check_choice
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.network_plan import Plan, Tensor
 from rayplay.tracer.network_run import FLOAT_BYTES, NetworkMemory, bind, fill_random
 from rayplay.tracer.profile import METHODS, launch_program

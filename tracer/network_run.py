@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.network_plan import Argument, Plan, PlannedLaunch, Tensor
 from rayplay.tracer.run import run_compute_launch
 

@@ -12,9 +12,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.ptx.text.parser import parse
 from rayplay.ptx.verify.code import verify
-from rayplay.tracer.driver_link import link_launch
-from rayplay.tracer.lower import lower_program
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.link import link_launch
+from rayplay.tracer.lower.program import lower_program
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.opcode_patterns import Form, expand, patterns
 from rayplay.tracer.opcode_specimens import function, header
 

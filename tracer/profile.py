@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
 from rayplay.ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.driver_link import link_launch
-from rayplay.tracer.launch_build import check_choice
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.link.link import link_launch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.profile_slice import SliceCache
 from rayplay.tracer.profile_visits import VisitCounter, VisitCounts
 from rayplay.tracer.run import entry_of, run_compute_launch

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.tracer.compiled import entry_point, inlined
-from rayplay.tracer.driver_calls import borrowed
-from rayplay.tracer.frame import LANES
+from rayplay.tracer.abi.trace_frame import LANES
+from rayplay.tracer.native.calls import borrowed
+from rayplay.tracer.native.jit import entry_point, inlined
 
 NO_JUMP, JUMP, CONDITIONAL_JUMP = 0, 1, 2
 SIDE_UNSEEN, SIDE_END, SIDE_SEVERAL = -1, -2, -3  # else the block that the threads seen so far went to

@@ -9,14 +9,14 @@ import numpy as np
 from tqdm import tqdm
 
 from rayplay import ptx
+from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module
 from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
 from rayplay.ptx.slice import Slice
-from rayplay.tracer.driver import ComputeLaunch
 from rayplay.tracer.launch import Prepared, prepare
-from rayplay.tracer.launch_build import check_choice
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.profile import Profile, count_launch, launch_program, make_profile
 from rayplay.tracer.profile_slice import SliceCache, address_target, needed_by_later
 from rayplay.tracer.profile_visits import static_counts

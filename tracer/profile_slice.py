@@ -9,8 +9,8 @@ from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Arguments, Object, T
 from rayplay.ptx.program import Program
 from rayplay.ptx.reduce import reduced_module
 from rayplay.ptx.slice import Slice, slice_program
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 
 Key = tuple[object, ...]
 

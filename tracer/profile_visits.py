@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from rayplay.ptx.program import Program
-from rayplay.tracer.frame import LANES
+from rayplay.tracer.abi.trace_frame import LANES
 from rayplay.tracer.profile_count import (
     CONDITIONAL_JUMP,
     JUMP,

@@ -16,15 +16,15 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.tracer.camera_option import change_camera, check_camera
-from rayplay.tracer.checkpoint import code
-from rayplay.tracer.picture import read_image, write_png
-from rayplay.tracer.prepare import Prepared, Sampling, prepare_image
-from rayplay.tracer.program import read_config
+from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
+from rayplay.tracer.scenes.camera_text import change_camera, check_camera
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
+from rayplay.tracer.shading.config import read_config
+from rayplay.tracer.shading.picture import read_image, write_png
+from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
 
 TOOL_VERSION = "0.1.0"
 

@@ -8,9 +8,30 @@ from tqdm import tqdm
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.program import Program
-from rayplay.tracer.checkpoint import LaunchNotes
-from rayplay.tracer.driver import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
-from rayplay.tracer.driver_cta import (
+from rayplay.tracer.abi.words import (
+    EXTERNAL,
+    FULL,
+    LANES,
+    MACHINE,
+)  # fmt: skip
+from rayplay.tracer.interp.ctas import Interpreter, interpret_ctas
+from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from rayplay.tracer.link.link import (
+    RECURSION_DEPTH,
+    LinkedLaunch,
+    check_opcodes,
+    image_chain,
+    link_launch,
+    refuse_image_services,
+    refuse_raygen_payload,
+)
+from rayplay.tracer.lower.compile import compile_program
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record.checkpoint import LaunchNotes
+from rayplay.tracer.record.recorder import Buffers, Counts, Recorder, Sink, shared_buffers
+from rayplay.tracer.record.visits import AnySink, VisitRecorder, make_recorder, records_of
+from rayplay.tracer.warp.arrays import LaunchState, Shape, make_warps, thread_indices
+from rayplay.tracer.warp.cta import (
     ENTRY,
     FIRST_WARP,
     IN_CTA,
@@ -26,31 +47,10 @@ from rayplay.tracer.driver_cta import (
     WIDTH,
     run_ctas,
 )  # fmt: skip
-from rayplay.tracer.driver_external import external_arguments, write_external_results
-from rayplay.tracer.driver_link import (
-    RECURSION_DEPTH,
-    LinkedLaunch,
-    check_opcodes,
-    image_chain,
-    link_launch,
-    refuse_image_services,
-    refuse_raygen_payload,
-)
-from rayplay.tracer.driver_memory import LaunchState, Shape, make_warps, thread_indices
-from rayplay.tracer.driver_state import (
-    EXTERNAL,
-    FULL,
-    LANES,
-    MACHINE,
-)  # fmt: skip
-from rayplay.tracer.driver_warp import SCENE_DELAYED
-from rayplay.tracer.failures import failure, place_of
-from rayplay.tracer.interpreter import Interpreter, interpret_ctas
-from rayplay.tracer.jit import compile_program
-from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
-from rayplay.tracer.record import Buffers, Counts, Recorder, Sink, shared_buffers
-from rayplay.tracer.record_visits import AnySink, VisitRecorder, make_recorder, records_of
-from rayplay.tracer.services import ServiceCall, run_service
+from rayplay.tracer.warp.external import external_arguments, write_external_results
+from rayplay.tracer.warp.failures import failure, place_of
+from rayplay.tracer.warp.services import ServiceCall, run_service
+from rayplay.tracer.warp.stack import SCENE_DELAYED
 
 CTAS_PER_STEP = 256
 MOST_RECURSIVE_LOCAL_BYTES = 1 << 34

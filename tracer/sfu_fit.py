@@ -15,7 +15,7 @@ import numpy as np
 
 from rayplay.formats.guard.command import run
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.sfu import (
+from rayplay.tracer.meaning.sfu import (
     FRACTION,
     ONE,
     POLYNOMIALS,

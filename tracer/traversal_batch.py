@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.bvh import Acceleration
-from rayplay.tracer.compiled import compiled, entry_point
-from rayplay.tracer.frame import (
+from rayplay.tracer.abi.trace_frame import (
     FIELD,
     FIELD_COUNT,
     LANES,
@@ -24,8 +22,9 @@ from rayplay.tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_NONE,
 )
-from rayplay.tracer.traversal import ERRORS, traverse_lane
-from rayplay.tracer.traversal_lane import (
+from rayplay.tracer.bvh.build import Acceleration
+from rayplay.tracer.native.jit import compiled, entry_point
+from rayplay.tracer.rays.lane import (
     CANDIDATE,
     COMMITTED,
     HIT_FIELDS,
@@ -40,7 +39,8 @@ from rayplay.tracer.traversal_lane import (
     NO_INSTANCE,
     T_MIN,
 )
-from rayplay.tracer.traversal_state import LOG_WORDS, STATE_WORDS, make_context
+from rayplay.tracer.rays.state import LOG_WORDS, STATE_WORDS, make_context
+from rayplay.tracer.rays.traverse import ERRORS, traverse_lane
 
 ALPHA_PROGRAM, SPHERE_PROGRAM = 1, 2
 BUFFER_WORDS = 1 << 20
@@ -94,7 +94,7 @@ def trace_rays(
     """Closest hits (or first ones, with flag 4) of rays through a scene, alpha textures and spheres included.
 
     origins, directions: float32[n, 3] in world space; flags as in OptiX; order and delayed as for ``make_context``.
-    Raises ``RuntimeError`` where a traversal fails (``tracer.traversal.ERRORS``).
+    Raises ``RuntimeError`` where a traversal fails (``tracer.rays.traverse.ERRORS``).
     """
     surfaces = _surfaces(acceleration)
     context = make_context(acceleration, _hit_records(acceleration), [-1], order, delayed=delayed)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.tracer.bvh import Acceleration
-from rayplay.tracer.geometry import FAR_SLACK, SMALLEST_DIRECTION
+from rayplay.tracer.bvh.build import Acceleration
+from rayplay.tracer.rays.geometry import FAR_SLACK, SMALLEST_DIRECTION
 
 INTERNAL, INSTANCE, TRIANGLE, PROCEDURAL = 1, 2, 4, 5
 

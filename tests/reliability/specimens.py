@@ -27,11 +27,11 @@ from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.verify.code import verify
 from rayplay.replay.gpu.description import explain, load, notes
-from rayplay.tracer.launch_file import read_launch_file
+from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.network_file import read_network
-from rayplay.tracer.program import read_config
 from rayplay.tracer.scenes import load as load_scene
 from rayplay.tracer.scenes.description import Scene
+from rayplay.tracer.shading.config import read_config
 from tests.formats.test_accelsim import write as write_kernel
 from tests.formats.test_nsight import RAW
 from tests.formats.test_vulkan_sim import DUMP

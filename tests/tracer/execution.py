@@ -8,9 +8,9 @@ import numpy as np
 
 from rayplay import ptx
 from rayplay.ptx.ir import Module
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
-from rayplay.tracer.record import Counts, MemorySink
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.record.recorder import Counts, MemorySink
 from rayplay.tracer.run import run_compute_launch
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401
-from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.bvh.build import Acceleration, build_acceleration
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from tests.reference.bvh_slow import INSTANCE, INTERNAL, PROCEDURAL, TRIANGLE, Image

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.tracer.device import Device
-from rayplay.tracer.images import Sampler
+from rayplay.tracer.api import Device
+from rayplay.tracer.memory.images import Sampler
 from tests.reference.texture_slow import fetch
 
 DATA = Path(__file__).parent / "data"

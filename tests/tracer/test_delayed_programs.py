@@ -9,17 +9,17 @@ import pytest
 from rayplay import ptx
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.schema.trace import NODE_KINDS
-from rayplay.tracer import record
 from rayplay.tracer.__main__ import main
-from rayplay.tracer.bvh import build_acceleration
-from rayplay.tracer.driver import ImageLaunch
-from rayplay.tracer.frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
-from rayplay.tracer.prepare import Sampling, prepare_image
-from rayplay.tracer.program import read_config
+from rayplay.tracer.abi.trace_frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
+from rayplay.tracer.bvh.build import build_acceleration
+from rayplay.tracer.link.launches import ImageLaunch
+from rayplay.tracer.rays.state import MOST_KEPT, make_context
+from rayplay.tracer.rays.traverse import ERROR_KEPT_FULL, traverse_lane
+from rayplay.tracer.record import recorder as record
 from rayplay.tracer.scenes.description import Scene, Spheres
-from rayplay.tracer.traversal import ERROR_KEPT_FULL, traverse_lane
+from rayplay.tracer.shading.config import read_config
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 from rayplay.tracer.traversal_batch import trace_rays
-from rayplay.tracer.traversal_state import MOST_KEPT, make_context
 from tests.reference.traversal_slow import closest_hits
 from tests.tracer.test_execution_trace_calls import CONFIG, PROGRAM, expected, planes, run
 from tests.tracer.test_traversal_hits import ORDERS, assert_same_hits, random_rays, random_scene

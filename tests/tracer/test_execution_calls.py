@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.device import Device
+from rayplay.tracer.api import Device
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both, execute

@@ -7,7 +7,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from rayplay.tracer import jit
+from rayplay.tracer.lower import compile as jit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import both

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.device import Device, run_kernel
+from rayplay.tracer.api import Device, run_kernel
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import execute

@@ -9,12 +9,12 @@ import pytest
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.inject import inject_filter
-from rayplay.tracer.driver import ImageLaunch
-from rayplay.tracer.prepare import Sampling, prepare_image
-from rayplay.tracer.program import read_config
-from rayplay.tracer.record import MemorySink
+from rayplay.tracer.link.launches import ImageLaunch
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Spheres
+from rayplay.tracer.shading.config import read_config
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 
 CONFIG = """
 params_symbol = "params"

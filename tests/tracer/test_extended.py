@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
-from rayplay.tracer.record import MemorySink
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
 THREADS = 256

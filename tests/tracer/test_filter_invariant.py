@@ -9,8 +9,8 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_trace, prologue_and_exit
 from rayplay.formats.edit.pixels import pixel_map, write_pixels
 from rayplay.ptx.inject import inject_text
-from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER
 from rayplay.tracer.render import Request, render
+from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER
 
 WIDTH, HEIGHT = 45, 12
 """The second warp of a row has 13 lanes."""

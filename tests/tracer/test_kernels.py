@@ -11,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.laws.check import validate
 from rayplay.tracer import kernels
 from rayplay.tracer.launch import Summary, run_launch_file
-from rayplay.tracer.memory import FIRST_ADDRESS
+from rayplay.tracer.memory.arena import FIRST_ADDRESS
 
 FOLDER = Path(kernels.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -154,6 +154,6 @@ def test_launches_of_breadth_first_search(traces: Callable[[str, str], Summary])
 
 
 def test_a_kernel_is_compiled_once_for_all_its_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rayplay.tracer.jit.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("rayplay.tracer.lower.compile.cache_root", lambda: tmp_path)
     run_launch_file(FOLDER / "breadth_first_search.toml", tmp_path / "search.trace", progress=False)
     assert len(list((tmp_path / "machine-code").glob("*.o"))) == 3

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.launch_buffers import check_expectations, place_buffers
-from rayplay.tracer.launch_file import GENERATORS, read_launch_file
-from rayplay.tracer.memory import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.launchfile.buffers import check_expectations, place_buffers
+from rayplay.tracer.launchfile.file import GENERATORS, read_launch_file
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 
 GOOD = """
 program = "double.ptx"
@@ -141,7 +141,7 @@ def test_a_buffer_that_memory_does_not_hold_is_named(tmp_path: Path, monkeypatch
     def full(buffer: object) -> np.ndarray:
         raise MemoryError
 
-    monkeypatch.setattr("rayplay.tracer.launch_buffers._generate", full)
+    monkeypatch.setattr("rayplay.tracer.launchfile.buffers._generate", full)
     with pytest.raises(UserError, match=r"test\.toml: buffers\.a: must fit the memory that is free, and does not$"):
         one_buffer(tmp_path, whole)
 

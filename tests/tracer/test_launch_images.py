@@ -10,9 +10,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
-from rayplay.tracer.device import Device
-from rayplay.tracer.images import Sampler
+from rayplay.tracer.api import Device
 from rayplay.tracer.launch import run_launch_file
+from rayplay.tracer.memory.images import Sampler
 
 PTX = """.version 7.8
 .target sm_75

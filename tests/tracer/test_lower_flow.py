@@ -10,7 +10,8 @@ import pytest
 from rayplay import ptx
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
-from rayplay.tracer import jit, lower_flow
+from rayplay.tracer.emit import parts as lower_flow
+from rayplay.tracer.lower import compile as jit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import HEADER, both

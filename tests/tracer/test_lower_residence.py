@@ -3,7 +3,7 @@
 from rayplay import ptx
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
-from rayplay.tracer.lower_residence import cycling_blocks, hot_code
+from rayplay.tracer.emit.hot import cycling_blocks, hot_code
 
 KERNEL = """
 .version 7.0

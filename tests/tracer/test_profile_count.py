@@ -9,10 +9,10 @@ import pytest
 
 from rayplay import ptx
 from rayplay.tracer import profile_count
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.profile import count_launch, launch_program, profile_launch
-from rayplay.tracer.record import MemorySink
+from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "reference"))
@@ -122,7 +122,7 @@ def test_counts_are_those_of_the_definitions(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counts_do_not_depend_on_the_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.tracer import record
+    from rayplay.tracer.record import recorder as record
 
     launch = launch_of(name)
     program = launch_program(launch)

@@ -7,8 +7,8 @@ import pytest
 
 from rayplay import ptx
 from rayplay.ptx.pointers import ANYWHERE
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.profile import VisitCounts, count_launch, launch_program, profile_launch
 from rayplay.tracer.profile_slice import SliceCache
 

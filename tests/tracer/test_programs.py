@@ -10,10 +10,10 @@ import pytest
 
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.memory import DeviceMemory
-from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
-from rayplay.tracer.sbt import build_table, find_programs, pack_fields, params_symbol
+from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Geometry
+from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER, ProgramConfig, read_config
+from rayplay.tracer.shading.table import build_table, find_programs, pack_fields, params_symbol
 
 DATA = Path(__file__).parent / "data"
 NORMALS = (DATA / "normals.toml").read_text()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.tracer.driver import ComputeLaunch
-from rayplay.tracer.memory import DeviceMemory
-from rayplay.tracer.record import Counts, MemorySink, Sink
-from rayplay.tracer.record_visits import AnySink
+from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.record.recorder import Counts, MemorySink, Sink
+from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.run import run_compute_launch
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -72,7 +72,7 @@ def test_without_a_sink_only_memory_changes(text: str) -> None:
 
 
 def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.tracer import record
+    from rayplay.tracer.record import recorder as record
 
     whole = Collected()
     run(BARRIERS, whole)

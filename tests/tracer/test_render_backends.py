@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.tracer.program import BUILT_IN, PROGRAM_FOLDER
 from rayplay.tracer.render import Request, render
+from rayplay.tracer.shading.config import BUILT_IN, PROGRAM_FOLDER
 
 SCENES = {"path-tracing": ("wknd", "forest"), "shadows": ("cornell", "forest"), "ambient-occlusion": ("cornell",)}
 

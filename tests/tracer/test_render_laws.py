@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
-from rayplay.tracer.program import PROGRAM_FOLDER
 from rayplay.tracer.render import Request, render_scene
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import (
@@ -23,6 +22,7 @@ from rayplay.tracer.scenes.description import (
     sort_opaque_first,
     validate,
 )
+from rayplay.tracer.shading.config import PROGRAM_FOLDER
 
 WHITE_SKY = Sky(bottom=(1.0, 1.0, 1.0), top=(1.0, 1.0, 1.0))
 BLACK_SKY = Sky(gradient=False)

@@ -13,8 +13,9 @@ from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.parquet.shards import HashingFile
 from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.formats.schema.manifest import MANIFEST
-from rayplay.tracer import record, run
+from rayplay.tracer import run
 from rayplay.tracer.__main__ import main
+from rayplay.tracer.record import recorder as record
 from rayplay.tracer.render import Summary
 from tests.formats.schema_strategies import tree_bytes
 

@@ -5,8 +5,8 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
-from rayplay.tracer.images import Image, bind_reference, place_surface
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.memory.images import Image, bind_reference, place_surface
 from tests.tracer.execution import Handle, both, execute
 
 REGISTERS = ".reg .b64 %rd<9>; .reg .b32 %r<16>; .reg .f32 %f<9>; .reg .b16 %h<5>; .reg .u32 %t;"

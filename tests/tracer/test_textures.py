@@ -5,8 +5,8 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
-from rayplay.tracer.images import Image, Sampler, Texture, bind_reference, place_sampler, place_texture
-from rayplay.tracer.memory import DeviceMemory
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.memory.images import Image, Sampler, Texture, bind_reference, place_sampler, place_texture
 from tests.reference.texture_slow import FLOATS, fetch
 from tests.tracer.execution import Handle, Outcome, both, execute
 

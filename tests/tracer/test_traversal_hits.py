@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401  (names the machine-code cache before numba is imported)
-from rayplay.tracer.bvh import Acceleration, build_acceleration
+from rayplay.tracer.bvh.build import Acceleration, build_acceleration
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import (
     Camera,

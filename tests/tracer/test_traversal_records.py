@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401
-from rayplay.tracer.bvh import Acceleration, build_acceleration
-from rayplay.tracer.frame import (
+from rayplay.tracer.abi.trace_frame import (
     FIELD,
     FIELD_COUNT,
     LANES,
@@ -22,12 +21,13 @@ from rayplay.tracer.frame import (
     VERDICT_IGNORED,
     VERDICT_TERMINATED,
 )
+from rayplay.tracer.bvh.build import Acceleration, build_acceleration
+from rayplay.tracer.rays.state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
+from rayplay.tracer.rays.traverse import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
+from rayplay.tracer.rays.walk import ERROR_LOG_FULL, ERROR_RECORD
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Scene, Spheres
-from rayplay.tracer.traversal import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
 from rayplay.tracer.traversal_batch import trace_rays
-from rayplay.tracer.traversal_state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
-from rayplay.tracer.traversal_walk import ERROR_LOG_FULL, ERROR_RECORD
 from tests.reference.bvh_slow import Image, records_of_ray
 from tests.tracer.test_traversal_hits import random_rays, random_scene
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401
-from rayplay.tracer.bvh import build_acceleration
+from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.scenes import load
 from rayplay.tracer.traversal_batch import Hits, trace_rays
 

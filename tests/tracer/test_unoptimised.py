@@ -6,7 +6,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.tracer.__main__ import main
-from rayplay.tracer.program import PROGRAM_FOLDER
+from rayplay.tracer.shading.config import PROGRAM_FOLDER
 
 PROGRAM = ["--program", str(PROGRAM_FOLDER / "unoptimised" / "path-tracing.ptx")]
 CONFIG = ["--program-config", str(PROGRAM_FOLDER / "path-tracing.toml")]

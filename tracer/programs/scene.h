@@ -1,4 +1,4 @@
-// What the host lays out in device memory for the built-in programs; tracer/upload.py and the .toml files fill it.
+// What the host lays out in device memory for the built-in programs; tracer/shading/upload.py and the .toml files fill it.
 #pragma once
 
 #include "vector_math.h"

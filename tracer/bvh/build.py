@@ -1,0 +1,239 @@
+"""The acceleration structure of a scene: two levels of 6-wide trees, as the bytes that lie in device memory.
+
+One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
+spheres' are the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tracer.bvh.instances import Placed, all_instances, world_boxes, write_instances
+from rayplay.tracer.bvh.layout import (
+    BLOCK_BYTES,
+    BLOCK_WORDS,
+    DESCRIPTOR,
+    INSTANCE,
+    KIND_BYTES,
+    PROCEDURAL,
+    TRIANGLE,
+)
+from rayplay.tracer.bvh.pack import block_kinds, collapse, pack, write_procedural, write_triangles
+from rayplay.tracer.bvh.split import boxes, split_boxes, triangle_boxes
+from rayplay.tracer.scenes.description import Geometry, Scene
+
+NO_RECORD = 255
+_KIND_BYTES = np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was built, for the user and for tests."""
+
+    bottom_levels: int
+    instances: int
+    triangles: int
+    """Unique, without instancing."""
+    procedural: int
+    internal_nodes: int
+    image_bytes: int
+    top_depth: int
+    bottom_depth: int
+    """Internal nodes on the longest way down, of the deepest bottom level."""
+    stack_entries: int
+    """The most that a traversal can have on its stack."""
+
+
+@dataclass(frozen=True, eq=False)
+class Acceleration:
+    """The structure of ``scene`` and what a traversal needs beside it."""
+
+    scene: Scene
+    base_address: int
+    words: NDArray[np.uint32]
+    """uint32[blocks, 16]: the image; word 0 lies at ``base_address``."""
+    top_block: int
+    """Block of the top level's header."""
+    top_row: NDArray[np.uint32]
+    """uint32[blocks - top_block]: row in the nodes table of the record at each block of the top level. Below
+    ``top_block`` the row is the block's number."""
+    node_address: NDArray[np.uint64]
+    node_bytes: NDArray[np.uint16]
+    node_kind: NDArray[np.uint8]
+    """Columns of the nodes table: all records by address, then all descriptors by primitive."""
+    geometries: list[Geometry]
+    instance_geometry: NDArray[np.uint32]
+    """uint32[instances]: number in ``geometries`` of the first geometry of each instance."""
+    statistics: Statistics
+
+    @property
+    def image(self) -> NDArray[np.uint8]:
+        """uint8[bytes], to be laid at ``base_address``."""
+        return self.words.reshape(-1).view(np.uint8)
+
+    @property
+    def top_address(self) -> int:
+        """Address of the top level's header: the handle that programs pass to a trace call."""
+        return self.base_address + BLOCK_BYTES * self.top_block
+
+    def node_table(self) -> dict[str, NDArray[np.generic]]:
+        """Columns of the nodes table of a trace."""
+        rows = np.arange(len(self.node_kind), dtype=np.uint32)
+        return {"node_id": rows, "address": self.node_address, "bytes": self.node_bytes, "kind": self.node_kind}
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """One level before it has bytes."""
+
+    node_box: NDArray[np.float32]
+    node_child: NDArray[np.int32]
+    wide: NDArray[np.int32]
+    depth: int
+    stack_entries: int
+
+    @property
+    def primitives(self) -> int:
+        return (len(self.node_child) + 1) // 2
+
+    @property
+    def low(self) -> NDArray[np.float32]:
+        return self.node_box[0, :3]
+
+    @property
+    def high(self) -> NDArray[np.float32]:
+        return -self.node_box[0, 4:7]
+
+    def blocks(self, leaf_blocks: int = 1) -> int:
+        """Header, internal nodes and leaves."""
+        return 1 + len(self.wide) + leaf_blocks * self.primitives
+
+
+def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
+    """Build the structure of ``scene`` for an image that will lie at ``base_address``, a multiple of 64.
+
+    Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
+    """
+    if base_address % BLOCK_BYTES:
+        raise ValueError(f"the image must lie at a multiple of {BLOCK_BYTES} bytes, not at {base_address:#x}")
+    bottoms = _bottom_trees(scene)
+    instances = all_instances(scene)
+    hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
+    placed = Placed(*(column[hittable] for column in instances))
+    bounds = np.array([[tree.low, tree.high] if tree else np.zeros((2, 3)) for tree in bottoms], np.float64)
+    top = _tree(boxes(*world_boxes(placed, bounds)))
+    first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
+    top_block = int(first_block[-1])
+    words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
+    first_geometry = _first_geometries(scene, len(bottoms))
+    bottom_rows = top_block + 1 + len(top.wide) + top.primitives
+    row = bottom_rows
+    leaf_blocks = []
+    for index, tree in enumerate(bottoms):
+        if tree:
+            leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row))
+            row += tree.primitives
+    top_leaf = pack(top.wide, top.node_box, top.node_child, INSTANCE, words, top_block)
+    write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
+    top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
+    return Acceleration(
+        scene,
+        base_address,
+        words,
+        top_block,
+        top_row,
+        address,
+        _KIND_BYTES[kind],
+        kind,
+        scene.geometries(),
+        first_geometry[instances.bottom],
+        _statistics(scene, bottoms, top, words),
+    )
+
+
+def _tree(rows: NDArray[np.float32]) -> _Tree:
+    count = len(rows)
+    node_box = np.empty((2 * count - 1, 8), np.float32)
+    node_child = np.empty(2 * count - 1, np.int32)
+    split_boxes(rows, node_box, node_child)
+    wide = np.empty((max(count - 1, 1), 6), np.int32)
+    wide_count, depth, entries = collapse(node_box, node_child, wide)
+    return _Tree(node_box, node_child, wide[:wide_count], depth, entries)
+
+
+def _bottom_trees(scene: Scene) -> list[_Tree | None]:
+    """One tree per mesh, None where it has no triangle, and those of the spheres."""
+    trees: list[_Tree | None] = []
+    for mesh in scene.meshes:
+        rows = triangle_boxes(mesh.vertices, mesh.triangles)
+        trees.append(_tree(rows) if len(rows) else None)
+    for number in range(scene.spheres.instance_count):
+        trees.append(_tree(boxes(*_sphere_boxes(scene, number))))
+    return trees
+
+
+def _sphere_boxes(scene: Scene, number: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Boxes of the spheres' bottom level ``number``, rounded outwards, so that a sphere's exact surface lies inside."""
+    some = slice(number, number + 1) if scene.spheres.apart else slice(None)
+    center, radius = scene.spheres.center[some], np.abs(scene.spheres.radius[some])[:, None]
+    return np.nextafter(center - radius, np.float32(-np.inf)), np.nextafter(center + radius, np.float32(np.inf))
+
+
+def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
+    """uint32[bottoms]: first geometry of each bottom level; those of the spheres share one."""
+    meshes = [geometry.mesh for geometry in scene.geometries()]
+    return np.searchsorted(meshes, np.minimum(np.arange(bottoms), len(scene.meshes))).astype(np.uint32)
+
+
+def _write_bottom(
+    scene: Scene, index: int, tree: _Tree, words: NDArray[np.uint32], first: int, row: int
+) -> NDArray[np.int64]:
+    """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
+    if index >= len(scene.meshes):
+        number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
+        leaf = pack(tree.wide, tree.node_box, tree.node_child, PROCEDURAL, words, first)
+        write_procedural(words, leaf, number, *_sphere_boxes(scene, number), row)
+        return leaf
+    mesh = scene.meshes[index]
+    opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))
+    leaf = pack(tree.wide, tree.node_box, tree.node_child, TRIANGLE, words, first)
+    write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
+    return leaf
+
+
+def _node_columns(
+    words: NDArray[np.uint32],
+    bottoms: list[_Tree | None],
+    top_block: int,
+    first_block: NDArray[np.int64],
+    leaf_blocks: list[NDArray[np.int64]],
+    base_address: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint8]]:
+    """Rows of the top level's blocks, and address and kind of every row of the nodes table."""
+    kinds = np.full(len(words), NO_RECORD, np.uint8)
+    for index, tree in enumerate(bottoms):
+        if tree:
+            block_kinds(words, int(first_block[index]), kinds[: first_block[index + 1]])
+    block_kinds(words, top_block, kinds)
+    has_record = kinds != NO_RECORD
+    top_row = (top_block - 1 + np.cumsum(has_record[top_block:])).astype(np.uint32)
+    blocks = np.concatenate([np.flatnonzero(has_record), *leaf_blocks]).astype(np.uint64)
+    descriptors = sum(len(leaf) for leaf in leaf_blocks)
+    kind = np.concatenate([kinds[has_record], np.full(descriptors, DESCRIPTOR, np.uint8)])
+    return top_row, base_address + BLOCK_BYTES * blocks, kind
+
+
+def _statistics(scene: Scene, bottoms: list[_Tree | None], top: _Tree, words: NDArray[np.uint32]) -> Statistics:
+    built = [tree for tree in bottoms if tree]
+    return Statistics(
+        bottom_levels=len(built),
+        instances=top.primitives,
+        triangles=scene.unique_triangles,
+        procedural=len(scene.spheres),
+        internal_nodes=len(top.wide) + sum(len(tree.wide) for tree in built),
+        image_bytes=words.nbytes,
+        top_depth=top.depth,
+        bottom_depth=max(tree.depth for tree in built),
+        stack_entries=top.stack_entries + max(tree.stack_entries for tree in built),
+    )

@@ -1,0 +1,75 @@
+"""The top level's leaves: where a bottom level is put into the world."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tracer.bvh.layout import (
+    BLOCK_WORDS,
+    INSTANCE_CHILD,
+    INSTANCE_INDEX,
+    INSTANCE_MASK,
+    INSTANCE_OBJECT_TO_WORLD,
+    INSTANCE_RECORD,
+    INSTANCE_WORLD_TO_OBJECT,
+)
+from rayplay.tracer.scenes.description import IDENTITY, Scene
+
+
+class Placed(NamedTuple):
+    """Instances: bottom level int64[n], number int64[n], object-to-world float32[n, 3, 4]."""
+
+    bottom: NDArray[np.int64]
+    number: NDArray[np.int64]
+    matrix: NDArray[np.float32]
+
+
+def all_instances(scene: Scene) -> Placed:
+    """The scene's instances, and those of the spheres as the last."""
+    spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instance_count)
+    bottom = [*(item.mesh for item in scene.instances), *spheres]
+    matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(spheres)
+    return Placed(np.array(bottom, np.int64), np.arange(len(bottom)), np.array(matrices, np.float32).reshape(-1, 3, 4))
+
+
+def world_boxes(placed: Placed, bounds: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Low and high corners float32[n, 3] in world space, from the eight corners of each instance's bottom level.
+
+    They are widened by a few roundings because a ray is transformed with the inverse matrix and not with this one.
+    bounds: float64[bottom levels, 2, 3], low and high in object space.
+    """
+    choice = np.array(list(itertools.product((0, 1), repeat=3)))
+    corners = bounds[:, choice, np.arange(3)][placed.bottom]
+    matrix = placed.matrix.astype(np.float64)
+    world = corners @ matrix[:, :, :3].transpose(0, 2, 1) + matrix[:, None, :, 3]
+    slack = 1e-6 * np.abs(world).max(axis=(1, 2))[:, None]
+    low, high = world.min(axis=1) - slack, world.max(axis=1) + slack
+    return low.astype(np.float32), high.astype(np.float32)
+
+
+def write_instances(
+    words: NDArray[np.uint32],
+    leaf: NDArray[np.int64],
+    placed: Placed,
+    bottom_address: NDArray[np.int64],
+    first_geometry: NDArray[np.uint32],
+) -> None:
+    """Bytes of the instance records, at the blocks ``leaf``."""
+    records = np.zeros((len(leaf), 2 * BLOCK_WORDS), np.uint32)
+    floats = records.view(np.float32)
+    floats[:, INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = placed.matrix.reshape(-1, 12)
+    floats[:, INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(placed.matrix).reshape(-1, 12)
+    child = np.ascontiguousarray(bottom_address[placed.bottom], dtype=np.uint64)
+    records[:, INSTANCE_CHILD : INSTANCE_CHILD + 2] = child.view(np.uint32).reshape(-1, 2)
+    records[:, INSTANCE_INDEX] = placed.number
+    records[:, INSTANCE_RECORD] = first_geometry[placed.bottom]
+    records[:, INSTANCE_MASK] = 0xFF
+    words[leaf], words[leaf + 1] = records[:, :BLOCK_WORDS], records[:, BLOCK_WORDS:]
+
+
+def _inverse(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    """World-to-object float64[n, 3, 4]."""
+    linear = np.linalg.inv(matrix[:, :, :3].astype(np.float64))
+    return np.concatenate([linear, -linear @ matrix[:, :, 3:]], axis=2)

@@ -1,0 +1,267 @@
+"""From a binary tree to 6-wide nodes, and those to bytes: quantised, children contiguous, packed depth first.
+
+Rules: ``reference/vulkan-sim.md`` 1.3. A decoded bound, computed in float32 as the traversal computes it, never lies
+inside the box it stands for, so no hit is lost to quantisation.
+"""
+
+import math
+
+import numpy as np
+
+from rayplay.tracer.bvh.layout import (
+    BLOCK_WORDS,
+    HEADER,
+    HEADER_HIGH,
+    HEADER_LOW,
+    HEADER_ROOT,
+    INSTANCE,
+    INTERNAL,
+    LEAF_DESCRIPTOR_ROW,
+    LEAF_GEOMETRY,
+    LEAF_MASK,
+    LEAF_OPAQUE_BIT,
+    LEAF_PRIMITIVE,
+    LEAF_VERTICES,
+    NODE_CHILD_BYTES,
+    NODE_CHILD_OFFSET,
+    NODE_EXPONENT_BYTES,
+    NODE_HIGH_BYTES,
+    NODE_KIND_BYTE,
+    NODE_LOW_BYTES,
+    NODE_MASK_BYTE,
+    NODE_ORIGIN,
+    WIDTH,
+)
+from rayplay.tracer.bvh.split import BOX_BYTES, MOST_LEVELS, half_area
+from rayplay.tracer.native.jit import compiled, entry_point
+
+LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
+    NODE_LOW_BYTES[0],
+    NODE_HIGH_BYTES[0],
+    NODE_CHILD_BYTES,
+    NODE_EXPONENT_BYTES,
+)
+AXIS_BYTES = NODE_LOW_BYTES[1] - NODE_LOW_BYTES[0]
+SMALLEST_EXPONENT = -100
+EVERY_RAY = np.uint32(0xFFFFFFFF)
+
+
+@entry_point
+def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> tuple[int, int, int]:
+    """Open the child with the largest surface until a node has six children or only leaves.
+
+    wide: int32[at least nodes, 6], filled with one row per 6-wide node in packing order: the binary nodes that are its
+    children, -1 where there is none. Returns how many rows, the depth in nodes, and the stack entries that a traversal
+    of it can need at most.
+    """
+    stack = np.empty((6 * MOST_LEVELS, 3), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 1, 0
+    top, count, depth, entries = 1, 0, 0, 0
+    while top > 0:
+        top -= 1
+        root, level, below = stack[top, 0], stack[top, 1], stack[top, 2]
+        row = wide[count]
+        count += 1
+        children = _open(root, node_box, node_child, row)
+        depth = max(depth, level)
+        entries = max(entries, below + children)
+        for slot in range(children - 1, -1, -1):
+            if node_child[row[slot]] >= 0:
+                stack[top, 0], stack[top, 1], stack[top, 2] = row[slot], level + 1, below + children - 1
+                top += 1
+    return count, depth, entries
+
+
+@compiled
+def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarray) -> int:
+    """Fill ``row`` with the children of a wide node; returns how many they are."""
+    row[:] = -1
+    row[0] = root
+    if node_child[root] < 0:
+        return 1
+    row[0], row[1] = node_child[root], node_child[root] + 1
+    children = 2
+    while children < WIDTH:
+        best, widest = -1, np.float32(-1.0)
+        for slot in range(children):
+            if node_child[row[slot]] >= 0:
+                area = half_area(node_box.ctypes.data + BOX_BYTES * row[slot])
+                if area > widest:
+                    best, widest = slot, area
+        if best < 0:
+            break
+        left = node_child[row[best]]
+        row[best], row[children] = left, left + 1
+        children += 1
+    return children
+
+
+@entry_point
+def pack(
+    wide: np.ndarray, node_box: np.ndarray, node_child: np.ndarray, leaf_kind: int, words: np.ndarray, first: int
+) -> np.ndarray:
+    """Write header and internal nodes of a structure whose header is block ``first``.
+
+    wide: int32[rows, 6]; node_box, node_child as ``split_boxes`` gives them; words: uint32[blocks, 16], the whole
+    image, zeroed. Returns the block of each primitive's leaf, int64[primitives], for the leaves to be written.
+    """
+    floats, quantised = words.view(np.float32), words.view(np.uint8)
+    leaf_block = np.empty((node_child.shape[0] + 1) // 2, np.int64)
+    leaf_blocks = 2 if leaf_kind == INSTANCE else 1
+    _write_header(words, floats, first, node_box[0])
+    stack = np.empty(6 * MOST_LEVELS, np.int64)
+    stack[0] = first + 1
+    top, end = 1, first + 2
+    for index in range(wide.shape[0]):
+        top -= 1
+        block = stack[top]
+        row = wide[index]
+        words[block, NODE_CHILD_OFFSET] = end - block
+        quantised[block, NODE_KIND_BYTE] = INTERNAL
+        quantised[block, NODE_MASK_BYTE] = 0xFF
+        _quantise(row, node_box, floats, quantised, block)
+        reach = end
+        for slot in range(WIDTH):
+            if row[slot] < 0:
+                break
+            child = node_child[row[slot]]
+            if child >= 0:
+                quantised[block, CHILD_BYTE + slot] = INTERNAL << 4 | 1
+                end += 1
+            else:
+                quantised[block, CHILD_BYTE + slot] = leaf_kind << 4 | leaf_blocks
+                leaf_block[~child] = end
+                end += leaf_blocks
+        for slot in range(WIDTH - 1, -1, -1):  # so that the first internal child is packed next
+            if row[slot] >= 0 and node_child[row[slot]] >= 0:
+                stack[top] = reach + _blocks_before(quantised, block, slot)
+                top += 1
+    return leaf_block
+
+
+@compiled
+def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
+    total = 0
+    for before in range(slot):
+        total += quantised[block, CHILD_BYTE + before] & 15
+    return total
+
+
+@compiled
+def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.ndarray) -> None:
+    words[block, HEADER_ROOT] = 4 * BLOCK_WORDS
+    for axis in range(3):
+        floats[block, HEADER_LOW + axis] = box[axis]
+        floats[block, HEADER_HIGH + axis] = -box[4 + axis]
+
+
+@compiled
+def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantised: np.ndarray, block: int) -> None:
+    """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
+    for axis in range(3):
+        low, high = node_box[row[0], axis], -node_box[row[0], 4 + axis]
+        for slot in range(1, WIDTH):
+            if row[slot] >= 0:
+                low = min(low, node_box[row[slot], axis])
+                high = max(high, -node_box[row[slot], 4 + axis])
+        floats[block, NODE_ORIGIN + axis] = low
+        exponent = _first_exponent(high - low)
+        while not _quantise_axis(row, node_box, quantised, block, axis, low, exponent):
+            exponent += 1
+        quantised[block, EXPONENT_BYTE + axis] = np.uint8(exponent & 0xFF)
+
+
+@compiled
+def _first_exponent(extent: np.float32) -> int:
+    """The smallest exponent e with extent <= 255 * 2^(e - 8) that keeps 2^(e - 8) a normal number."""
+    fraction, exponent = math.frexp(extent)
+    if fraction > 255.0 / 256.0:
+        exponent += 1
+    return max(exponent, SMALLEST_EXPONENT) if extent > np.float32(0.0) else SMALLEST_EXPONENT
+
+
+@compiled
+def _quantise_axis(
+    row: np.ndarray,
+    node_box: np.ndarray,
+    quantised: np.ndarray,
+    block: int,
+    axis: int,
+    origin: np.float32,
+    exponent: int,
+) -> bool:
+    """Write both bounds of every child along one axis; False where 255 steps do not reach."""
+    step, per_step = np.float32(math.ldexp(1.0, exponent - 8)), np.float32(math.ldexp(1.0, 8 - exponent))
+    for slot in range(WIDTH):
+        if row[slot] < 0:
+            break
+        low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
+        lower = min(int((low - origin) * per_step), 255)
+        while lower > 0 and origin + np.float32(lower) * step > low:
+            lower -= 1
+        upper = int((high - origin) * per_step)
+        while upper <= 255 and origin + np.float32(upper) * step < high:
+            upper += 1
+        if upper > 255:
+            return False
+        quantised[block, LOW_BYTE + AXIS_BYTES * axis + slot] = lower
+        quantised[block, HIGH_BYTE + AXIS_BYTES * axis + slot] = upper
+    return True
+
+
+@entry_point
+def write_triangles(
+    words: np.ndarray, leaf_block: np.ndarray, vertices: np.ndarray, triangles: np.ndarray, opaque: int, row: int
+) -> None:
+    """Leaves of a mesh: the first ``opaque`` triangles are geometry 0 when there are any, the others the next one.
+    ``row`` is the nodes-table row of the first descriptor."""
+    floats = words.view(np.float32)
+    for primitive in range(triangles.shape[0]):
+        block = leaf_block[primitive]
+        is_opaque = primitive < opaque
+        words[block, LEAF_MASK] = EVERY_RAY
+        if is_opaque:
+            words[block, LEAF_GEOMETRY] = LEAF_OPAQUE_BIT
+            words[block, LEAF_PRIMITIVE] = primitive
+        else:
+            words[block, LEAF_GEOMETRY] = 1 if opaque > 0 else 0
+            words[block, LEAF_PRIMITIVE] = primitive - opaque
+        for corner in range(3):
+            vertex = vertices[triangles[primitive, corner]]
+            for axis in range(3):
+                floats[block, LEAF_VERTICES + 3 * corner + axis] = vertex[axis]
+        words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
+
+
+@entry_point
+def write_procedural(
+    words: np.ndarray, leaf_block: np.ndarray, first: int, low: np.ndarray, high: np.ndarray, row: int
+) -> None:
+    """Leaves of procedural primitives from number ``first`` on, one geometry. low, high: float32[n, 3]."""
+    floats = words.view(np.float32)
+    for primitive in range(leaf_block.shape[0]):
+        block = leaf_block[primitive]
+        words[block, LEAF_MASK] = EVERY_RAY
+        words[block, LEAF_GEOMETRY] = LEAF_OPAQUE_BIT
+        words[block, LEAF_PRIMITIVE] = first + primitive
+        for axis in range(3):
+            floats[block, LEAF_VERTICES + axis] = low[primitive, axis]
+            floats[block, LEAF_VERTICES + 3 + axis] = high[primitive, axis]
+        words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
+
+
+@entry_point
+def block_kinds(words: np.ndarray, first: int, kinds: np.ndarray) -> None:
+    """Fill ``kinds`` (uint8[blocks], 255 where no record begins) for the structure whose header is block ``first``."""
+    quantised = words.view(np.uint8)
+    kinds[first], kinds[first + 1] = HEADER, INTERNAL
+    for block in range(first + 1, kinds.shape[0]):
+        if kinds[block] != INTERNAL:
+            continue
+        child = block + words[block, NODE_CHILD_OFFSET]
+        for slot in range(WIDTH):
+            code = quantised[block, CHILD_BYTE + slot]
+            if code == 0:
+                break
+            kinds[child] = code >> 4
+            child += code & 15

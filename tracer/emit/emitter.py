@@ -1,0 +1,266 @@
+"""LLVM IR text of one function, 32 lanes wide: fresh names, types, and reading and writing PTX operands."""
+
+import struct
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
+from rayplay.ptx.numbers import f32_bits
+from rayplay.tracer.abi.words import ACTIVATION, MACHINE, RECORD_ALL
+from rayplay.tracer.link.layout import FunctionLayout
+
+INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
+FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
+HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
+SMALL_FLOATS = {
+    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16,
+    "ue8m0x2": 16,
+}  # fmt: skip
+TYPES = {
+    **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
+    **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
+}  # fmt: skip
+ALL = -1  # every register
+LANE_IDS = ", ".join(f"i32 {lane}" for lane in range(32))
+
+
+def unknown(module: Module, instruction: Instruction, name: str | None = None) -> UserError:
+    """The error for an opcode the executor lacks."""
+    where = instruction.position
+    opcode = name or instruction.full_opcode
+    return UserError(f"{module.source_name}:{where.line}:{where.column}: the executor does not know {opcode}")
+
+
+def type_names(instruction: Instruction) -> list[str]:
+    """The type modifiers of an instruction in order: ``cvt.rn.f32.s32`` gives ``f32``, ``s32``."""
+    return [modifier for modifier in instruction.modifiers if modifier in TYPES]
+
+
+def immediate_bits(immediate: Immediate, type_name: str) -> int:
+    """The bits of a constant as an operand of ``type_name``; a double literal is rounded to f32 where that is asked."""
+    width = TYPES[type_name]
+    bits = immediate.bits
+    if immediate.kind == "f64" and width == 32:
+        bits = f32_bits(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    elif immediate.kind == "f32" and width == 64 and type_name == "f64":
+        bits = struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
+    return bits & ((1 << width) - 1)
+
+
+class Emitter:
+    """Text of one function while it is being written; a value is the name or constant of a 32-lane vector.
+
+    PTX registers are bit containers, integer vectors of 16, 32 or 64 bits, or ``i1`` for predicates. In a block they
+    are SSA values; those that live on afterwards have a slot, which LLVM makes a register of again. ``waiting`` are
+    the registers, as bits of ``Liveness``, whose values in inactive lanes are still needed (``tracer.emit.parts``);
+    ``loaded`` and ``stored`` are the slots in use.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        layout: FunctionLayout,
+        symbols: dict[str, int],
+        records: int = RECORD_ALL,
+    ) -> None:
+        self.module = module
+        self.function = function
+        self.layout = layout
+        self.symbols = symbols
+        self.records = records
+        self.lines: list[str] = []
+        self.values: dict[str, str] = {}
+        self.written: dict[str, None] = {}
+        self.waiting = ALL
+        self.hot = True  # whether a warp can come by again without a suspension
+        self.loaded: dict[str, None] = {}
+        self.stored: dict[str, None] = {}
+        self.instruction: Instruction | None = None
+        self.instruction_id = 0
+        self.position = 0  # of the instruction in its block
+        self._count = 0
+
+    def put(self, text: str) -> None:
+        """Write a line that has no result."""
+        self.lines.append(text)
+
+    def op(self, text: str) -> str:
+        """Write a line with a result; returns its name."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def label(self) -> str:
+        """A fresh label, without the percent sign."""
+        self._count += 1
+        return f"l{self._count}"
+
+    def splat(self, value: str, kind: str) -> str:
+        """A scalar in all lanes."""
+        first = self.op(f"insertelement <32 x {kind}> poison, {kind} {value}, i64 0")
+        return self.op(f"shufflevector <32 x {kind}> {first}, <32 x {kind}> poison, <32 x i32> zeroinitializer")
+
+    def machine(self, name: str) -> str:
+        """The word ``name`` of the machine, an i64."""
+        pointer = self.op(f"getelementptr i64, ptr %machine, i64 {MACHINE[name]}")
+        return self.op(f"load i64, ptr {pointer}")
+
+    def put_machine(self, name: str, value: str) -> None:
+        """Store an i64 in the machine's word ``name``."""
+        pointer = self.op(f"getelementptr i64, ptr %machine, i64 {MACHINE[name]}")
+        self.put(f"store i64 {value}, ptr {pointer}")
+
+    def header(self, name: str) -> str:
+        """Pointer to the activation's header word ``name``."""
+        return self.op(f"getelementptr i64, ptr %activation, i64 {ACTIVATION[name]}")
+
+    def at(self, offset: int) -> str:
+        """Pointer into the activation."""
+        return self.op(f"getelementptr i8, ptr %activation, i64 {offset}")
+
+    def width_of(self, register: Register) -> int:
+        """Bits of a register's container."""
+        return TYPES[self.function.registers[register.name].split(".")[-1]]
+
+    def slot(self, name: str) -> tuple[str, str]:
+        """Type and pointer of the register's slot; a predicate is an i32."""
+        width = TYPES[self.function.registers[name].split(".")[-1]]
+        return "i32" if width == 1 else INT[width], f"%slot.{self.layout.slots[name]}"
+
+    def load_register(self, name: str) -> str:
+        """The value in the register's slot."""
+        self.loaded[name] = None
+        kind, pointer = self.slot(name)
+        value = self.op(f"load {kind}, ptr {pointer}, align 64")
+        return self.op(f"bitcast i32 {value} to <32 x i1>") if kind == "i32" else value
+
+    def register(self, name: str) -> str:
+        """The register's value at this point of the block."""
+        if name not in self.values:
+            known = name in self.layout.slots
+            self.values[name] = self.load_register(name) if known else "zeroinitializer"
+        return self.values[name]
+
+    def resize(self, value: str, have: int, want: int, signed: bool = False) -> str:
+        """Truncate or extend each lane."""
+        if have == want:
+            return value
+        word = "trunc" if want < have else "sext" if signed else "zext"
+        return self.op(f"{word} {INT[have]} {value} to {INT[want]}")
+
+    def read(self, operand: "Operand | None", type_name: str) -> str:
+        """An operand's bits, as wide as ``type_name``."""
+        from rayplay.tracer.emit.special import read_special
+
+        width = TYPES[type_name]
+        if isinstance(operand, Immediate):
+            if width == 1:
+                return f"splat (i1 {'true' if operand.bits else 'false'})"
+            return f"splat (i{width} {immediate_bits(operand, type_name)})"
+        if isinstance(operand, Not):
+            return self.op(f"xor <32 x i1> {self.read(operand.register, 'pred')}, splat (i1 true)")
+        if isinstance(operand, Symbol):
+            return self.resize(self.symbol_address(operand), 64, width)
+        if isinstance(operand, Register):
+            if operand.name in self.function.registers:
+                signed = type_name[0] == "s"
+                return self.resize(self.register(operand.name), self.width_of(operand), width, signed)
+            value, have = read_special(self, operand)
+            return self.resize(value, have, width)
+        raise self.unknown()
+
+    def symbol_scalar(self, symbol: Symbol) -> str:
+        """A symbol's uniform address as an i64; local variables have none."""
+        if symbol.name in self.layout.shared:
+            return str(self.layout.shared[symbol.name] + symbol.offset)
+        if symbol.name in self.layout.entry_params:
+            base = self.machine("param_base")
+            return self.op(f"add i64 {base}, {self.layout.entry_params[symbol.name] + symbol.offset}")
+        if symbol.name not in self.symbols:
+            raise self.unknown(f"the address of {symbol.name}")
+        table = self.op(f"inttoptr i64 {self.machine('symbols')} to ptr")
+        pointer = self.op(f"getelementptr i64, ptr {table}, i64 {self.symbols[symbol.name]}")
+        return self.op(f"add i64 {self.op(f'load i64, ptr {pointer}')}, {symbol.offset}")
+
+    def symbol_address(self, symbol: Symbol) -> str:
+        """A symbol's address in all lanes, 64 bits; local variables differ from lane to lane."""
+        if symbol.name == "WARP_SZ":
+            return "splat (i64 32)"
+        if symbol.name in self.layout.homes:
+            from rayplay.tracer.lower.memory import move_home
+
+            move_home(self, symbol.name)
+        if symbol.name in self.layout.locals:
+            base = self.register_local_base()
+            return self.op(f"add <32 x i64> {base}, splat (i64 {self.layout.locals[symbol.name] + symbol.offset})")
+        return self.splat(self.symbol_scalar(symbol), "i64")
+
+    def register_local_base(self) -> str:
+        """Address of this activation's local memory in each lane."""
+        if "local base" not in self.values:
+            pointer = self.header("local_offset")
+            offset = self.op(f"load i64, ptr {pointer}")
+            size = self.splat(self.machine("local_bytes"), "i64")
+            first = self.splat(self.machine("first_thread"), "i64")
+            lanes = ", ".join(f"i64 {lane}" for lane in range(32))
+            thread = self.op(f"add <32 x i64> {first}, <{lanes}>")
+            start = self.splat(self.op(f"add i64 {offset}, {self.machine('local_base')}"), "i64")
+            bytes_before = self.op(f"mul <32 x i64> {thread}, {size}")
+            self.values["local base"] = self.op(f"add <32 x i64> {bytes_before}, {start}")
+        return self.values["local base"]
+
+    def write(self, operand: "Operand | None", value: str, width: int, signed: bool = False) -> None:
+        """Assign a destination register under the instruction's guard; ``None`` is the sink."""
+        if operand is None:
+            return
+        if not isinstance(operand, Register) or operand.name not in self.function.registers:
+            raise self.unknown()
+        have = self.width_of(operand)
+        value = self.resize(value, width, have, signed)
+        guard = self.guard()
+        if guard is not None:
+            old = self.register(operand.name)
+            value = self.op(f"select <32 x i1> {guard}, {INT[have]} {value}, {INT[have]} {old}")
+        self.values[operand.name] = value
+        self.written[operand.name] = None
+
+    def guard(self) -> str | None:
+        """The guard predicate of the current instruction, None without one."""
+        assert self.instruction is not None
+        if self.instruction.guard is None:
+            return None
+        value = self.read(self.instruction.guard.register, "pred")
+        if self.instruction.guard.negated:
+            return self.op(f"xor <32 x i1> {value}, splat (i1 true)")
+        return value
+
+    def lanes(self) -> str:
+        """The lanes that execute the current instruction, ``<32 x i1>``."""
+        guard = self.guard()
+        if guard is None:
+            return self.values["lanes"]
+        return self.op(f"and <32 x i1> {self.values['lanes']}, {guard}")
+
+    def spill(self, live: int) -> None:
+        """Put the written registers that live on into their slots; where lanes wait for them, active lanes only."""
+        index = self.layout.liveness.index
+        for name in self.written:
+            bit = 1 << index[name] if name in index else 0
+            if not live & bit or name not in self.layout.slots:
+                continue
+            kind, pointer = self.slot(name)
+            value = self.values[name]
+            lanes = "<32 x i1>" if kind == "i32" else kind
+            if self.waiting & bit:
+                old = self.load_register(name)
+                value = self.op(f"select <32 x i1> {self.values['lanes']}, {lanes} {value}, {lanes} {old}")
+            if kind == "i32":
+                value = self.op(f"bitcast <32 x i1> {value} to i32")
+            self.put(f"store {kind} {value}, ptr {pointer}, align 64")
+            self.stored[name] = None
+
+    def unknown(self, name: str | None = None) -> UserError:
+        """The error for what the current instruction asks and the executor lacks."""
+        assert self.instruction is not None
+        return unknown(self.module, self.instruction, name)

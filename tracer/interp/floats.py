@@ -1,0 +1,244 @@
+"""The meaning of floating point instructions, with numpy's correctly rounded operations and exact arithmetic."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.emit.emitter import HALVES, TYPES, type_names
+from rayplay.tracer.emit.rounding import directed_rounding
+from rayplay.tracer.interp.values import FLOATS, UNSIGNED, Lanes
+from rayplay.tracer.lower import series as terms
+from rayplay.tracer.lower.floats import CANONICAL_NAN
+from rayplay.tracer.meaning import exact
+from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, magnitude, sign_of
+
+Handler = Callable[[Lanes, Instruction], None]
+
+
+def as_float(bits: np.ndarray) -> np.ndarray:
+    """Bits as floats."""
+    return bits.view(FLOATS[8 * bits.itemsize])
+
+
+def as_bits(value: np.ndarray) -> np.ndarray:
+    """Bits of floats, every NaN the canonical one."""
+    width = 8 * value.itemsize
+    canonical = np.array(CANONICAL_NAN[width], UNSIGNED[width])
+    return np.where(np.isnan(value), canonical, value.view(UNSIGNED[width]))
+
+
+def flushed(bits: np.ndarray) -> np.ndarray:
+    """Subnormal f32 become zero with their sign."""
+    return np.where(bits & np.uint32(0x7F800000) == 0, bits & np.uint32(0x80000000), bits)
+
+
+def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
+    """Operand ``index`` as floats, flushed under .ftz; a half precision one as f32."""
+    bits = w.read(i.operands[index], name)
+    if name in HALVES:
+        return as_float(np.array([encode(decode(int(b), FORMATS[name]), FORMATS["f32"]) for b in bits], np.uint32))
+    return as_float(flushed(bits) if "ftz" in i.modifiers and name == "f32" else bits)
+
+
+def write(w: Lanes, i: Instruction, value: np.ndarray) -> None:
+    """Assign a float result: canonical NaN, then .ftz and .sat."""
+    w.write(i.operands[0], finished(i, as_bits(value)))
+
+
+def finished(i: Instruction, bits: np.ndarray) -> np.ndarray:
+    """.ftz, then .sat."""
+    if "ftz" in i.modifiers and bits.itemsize == 4:
+        bits = flushed(bits)
+    return saturated(bits) if "sat" in i.modifiers else bits
+
+
+def saturated(bits: np.ndarray) -> np.ndarray:
+    """Clamped to [0, 1]; NaN and -0 give +0."""
+    value = as_float(bits)
+    one = value.dtype.type(1)
+    return np.where(value > 0, np.minimum(value, one), value.dtype.type(0)).view(bits.dtype)
+
+
+def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c rounded once."""
+    dtype = UNSIGNED[8 * a.itemsize]
+    kind = FORMATS[f"f{8 * a.itemsize}"]
+    lanes = zip(*(values.view(dtype).tolist() for values in (a, b, c)), strict=True)
+    results = []
+    for lane in lanes:
+        x, y, z = (decode(bits, kind) for bits in lane)
+        results.append(encode(exact.add(exact.multiply(x, y), z), kind))
+    return as_float(np.array(results, dtype))
+
+
+def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
+    def run(w: Lanes, i: Instruction) -> None:
+        types = type_names(i)
+        a, b = read(w, i, 1, types[-1]), read(w, i, 2, types[0])
+        write(w, i, _directed(i, a, b) if directed_rounding(i) else _quiet(function, a, b))
+
+    return run
+
+
+def _quiet(function: Callable[..., np.ndarray], *values: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return function(*values)
+
+
+EXACT: dict[str, Callable[..., Number]] = {
+    "add": lambda mode, a, b: exact.add(a, b, mode), "sub": lambda mode, a, b: exact.add(a, -b, mode),
+    "mul": lambda mode, a, b: exact.multiply(a, b), "div": lambda mode, a, b: exact.divide(a, b),
+    "fma": lambda mode, a, b, c: exact.add(exact.multiply(a, b), c, mode),
+    "mad": lambda mode, a, b, c: exact.add(exact.multiply(a, b), c, mode),
+    "rcp": lambda mode, a: exact.divide(Fraction(1), a), "sqrt": lambda mode, a: exact.square_root(a),
+}  # fmt: skip
+
+
+def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
+    """.rz, .rm, .rp: exact, then rounded to that side."""
+    mode = directed_rounding(i)
+    assert mode is not None
+    width = 8 * operands[0].itemsize
+    kind = FORMATS[f"f{width}"]
+    bits = [values.view(UNSIGNED[width]).tolist() for values in operands]
+    results = [
+        encode(EXACT[i.opcode](mode, *(decode(each, kind) for each in lane)), kind, mode)
+        for lane in zip(*bits, strict=True)
+    ]
+    return as_float(np.array(results, UNSIGNED[width]))
+
+
+def run_fma(w: Lanes, i: Instruction) -> None:
+    """fma, mad: one rounding."""
+    types = type_names(i)
+    a, b, c = read(w, i, 1, types[-1]), read(w, i, 2, types[-1]), read(w, i, 3, types[0])
+    write(w, i, _directed(i, a, b, c) if directed_rounding(i) else fused(a, b, c))
+
+
+PAIR: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fma": fused}
+
+
+def run_pair(w: Lanes, i: Instruction) -> None:
+    """add, sub, mul, fma on f32x2: each half as f32."""
+    words = [w.read(operand, "f32x2") for operand in i.operands[1:]]
+    total = np.zeros(32, np.uint64)
+    for shift in (np.uint64(0), np.uint64(32)):
+        halves = [(bits >> shift).astype(np.uint32) for bits in words]
+        values = [as_float(flushed(half) if "ftz" in i.modifiers else half) for half in halves]
+        result = _directed(i, *values) if directed_rounding(i) else _quiet(PAIR[i.opcode], *values)
+        total |= finished(i, as_bits(result)).astype(np.uint64) << shift
+    w.write(i.operands[0], total)
+
+
+def run_min_max(w: Lanes, i: Instruction) -> None:
+    """min, max of two or three numbers."""
+    name = type_names(i)[-1]
+    kind, dtype = FORMATS[name], UNSIGNED[TYPES[name]]
+    operands = [read(w, i, index, name).view(dtype).tolist() for index in range(1, len(i.operands))]
+    lanes = zip(*operands, strict=True)
+    results = [encode(extreme(i, *(decode(bits, kind) for bits in lane)), kind) for lane in lanes]
+    w.write(i.operands[0], finished(i, np.array(results, dtype)))
+
+
+def _ordered(number: Number) -> tuple[Number, float]:
+    return number, sign_of(number)
+
+
+def extreme(i: Instruction, *numbers: Number) -> Number:
+    """min or max: a number wins over NaN (unless .NaN), -0 is below +0; .abs and .xorsign as in the PTX manual."""
+    signs = [sign_of(number) for number in numbers]
+    sizes: list[Number] = [magnitude(number) if "abs" in i.modifiers else number for number in numbers]
+    known = [number for number in sizes if number == number]
+    if not known or ("NaN" in i.modifiers and len(known) < len(numbers)):
+        return math.nan
+    pick = min if i.opcode == "min" else max
+    result = pick(known, key=_ordered)
+    return -result if "xorsign" in i.modifiers and signs[0] != signs[1] else result
+
+
+def run_sign(w: Lanes, i: Instruction) -> None:
+    """neg, abs, copysign: the sign bit alone."""
+    name = type_names(i)[-1]
+    bits = read(w, i, 1, name).view(UNSIGNED[TYPES[name]])
+    sign = bits.dtype.type(1 << TYPES[name] - 1)
+    if i.opcode == "neg":
+        w.write(i.operands[0], bits ^ sign)
+    elif i.opcode == "abs":
+        w.write(i.operands[0], bits & ~sign)
+    else:
+        w.write(i.operands[0], bits & sign | w.read(i.operands[2], name) & ~sign)
+
+
+def run_testp(w: Lanes, i: Instruction) -> None:
+    """testp: the class of a float."""
+    name = type_names(i)[-1]
+    value = as_float(w.read(i.operands[1], name))
+    size, tiny = np.abs(value), np.finfo(value.dtype).tiny
+    tests = {
+        "finite": np.isfinite(value), "infinite": np.isinf(value), "number": ~np.isnan(value),
+        "notanumber": np.isnan(value), "normal": np.isfinite(value) & (size >= tiny),
+        "subnormal": (size > 0) & (size < tiny),
+    }  # fmt: skip
+    w.write(i.operands[0], next(tests[m] for m in i.modifiers if m in tests))
+
+
+def run_root(w: Lanes, i: Instruction) -> None:
+    """sqrt, rcp: correctly rounded."""
+    name = type_names(i)[-1]
+    a = read(w, i, 1, name)
+    with np.errstate(all="ignore"):
+        if directed_rounding(i):
+            write(w, i, _directed(i, a))
+        elif i.opcode == "sqrt":
+            write(w, i, np.sqrt(a))
+        else:
+            write(w, i, a.dtype.type(1) / a)
+
+
+def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
+    value = np.full(32, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        value = value * x + coefficient
+    return value
+
+
+def _clamp(x: np.ndarray, limit: float) -> np.ndarray:
+    x = np.where(x < limit, x, limit)
+    return np.where(-limit < x, x, -limit)
+
+
+def power_of_two(x: np.ndarray) -> np.ndarray:
+    """2 to the x."""
+    limited = _clamp(x, terms.EX2_LIMIT)
+    whole = np.rint(limited)
+    value = np.ldexp(_polynomial(limited - whole, terms.EX2_TERMS), whole.astype(np.int64))
+    return np.where(np.isnan(x), x, value)
+
+
+def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
+    """tanh(x)."""
+    size = np.abs(x)
+    power = power_of_two(size * -terms.TWO_LOG2_E)
+    ratio = (1.0 - power) / (1.0 + power)
+    small = x - x * x * (x * (1 / 3))
+    return np.where(size < terms.TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
+
+
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}
+
+
+def run_function(w: Lanes, i: Instruction) -> None:
+    """tanh."""
+    with np.errstate(all="ignore"):
+        write(w, i, FUNCTIONS[i.opcode](read(w, i, 1, "f32").astype(np.float64)).astype(np.float32))
+
+
+HANDLERS: dict[str, Handler] = {
+    "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "div": _binary(np.divide),
+    "fma": run_fma, "mad": run_fma, "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
+    "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root,
+    "tanh": run_function,
+}  # fmt: skip

@@ -1,0 +1,167 @@
+"""The meaning of OptiX's device interface: rows of the trace call that the running program belongs to."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.abi.trace_frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
+from rayplay.tracer.abi.words import REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
+from rayplay.tracer.interp.values import LANE, Lanes, splat
+from rayplay.tracer.link.launches import ImageLaunch
+from rayplay.tracer.lower.optix import NAMES, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
+from rayplay.tracer.warp.stack import V_SBT, Warps
+
+KIND_ANY_HIT, KIND_MISS = 3, 1
+
+
+class TraceState:
+    """The trace call that the innermost program belongs to."""
+
+    def __init__(self, warps: Warps, launch: ImageLaunch) -> None:
+        self.warps = warps
+        self.launch = launch
+        self.depth = 0
+        self.view = warps.views[0]
+
+    @property
+    def frame(self) -> np.ndarray:
+        """uint32[FIELD_COUNT, 32] of the program's own trace call."""
+        return self.warps.frames[self.depth - 1]
+
+    @property
+    def next_frame(self) -> np.ndarray:
+        """The frame of a trace call made now."""
+        return self.warps.frames[self.depth]
+
+    def hit(self, field: str) -> np.ndarray:
+        """A field of the candidate in any-hit and intersection programs, of the committed hit in the others."""
+        which = "candidate" if self.view[3] >= KIND_ANY_HIT else "committed"
+        return self.frame[FIELD[f"{which}_{field}"]].copy()
+
+    def t_max(self) -> np.ndarray:
+        """The ray's end as the program's kind sees it."""
+        kind = self.view[3]
+        name = "candidate_t" if kind == KIND_ANY_HIT else "t_max" if kind == KIND_MISS else "committed_t"
+        return self.frame[FIELD[name]].copy()
+
+    def by_instance(self, table: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        """A value per instance, 0 without one."""
+        instance = self.hit("instance")
+        made = np.zeros(LANES, table.dtype)
+        for lane in np.flatnonzero(lanes & (instance != 0xFFFFFFFF)):
+            made[lane] = table[instance[lane]]
+        return made
+
+    def handles(self) -> np.ndarray:
+        """Traversable handle of every instance's mesh."""
+        triangles = self.launch.triangles
+        if triangles is None:
+            return np.ones(len(self.launch.instance_ids), np.uint64)
+        return triangles.mesh_of_instance.astype(np.uint64) + np.uint64(1)
+
+    def vertices(
+        self, handle: np.ndarray, primitive: np.ndarray, geometry: np.ndarray, lanes: np.ndarray
+    ) -> np.ndarray:
+        """uint32[9, 32]: bits of the vertices of a triangle per lane."""
+        triangles = self.launch.triangles
+        assert triangles is not None
+        made = np.zeros((9, LANES), np.uint32)
+        for lane in np.flatnonzero(lanes):
+            number = int(triangles.first_geometry[int(handle[lane]) - 1]) + int(geometry[lane])
+            corners = np.ascontiguousarray(triangles.vertices[number][int(primitive[lane])], np.float32)
+            made[:, lane] = corners.reshape(9).view(np.uint32)
+        return made
+
+
+def run_getter(w: Lanes, state: TraceState, i: Instruction, name: str, outputs: str, inputs: str) -> None:
+    """A call that reads or writes what the driver keeps."""
+    assert i.call is not None
+    values = [w.read(operand, NAMES[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    for target, value in zip(i.call.results, _results(w, state, name.removeprefix("_optix_"), values), strict=True):
+        w.write(target, value)
+
+
+def _results(w: Lanes, s: TraceState, name: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    word, _, last = name.rpartition("_")
+    if word.startswith(("get_world_ray", "get_object_ray")):
+        field = f"{word.removeprefix('get_world_ray_').removeprefix('get_object_ray_')}_{last}"
+        return [s.frame[FIELD[f"object_{field}" if "object" in word else field]].copy()]
+    if word == "get_attribute":
+        return [s.hit(name.removeprefix("get_"))]
+    if word == "get_payload":
+        return [s.frame[FIELD[f"payload_{last}"]].copy()]
+    if word == "set_payload" and last.isdecimal():
+        return _set_payload(w, s, splat(int(last), 32), inputs[0])
+    if name == "get_payload":
+        return [s.frame[FIELD["payload_0"] + (inputs[0] & 31), LANE]]
+    if name == "set_payload":
+        return _set_payload(w, s, inputs[0], inputs[1])
+    return GETTERS[name](w, s, inputs)
+
+
+def _set_payload(w: Lanes, s: TraceState, index: np.ndarray, value: np.ndarray) -> list[np.ndarray]:
+    for lane in np.flatnonzero(w.executing()):
+        s.frame[FIELD["payload_0"] + (int(index[lane]) & 31), lane] = value[lane]
+    return []
+
+
+def _vertices(w: Lanes, s: TraceState, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    return list(s.vertices(inputs[0], inputs[1], inputs[2], w.executing()))
+
+
+GETTERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndarray]]] = {
+    "get_launch_index_x": lambda w, s, x: [(32 * w.machine("ctaid_x") + LANE).astype(np.uint32)],
+    "get_launch_index_y": lambda w, s, x: [splat(w.machine("ctaid_y"), 32)],
+    "get_launch_index_z": lambda w, s, x: [splat(w.machine("ctaid_z"), 32)],
+    "get_launch_dimension_x": lambda w, s, x: [splat(w.machine("width"), 32)],
+    "get_launch_dimension_y": lambda w, s, x: [splat(w.machine("height"), 32)],
+    "get_launch_dimension_z": lambda w, s, x: [splat(1, 32)],
+    "get_sbt_data_ptr_64": lambda w, s, x: [s.view[V_SBT:].astype(np.uint64)],
+    "set_payload_types": lambda w, s, x: [],
+    "undef_value": lambda w, s, x: [splat(0, 32)],
+    "get_ray_flags": lambda w, s, x: [s.frame[FIELD["flags"]].copy()],
+    "get_ray_visibility_mask": lambda w, s, x: [s.frame[FIELD["visibility_mask"]].copy()],
+    "get_ray_tmin": lambda w, s, x: [s.frame[FIELD["t_min"]].copy()],
+    "get_ray_tmax": lambda w, s, x: [s.t_max()],
+    "get_ray_time": lambda w, s, x: [splat(0, 32)],
+    "read_primitive_idx": lambda w, s, x: [s.hit("primitive")],
+    "read_sbt_gas_idx": lambda w, s, x: [s.hit("geometry")],
+    "read_instance_idx": lambda w, s, x: [s.hit("instance")],
+    "read_instance_id": lambda w, s, x: [s.by_instance(np.asarray(s.launch.instance_ids, np.uint32), w.executing())],
+    "get_hit_kind": lambda w, s, x: [s.hit("kind")],
+    "get_primitive_type_from_hit_kind": lambda w, s, x: [
+        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(PRIMITIVE_TRIANGLE), np.uint32(PRIMITIVE_CUSTOM))
+    ],
+    "get_backface_from_hit_kind": lambda w, s, x: [(x[0] == HIT_KIND_BACK).astype(np.uint32)],
+    "get_gas_traversable_handle": lambda w, s, x: [s.by_instance(s.handles(), w.executing())],
+    "get_triangle_barycentrics": lambda w, s, x: [s.hit("u"), s.hit("v")],
+    "get_triangle_vertex_data": _vertices,
+    "get_triangle_vertex_data_from_handle": _vertices,
+    "get_triangle_vertex_data_current_hit": lambda w, s, x: list(
+        s.vertices(s.by_instance(s.handles(), w.executing()), s.hit("primitive"), s.hit("geometry"), w.executing())
+    ),
+}
+
+
+def store_trace(w: Lanes, s: TraceState, i: Instruction) -> None:
+    """Write ray and payload of a trace call into the next frame."""
+    assert i.call is not None
+    typed = getattr(i.call.target, "name", "").endswith("typed_32")
+    arguments = i.call.arguments[2 if typed else 1 :]
+    lanes = w.executing()
+    fields = [FIELD[name] if name else None for name in RAY_FIELDS]
+    payload = arguments[15 if typed else 14 :]
+    fields = [*fields, *([None] if typed else []), *(FIELD[f"payload_{k}"] for k in range(len(payload)))]
+    for field, operand in zip(fields, arguments, strict=True):
+        if field is not None:
+            s.next_frame[field][lanes] = w.read(operand, "b32")[lanes]
+
+
+def store_report(w: Lanes, s: TraceState, i: Instruction) -> None:
+    """Write distance, hit kind and attributes of a reported intersection."""
+    assert i.call is not None
+    rows = (REPORT_T, REPORT_KIND, *range(REPORT_ATTRIBUTE, REPORT_ATTRIBUTE + len(i.call.arguments) - 2))
+    lanes = w.executing()
+    for row, operand in zip(rows, i.call.arguments, strict=True):
+        s.warps.report[row][lanes] = w.read(operand, "b32")[lanes]

@@ -1,0 +1,63 @@
+"""Instructions that a unit does (``tracer.units.call``), in the interpreter: the same units, called from Python."""
+
+from collections.abc import Callable
+from ctypes import c_uint8
+
+import numpy as np
+
+from rayplay.ptx.ir import Address, Instruction, Operand
+from rayplay.tracer.abi.words import LANES, MACHINE
+from rayplay.tracer.interp.memory import IllegalAddressError, Memory, effective_address
+from rayplay.tracer.interp.values import UNSIGNED, Lanes, mask_of
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place, unit_function
+from rayplay.tracer.units.plans import PLANS
+
+
+class UnitError(IllegalAddressError):
+    """A unit ended the launch with a code of ``driver_state``."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+def run_unit(w: Lanes, i: Instruction, memory: Memory) -> None:
+    """Whatever a unit does; forms without effect of their own have no call."""
+    linked = w.activation.linked
+    call = PLANS[i.opcode](i, Place(linked.function, linked.layout))
+    if call is None:
+        return
+    rows = np.ctypeslib.as_array((c_uint8 * ROWS_BYTES).from_address(w.machine("unit_rows")))
+    for number, given in enumerate(call.inputs):
+        if given is not None:
+            value, width = _read(w, *given)
+            _slot(rows, number, width)[:] = value
+    lanes = w.executing()
+    machine = w.machine_words
+    function = unit_function(call.unit).ctypes
+    code = function(machine.ctypes.data, rows.ctypes.data, mask_of(lanes), call.settings)
+    if code:
+        machine[MACHINE["suspend_instruction"]] = w.instruction_id
+        raise UnitError(code)
+    if call.records:
+        memory.record(w, _slot(rows, ADDRESS_SLOT, 64).copy(), lanes)
+    results = [_slot(rows, RESULT_SLOT + number, width).copy() for number, (_, width) in enumerate(call.outputs)]
+    for (target, _), value in zip(call.outputs, results, strict=True):
+        w.write(target, value)
+
+
+def _read(w: Lanes, operand: Operand, width: int) -> tuple[np.ndarray, int]:
+    """An operand as it goes into its slot, and its width there."""
+    if isinstance(operand, Address):
+        return effective_address(w, operand), 64
+    if width == 1:
+        return w.read(operand, "pred").astype(np.uint32), 32
+    return w.read(operand, f"b{width}"), width
+
+
+def _slot(rows: np.ndarray, number: int, width: int) -> np.ndarray:
+    start = number * SLOT_BYTES
+    return rows[start : start + LANES * width // 8].view(UNSIGNED[width])
+
+
+HANDLERS: dict[str, Callable[[Lanes, Instruction, Memory], None]] = dict.fromkeys(PLANS, run_unit)

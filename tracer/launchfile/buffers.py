@@ -1,0 +1,156 @@
+"""What lies in the buffers of a launch before it, and whether it is what was expected after it."""
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.tracer.launchfile.file import Buffer, Expectation, LaunchFile
+from rayplay.tracer.memory.arena import DeviceMemory
+
+Array = NDArray[np.generic]
+
+
+def confined(path: Path, name: str, place: str) -> Path:
+    """The file ``name``, written in the file ``path`` at ``place``, which must lie in the folder of ``path``."""
+    file = path.parent / name
+    if Path(name).is_absolute() or not file.resolve().is_relative_to(path.parent.resolve()):
+        raise UserError(f"{path}: {place}: must be a file in the folder of the launch file, found {name!r}")
+    if not file.is_file():
+        raise UserError(f"{path}: {place}: there is no file {file}")
+    return file
+
+
+def place_buffers(plan: LaunchFile, path: Path, memory: DeviceMemory) -> dict[str, Array]:
+    """Allocate and fill every buffer of ``plan`` in the order of the file: name -> view of its values in ``memory``.
+
+    Raises ``UserError`` naming the file and the buffer when a .npy file does not fit, or memory is too small.
+    """
+    views: dict[str, Array] = {}
+    offsets_first = sorted(plan.buffers, key=lambda name: plan.buffers[name].offsets is not None)
+    contents: dict[str, Array] = {}
+    for name in offsets_first:
+        try:
+            contents[name] = _contents(plan.buffers[name], path, name, contents)
+        except MemoryError:
+            raise UserError(f"{path}: buffers.{name}: must fit the memory that is free, and does not") from None
+    for name in plan.buffers:
+        values = contents.pop(name)
+        address = memory.allocate(values)
+        views[name] = memory.view(address, values.dtype, values.shape)
+    return views
+
+
+def check_expectations(plan: LaunchFile, path: Path, buffers: dict[str, Array]) -> None:
+    """Compare what the launches made with what the file expects; ``UserError`` at the first value that differs."""
+    for number, expectation in enumerate(plan.expect):
+        place = f"expect[{number}]"
+        found = buffers[expectation.buffer]
+        expected = buffers[expectation.equals] if expectation.equals else None
+        if expectation.values is not None:
+            expected = _expected_values(expectation, found, f"{path}: {place}.values")
+        if expectation.file is not None:
+            expected = read_npy(confined(path, expectation.file, f"{place}.file"))
+        assert expected is not None
+        if expected.shape != found.shape or (expected.dtype.kind == "f") != (found.dtype.kind == "f"):
+            raise UserError(
+                f"{path}: {place}: buffer {expectation.buffer} must be {expected.dtype}{list(expected.shape)}, "
+                f"found {found.dtype}{list(found.shape)}"
+            )
+        _compare(found, expected, expectation, f"{path}: {place}")
+
+
+def _expected_values(expectation: Expectation, found: Array, place: str) -> Array:
+    values = expectation.values or ()
+    if len(values) != found.size:
+        raise UserError(f"{place}: must be {found.size} numbers, found {len(values)}")
+    try:
+        return np.array(values, found.dtype).reshape(found.shape)
+    except (OverflowError, ValueError) as error:
+        raise UserError(f"{place}: must fit {found.dtype}: {error}") from None
+
+
+def read_npy(file: Path) -> Array:
+    """Values of a .npy file without objects; ``UserError`` when it is something else."""
+    try:
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False)  # refuses more values than the file has
+        values = np.array(mapped) if isinstance(mapped, np.ndarray) else None
+    except (ValueError, EOFError, OverflowError) as error:
+        raise UserError(f"{file}: must be a .npy file of numbers: {error}") from None
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        raise UserError(f"{file}: must be a .npy file of numbers")
+    return values
+
+
+def _contents(buffer: Buffer, path: Path, name: str, others: dict[str, Array]) -> Array:
+    place = f"buffers.{name}"
+    if buffer.values is not None:
+        return np.array(buffer.values, buffer.dtype).reshape(buffer.shape or -1)
+    if buffer.file is not None:
+        values = read_npy(confined(path, buffer.file, f"{place}.file"))
+        if values.dtype != np.dtype(buffer.dtype) or (buffer.shape and values.shape != buffer.shape):
+            wanted = f"{buffer.dtype}{list(buffer.shape or values.shape)}"
+            raise UserError(f"{path}: {place}.file: must be {wanted}, found {values.dtype}{list(values.shape)}")
+        return np.ascontiguousarray(values)
+    if buffer.generator == "graph_neighbours":
+        return _graph_neighbours(buffer, others.get(buffer.offsets or ""), f"{path}: {place}")
+    _check_memory(math.prod(buffer.shape) * np.dtype(buffer.dtype).itemsize, f"{path}: {place}")
+    return _generate(buffer)
+
+
+def _check_memory(size: int, place: str) -> None:
+    """``UserError`` for more bytes than this machine has: asking for them may end the process instead of failing."""
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > most:
+        raise UserError(f"{place}: must fit the {most} bytes of this machine's memory, but has {size}")
+
+
+def _generate(buffer: Buffer) -> Array:
+    """``arange`` counts from 0 in C order; ``random`` is uniform in low <= x < high. Values are cast to the dtype."""
+    dtype = np.dtype(buffer.dtype)
+    if buffer.generator == "ones":
+        return np.ones(buffer.shape, dtype)
+    if buffer.generator == "arange":
+        return np.arange(np.prod(buffer.shape)).astype(dtype).reshape(buffer.shape)
+    if buffer.generator == "random":
+        assert buffer.low is not None
+        assert buffer.high is not None
+        random = np.random.default_rng(buffer.seed)
+        if dtype.kind == "f":
+            return random.uniform(buffer.low, buffer.high, buffer.shape).astype(dtype)
+        return random.integers(int(buffer.low), int(buffer.high), buffer.shape, dtype)
+    if buffer.generator == "graph_offsets":
+        assert buffer.degree is not None
+        degrees = np.random.default_rng(buffer.seed).integers(0, 2 * buffer.degree + 1, buffer.shape[0] - 1)
+        return np.concatenate([[0], np.cumsum(degrees)]).astype(dtype)
+    return np.zeros(buffer.shape, dtype)
+
+
+def _graph_neighbours(buffer: Buffer, offsets: Array | None, place: str) -> Array:
+    """Where the edges of a random directed graph lead: ``offsets[-1]`` vertices, each equally likely."""
+    if offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
+        raise UserError(f"{place}.offsets: must be a buffer of whole numbers with one dimension")
+    edges = int(offsets[-1])
+    _check_memory(edges * np.dtype(np.int64).itemsize, place)
+    return np.random.default_rng(buffer.seed).integers(0, offsets.size - 1, edges).astype(buffer.dtype)
+
+
+def _compare(found: Array, expected: Array, expectation: Expectation, place: str) -> None:
+    exact = expectation.absolute == 0 and expectation.relative == 0
+    wide = np.float64 if found.dtype.kind == "f" else np.longdouble
+    if exact:
+        close = (found == expected) | ((found != found) & (expected != expected))
+    else:
+        values, wanted = found.astype(wide), expected.astype(wide)
+        close = np.isclose(values, wanted, expectation.relative, expectation.absolute, equal_nan=True)
+    if close.all():
+        return
+    index = tuple(int(each) for each in np.argwhere(~close)[0])
+    raise UserError(
+        f"{place}: buffer {expectation.buffer}{list(index)} must be {expected[index]} "
+        f"(absolute {expectation.absolute:g}, relative {expectation.relative:g}), found {found[index]}; "
+        f"{int((~close).sum())} of {close.size} values differ"
+    )

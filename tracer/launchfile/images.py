@@ -1,0 +1,154 @@
+"""Textures, samplers and surfaces of a launch file: tables of the file, and their handles in device memory."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import check_choice
+from rayplay.ptx.ir import Module
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.memory.images import (
+    AXES,
+    Image,
+    Sampler,
+    Texture,
+    bind_reference,
+    image_of,
+    is_reference,
+    place_sampler,
+    place_surface,
+    place_texture,
+)
+
+HANDLE_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A place in a buffer that holds a handle before the first launch."""
+
+    buffer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurfaceTable:
+    """``[surfaces.NAME]``: the texels of a buffer, last axis x; with ``channels`` its last axis is theirs.
+
+    A module's variable of the same name stands for it; ``stored`` are places that hold its handle.
+    """
+
+    buffer: str
+    geometry: str = "2d"
+    channels: int = 1
+    stored: tuple[Stored, ...] = ()
+
+    def image(self, address: int, values: np.ndarray) -> Image:
+        """The image in a buffer. Raises ``UserError`` when they do not fit."""
+        return image_of(address, values, self.geometry, self.channels)
+
+    def __post_init__(self) -> None:
+        check_choice(self.geometry, AXES, "geometry")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextureTable(SurfaceTable):
+    """``[textures.NAME]``: a surface that is only read, through a sampler's settings (``tracer.memory.images``)."""
+
+    filter: str = "nearest"
+    address: str | tuple[str, ...] = "clamp"
+    normalized: bool = False
+    border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    read: str = "element"
+    srgb: bool = False
+
+    def texture(self, address: int, values: np.ndarray) -> Texture:
+        """The texture in a buffer. Raises ``UserError`` when they do not fit."""
+        sampler = Sampler(
+            filter=self.filter, address=self.address, normalized=self.normalized, border=self.border
+        )  # fmt: skip
+        return Texture(self.image(address, values), sampler, self.read, self.srgb)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplerTable(Sampler):
+    """``[samplers.NAME]``: for programs that keep samplers and textures apart."""
+
+    stored: tuple[Stored, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageTables:
+    """The tables of a file that name handles; no two have the same name."""
+
+    textures: dict[str, TextureTable] = field(default_factory=dict)
+    samplers: dict[str, SamplerTable] = field(default_factory=dict)
+    surfaces: dict[str, SurfaceTable] = field(default_factory=dict)
+
+    def tables(self) -> Iterator[tuple[str, str, TextureTable | SamplerTable | SurfaceTable]]:
+        """Key of the file, name, table."""
+        for key in ("textures", "samplers", "surfaces"):
+            for name, table in getattr(self, key).items():
+                yield key, name, table
+
+    def handle_names(self) -> list[str]:
+        """What a parameter may name."""
+        return [name for _, name, _ in self.tables()]
+
+    def check(self, buffers: Mapping[str, object], place: str) -> None:
+        """Every buffer that a table names is one of the file's, and no name stands for two things (``UserError``)."""
+        names = [*buffers, *self.handle_names()]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UserError(f"{place}: buffers, textures, samplers and surfaces must have different names: {twice[0]}")
+        for key, name, table in self.tables():
+            if isinstance(table, SurfaceTable):
+                check_choice(table.buffer, buffers, f"{place}: {key}.{name}.buffer")
+            for number, stored in enumerate(table.stored):
+                check_choice(stored.buffer, buffers, f"{place}: {key}.{name}.stored[{number}].buffer")
+
+
+def place_images(
+    plan: ImageTables, place: str, module: Module, memory: DeviceMemory, buffers: Mapping[str, tuple[int, np.ndarray]]
+) -> dict[str, int]:
+    """Put the records of all tables into device memory, bind variables and store handles: name -> handle.
+
+    buffers   address and values of each buffer. Raises ``UserError`` naming the table whose buffer does not fit.
+    """
+    handles: dict[str, int] = {}
+    for key, name, table in plan.tables():
+        try:
+            handles[name] = _place(table, memory, buffers)
+            for stored in table.stored:
+                _store(handles[name], stored, buffers[stored.buffer][1])
+        except UserError as error:
+            raise UserError(f"{place}: {key}.{name}: {error}") from None
+        variable = module.variables.get(name)
+        if variable is not None and is_reference(variable):
+            bind_reference(memory, module, name, handles[name])
+    return handles
+
+
+def _place(
+    table: TextureTable | SamplerTable | SurfaceTable,
+    memory: DeviceMemory,
+    buffers: Mapping[str, tuple[int, np.ndarray]],
+) -> int:
+    if isinstance(table, TextureTable):
+        return place_texture(memory, table.texture(*buffers[table.buffer]))
+    if isinstance(table, SurfaceTable):
+        return place_surface(memory, table.image(*buffers[table.buffer]))
+    return place_sampler(memory, table)
+
+
+def _store(handle: int, stored: Stored, values: np.ndarray) -> None:
+    raw = values.reshape(-1).view(np.uint8)
+    if not 0 <= stored.offset_bytes <= raw.size - HANDLE_BYTES:
+        raise UserError(
+            f"stored.offset_bytes must leave {HANDLE_BYTES} bytes in {stored.buffer}, found {stored.offset_bytes}"
+        )
+    raw[stored.offset_bytes : stored.offset_bytes + HANDLE_BYTES] = np.frombuffer(
+        handle.to_bytes(8, "little"), np.uint8
+    )

@@ -1,0 +1,80 @@
+"""What is launched: an image of OptiX-style programs, or a grid of a compute kernel."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.memory.arena import DeviceMemory
+
+DEFAULT_TRACE_DEPTH = 16
+SBT_HEADER_BYTES = 32
+
+
+@dataclass(frozen=True)
+class TriangleGeometry:
+    """Untransformed triangles that ``_optix_get_triangle_vertex_data`` reads.
+
+    vertices         float32[triangles, 3, 3], one array per geometry (build input) of the scene.
+    first_geometry   int32[meshes + 1]: geometries of mesh ``m`` are ``first_geometry[m]`` to ``first_geometry[m + 1]``.
+    mesh_of_instance int32[instances]; the traversable handle of an instance's mesh is ``mesh + 1``.
+    """
+
+    vertices: tuple[np.ndarray, ...]
+    first_geometry: np.ndarray
+    mesh_of_instance: np.ndarray
+
+
+@dataclass(frozen=True)
+class ImageLaunch:
+    """One launch of a ray generation program over ``width x height`` pixels (reference/dialects.md 1).
+
+    programs               (module, function) in the order of program ids; ``filter_shader`` already injected in raygen.
+    raygen_index           program id of the ray generation program.
+    constants              bytes of launch-parameter symbols, such as ``params``; one buffer per symbol for all modules.
+    raygen_record_address  address of the raygen SBT record; programs see it plus 32.
+    miss_record_addresses  uint64[miss records]; hit_record_addresses: uint64[hit records].
+    hit_programs           int32[hit records, 3]: program ids closest-hit, any-hit, intersection, -1 for none.
+    instance_ids           uint32[instances]: what ``_optix_read_instance_id`` returns.
+    trace_context          what ``tracer.rays.traverse.make_context`` returns: the traversal's ``int64[:]`` of raw pointers,
+                           in its attribute ``context``.
+    selected               bool[height, width], the pixels ``filter_shader`` lets pass; None: all.
+    trace_depth            how deep trace calls may nest.
+    """
+
+    programs: tuple[tuple[Module, Function], ...]
+    raygen_index: int
+    width: int
+    height: int
+    memory: DeviceMemory
+    constants: dict[str, bytes]
+    raygen_record_address: int
+    miss_record_addresses: np.ndarray
+    hit_record_addresses: np.ndarray
+    hit_programs: np.ndarray
+    instance_ids: np.ndarray
+    trace_context: Any
+    triangles: TriangleGeometry | None = None
+    selected: np.ndarray | None = None
+    trace_depth: int = DEFAULT_TRACE_DEPTH
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ComputeLaunch:
+    """One launch of a compute kernel.
+
+    params    bytes of the parameters in order, each as wide as its ``.param`` says.
+    grid, block   CTAs and threads of a CTA along x, y, z.
+    """
+
+    module: Module
+    entry: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    params: tuple[bytes, ...]
+    memory: DeviceMemory
+    dynamic_shared_bytes: int = 0
+    stream: int = 0
+    constants: dict[str, bytes] = field(default_factory=dict)

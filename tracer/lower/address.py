@@ -1,0 +1,72 @@
+"""Generic addressing as LLVM IR: cvta, isspacep, and what a cluster of one CTA makes of mapa and getctarank.
+
+A generic address is one of device memory. Those of shared variables are offsets in the CTA's shared memory, which lies
+in device memory, too; all other spaces have generic addresses already.
+"""
+
+from collections.abc import Callable, Mapping
+
+from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.isa.memory_forms import SPACE_SPELLINGS
+from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+
+WINDOWS = {
+    "shared": ("shared_base", "shared_bytes"), "local": ("local_base", "local_total_bytes"),
+    "param": ("param_base", "param_bytes"),
+}  # fmt: skip
+
+
+def lower_cvta(e: Emitter, i: Instruction) -> None:
+    """cvta: only shared addresses change."""
+    words = [m for m in i.modifiers[:-1] if m != "to"]
+    if len(words) != 1 or words[0] not in SPACE_SPELLINGS or i.modifiers[-1] not in ("u32", "u64"):
+        raise e.unknown()
+    width = TYPES[type_names(i)[-1]]
+    value = e.read(i.operands[1], f"u{width}")
+    if words[0].startswith("shared"):
+        base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
+        value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
+    e.write(i.operands[0], value, width)
+
+
+def lower_isspacep(e: Emitter, i: Instruction) -> None:
+    """isspacep: every space is a range of addresses, global is the rest."""
+    space = i.modifiers[0].split("::")[0] if len(i.modifiers) == 1 else ""
+    if space not in (*WINDOWS, "const", "global"):
+        raise e.unknown()
+    value = e.read(i.operands[1], "u64")
+    ranges = [(window, e.machine(base), e.machine(size)) for window, (base, size) in WINDOWS.items()]
+    constants = constants_of(e.module, e.function, e.symbols)
+    ranges += [("const", e.symbol_scalar(Symbol(name)), str(size)) for name, size in constants.items()]
+    found = "zeroinitializer"
+    for window, base, size in ranges:
+        if space in (window, "global"):
+            offset = e.op(f"sub <32 x i64> {value}, {e.splat(base, 'i64')}")
+            inside = e.op(f"icmp ult <32 x i64> {offset}, {e.splat(size, 'i64')}")
+            found = e.op(f"or <32 x i1> {found}, {inside}")
+    if space == "global":
+        found = e.op(f"xor <32 x i1> {found}, splat (i1 true)")
+    e.write(i.operands[0], found, 1)
+
+
+def constants_of(module: Module, function: Function, names: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of the constant variables that have an address."""
+    known = module.variables | function.variables
+    return {name: v.bytes for name, v in known.items() if v.space == "const" and name in names}
+
+
+def lower_mapa(e: Emitter, i: Instruction) -> None:
+    """mapa: the cluster's only CTA has the address that the program has."""
+    width = TYPES[type_names(i)[-1]]
+    e.write(i.operands[0], e.read(i.operands[1], f"u{width}"), width)
+
+
+def lower_zero(e: Emitter, i: Instruction) -> None:
+    """getctarank: the cluster's only CTA is its first; createpolicy: a policy that changes nothing."""
+    e.write(i.operands[0], "zeroinitializer", 64 if i.opcode == "createpolicy" else 32)
+
+
+HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+    "cvta": lower_cvta, "isspacep": lower_isspacep, "mapa": lower_mapa, "getctarank": lower_zero,
+    "createpolicy": lower_zero,
+}  # fmt: skip

@@ -1,0 +1,93 @@
+"""The .approx forms as LLVM IR: calls of the special function unit, and what ``ptxas`` makes of div and of f64.
+
+``div.approx`` is the product with the unit's reciprocal, for whose sake tiny divisors are scaled; ``div.full`` scales
+large ones, too (sm_75). The f64 forms work on the upper word of their operand (PTX ISA 9.7.3.13).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rayplay.ptx.ir import Instruction
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter, type_names
+from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word
+from rayplay.tracer.lower.floats import read_float, to_bits, to_float, write_float
+from rayplay.tracer.lower.sfu import FUNCTIONS
+from rayplay.tracer.meaning.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
+
+DOUBLE, LONG = FLOAT[64], INT[64]
+UPPER_WORD, HALF_UPPER = -(1 << 32), 1 << 31
+EXPONENT = 0x7FF << 52
+
+
+def approximates(i: Instruction) -> bool:
+    """Whether this module lowers an instruction."""
+    return bool({"approx", "full"} & set(i.modifiers)) and i.opcode in HANDLERS and type_names(i)[0] in ("f32", "f64")
+
+
+def unit_name(i: Instruction) -> str:
+    """The name that ``tracer.meaning.sfu`` has for a form; flushing changes nothing for angles."""
+    name = f"{i.opcode}.ftz"
+    return name if "ftz" in i.modifiers and name in FUNCTIONS else i.opcode
+
+
+def lower_approx(e: Emitter, i: Instruction) -> None:
+    """An .approx or .full form."""
+    HANDLERS[i.opcode](e, i)
+
+
+def _lower_unit(e: Emitter, i: Instruction) -> None:
+    if type_names(i)[-1] == "f64":
+        _lower_upper(e, i)
+        return
+    bits = e.read(i.operands[1], "f32")
+    e.write(i.operands[0], e.op(f"call {WORD} @sfu.{unit_name(i)}({WORD} {bits})"), 32)
+
+
+def _lower_divide(e: Emitter, i: Instruction) -> None:
+    a, b = read_float(e, i, 1, "f32"), read_float(e, i, 2, "f32")
+    size = e.op(f"call {SINGLE} @llvm.fabs.v32f32({SINGLE} {b})")
+    factor = "splat (float 1.0)"
+    scales = [("olt", SMALLEST, SCALE_UP)] if "ftz" not in i.modifiers else []
+    scales += [("ogt", LARGE, SCALE_DOWN)] if "full" in i.modifiers else []
+    for test, limit, scale in scales:
+        where = e.op(f"fcmp {test} {SINGLE} {size}, {_single(e, limit)}")
+        factor = e.op(f"select <32 x i1> {where}, {SINGLE} {_single(e, scale)}, {SINGLE} {factor}")
+    if scales:
+        a, b = (e.op(f"fmul {SINGLE} {value}, {factor}") for value in (a, b))
+    reciprocal = as_single(e, e.op(f"call {WORD} @sfu.rcp.ftz({WORD} {as_word(e, b)})"))
+    write_float(e, i, e.op(f"fmul {SINGLE} {reciprocal}, {a}"), "f32")
+
+
+def _single(e: Emitter, value: np.float32) -> str:
+    return as_single(e, f"splat (i32 {int(value.view(np.uint32))})")
+
+
+def _lower_upper(e: Emitter, i: Instruction) -> None:
+    """rcp and rsqrt of the upper word of an f64, as an upper word; without .ftz rsqrt is 1 / sqrt of it all."""
+    bits = e.read(i.operands[1], "f64")
+    ftz = "ftz" in i.modifiers
+    if ftz:
+        bits = _flushed(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"))
+    value = to_float(e, bits, 64)
+    if i.opcode == "rsqrt":
+        value = e.op(f"call {DOUBLE} @llvm.sqrt.v32f64({DOUBLE} {value})")
+    value = e.op(f"fdiv {DOUBLE} splat (double 1.0), {value}")
+    result = to_bits(e, value, 64)
+    if ftz:
+        result = e.op(f"add {LONG} {result}, splat (i64 {HALF_UPPER})")
+        result = _flushed(e, e.op(f"and {LONG} {result}, splat (i64 {UPPER_WORD})"))
+    e.write(i.operands[0], result, 64)
+
+
+def _flushed(e: Emitter, bits: str) -> str:
+    """Subnormal f64 numbers become zero with their sign."""
+    exponent = e.op(f"and {LONG} {bits}, splat (i64 {EXPONENT})")
+    small = e.op(f"icmp eq {LONG} {exponent}, zeroinitializer")
+    sign = e.op(f"and {LONG} {bits}, splat (i64 {-(1 << 63)})")
+    return e.op(f"select <32 x i1> {small}, {LONG} {sign}, {LONG} {bits}")
+
+
+HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+    **dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"), _lower_unit), "div": _lower_divide,
+}  # fmt: skip

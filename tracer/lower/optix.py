@@ -1,0 +1,240 @@
+"""OptiX's device interface as LLVM IR: getters read the trace call the program runs for (reference/dialects.md 1)."""
+
+import re
+from collections.abc import Callable
+
+from rayplay.ptx.ir import Instruction, Operand, Symbol
+from rayplay.tracer.abi.trace_frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT
+from rayplay.tracer.abi.words import COMMITTED_ROW, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T, ROW_BYTES, VIEW
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.lower.memory import gather, scatter
+
+PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
+Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
+LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
+
+
+def view_word(e: Emitter, name: str) -> str:
+    """A word of the running program's view."""
+    view = e.op(f"inttoptr i64 {e.machine('view')} to ptr")
+    return e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {view}, i64 {VIEW[name]}')}")
+
+
+def row(e: Emitter, base: str, offset_bytes: int) -> str:
+    """Pointer to a row of 32 words, from a pointer kept as i64."""
+    pointer = e.op(f"inttoptr i64 {base} to ptr")
+    return e.op(f"getelementptr i8, ptr {pointer}, i64 {offset_bytes}")
+
+
+def load_row(e: Emitter, base: str, offset_bytes: int) -> str:
+    """A row of 32 words."""
+    return e.op(f"load <32 x i32>, ptr {row(e, base, offset_bytes)}, align 64")
+
+
+def store_row(e: Emitter, base: str, offset_bytes: int, value: str, lanes: str) -> None:
+    """Replace the set lanes of a row."""
+    pointer = row(e, base, offset_bytes)
+    old = e.op(f"load <32 x i32>, ptr {pointer}, align 64")
+    new = e.op(f"select <32 x i1> {lanes}, <32 x i32> {value}, <32 x i32> {old}")
+    e.put(f"store <32 x i32> {new}, ptr {pointer}, align 64")
+
+
+def frame_row(e: Emitter, field: str) -> str:
+    """A field of the running program's trace call."""
+    return load_row(e, view_word(e, "frame"), FIELD[field] * ROW_BYTES)
+
+
+def hit_row(e: Emitter, field: str) -> str:
+    """A field of the hit that the program looks at: the committed one, or the candidate."""
+    return load_row(e, view_word(e, "hit_rows"), FIELD[f"committed_{field}"] * ROW_BYTES - COMMITTED_ROW)
+
+
+def _field(field: str) -> Getter:
+    return lambda e, inputs: [frame_row(e, field)]
+
+
+def _hit(field: str) -> Getter:
+    return lambda e, inputs: [hit_row(e, field)]
+
+
+def _constant(value: int) -> Getter:
+    return lambda e, inputs: [f"splat (i32 {value})"]
+
+
+def _launch_index_x(e: Emitter, inputs: list[str]) -> list[str]:
+    first = e.op(f"shl i64 {e.machine('ctaid_x')}, 5")
+    lanes = ", ".join(f"i32 {lane}" for lane in range(32))
+    return [e.op(f"add <32 x i32> {e.splat(e.op(f'trunc i64 {first} to i32'), 'i32')}, <{lanes}>")]
+
+
+def _machine(name: str) -> Getter:
+    return lambda e, inputs: [e.splat(e.op(f"trunc i64 {e.machine(name)} to i32"), "i32")]
+
+
+def _sbt_data(e: Emitter, inputs: list[str]) -> list[str]:
+    pointer = row(e, e.machine("view"), 8 * len(VIEW))
+    return [e.op(f"load <32 x i64>, ptr {pointer}, align 8")]
+
+
+def _payload_pointers(e: Emitter, index: str) -> str:
+    """Pointer to payload word ``index`` (0 to 31, per lane) of each lane."""
+    low = e.op(f"and <32 x i32> {index}, splat (i32 31)")
+    offset = e.op(f"shl <32 x i64> {e.resize(low, 32, 64)}, splat (i64 7)")
+    offset = e.op(f"add <32 x i64> {offset}, <{LANE_BYTES}>")
+    first = row(e, view_word(e, "frame"), FIELD["payload_0"] * ROW_BYTES)
+    return e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}")
+
+
+def _set_payload_word(index: int) -> Getter:
+    return lambda e, inputs: _set_payload(e, [f"splat (i32 {index})", *inputs])
+
+
+def _known(value: str) -> int | None:
+    found = re.fullmatch(r"splat \(i32 (\d+)\)", value)
+    if value == "zeroinitializer":
+        return 0
+    return int(found[1]) & 31 if found else None
+
+
+def _get_payload(e: Emitter, inputs: list[str]) -> list[str]:
+    index = _known(inputs[0])
+    if index is not None:
+        return [frame_row(e, f"payload_{index}")]
+    return [gather(e, _payload_pointers(e, inputs[0]), "splat (i1 true)", 32)]
+
+
+def _set_payload(e: Emitter, inputs: list[str]) -> list[str]:
+    index = _known(inputs[0])
+    if index is not None:
+        offset = FIELD[f"payload_{index}"] * ROW_BYTES
+        store_row(e, view_word(e, "frame"), offset, inputs[1], e.lanes())
+    else:
+        scatter(e, inputs[1], _payload_pointers(e, inputs[0]), e.lanes(), 32)
+    return []
+
+
+def _by_instance(name: str, width: int) -> Getter:
+    """A value per instance, 0 where there is no instance."""
+
+    def lower(e: Emitter, inputs: list[str]) -> list[str]:
+        instance = hit_row(e, "instance")
+        exists = e.op(f"icmp ne <32 x i32> {instance}, splat (i32 -1)")
+        lanes = e.op(f"and <32 x i1> {exists}, {e.lanes()}")
+        table = e.op(f"inttoptr i64 {e.machine(name)} to ptr")
+        index = e.resize(instance, 32, 64)
+        return [gather(e, e.op(f"getelementptr i{width}, ptr {table}, <32 x i64> {index}"), lanes, width)]
+
+    return lower
+
+
+def _triangle_vertices(e: Emitter, inputs: list[str]) -> list[str]:
+    """Nine floats: triangle ``inputs[1]`` of geometry ``inputs[2]`` of the mesh with handle ``inputs[0]``."""
+    lanes = e.lanes()
+    mesh = e.op(f"sub <32 x i64> {inputs[0]}, splat (i64 1)")
+    firsts = e.op(f"inttoptr i64 {e.machine('geometry_first')} to ptr")
+    first = gather(e, e.op(f"getelementptr i32, ptr {firsts}, <32 x i64> {mesh}"), lanes, 32)
+    geometry = e.resize(e.op(f"add <32 x i32> {first}, {inputs[2]}"), 32, 64)
+    tables = e.op(f"inttoptr i64 {e.machine('geometry_vertices')} to ptr")
+    base = gather(e, e.op(f"getelementptr i64, ptr {tables}, <32 x i64> {geometry}"), lanes, 64)
+    start = e.op(f"mul <32 x i64> {e.resize(inputs[1], 32, 64)}, splat (i64 36)")
+    address = e.op(f"add <32 x i64> {base}, {start}")
+    pointers = e.op(f"inttoptr <32 x i64> {address} to <32 x ptr>")
+    return [gather(e, e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {4 * word}"), lanes, 32) for word in range(9)]
+
+
+def _current_vertices(e: Emitter, inputs: list[str]) -> list[str]:
+    handle = _by_instance("instance_handles", 64)(e, [])
+    return _triangle_vertices(e, [*handle, hit_row(e, "primitive"), hit_row(e, "geometry")])
+
+
+def _primitive_type(e: Emitter, inputs: list[str]) -> list[str]:
+    triangle = e.op(f"icmp uge <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_FRONT})")
+    known = f"<32 x i32> splat (i32 {PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {PRIMITIVE_CUSTOM})"
+    return [e.op(f"select <32 x i1> {triangle}, {known}")]
+
+
+def _backface(e: Emitter, inputs: list[str]) -> list[str]:
+    return [e.resize(e.op(f"icmp eq <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_BACK})"), 1, 32)]
+
+
+def _table() -> dict[str, Getter]:
+    made: dict[str, Getter] = {
+        "get_launch_index_x": _launch_index_x, "get_launch_index_y": _machine("ctaid_y"),
+        "get_launch_index_z": _machine("ctaid_z"), "get_launch_dimension_x": _machine("width"),
+        "get_launch_dimension_y": _machine("height"), "get_launch_dimension_z": _constant(1),
+        "get_sbt_data_ptr_64": _sbt_data, "get_payload": _get_payload, "set_payload": _set_payload,
+        "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0),
+        "get_ray_flags": _field("flags"), "get_ray_visibility_mask": _field("visibility_mask"),
+        "get_ray_tmin": _field("t_min"), "get_ray_time": _constant(0),
+        "get_ray_tmax": lambda e, inputs: [load_row(e, view_word(e, "t_row"), 0)],
+        "read_primitive_idx": _hit("primitive"), "read_sbt_gas_idx": _hit("geometry"),
+        "read_instance_idx": _hit("instance"), "read_instance_id": _by_instance("instance_ids", 32),
+        "get_hit_kind": _hit("kind"), "get_primitive_type_from_hit_kind": _primitive_type,
+        "get_backface_from_hit_kind": _backface, "get_gas_traversable_handle": _by_instance("instance_handles", 64),
+        "get_triangle_barycentrics": lambda e, inputs: [hit_row(e, "u"), hit_row(e, "v")],
+        "get_triangle_vertex_data": _triangle_vertices, "get_triangle_vertex_data_from_handle": _triangle_vertices,
+        "get_triangle_vertex_data_current_hit": _current_vertices,
+    }  # fmt: skip
+    for axis in "xyz":
+        made[f"get_world_ray_origin_{axis}"] = _field(f"origin_{axis}")
+        made[f"get_world_ray_direction_{axis}"] = _field(f"direction_{axis}")
+        made[f"get_object_ray_origin_{axis}"] = _field(f"object_origin_{axis}")
+        made[f"get_object_ray_direction_{axis}"] = _field(f"object_direction_{axis}")
+    for index in range(8):
+        made[f"get_attribute_{index}"] = _hit(f"attribute_{index}")
+        made[f"get_payload_{index}"] = _field(f"payload_{index}")
+        made[f"set_payload_{index}"] = _set_payload_word(index)
+    return {f"_optix_{name}": function for name, function in made.items()}
+
+
+GETTERS = _table()
+NAMES = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
+TRACE = re.compile(r"_optix_trace_(typed_32|[0-8])")
+REPORT = re.compile(r"_optix_report_intersection_([0-8])")
+RAY_FIELDS = (
+    "origin_x", "origin_y", "origin_z", "direction_x", "direction_y", "direction_z", "t_min", "t_max", None,
+    "visibility_mask", "flags", "sbt_offset", "sbt_stride", "miss_index",
+)  # fmt: skip
+
+
+def lower_getter(e: Emitter, i: Instruction, name: str, outputs: str, inputs: str) -> None:
+    """A call that reads or writes what the driver keeps, and goes on."""
+    assert i.call is not None
+    values = [e.read(operand, NAMES[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    results = GETTERS[name](e, values)
+    for target, value, letter in zip(i.call.results, results, outputs, strict=True):
+        e.write(target, value, NAMES[letter][1])
+
+
+def store_trace(e: Emitter, i: Instruction, lanes: str) -> int:
+    """Write the ray and payload of a trace call into the next frame; returns how many payload words it has."""
+    assert i.call is not None
+    assert isinstance(i.call.target, Symbol)
+    arguments: tuple[Operand, ...] = i.call.arguments
+    typed = i.call.target.name.endswith("typed_32")
+    arguments = arguments[2:] if typed else arguments[1:]  # without payload type and traversable handle
+    payload = arguments[15:] if typed else arguments[14:]
+    frame = e.machine("next_frame")
+    for field, operand in zip(RAY_FIELDS, arguments, strict=False):
+        if field is not None:
+            store_row(e, frame, FIELD[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
+    for index, operand in enumerate(payload):
+        store_row(e, frame, FIELD[f"payload_{index}"] * ROW_BYTES, e.read(operand, "b32"), lanes)
+    return len(payload)
+
+
+def load_trace_results(e: Emitter, i: Instruction) -> None:
+    """The payload words come back as the results of the trace call."""
+    assert i.call is not None
+    frame = e.machine("next_frame")
+    for index, target in enumerate(i.call.results):
+        e.write(target, load_row(e, frame, FIELD[f"payload_{index}"] * ROW_BYTES), 32)
+
+
+def store_report(e: Emitter, i: Instruction, lanes: str) -> None:
+    """Write distance, hit kind and attributes of a reported intersection."""
+    assert i.call is not None
+    report = e.machine("report")
+    rows = (REPORT_T, REPORT_KIND, *range(REPORT_ATTRIBUTE, REPORT_ATTRIBUTE + len(i.call.arguments) - 2))
+    for index, operand in zip(rows, i.call.arguments, strict=True):
+        store_row(e, report, index * ROW_BYTES, e.read(operand, "b32"), lanes)

@@ -1,0 +1,236 @@
+"""Instructions by which the lanes of a warp exchange values, as LLVM IR."""
+
+from collections.abc import Callable
+
+from rayplay.ptx.ir import Instruction, Pair
+from rayplay.ptx.isa.modifiers import problem
+from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter, type_names
+
+
+def active_bits(e: Emitter) -> str:
+    """The lanes that execute the instruction, i32."""
+    return e.op(f"bitcast <32 x i1> {e.lanes()} to i32")
+
+
+def lower_shfl(e: Emitter, i: Instruction) -> None:
+    """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
+    mode = _form(e, i, ("up", "down", "bfly", "idx"), ("b32",))
+    a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
+    lane = f"<{LANE_IDS}>"
+    clamp = e.op(f"and <32 x i32> {c}, splat (i32 31)")
+    segment = e.op(f"and <32 x i32> {e.op(f'lshr <32 x i32> {c}, splat (i32 8)')}, splat (i32 31)")
+    outside = e.op(f"xor <32 x i32> {segment}, splat (i32 -1)")
+    first = e.op(f"and <32 x i32> {lane}, {segment}")
+    last = e.op(f"or <32 x i32> {first}, {e.op(f'and <32 x i32> {clamp}, {outside}')}")
+    b = e.op(f"and <32 x i32> {b}, splat (i32 31)")
+    if mode == "up":
+        source = e.op(f"sub <32 x i32> {lane}, {b}")
+        valid = e.op(f"icmp sge <32 x i32> {source}, {last}")
+    else:
+        word = {"down": "add", "bfly": "xor"}.get(mode)
+        inside = e.op(f"and <32 x i32> {b}, {outside}")
+        source = e.op(f"{word} <32 x i32> {lane}, {b}" if word else f"or <32 x i32> {first}, {inside}")
+        valid = e.op(f"icmp sle <32 x i32> {source}, {last}")
+    source = e.op(f"select <32 x i1> {valid}, <32 x i32> {source}, <32 x i32> {lane}")
+    source = e.op(f"and <32 x i32> {source}, splat (i32 31)")
+    running = e.op(f"lshr <32 x i32> {e.splat(active_bits(e), 'i32')}, {source}")
+    present = e.op(f"trunc <32 x i32> {running} to <32 x i1>")
+    source = e.op(f"select <32 x i1> {present}, <32 x i32> {source}, <32 x i32> {lane}")
+    e.put(f"store <32 x i32> {a}, ptr %lanes.32.1")
+    pointers = e.op(f"getelementptr i32, ptr %lanes.32.1, <32 x i32> {source}")
+    value = e.op(
+        "call <32 x i32> @llvm.masked.gather.v32i32.v32p0("
+        f"<32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true), <32 x i32> zeroinitializer)"
+    )
+    target = i.operands[0]
+    e.write(target.first if isinstance(target, Pair) else target, value, 32)
+    if isinstance(target, Pair):
+        e.write(target.second, valid, 1)
+
+
+def participants(e: Emitter, i: Instruction, index: int) -> str:
+    """Per lane the lanes that it works with, ``<32 x i32>``: those that execute, within the mask of a .sync form.
+
+    Groups of lanes with masks of their own may stand at one instruction together.
+    """
+    running = e.splat(active_bits(e), "i32")
+    if "sync" not in i.modifiers:
+        return running
+    return e.op(f"and <32 x i32> {running}, {e.read(i.operands[index], 'b32')}")
+
+
+def lower_vote(e: Emitter, i: Instruction) -> None:
+    """vote: all, any, uni, ballot."""
+    kind = _form(e, i, ("all", "any", "uni", "ballot"), ("pred", "b32"))
+    among = participants(e, i, 2)
+    predicate = e.read(i.operands[1], "pred")
+    holds = e.op(f"bitcast <32 x i1> {e.op(f'and <32 x i1> {predicate}, {e.lanes()}')} to i32")
+    holding = e.op(f"and <32 x i32> {e.splat(holds, 'i32')}, {among}")
+    if kind == "ballot":
+        return e.write(i.operands[0], holding, 32)
+    none = e.op(f"icmp eq <32 x i32> {holding}, zeroinitializer")
+    every = e.op(f"icmp eq <32 x i32> {holding}, {among}")
+    if kind == "all":
+        answer = every
+    elif kind == "any":
+        answer = e.op(f"xor <32 x i1> {none}, splat (i1 true)")
+    else:
+        answer = e.op(f"or <32 x i1> {none}, {every}")
+    return e.write(i.operands[0], answer, 1)
+
+
+def _form(e: Emitter, i: Instruction, kinds: tuple[str, ...], types: tuple[str, ...]) -> str:
+    """The one of ``kinds`` among the modifiers, which are otherwise .sync and a type."""
+    words = [m for m in i.modifiers if m != "sync"]
+    found = [m for m in words if m in kinds]
+    if len(words) != 2 or len(found) != 1 or not any(m in types for m in words):
+        raise e.unknown()
+    return found[0]
+
+
+def lower_activemask(e: Emitter, i: Instruction) -> None:
+    """activemask: the lanes that execute it."""
+    if i.modifiers != ("b32",):
+        raise e.unknown()
+    e.write(i.operands[0], e.splat(active_bits(e), "i32"), 32)
+
+
+def lower_elect(e: Emitter, i: Instruction) -> None:
+    """elect: the lowest lane leads."""
+    if i.modifiers != ("sync",):
+        raise e.unknown()
+    among = participants(e, i, 1)
+    leader = e.op(f"call <32 x i32> @llvm.cttz.v32i32(<32 x i32> {among}, i1 false)")
+    leads = e.op(f"icmp eq <32 x i32> {leader}, <{LANE_IDS}>")
+    target = i.operands[0]
+    if not isinstance(target, Pair):
+        raise e.unknown()
+    e.write(target.first, leader, 32)
+    e.write(target.second, leads, 1)
+
+
+def lower_match(e: Emitter, i: Instruction) -> None:
+    """match.any: the lanes that hold the same value; match.all: all of them, or none."""
+    kind = _form(e, i, ("any", "all"), ("b32", "b64"))
+    name = type_names(i)[-1]
+    vector, scalar = INT[int(name[1:])], f"i{name[1:]}"
+    value, lanes = e.read(i.operands[1], name), e.lanes()
+    result = "zeroinitializer"
+    for lane in range(32):
+        one = e.splat(e.op(f"extractelement {vector} {value}, i64 {lane}"), scalar)
+        same = e.op(f"and <32 x i1> {e.op(f'icmp eq {vector} {value}, {one}')}, {lanes}")
+        mask = e.op(f"bitcast <32 x i1> {same} to i32")
+        result = e.op(f"insertelement <32 x i32> {result}, i32 {mask}, i64 {lane}")
+    among = participants(e, i, 2)
+    result = e.op(f"and <32 x i32> {result}, {among}")
+    target = i.operands[0]
+    if kind == "any":
+        return e.write(target, result, 32)
+    equal = e.op(f"icmp eq <32 x i32> {result}, {among}")
+    answer = e.op(f"select <32 x i1> {equal}, <32 x i32> {among}, <32 x i32> zeroinitializer")
+    e.write(target.first if isinstance(target, Pair) else target, answer, 32)
+    if isinstance(target, Pair):
+        e.write(target.second, equal, 1)
+    return None
+
+
+LOWEST, HIGHEST = -(2**31), 2**31 - 1
+REDUCTIONS = {
+    "add": ("add", 0), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
+    "smin": ("smin", HIGHEST), "smax": ("smax", LOWEST), "umin": ("umin", -1), "umax": ("umax", 0),
+}  # fmt: skip
+REDUX_TYPES = {
+    "add": ("u32", "s32"), "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "and": ("b32",), "or": ("b32",),
+    "xor": ("b32",),
+}  # fmt: skip
+FLOAT_NAN = 0x7FFFFFFF
+
+
+def lower_redux(e: Emitter, i: Instruction) -> None:
+    """redux: a reduction over the lanes that execute it with the same mask."""
+    words = [m for m in i.modifiers if m not in ("sync", "abs", "NaN")]
+    if len(words) != 2 or words[1] not in REDUX_TYPES.get(words[0], ()):
+        raise e.unknown()
+    if words[1] != "f32" and {"abs", "NaN"} & set(i.modifiers):
+        raise e.unknown()
+    value, mask = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
+    word = words[0]
+    if word in ("min", "max"):
+        word = ("u" if words[1] == "u32" else "s") + word
+    if words[1] != "f32":
+        return e.write(i.operands[0], by_mask(e, mask, lambda lanes: reduced(e, word, value, lanes)), 32)
+    if "abs" in i.modifiers:
+        value = e.op(f"and <32 x i32> {value}, splat (i32 {HIGHEST})")
+    keep_nan = "NaN" in i.modifiers
+    return e.write(i.operands[0], by_mask(e, mask, lambda lanes: _reduced_float(e, word, value, lanes, keep_nan)), 32)
+
+
+def reduced(e: Emitter, word: str, value: str, lanes: str) -> str:
+    """A reduction over the set lanes, i32."""
+    word, neutral = REDUCTIONS[word]
+    value = e.op(f"select <32 x i1> {lanes}, <32 x i32> {value}, <32 x i32> splat (i32 {neutral})")
+    return e.op(f"call i32 @llvm.vector.reduce.{word}.v32i32(<32 x i32> {value})")
+
+
+def _reduced_float(e: Emitter, word: str, value: str, lanes: str, keep_nan: bool) -> str:
+    """The least or greatest number, as integers in the order of floats; -0 is below +0.
+
+    A NaN gives way to numbers, or (``keep_nan``) to nothing.
+    """
+    size = e.op(f"and <32 x i32> {value}, splat (i32 {HIGHEST})")
+    nan = e.op(f"and <32 x i1> {e.op(f'icmp ugt <32 x i32> {size}, splat (i32 {0x7F800000})')}, {lanes}")
+    number = e.op(f"xor <32 x i1> {nan}, {lanes}")
+    ordered = _order(e, value, "<32 x i32>", "splat (i32 31)", f"splat (i32 {HIGHEST})")
+    found = _order(e, reduced(e, word, ordered, number), "i32", "31", str(HIGHEST))
+    nans, numbers = (e.op(f"bitcast <32 x i1> {each} to i32") for each in (nan, number))
+    test = f"icmp ne i32 {nans}, 0" if keep_nan else f"icmp eq i32 {numbers}, 0"
+    return e.op(f"select i1 {e.op(test)}, i32 {FLOAT_NAN}, i32 {found}")
+
+
+def _order(e: Emitter, bits: str, kind: str, shift: str, rest: str) -> str:
+    """Bits of floats as signed integers in the same order, and back."""
+    sign = e.op(f"ashr {kind} {bits}, {shift}")
+    return e.op(f"xor {kind} {bits}, {e.op(f'and {kind} {sign}, {rest}')}")
+
+
+def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
+    """``reduce`` over the executing lanes of each mask by itself; every lane gets its group's result."""
+    if mask.startswith("splat"):
+        return e.splat(reduce(e.lanes()), "i32")
+    lanes = e.lanes()
+    e.put(f"store <32 x i32> {mask}, ptr %lanes.32.1")
+    e.put("store <32 x i32> zeroinitializer, ptr %lanes.32.result")
+    e.put(f"store i32 {e.op(f'bitcast <32 x i1> {lanes} to i32')}, ptr %lanes.left")
+    head, body, done = e.label(), e.label(), e.label()
+    e.put(f"br label %{head}")
+    e.put(f"{head}:")
+    left = e.op("load i32, ptr %lanes.left")
+    e.put(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{done}, label %{body}")
+    e.put(f"{body}:")
+    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    own = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %lanes.32.1, i32 {lane}')}")
+    same = e.op(f"icmp eq <32 x i32> {mask}, {e.splat(own, 'i32')}")
+    group = e.op(f"and <32 x i1> {same}, {e.op(f'bitcast i32 {left} to <32 x i1>')}")
+    result = e.splat(reduce(group), "i32")
+    before = e.op("load <32 x i32>, ptr %lanes.32.result")
+    after = e.op(f"select <32 x i1> {group}, <32 x i32> {result}, <32 x i32> {before}")
+    e.put(f"store <32 x i32> {after}, ptr %lanes.32.result")
+    gone = e.op(f"bitcast <32 x i1> {group} to i32")
+    e.put(f"store i32 {e.op(f'xor i32 {left}, {gone}')}, ptr %lanes.left")
+    e.put(f"br label %{head}")
+    e.put(f"{done}:")
+    return e.op("load <32 x i32>, ptr %lanes.32.result")
+
+
+def lower_nothing(e: Emitter, i: Instruction) -> None:
+    """Fences, prefetches, pauses: warps run one after another and memory is always coherent."""
+    if problem(i.opcode, i.modifiers):
+        raise e.unknown()
+
+
+HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+    "shfl": lower_shfl, "vote": lower_vote, "activemask": lower_activemask, "match": lower_match,
+    "redux": lower_redux, "elect": lower_elect,
+    **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "pmevent", "griddepcontrol", "discard",
+                     "applypriority"), lower_nothing),
+}  # fmt: skip

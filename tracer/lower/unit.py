@@ -1,0 +1,64 @@
+"""Instructions that a unit does (``tracer.units.call``), as LLVM IR: operands into its rows, a call, results out of them."""
+
+from collections.abc import Callable
+
+from rayplay.ptx.ir import Address, Instruction, Operand
+from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.lower.memory import effective_address, record
+from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
+from rayplay.tracer.units.plans import PLANS
+
+Handler = Callable[[Emitter, Instruction], None]
+
+
+def lower_unit(e: Emitter, i: Instruction) -> None:
+    """Whatever a unit does; forms without effect of their own have no call."""
+    try:
+        call = PLANS[i.opcode](i, Place(e.function, e.layout))
+    except UnknownFormError as error:
+        raise e.unknown(str(error) or None) from None
+    if call is not None:
+        _call(e, call)
+
+
+def _call(e: Emitter, call: UnitCall) -> None:
+    rows = e.op(f"inttoptr i64 {e.machine('unit_rows')} to ptr")
+    for number, given in enumerate(call.inputs):
+        if given is not None:
+            value, width = _read(e, *given)
+            e.put(f"store {INT[width]} {value}, ptr {_slot(e, rows, number)}, align 64")
+    lanes = e.lanes()
+    mask = e.op(f"zext i32 {e.op(f'bitcast <32 x i1> {lanes} to i32')} to i64")
+    table = e.op(f"inttoptr i64 {e.machine('units')} to ptr")
+    place = e.op(f"getelementptr i64, ptr {table}, i64 {NUMBERS[call.unit]}")
+    function = e.op(f"load ptr, ptr {place}")
+    code = e.op(f"call i64 {function}(ptr %machine, ptr {rows}, i64 {mask}, i64 {call.settings})")
+    good, wrong = e.label(), e.label()
+    e.put(f"br i1 {e.op(f'icmp eq i64 {code}, 0')}, label %{good}, label %{wrong}, !prof !0")
+    e.put(f"{wrong}:")
+    e.put_machine("suspend_instruction", str(e.instruction_id))
+    e.put(f"store i64 {code}, ptr %reason")
+    e.put("br label %leave")
+    e.put(f"{good}:")
+    if call.records:
+        address = e.op(f"load {INT[64]}, ptr {_slot(e, rows, ADDRESS_SLOT)}, align 64")
+        record(e, address, lanes)
+    for number, (target, width) in enumerate(call.outputs):
+        value = e.op(f"load {INT[width]}, ptr {_slot(e, rows, RESULT_SLOT + number)}, align 64")
+        e.write(target, value, width)
+
+
+def _read(e: Emitter, operand: Operand, width: int) -> tuple[str, int]:
+    """An operand as it goes into its slot, and its width there."""
+    if isinstance(operand, Address):
+        return effective_address(e, operand, ""), 64
+    if width == 1:
+        return e.resize(e.read(operand, "pred"), 1, 32), 32
+    return e.read(operand, f"b{width}"), width
+
+
+def _slot(e: Emitter, rows: str, number: int) -> str:
+    return e.op(f"getelementptr i8, ptr {rows}, i64 {number * SLOT_BYTES}")
+
+
+HANDLERS: dict[str, Handler] = dict.fromkeys(PLANS, lower_unit)

@@ -1,0 +1,225 @@
+"""Textures, samplers and surfaces of a launch: what a handle stands for, and how it gets into device memory.
+
+An image is memory of the device seen as texels; a texture reads it through a sampler's settings, a surface reads and
+writes it. A handle is the address of a record in device memory (``tracer.memory.image_record``), so that compute and image
+launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming Guide, texture and surface
+memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import check_choice
+from rayplay.ptx.ir import Module, Variable
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.memory.image_record import (
+    ADDRESS_MODES,
+    ADDRESS_X,
+    BASE,
+    BORDER,
+    CHANNELS,
+    DEPTH,
+    ELEMENT,
+    ELEMENT_BYTES,
+    ELEMENTS,
+    FILTER,
+    FILTERS,
+    GEOMETRIES,
+    GEOMETRY,
+    HEIGHT,
+    LAYERS,
+    LINEAR_MEMORY,
+    MAGIC,
+    NORMALIZED,
+    READ_FLOAT,
+    RECORD_ALIGN,
+    RECORD_WORDS,
+    ROW_BYTES,
+    SAMPLER_MAGIC,
+    SLICE_BYTES,
+    SRGB,
+    SURFACE_MAGIC,
+    TEXTURE_MAGIC,
+    TOTAL_BYTES,
+    WIDTH,
+)
+
+OPAQUE_TYPES = {"texture": "texref", "sampler": "samplerref", "surface": "surfref"}
+AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3, "linear": 1}
+"""Axes of the array behind each geometry: layers and faces count as one; ``linear`` is 1d of plain memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """How texels become values. One ``address`` mode stands for all axes."""
+
+    filter: str = "nearest"
+    address: str | tuple[str, ...] = "clamp"
+    normalized: bool = False
+    border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        check_choice(self.filter, FILTERS, "filter")
+        for mode in self.modes():
+            check_choice(mode, ADDRESS_MODES, "address")
+        if len(self.modes()) != 3 or len(self.border) != 4:
+            raise ValueError("address must be one mode or up to three, and border four numbers")
+
+    def modes(self) -> tuple[str, ...]:
+        """The modes along x, y and z."""
+        given = (self.address,) * 3 if isinstance(self.address, str) else self.address
+        return given + ("clamp",) * (3 - len(given))
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """``shape`` texels at a device address, the last axis of the array being x; (layers, faces or z), y, x before it.
+
+    element is one of ``ELEMENTS``, a texel has ``channels`` of it; row_bytes is the distance of rows, 0: packed.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    element: str
+    channels: int = 1
+    geometry: str = "2d"
+    row_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.geometry, AXES, "geometry")
+        check_choice(self.element, ELEMENTS, "element")
+        if self.channels not in (1, 2, 4):
+            raise UserError(f"channels must be 1, 2 or 4, found {self.channels}")
+        if len(self.shape) != AXES[self.geometry] or min(self.shape) < 1:
+            raise UserError(f"a {self.geometry} image must have {AXES[self.geometry]} axes, found {list(self.shape)}")
+        if self.geometry.endswith("cube") and (self.shape[0] % 6 or self.shape[1] != self.shape[2]):
+            raise UserError(f"a {self.geometry} image must have six square faces, found {list(self.shape)}")
+
+    def words(self, magic: int) -> np.ndarray:
+        """int64[RECORD_WORDS]: the record, without a sampler."""
+        made = np.zeros(RECORD_WORDS, np.int64)
+        geometry = "1d" if self.geometry == "linear" else self.geometry
+        layered = geometry in ("a1d", "a2d", "cube", "acube")
+        axes = list(self.shape[::-1])
+        layers = axes.pop() if layered else 1
+        width, height, depth = (*axes, 1, 1)[:3]
+        element = ELEMENTS.index(self.element)
+        row = self.row_bytes or width * self.channels * ELEMENT_BYTES[element]
+        values = {
+            MAGIC: magic, BASE: self.address, WIDTH: width, HEIGHT: height, DEPTH: depth, LAYERS: layers,
+            ROW_BYTES: row, SLICE_BYTES: row * height, ELEMENT: element, CHANNELS: self.channels,
+            GEOMETRY: GEOMETRIES.index(geometry), LINEAR_MEMORY: self.geometry == "linear",
+            TOTAL_BYTES: row * (height * depth * layers - 1) + width * self.channels * ELEMENT_BYTES[element],
+        }  # fmt: skip
+        for word, value in values.items():
+            made[word] = value
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """An image read through a sampler. read is ``element``, or ``normalized``: 8 and 16-bit integers as floats.
+
+    srgb turns normalised 8-bit channels, but the fourth, from sRGB to linear.
+    """
+
+    image: Image
+    sampler: Sampler = field(default_factory=Sampler)
+    read: str = "element"
+    srgb: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice(self.read, ("element", "normalized"), "read")
+        integer = self.image.element[0] != "f"
+        if self.read == "normalized" and self.image.element not in ELEMENTS[:4]:
+            raise UserError(f"read 'normalized' must be of 8 or 16-bit integers, not of {self.image.element}")
+        if self.sampler.filter == "linear" and integer and self.read == "element":
+            raise UserError(f"filter 'linear' must be of floats or of read 'normalized', not of {self.image.element}")
+        if self.srgb and (self.image.element != "uint8" or self.read != "normalized"):
+            raise UserError("srgb must be of uint8 and read 'normalized'")
+
+
+def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> Image:
+    """The image that an array is: the last axis is x, or the channels where the array has one axis more than needed;
+    an array without an axis for several channels has them in turn along x. Raises ``UserError`` when it does not fit.
+    """
+    check_choice(geometry, AXES, "geometry")
+    check_choice(values.dtype.name, ELEMENTS, "the type of a texel's channels")
+    shape = values.shape
+    if len(shape) > AXES[geometry]:
+        if shape[-1] != channels:
+            raise UserError(f"channels must be {shape[-1]}, the last axis of the array, found {channels}")
+        shape = shape[:-1]
+    elif channels != 1:
+        if shape[-1] % channels:
+            raise UserError(f"the last axis must be a multiple of {channels} channels, found {shape[-1]}")
+        shape = (*shape[:-1], shape[-1] // channels)
+    return Image(address, shape, values.dtype.name, channels, geometry)
+
+
+def place_texture(memory: DeviceMemory, texture: Texture) -> int:
+    """Put a texture's record into device memory; returns its handle."""
+    words = texture.image.words(TEXTURE_MAGIC)
+    _sampler_words(words, texture.sampler)
+    words[READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
+    words[SRGB] = texture.srgb
+    return memory.allocate(words, RECORD_ALIGN)
+
+
+def place_sampler(memory: DeviceMemory, sampler: Sampler) -> int:
+    """Put a sampler's record into device memory; returns its handle, for programs that keep samplers apart."""
+    words = np.zeros(RECORD_WORDS, np.int64)
+    words[MAGIC] = SAMPLER_MAGIC
+    _sampler_words(words, sampler)
+    return memory.allocate(words, RECORD_ALIGN)
+
+
+def place_surface(memory: DeviceMemory, image: Image) -> int:
+    """Put a surface's record into device memory; returns its handle."""
+    return memory.allocate(image.words(SURFACE_MAGIC), RECORD_ALIGN)
+
+
+def _sampler_words(words: np.ndarray, sampler: Sampler) -> None:
+    words[FILTER] = FILTERS.index(sampler.filter)
+    words[NORMALIZED] = sampler.normalized
+    words[ADDRESS_X : ADDRESS_X + 3] = [ADDRESS_MODES.index(mode) for mode in sampler.modes()]
+    words[BORDER : BORDER + 4] = np.array(sampler.border, np.float64).view(np.int64)
+
+
+def bind_reference(memory: DeviceMemory, module: Module, name: str, handle: int) -> None:
+    """Let the module's ``.texref``, ``.samplerref``, ``.surfref`` or ``.tex`` variable ``name`` stand for a handle.
+
+    Holds for every later launch of the module with this memory. Raises ``UserError`` when it has no such variable.
+    """
+    known = {v.name: v for v in module.variables.values() if is_reference(v)}
+    check_choice(name, known, f"{module.source_name}: texture, sampler and surface variables")
+    memory.variables[module.source_name, name] = handle
+
+
+def is_reference(variable: Variable) -> bool:
+    """Whether a variable is a texture, sampler or surface, by its type or its state space."""
+    return variable.type in OPAQUE_TYPES.values() or variable.space == "tex"
+
+
+PROPERTIES = {"addr_mode_0": 0, "addr_mode_1": 1, "addr_mode_2": 2}
+PTX_MODES = {
+    "wrap": "wrap", "mirror": "mirror", "clamp_ogl": "clamp", "clamp_to_edge": "clamp", "clamp_to_border": "border",
+}  # fmt: skip
+
+
+def declared_sampler(properties: tuple[tuple[str, str], ...]) -> Sampler:
+    """The sampler that an initialiser of ``.samplerref`` describes (PTX ISA 5.3)."""
+    made = Sampler(normalized=True)
+    modes = list(made.modes())
+    for name, value in properties:
+        if name in PROPERTIES and value in PTX_MODES:
+            modes[PROPERTIES[name]] = PTX_MODES[value]
+        elif name == "filter_mode":
+            made = replace(made, filter=value)
+        elif name == "force_unnormalized_coords":
+            made = replace(made, normalized=value in ("0", "false"))
+        else:
+            raise UserError(f"a sampler must not have {name} = {value}")
+    return replace(made, address=tuple(modes))

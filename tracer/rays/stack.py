@@ -1,0 +1,78 @@
+"""A lane's stack of records still to visit, and the order in which a node's children get there.
+
+``VULKAN_SIM_ORDER``: of a node's hit children, in slot order, the first internal one is next and all others are pushed;
+nothing is sorted, and nothing dropped when popped. ``NEAREST_ORDER``: children are pushed far to near, and popped ones
+that lie behind the committed hit are dropped.
+"""
+
+import numpy as np
+
+from rayplay.tracer.bvh.layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFFSET
+from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
+from rayplay.tracer.rays.box import INSTANCE_SHIFT, INTERNAL_SHIFT
+from rayplay.tracer.rays.state import NEAREST_ORDER, STATE_SCRATCH, STATE_STACK
+
+NOTHING = -1
+KIND_SHIFT = 28
+"""A reference to a record is its kind above this bit and its block below."""
+BLOCK_MASK = (1 << KIND_SHIFT) - 1
+
+
+@compiled
+def push(state: int, top: int, reference: int, entry: np.float32) -> None:
+    """Write stack entry ``top``: what to visit, and how far along the ray its box begins."""
+    store_u32(state + 4 * STATE_STACK + 8 * top, reference)
+    store_f32(state + 4 * STATE_STACK + 8 * top + 4, entry)
+
+
+@compiled
+def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple[int, int]:
+    """Take the top entry above ``base``; returns it, or NOTHING, and the new top."""
+    while top > base:
+        top -= 1
+        entry = state + 4 * STATE_STACK + 8 * top
+        if order != NEAREST_ORDER or load_f32(entry + 4) <= limit:
+            return load_u32(entry), top
+    return NOTHING, top
+
+
+@compiled
+def push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
+    """Push the hit children of a node in the given order; returns what is next (or NOTHING) and the new top."""
+    child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)
+    hits, following, first = found & 0xFF, NOTHING, top
+    inner = hits & found >> INTERNAL_SHIFT
+    if order != NEAREST_ORDER and inner != 0:
+        slot = trailing_zeros(inner)
+        following = INTERNAL << KIND_SHIFT | _child_block(child, found, slot)
+        hits &= ~(1 << slot)
+    while hits != 0:
+        slot = trailing_zeros(hits)
+        hits &= hits - 1
+        kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
+        reference = kind << KIND_SHIFT | _child_block(child, found, slot)
+        entry = load_f32(state + 4 * (STATE_SCRATCH + slot))
+        if order == NEAREST_ORDER:
+            _insert(state, first, top, reference, entry)
+        else:
+            push(state, top, reference, entry)
+        top += 1
+    return following, top
+
+
+@compiled
+def _child_block(child: int, found: int, slot: int) -> int:
+    """Children follow each other; an instance takes two blocks."""
+    return child + slot + population(found >> INSTANCE_SHIFT & ((1 << slot) - 1))
+
+
+@compiled
+def _insert(state: int, first: int, top: int, reference: int, entry: np.float32) -> None:
+    """Push so that entries from ``first`` stay sorted, the nearest on top; equal ones in slot order from the top."""
+    slot = top
+    while slot > first and load_f32(state + 4 * STATE_STACK + 8 * slot - 4) <= entry:
+        below = state + 4 * STATE_STACK + 8 * slot - 8
+        push(state, slot, load_u32(below), load_f32(below + 4))
+        slot -= 1
+    push(state, slot, reference, entry)

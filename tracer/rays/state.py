@@ -1,0 +1,133 @@
+"""What a traversal reads and keeps: the context (pointers to everything shared) and the per-lane stack.
+
+The context is an ``int64[CONTEXT_WORDS]`` so that machine code can hand it over as one pointer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tracer.bvh.build import Acceleration
+from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.memory import load_i64
+
+VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
+ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
+
+CONTEXT_WORDS = 11
+LOG_WORDS = 65_536
+"""Words of the log that a stretch may fill."""
+
+# a lane's private state: uint32[STATE_WORDS]
+STATE_TOP, STATE_BASE, STATE_INSTANCE = 0, 1, 2
+STATE_SCRATCH = 8
+"""Eight words for the box test's results."""
+STATE_STACK = 16
+"""First stack entry; an entry is two words: kind and block, and the bits of its entry distance."""
+STACK_ENTRIES = 504
+STATE_KEPT_FIRST, STATE_KEPT_LAST = 3, 4
+"""Candidates kept for the end of the traversal: the next one that is offered, and the end."""
+STATE_KEPT = STATE_STACK + 2 * STACK_ENTRIES
+"""First kept candidate: two words, the instance's block, and kind and block of the leaf."""
+MOST_KEPT = 1000
+"""As many as a lane has in Vulkan-Sim's intersection table (``reference/vulkan-sim.md`` 1.7)."""
+STATE_WORDS = STATE_KEPT + 2 * MOST_KEPT
+
+
+class Context(NamedTuple):
+    """The context, one field per word: addresses of arrays, and numbers."""
+
+    image: int  # bytes of the acceleration structure
+    top_row: int  # uint32[blocks of the top level]: rows in the nodes table
+    hit_records: int  # int32[records, 3]: closest-hit, any-hit, intersection program
+    miss_programs: int  # int32[records]
+    instance_record: int  # uint32[instances]: first hit record
+    hit_record_count: int
+    miss_record_count: int
+    top_block: int
+    base_address: int
+    order: int
+    delayed: int  # 1 where any-hit and intersection programs run after the traversal
+
+
+@dataclass(frozen=True, eq=False)
+class TraversalContext:
+    """``words`` is what ``traverse_lane`` takes; the object keeps the arrays behind the pointers alive."""
+
+    words: NDArray[np.int64]
+    acceleration: Acceleration
+    arrays: tuple[NDArray[Any], ...]
+
+    @property
+    def address(self) -> int:
+        """Address of the words, for machine code."""
+        return self.words.ctypes.data
+
+    @property
+    def delayed(self) -> bool:
+        """Whether any-hit and intersection programs run after the traversal."""
+        return bool(self.words[Context._fields.index("delayed")])
+
+
+def make_context(
+    acceleration: Acceleration,
+    hit_records: NDArray[np.int32],
+    miss_programs: Sequence[int],
+    order: str,
+    instance_records: NDArray[np.uint32] | None = None,
+    delayed: bool = False,
+) -> TraversalContext:
+    """Bind an acceleration structure to the programs of a launch.
+
+    hit_records: int32[records, 3], ids of the closest-hit, any-hit and intersection program of each hit record, -1 for
+    none. miss_programs: ids, -1 for none. instance_records: first hit record of each instance; by default record
+    ``geometry * ray_types`` with as many ray types as there are records per geometry. order: "vulkan-sim" (the first
+    hit internal child is next, the others are pushed, nothing is sorted; ``reference/vulkan-sim.md`` 1.3) or
+    "nearest" (children by entry distance, skipped when they lie behind the committed hit). delayed: any-hit and
+    intersection programs run after the traversal, which goes on as if their primitives had not been hit
+    (``reference/vulkan-sim.md`` 1.6).
+    """
+    if acceleration.statistics.stack_entries > STACK_ENTRIES:
+        raise ValueError(f"the tree needs {acceleration.statistics.stack_entries} stack entries of {STACK_ENTRIES}")
+    records = np.ascontiguousarray(hit_records, dtype=np.int32).reshape(-1, 3)
+    misses = np.ascontiguousarray(miss_programs, dtype=np.int32)
+    if instance_records is None:
+        ray_types = len(records) // max(len(acceleration.geometries), 1)
+        instance_records = acceleration.instance_geometry * np.uint32(ray_types)
+    offsets = np.ascontiguousarray(instance_records, dtype=np.uint32)
+    shared = Context(
+        image=acceleration.words.ctypes.data,
+        top_row=acceleration.top_row.ctypes.data,
+        hit_records=records.ctypes.data,
+        miss_programs=misses.ctypes.data,
+        instance_record=offsets.ctypes.data,
+        hit_record_count=len(records),
+        miss_record_count=len(misses),
+        top_block=acceleration.top_block,
+        base_address=acceleration.base_address,
+        order=ORDERS[order],
+        delayed=int(delayed),
+    )
+    words = np.array(shared, dtype=np.int64)
+    return TraversalContext(words, acceleration, (records, misses, offsets))
+
+
+@compiled
+def open_context(words: int) -> Context:
+    """words: address of int64[CONTEXT_WORDS]."""
+    return Context(
+        load_i64(words),
+        load_i64(words + 8),
+        load_i64(words + 16),
+        load_i64(words + 24),
+        load_i64(words + 32),
+        load_i64(words + 40),
+        load_i64(words + 48),
+        load_i64(words + 56),
+        load_i64(words + 64),
+        load_i64(words + 72),
+        load_i64(words + 80),
+    )

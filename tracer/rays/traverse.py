@@ -1,0 +1,198 @@
+"""A ray's way through the acceleration structure, recording every record it fetches, in order.
+
+Functional: the order of records depends on the ray and the structure only, never on time. Rules and the default order:
+``reference/vulkan-sim.md`` 1.3. Where a hit needs a program (any-hit, intersection), the lane is suspended with its
+stack in its private state and goes on exactly there when it is entered again. In a delayed context the traversal
+goes on at once and keeps the candidate; when it is over, each entry offers the next one.
+
+Distances are in units of the direction's length in world space: directions are transformed without normalising.
+"""
+
+from typing import cast
+
+import numpy as np
+from numba import cfunc, types
+
+from rayplay.tracer.abi.trace_frame import (
+    NO_PROGRAM,
+    STATUS_ANY_HIT,
+    STATUS_HIT,
+    STATUS_MISS,
+    STATUS_START,
+    VERDICT_IGNORED,
+    VERDICT_TERMINATED,
+)
+from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
+from rayplay.tracer.native.jit import compiled, entry_point
+from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_u32
+from rayplay.tracer.rays.geometry import FAR_SLACK, ZERO, safe_inverse
+from rayplay.tracer.rays.lane import (
+    COMMITTED,
+    DIRECTION,
+    FLAG_FIRST_HIT,
+    FLAG_NO_CLOSEST_HIT,
+    FLAGS,
+    HIT_INSTANCE,
+    HIT_RECORD,
+    MISS_INDEX,
+    NO_INSTANCE,
+    ORIGIN,
+    PROGRAM,
+    STATUS,
+    T_MAX,
+    T_MIN,
+    VERDICT,
+    commit_candidate,
+    get,
+    get_float,
+    get_triple,
+    is_committed,
+    put,
+)
+from rayplay.tracer.rays.stack import KIND_SHIFT, push
+from rayplay.tracer.rays.state import (
+    LOG_WORDS,
+    MOST_KEPT,
+    STATE_BASE,
+    STATE_INSTANCE,
+    STATE_TOP,
+    Context,
+    make_context,
+    open_context,
+)
+from rayplay.tracer.rays.walk import (
+    ERROR_KEPT_FULL,
+    ERROR_LOG_FULL,
+    ERROR_RECORD,
+    FINISHED,
+    GO_ON,
+    keep_none,
+    offer_kept,
+    root_of,
+    walk,
+)
+
+__all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
+
+ERROR_MISS_INDEX = -3
+ERRORS = {
+    ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
+    ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
+    ERROR_MISS_INDEX: "a ray selected a miss record beyond the shader binding table",
+    ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
+}
+"""What a negative result of ``traverse_lane`` means."""
+
+
+@entry_point
+def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
+    """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
+
+    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[FIELD_COUNT, 32] (``tracer.abi.trace_frame``); state:
+    uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table rows, bit
+    31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it. All C-contiguous.
+
+    Returns how many words of ``log`` were written, or a negative key of ``ERRORS``. Afterwards the frame's status is
+    HIT, MISS, ANY_HIT or INTERSECTION and ``program`` is what runs next, NO_PROGRAM for nothing.
+    """
+    return _traverse(
+        context.ctypes.data, frame.ctypes.data + 4 * lane, state.ctypes.data, log.ctypes.data, log.shape[0]
+    )
+
+
+@compiled
+def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> int:
+    """``traverse_lane`` on addresses; lane: that of the lane's first field."""
+    shared = open_context(context)
+    status, count = get(lane, STATUS), 0
+    if status == STATUS_START:
+        put(lane, COMMITTED + HIT_INSTANCE, NO_INSTANCE)
+        store_u32(log, load_u32(shared.top_row))
+        count = 1
+        keep_none(state)
+        going = _enter(shared, lane, state)
+    else:
+        going = _settle(lane, status)
+    if going and load_u32(state + 4 * STATE_TOP) != FINISHED:
+        count = walk(shared, lane, state, log, count, capacity)
+        if count < 0 or load_u32(state + 4 * STATE_TOP) != FINISHED:
+            return count
+    action = offer_kept(shared, lane, state) if going and not _is_over(lane) else GO_ON
+    if action != GO_ON:
+        return count if action > GO_ON else action
+    return _finish(shared, lane, count)
+
+
+@compiled
+def _is_over(lane: int) -> bool:
+    """Whether the ray ends with the first hit, and has it."""
+    return get(lane, FLAGS) & FLAG_FIRST_HIT != 0 and get(lane, COMMITTED + HIT_INSTANCE) != NO_INSTANCE
+
+
+@compiled
+def _enter(shared: Context, lane: int, state: int) -> bool:
+    """Whether the ray is one at all and meets the bounds in the header; pushes the root when it does."""
+    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
+    near, far = get_float(lane, T_MIN), get_float(lane, T_MAX)
+    length = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
+    if not (length > ZERO and np.isfinite(length) and np.isfinite(abs(origin[0]) + abs(origin[1]) + abs(origin[2]))):
+        return False
+    header = shared.image + BLOCK_BYTES * shared.top_block
+    for axis in range(3):
+        inverse = safe_inverse(direction[axis])
+        first = (load_f32(header + 4 * (HEADER_LOW + axis)) - origin[axis]) * inverse
+        last = (load_f32(header + 4 * (HEADER_HIGH + axis)) - origin[axis]) * inverse
+        near = max(near, min(first, last))
+        far = min(far, max(first, last) * FAR_SLACK)
+    if not near <= far:
+        return False
+    store_u32(state + 4 * STATE_TOP, 1)
+    store_u32(state + 4 * STATE_BASE, 0)
+    store_u32(state + 4 * STATE_INSTANCE, 0)
+    push(state, 0, INTERNAL << KIND_SHIFT | root_of(shared, shared.top_block), near)
+    return True
+
+
+@compiled
+def _settle(lane: int, status: int) -> bool:
+    """Act on what the program decided; whether the traversal goes on."""
+    verdict = get(lane, VERDICT)
+    first_hit = get(lane, FLAGS) & FLAG_FIRST_HIT != 0
+    if status == STATUS_ANY_HIT:
+        if verdict == VERDICT_IGNORED:
+            return True
+        commit_candidate(lane)
+        return not (verdict == VERDICT_TERMINATED or first_hit)
+    return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(lane)))
+
+
+@compiled
+def _finish(shared: Context, lane: int, count: int) -> int:
+    """Status and program of a ray that has ended."""
+    if get(lane, COMMITTED + HIT_INSTANCE) == NO_INSTANCE:
+        put(lane, STATUS, STATUS_MISS)
+        index = get(lane, MISS_INDEX)
+        if index >= shared.miss_record_count:
+            return ERROR_MISS_INDEX
+        program = load_i32(shared.miss_programs + 4 * index)
+    else:
+        put(lane, STATUS, STATUS_HIT)
+        record = get(lane, COMMITTED + HIT_RECORD)
+        if record >= shared.hit_record_count:
+            return ERROR_RECORD
+        program = load_i32(shared.hit_records + 12 * record)
+        if get(lane, FLAGS) & FLAG_NO_CLOSEST_HIT:
+            program = -1
+    put(lane, PROGRAM, NO_PROGRAM if program < 0 else program)
+    return count
+
+
+@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64), cache=True)
+def _traverse_lane_raw(context: int, frame: int, state: int, lane: int, log: int) -> int:
+    return _traverse(context, frame + 4 * lane, state, log, LOG_WORDS)
+
+
+def traverse_lane_address() -> int:
+    """Address of ``traverse_lane`` for machine code: ``int64 f(int64 context, int64 frame, int64 state, int64 lane,
+    int64 log)``, every pointer as an address; ``log`` must have room for LOG_WORDS words."""
+    return cast(int, _traverse_lane_raw.address)

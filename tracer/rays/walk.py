@@ -1,0 +1,270 @@
+"""The loop of a traversal: take a record, log it, test it, push what it leads to."""
+
+import numpy as np
+
+from rayplay.tracer.abi.trace_frame import STATUS_ANY_HIT, STATUS_INTERSECTION
+from rayplay.tracer.bvh.layout import (
+    BLOCK_BYTES,
+    HEADER_ROOT,
+    INSTANCE,
+    INSTANCE_CHILD,
+    INSTANCE_INDEX,
+    INSTANCE_MASK,
+    INSTANCE_WORLD_TO_OBJECT,
+    INTERNAL,
+    LEAF_DESCRIPTOR_ROW,
+    LEAF_GEOMETRY,
+    LEAF_OPAQUE_BIT,
+    LEAF_PRIMITIVE,
+    LEAF_VERTICES,
+    TRIANGLE,
+)
+from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.memory import load_i32, load_u32, store_u32
+from rayplay.tracer.rays.box import hit_children
+from rayplay.tracer.rays.geometry import (
+    HIT_FRONT,
+    NO_HIT,
+    ZERO,
+    Triple,
+    intersect_triangle,
+    safe_inverse,
+    transform_point,
+    transform_vector,
+)
+from rayplay.tracer.rays.lane import (
+    CANDIDATE,
+    COMMITTED,
+    DIRECTION,
+    FLAG_CULL_BACK,
+    FLAG_CULL_FRONT,
+    FLAG_CULL_NON_OPAQUE,
+    FLAG_CULL_OPAQUE,
+    FLAG_FIRST_HIT,
+    FLAG_FORCE_ANY_HIT,
+    FLAG_NO_ANY_HIT,
+    FLAGS,
+    HIT_T,
+    ORIGIN,
+    SBT_OFFSET,
+    SBT_STRIDE,
+    T_MIN,
+    VISIBILITY,
+    Place,
+    get,
+    get_float,
+    get_triple,
+    write_hit,
+    write_suspension,
+)
+from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
+from rayplay.tracer.rays.state import (
+    MOST_KEPT,
+    STATE_BASE,
+    STATE_INSTANCE,
+    STATE_KEPT,
+    STATE_KEPT_FIRST,
+    STATE_KEPT_LAST,
+    STATE_SCRATCH,
+    STATE_TOP,
+    Context,
+)
+
+ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
+FINISHED = 0xFFFFFFFF
+"""In the state's top: nothing is left to visit."""
+HIT_BIT = 1 << 31
+GO_ON, COMMITTED_HIT, SUSPENDED = range(3)
+MOST_WORDS = 2
+"""Log words that one stack entry may need."""
+
+Ray = tuple[Triple, Triple, Triple]
+"""Origin, direction and 1 / direction in the space that is being traversed."""
+
+
+@compiled
+def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity: int) -> int:
+    """Visit records until none is left (the state's top is FINISHED) or a program is needed (the frame says which).
+    lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
+    returns how many are now, or an error."""
+    t_min, limit = get_float(lane, T_MIN), get_float(lane, COMMITTED + HIT_T)
+    top, base, inside = _word(state, STATE_TOP), _word(state, STATE_BASE), _word(state, STATE_INSTANCE)
+    ray = _ray_in(shared, lane, inside)
+    current = NOTHING
+    while True:
+        if current == NOTHING:
+            current, top = pop(shared.order, state, top, base, limit)
+        if current == NOTHING:  # this level is done
+            if inside == 0:
+                _save(state, FINISHED, 0, 0)
+                return count
+            inside, base = 0, 0
+            ray = _ray_in(shared, lane, inside)
+            continue
+        kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
+        record, current = shared.image + BLOCK_BYTES * block, NOTHING
+        if count + MOST_WORDS > capacity:
+            return ERROR_LOG_FULL
+        if kind == INTERNAL:
+            count = _write(log, count, block if inside != 0 else _top_row(shared, block))
+            found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE_SCRATCH)
+            if found & 0xFF:
+                current, top = push_children(shared.order, record, block, found, state, top)
+        elif kind == INSTANCE:
+            current, count = _enter_instance(shared, lane, block, record, log, count)
+            if current != NOTHING:
+                inside, base = block, top
+                ray = _ray_in(shared, lane, inside)
+        else:
+            count += 2
+            _write(log, count - 2, _word(record, LEAF_DESCRIPTOR_ROW))
+            _write(log, count - 1, block)
+            action = _offer(shared, lane, inside, block, kind, ray, limit)
+            if action > GO_ON and kind == TRIANGLE:
+                _write(log, count - 1, block | HIT_BIT)
+            if action == SUSPENDED and shared.delayed:
+                action = _keep(state, inside, kind << KIND_SHIFT | block)
+            if action == COMMITTED_HIT and get(lane, FLAGS) & FLAG_FIRST_HIT == 0:
+                limit = get_float(lane, COMMITTED + HIT_T)
+            elif action != GO_ON:
+                _save(state, FINISHED if action == COMMITTED_HIT else top, base, inside)
+                return count if action > GO_ON else action
+
+
+@compiled
+def _word(record: int, word: int) -> int:
+    return load_u32(record + 4 * word)
+
+
+@compiled
+def _write(log: int, index: int, row: int) -> int:
+    """Log a record; returns the next index."""
+    store_u32(log + 4 * index, row)
+    return index + 1
+
+
+@compiled
+def _save(state: int, top: int, base: int, inside: int) -> None:
+    store_u32(state + 4 * STATE_TOP, top)
+    store_u32(state + 4 * STATE_BASE, base)
+    store_u32(state + 4 * STATE_INSTANCE, inside)
+
+
+@compiled
+def root_of(shared: Context, header: int) -> int:
+    """Block of the root of the level whose header is block ``header``."""
+    return header + _word(shared.image + BLOCK_BYTES * header, HEADER_ROOT) // BLOCK_BYTES
+
+
+@compiled
+def _top_row(shared: Context, block: int) -> int:
+    return load_u32(shared.top_row + 4 * (block - shared.top_block))
+
+
+@compiled
+def _enter_instance(shared: Context, lane: int, block: int, record: int, log: int, count: int) -> tuple[int, int]:
+    """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
+    the ray does not see, and how many words are logged now."""
+    _write(log, count, _top_row(shared, block))
+    if get(lane, VISIBILITY) & _word(record, INSTANCE_MASK) == 0:
+        return NOTHING, count + 1
+    address = _word(record, INSTANCE_CHILD) | _word(record, INSTANCE_CHILD + 1) << 32
+    header = (address - shared.base_address) // BLOCK_BYTES
+    _write(log, count + 1, header)
+    return INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
+
+
+@compiled
+def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
+    """The ray in world space, or in the object space of the instance at block ``inside``."""
+    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
+    if inside != 0:
+        matrix = shared.image + BLOCK_BYTES * inside + 4 * INSTANCE_WORLD_TO_OBJECT
+        origin, direction = transform_point(matrix, origin), transform_vector(matrix, direction)
+    return origin, direction, (safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
+
+
+@compiled
+def offer_kept(shared: Context, lane: int, state: int) -> int:
+    """Offer the candidates that were kept, in the order they were met, up to one that needs its program: SUSPENDED.
+    GO_ON when none is left, or an error."""
+    while _word(state, STATE_KEPT_FIRST) < _word(state, STATE_KEPT_LAST):
+        first = _word(state, STATE_KEPT_FIRST)
+        store_u32(state + 4 * STATE_KEPT_FIRST, first + 1)
+        inside, leaf = _word(state, STATE_KEPT + 2 * first), _word(state, STATE_KEPT + 2 * first + 1)
+        ray, limit = _ray_in(shared, lane, inside), get_float(lane, COMMITTED + HIT_T)
+        action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
+        if action != GO_ON:
+            return action
+    return GO_ON
+
+
+@compiled
+def keep_none(state: int) -> None:
+    """Forget the candidates that were kept."""
+    store_u32(state + 4 * STATE_KEPT_FIRST, 0)
+    store_u32(state + 4 * STATE_KEPT_LAST, 0)
+
+
+@compiled
+def _keep(state: int, inside: int, leaf: int) -> int:
+    """Keep a candidate for the end of the traversal: GO_ON, or an error when there is no room."""
+    last = _word(state, STATE_KEPT_LAST)
+    if last == MOST_KEPT:
+        return ERROR_KEPT_FULL
+    store_u32(state + 4 * (STATE_KEPT + 2 * last), inside)
+    store_u32(state + 4 * (STATE_KEPT + 2 * last + 1), leaf)
+    store_u32(state + 4 * STATE_KEPT_LAST, last + 1)
+    return GO_ON
+
+
+@compiled
+def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32) -> int:
+    """Test a triangle, or offer a procedural primitive to its program."""
+    record = shared.image + BLOCK_BYTES * block
+    if kind != TRIANGLE:
+        return _offer_procedural(shared, lane, inside, record, ray, limit)
+    hit = intersect_triangle(record + 4 * LEAF_VERTICES, ray[0], ray[1])
+    if hit[0] == NO_HIT or hit[1] < get_float(lane, T_MIN) or hit[1] >= limit:
+        return GO_ON
+    flags = get(lane, FLAGS)
+    opaque = _word(record, LEAF_GEOMETRY) & LEAF_OPAQUE_BIT != 0
+    opaque = (opaque or flags & FLAG_NO_ANY_HIT != 0) and flags & FLAG_FORCE_ANY_HIT == 0
+    culled = flags & (FLAG_CULL_FRONT if hit[0] == HIT_FRONT else FLAG_CULL_BACK)
+    if culled | flags & (FLAG_CULL_OPAQUE if opaque else FLAG_CULL_NON_OPAQUE):
+        return GO_ON
+    place = _place(shared, lane, inside, record)
+    program = -1
+    if not opaque:
+        if place[3] >= shared.hit_record_count:
+            return ERROR_RECORD
+        program = load_i32(shared.hit_records + 12 * place[3] + 4)
+    if program < 0:
+        write_hit(lane, COMMITTED, hit, place)
+        return COMMITTED_HIT
+    write_hit(lane, CANDIDATE, hit, place)
+    write_suspension(lane, STATUS_ANY_HIT, program, ray[0], ray[1])
+    return SUSPENDED
+
+
+@compiled
+def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray: Ray, limit: np.float32) -> int:
+    """Suspend the lane for the intersection program of a procedural primitive, when it has one."""
+    place = _place(shared, lane, inside, record)
+    if place[3] >= shared.hit_record_count:
+        return ERROR_RECORD
+    program = load_i32(shared.hit_records + 12 * place[3] + 8)
+    if program < 0:
+        return GO_ON
+    write_hit(lane, CANDIDATE, (NO_HIT, limit, ZERO, ZERO), place)
+    write_suspension(lane, STATUS_INTERSECTION, program, ray[0], ray[1])
+    return SUSPENDED
+
+
+@compiled
+def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
+    instance = _word(shared.image + BLOCK_BYTES * inside, INSTANCE_INDEX)
+    geometry = _word(record, LEAF_GEOMETRY) & (LEAF_OPAQUE_BIT - 1)
+    first = load_u32(shared.instance_record + 4 * instance)
+    hit_record = first + geometry * get(lane, SBT_STRIDE) + get(lane, SBT_OFFSET)
+    return instance, _word(record, LEAF_PRIMITIVE), geometry, hit_record

@@ -1,0 +1,176 @@
+"""From the record buffers of a launch to rows of the trace, warp after warp.
+
+A sink is anything with ``put(table, columns)``: ``formats.dataset.writer.TraceWriter``, or ``MemorySink``.
+"""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from rayplay.tracer.abi.trace_frame import LANES
+from rayplay.tracer.abi.words import (
+    ACCESS_BYTES,
+    ADDRESS_BYTES,
+    MACHINE,
+    MOST_PART_ACCESSES,
+    MOST_PART_BLOCKS,
+    VISIT_BYTES,
+)  # fmt: skip
+from rayplay.tracer.record.columns import ColumnMaker
+from rayplay.tracer.record.rows import Rows, joined
+from rayplay.tracer.warp.cta import RUN_VISITS, RUN_WARP, RUN_WORDS
+from rayplay.tracer.warp.trace_call import COUNT_RUNS, RAY_WORDS, STRETCH_WORDS
+
+VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
+RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Where rows go."""
+
+    def put(self, table: str, columns: dict[str, Any]) -> None:
+        """Append rows to a table, in the layout of ``formats.dataset.writer.TraceWriter.put``."""
+
+
+@dataclass
+class MemorySink:
+    """Keeps copies of all rows (``keep=True``) or only counts them."""
+
+    keep: bool = True
+    rows: dict[str, int] = field(default_factory=dict)
+    _parts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def put(self, table: str, columns: dict[str, Any]) -> None:
+        """Count rows, and keep copies of them."""
+        first = next(iter(columns.values()))
+        self.rows[table] = self.rows.get(table, 0) + len(first)
+        if self.keep:
+            copies = {name: np.array(values) for name, values in columns.items()}
+            self._parts.setdefault(table, []).append(copies)
+
+    def table(self, name: str) -> dict[str, np.ndarray]:
+        """All rows of a table; offsets of ragged columns run on over the parts."""
+        parts = self._parts.get(name, [])
+        made: dict[str, np.ndarray] = {}
+        for column in parts[0] if parts else ():
+            if column.endswith("_offset"):
+                starts = np.cumsum([0, *(int(part[column][-1]) for part in parts)])
+                pieces = [part[column][:-1] + np.uint64(start) for part, start in zip(parts, starts, strict=False)]
+                made[column] = np.concatenate([*pieces, starts[-1:].astype(np.uint64)])
+            else:
+                made[column] = np.concatenate([part[column] for part in parts])
+        return made
+
+
+@cache
+def shared_buffers(has_rays: bool) -> "Buffers":
+    """The process's buffers: fresh pages are dear, so that all launches write into the same ones."""
+    return Buffers(has_rays)
+
+
+class Buffers:
+    """The recycled memory that running warps write into; ``has_rays`` launches trace."""
+
+    def __init__(self, has_rays: bool) -> None:
+        room = MOST_PART_ACCESSES
+        self.visits = np.zeros((VISITS + LANES * MOST_PART_BLOCKS + 1, 2), np.uint32)
+        self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
+        self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
+        self.rays = np.zeros((RAYS if has_rays else 0, RAY_WORDS), np.uint32)
+        self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
+        self.runs = np.zeros((RUNS, RUN_WORDS), np.int64)
+        self.counts = np.zeros(3, np.int64)
+        self.starts = np.array([a.ctypes.data for a in (self.visits, self.accesses, self.addresses)], np.int64)
+
+    def reset(self, machine: np.ndarray) -> None:
+        """Empty, for the machine to write into."""
+        self.counts[:] = 0
+        limits = (VISITS * VISIT_BYTES, ACCESSES * ACCESS_BYTES, ADDRESSES * ADDRESS_BYTES)
+        for name, start, length in zip(("visit", "access", "address"), self.starts, limits, strict=True):
+            machine[MACHINE[f"{name}_next"]] = start
+            machine[MACHINE[f"{name}_limit"]] = start + length - VISIT_BYTES
+
+    def rows(self) -> Rows:
+        """What lies in the buffers, as views."""
+        runs = self.runs[: self.counts[COUNT_RUNS]]
+        ends = runs[:, RUN_VISITS:]
+        arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
+        last = ends[-1].tolist() if len(ends) else [0] * len(arrays)
+        return Rows(
+            runs[:, RUN_WARP].copy(),
+            np.diff(ends, axis=0, prepend=0),
+            tuple(array[:end] for array, end in zip(arrays, last, strict=True)),
+        )
+
+
+@dataclass
+class Counts:
+    """What was recorded."""
+
+    visits: int = 0
+    accesses: int = 0
+    rays: int = 0
+    hits: int = 0
+    warp_instructions: int = 0
+    thread_instructions: int = 0
+
+
+class Recorder:
+    """Sends what lies in the buffers to the sink, each warp's rows together and warps in order.
+
+    instruction_counts   int64[blocks of the launch]; first_ids are the ids that its first block and
+                         its first instruction have in the trace.
+    warps_per_cta        warps of a CTA of more than one may be interleaved in the buffers.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        buffers: Buffers,
+        instruction_counts: np.ndarray,
+        first_ids: tuple[int, int],
+        warps_per_cta: int,
+    ) -> None:
+        self.sink = sink
+        self.buffers = buffers
+        self.warps_per_cta = warps_per_cta
+        self.counts = Counts()
+        self._columns = ColumnMaker(instruction_counts, first_ids)
+        self._kept: list[Rows] = []  # rows of the CTA that was not complete when the buffers were full
+        self._kept_until = 0
+
+    def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
+        """Empty the buffers. Rows of warps from id ``unfinished_from`` on are kept until their CTA is complete."""
+        rows = self.buffers.rows()
+        self.buffers.reset(machine)
+        if self._kept:
+            head, rows = rows.split(self._kept_until)
+            self._kept.append(head.copied())
+            if unfinished_from < self._kept_until:
+                return
+            self._send(joined(self._kept))
+            self._kept = []
+        done, rest = rows.split(unfinished_from)
+        self._send(done)
+        if len(rest.warp):
+            self._kept, self._kept_until = [rest.copied()], unfinished_from + self.warps_per_cta
+
+    def _send(self, rows: Rows) -> None:
+        rows = rows.in_order()
+        visits, warp_instructions, thread_instructions = self._columns.visits(rows)
+        self.counts.warp_instructions += warp_instructions
+        self.counts.thread_instructions += thread_instructions
+        self.counts.visits += len(rows.arrays[0])
+        if len(rows.arrays[0]):
+            self.sink.put("visits", visits)
+        self.counts.accesses += len(rows.arrays[1])
+        if len(rows.arrays[1]):
+            self.sink.put("accesses", self._columns.accesses(rows))
+        if len(self.buffers.rays):  # a launch that traces has the table, even without rows
+            rays = self._columns.rays(rows)
+            self.counts.rays += len(rays["lane"])
+            self.counts.hits += int(np.count_nonzero(rays["instance"] >= 0))
+            self.sink.put("rays", rays)

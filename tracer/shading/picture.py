@@ -1,0 +1,37 @@
+"""Pictures: the output buffer as linear radiance, and as an sRGB PNG."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.formats.place.publish import atomic_file
+from rayplay.tracer.memory.arena import DeviceMemory
+
+
+def read_image(memory: DeviceMemory, address: int, width: int, height: int, image_format: str) -> NDArray[np.float32]:
+    """float32[height, width, 3], linear. ``rgba8`` buffers hold sRGB bytes, ``rgba32f`` linear floats."""
+    if image_format == "rgba8":
+        encoded = memory.view(address, np.uint8, (height, width, 4))[..., :3]
+        return to_linear(encoded.astype(np.float32) / np.float32(255))
+    return memory.view(address, np.float32, (height, width, 4))[..., :3].copy()
+
+
+def to_linear(encoded: NDArray[np.float32]) -> NDArray[np.float32]:
+    """sRGB to linear, both 0 to 1 (IEC 61966-2-1)."""
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+def to_srgb(linear: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Linear radiance to sRGB bytes; what is brighter than 1 is white (IEC 61966-2-1)."""
+    clipped = np.clip(np.nan_to_num(linear), 0.0, 1.0)
+    encoded = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
+    return np.rint(encoded * 255.0).astype(np.uint8)
+
+
+def write_png(path: Path, linear: NDArray[np.float32]) -> None:
+    """Write float32[height, width, 3] as PNG; the file appears whole or not at all."""
+    from PIL import Image
+
+    with atomic_file(path) as partial:
+        Image.fromarray(to_srgb(linear)).save(partial, format="PNG")

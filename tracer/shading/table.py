@@ -1,0 +1,161 @@
+"""The shader binding table and the launch parameters: bytes in device memory, laid out by a program configuration."""
+
+import difflib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.ptx import verify
+from rayplay.ptx.ir import Function, Module
+from rayplay.tracer.link.launches import SBT_HEADER_BYTES
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.scenes.description import Geometry
+from rayplay.tracer.shading.config import Field, HitGroup, ProgramConfig
+
+RECORD_ALIGN = 16
+NO_PROGRAM = -1
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ShaderTable:
+    """Where the records lie, and which programs they name (reference/dialects.md 1.3).
+
+    hit_programs   int32[hit records, 3]: program ids closest-hit, any-hit, intersection; -1 for none.
+    """
+
+    raygen_record_address: int
+    miss_record_addresses: NDArray[np.uint64]
+    hit_record_addresses: NDArray[np.uint64]
+    miss_programs: NDArray[np.int32]
+    hit_programs: NDArray[np.int32]
+
+
+def program_names(config: ProgramConfig) -> list[str]:
+    """The programs of a launch in the order of their ids: ray generation is 0, then as the configuration names them."""
+    names = [config.raygen.program, *(miss.program for miss in config.miss)]
+    for group in config.hit_groups:
+        names += [name for name in (group.closest_hit, group.any_hit, group.intersection) if name]
+    return list(dict.fromkeys(names))
+
+
+def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Function]:
+    """The functions behind ``program_names``.
+
+    ``UserError`` with the nearest name where the module has none, and with line and column where one is not valid.
+    """
+    kinds = {config.raygen.program: "__raygen__", **{miss.program: "__miss__" for miss in config.miss}}
+    for group in config.hit_groups:
+        kinds |= {group.closest_hit or "": "__closesthit__", group.any_hit or "": "__anyhit__"}
+        kinds |= {group.intersection or "": "__intersection__"}
+    entries = [name for name, function in module.functions.items() if function.is_entry]
+    for name in program_names(config):
+        if not name.startswith(kinds[name]):
+            raise UserError(f"{place}: program {name!r} must be one called {kinds[name]}...")
+        if name not in entries:
+            close = difflib.get_close_matches(name, entries, 1, 0.3)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UserError(f"{place}: {module.source_name} has no program {name!r}{hint}")
+    found = {name: module.functions[name] for name in program_names(config)}
+    helpers = {name: function for name, function in module.functions.items() if not function.is_entry}
+    problems = verify(replace(module, functions={**found, **helpers}))
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UserError(f"{problems[0]}{more}")
+    return list(found.values())
+
+
+def build_table(
+    config: ProgramConfig,
+    geometries: Sequence[Geometry],
+    values: Sequence[Values],
+    missing: Values,
+    memory: DeviceMemory,
+) -> ShaderTable:
+    """Lay out all records: hit record ``geometry * ray_types + ray_type``, miss records as listed.
+
+    values    what the record fields of each geometry may name; ``missing`` the same for the other records.
+    Raises ``UserError`` where a geometry has no hit group.
+    """
+    ids = {name: number for number, name in enumerate(program_names(config))}
+    raygen = _record((ids[config.raygen.program],), config.raygen.record, missing, "raygen")
+    misses = [_record((ids[m.program],), m.record, missing, f"miss[{i}]") for i, m in enumerate(config.miss)]
+    hits, programs = [], []
+    for geometry, source in zip(geometries, values, strict=True):
+        for group in _groups(config, geometry):
+            row = tuple(ids[n] if n else NO_PROGRAM for n in (group.closest_hit, group.any_hit, group.intersection))
+            programs.append(row)
+            hits.append(_record(row, group.record, source, f"hit_group {group.geometry}"))
+    return ShaderTable(
+        raygen_record_address=int(_place([raygen], memory)[0]),
+        miss_record_addresses=_place(misses, memory),
+        hit_record_addresses=_place(hits, memory),
+        miss_programs=np.array([ids[miss.program] for miss in config.miss], np.int32),
+        hit_programs=np.array(programs, np.int32).reshape(-1, 3),
+    )
+
+
+def geometry_kind(geometry: Geometry) -> str:
+    """What a program configuration calls this kind of geometry."""
+    if geometry.procedural:
+        return "spheres"
+    return "triangles" if geometry.opaque else "alpha_triangles"
+
+
+def _groups(config: ProgramConfig, geometry: Geometry) -> tuple[HitGroup, ...]:
+    kind = geometry_kind(geometry)
+    groups = config.groups_of(kind)
+    if not groups:
+        raise UserError(f"{config.name}: the scene has {kind}, so the program needs a hit_group with geometry {kind!r}")
+    return groups
+
+
+def _record(programs: tuple[int, ...], fields: tuple[Field, ...], values: Values, place: str) -> bytes:
+    """The 32-byte header, which holds the program ids, and the user's data."""
+    header = struct.pack(f"<{len(programs)}i", *programs).ljust(SBT_HEADER_BYTES, b"\0")
+    return header + pack_fields(fields, values, place)
+
+
+def _place(records: list[bytes], memory: DeviceMemory) -> NDArray[np.uint64]:
+    """Put records of one kind behind each other, at one stride; their addresses."""
+    stride = -(-max((len(record) for record in records), default=0) // RECORD_ALIGN) * RECORD_ALIGN
+    base = memory.allocate(b"".join(record.ljust(stride, b"\0") for record in records))
+    return base + stride * np.arange(len(records), dtype=np.uint64)
+
+
+def pack_fields(fields: Sequence[Field], values: Values, place: str) -> bytes:
+    """The bytes of a structure; a field whose source has no value here is a ``UserError``."""
+    if not fields:
+        return b""
+    data = bytearray(fields[-1].offset + fields[-1].bytes)
+    for field in fields:
+        value = field.value if field.value is not None else values.get(field.source or field.name)
+        if value is None:
+            raise UserError(f"{place}: field {field.name!r}: there is no {field.source!r} here")
+        packed = np.atleast_1d(np.asarray(value)).astype(field.dtype).tobytes()
+        data[field.offset : field.offset + field.bytes] = packed
+    return bytes(data)
+
+
+def params_symbol(config: ProgramConfig, module: Module, place: str) -> str:
+    """Name of the launch parameters: the configured one, or the module's only ``.const`` object without contents."""
+    objects = {name: v for name, v in module.variables.items() if v.space == "const" and not any(v.initial)}
+    if config.params_symbol is None and len(objects) != 1:
+        raise UserError(
+            f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}"
+        )
+    name = config.params_symbol or next(iter(objects))
+    if name not in objects:
+        close = difflib.get_close_matches(name, objects, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UserError(f"{place}: params_symbol: {module.source_name} has no .const object {name!r}{hint}")
+    bytes_ = config.params[-1].offset + config.params[-1].bytes if config.params else 0
+    if objects[name].bytes and bytes_ > objects[name].bytes:
+        raise UserError(f"{place}: params: {bytes_} bytes do not fit {name}, which has {objects[name].bytes}")
+    return name

@@ -1,0 +1,134 @@
+"""A scene in device memory: the buffers that programs read through their records and launch parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.scenes.description import IDENTITY, MODELS, Camera, Material, Mesh, Scene
+
+MATERIAL = np.dtype(
+    [
+        ("albedo", "<f4", 3), ("fuzz", "<f4"), ("emission", "<f4", 3), ("ior", "<f4"),
+        ("model", "<u4"), ("alpha_width", "<u4"), ("alpha_height", "<u4"), ("alpha_cutoff", "<f4"),
+        ("alpha_texels", "<u8"), ("padding", "<u8"),
+    ]
+)  # fmt: skip
+"""``struct Material`` of ``programs/scene.h``: 64 bytes."""
+
+
+@dataclass(frozen=True)
+class SceneBuffers:
+    """Addresses and values by the names that a program configuration uses for its sources.
+
+    launch     what launch parameters may name, but for what the launch itself decides.
+    geometry   what a hit record may name, one mapping per entry of ``Scene.geometries()``.
+    missing    what a miss or ray generation record may name.
+    """
+
+    launch: Mapping[str, Any]
+    geometry: tuple[Mapping[str, Any], ...]
+    missing: Mapping[str, Any]
+
+
+def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
+    """Copy all that programs may read into device memory; instances are numbered as in the acceleration structure."""
+    object_to_world = instance_matrices(scene)
+    materials = upload_materials(scene, memory)
+    lights = np.array([(*light.position, light.radius) for light in scene.lights], np.float32).reshape(-1, 4)
+    launch = {
+        "materials": materials,
+        "lights": memory.allocate(lights),
+        "light_count": len(lights),
+        "world_to_object": memory.allocate(_inverse(object_to_world)),
+        "object_to_world": memory.allocate(object_to_world),
+        "instance_count": len(object_to_world),
+        "has_sky": int(scene.sky.gradient),
+        "sky_bottom": scene.sky.bottom if scene.sky.gradient else (0.0, 0.0, 0.0),
+        "sky_top": scene.sky.top if scene.sky.gradient else (0.0, 0.0, 0.0),
+    }
+    common = {"materials": materials}
+    meshes = [_upload_mesh(mesh, memory) for mesh in scene.meshes]
+    return SceneBuffers(launch, _geometry_values(scene, meshes, common, memory), common)
+
+
+def instance_matrices(scene: Scene) -> NDArray[np.float32]:
+    """Object to world, float32[instances, 3, 4]; those of spheres are the last, with the identity."""
+    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * scene.spheres.instance_count
+    return np.array(matrices, np.float32).reshape(-1, 3, 4)
+
+
+def _geometry_values(
+    scene: Scene, meshes: list[dict[str, int]], common: dict[str, int], memory: DeviceMemory
+) -> tuple[dict[str, Any], ...]:
+    """What each geometry's hit record may name; pointers to per-primitive data start at its first primitive."""
+    found = []
+    for number, geometry in enumerate(scene.geometries()):
+        if geometry.procedural:
+            spheres = np.column_stack([scene.spheres.center, scene.spheres.radius]).astype(np.float32)
+            data = {"spheres": memory.allocate(spheres), "material_numbers": memory.allocate(scene.spheres.material)}
+        else:
+            data = dict(meshes[geometry.mesh])
+            data["indices"] += 12 * geometry.first_primitive
+            data["material_numbers"] += 2 * geometry.first_primitive
+        found.append({**common, **data, "primitive_count": geometry.primitive_count, "geometry_number": number})
+    return tuple(found)
+
+
+def _upload_mesh(mesh: Mesh, memory: DeviceMemory) -> dict[str, int]:
+    return {
+        "positions": memory.allocate(mesh.vertices.astype(np.float32, copy=False)),
+        "indices": memory.allocate(mesh.triangles.astype(np.uint32, copy=False)),
+        "uvs": 0 if mesh.uv is None else memory.allocate(mesh.uv.astype(np.float32, copy=False)),
+        "material_numbers": memory.allocate(mesh.material.astype(np.uint16, copy=False)),
+    }
+
+
+def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
+    """Address of the scene's materials, ``MATERIAL`` each, in the order of their numbers."""
+    texels = [memory.allocate(texture.alpha) for texture in scene.textures]
+    table = np.zeros(len(scene.materials), MATERIAL)
+    for row, material in zip(table, scene.materials, strict=True):
+        row["albedo"], row["fuzz"], row["ior"] = material.albedo, material.fuzz, material.ior
+        row["emission"], row["model"] = material.emission, MODELS.index(material.model)
+        if material.alpha_texture >= 0:
+            _bind_texture(row, material, scene, texels)
+    return memory.allocate(table)
+
+
+def _bind_texture(row: np.void, material: Material, scene: Scene, texels: list[int]) -> None:
+    height, width = scene.textures[material.alpha_texture].alpha.shape
+    row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
+    row["alpha_width"], row["alpha_height"] = width, height
+
+
+def camera_values(camera: Camera, width: int, height: int) -> dict[str, Any]:
+    """The camera as launch parameters.
+
+    ``camera_right`` and ``camera_up`` span the image plane at distance 1 along the unit vector ``camera_forward``, so
+    that the image's corners lie at ``forward +- right +- up``; the lens radius is half the aperture.
+    """
+    eye = np.array(camera.eye, np.float64)
+    forward = np.array(camera.look_at, np.float64) - eye
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, np.array(camera.up, np.float64))
+    right /= np.linalg.norm(right)
+    half = np.tan(np.radians(camera.vfov_deg) / 2.0)
+    return {
+        "camera_eye": tuple(eye),
+        "camera_right": tuple(right * half * width / height),
+        "camera_up": tuple(np.cross(right, forward) * half),
+        "camera_forward": tuple(forward),
+        "lens_radius": camera.aperture / 2.0,
+        "focus_distance": camera.focus_distance,
+    }
+
+
+def _inverse(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Inverses of affine maps, float32[n, 3, 4]."""
+    square = np.zeros((len(matrices), 4, 4))
+    square[:, :3], square[:, 3, 3] = matrices, 1.0
+    return np.ascontiguousarray(np.linalg.inv(square)[:, :3], np.float32)

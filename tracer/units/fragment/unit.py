@@ -1,0 +1,216 @@
+"""The fragment unit: matrices between memory and the registers of a warp, and their transposition in registers.
+
+ldmatrix and stmatrix move matrices of 8 rows of 16 bytes; lane ``8 i + r`` gives the address of row ``r`` of matrix
+``i``. An access of fewer than four matrices is recorded with the rows' addresses repeated. wmma.load and wmma.store
+take address and stride from the first lane that executes them; the lanes share the matrix in the order in which it lies
+in memory, and each is recorded with where its share begins.
+"""
+
+from numba import cfunc, types
+
+from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.memory import (
+    load_i64,
+    load_u8,
+    load_u16,
+    load_u32,
+    store_i64,
+    store_u8,
+    store_u16,
+    store_u32,
+    trailing_zeros,
+)  # fmt: skip
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
+from rayplay.tracer.units.fragment.plan import (
+    ADDRESS_INPUT,
+    DATA_INPUT,
+    FRAGMENT_A,
+    FRAGMENT_C,
+    LOAD_FRAGMENT,
+    LOAD_ROWS,
+    STORE_ROWS,
+    STRIDE_INPUT,
+    TRANSPOSE,
+)
+from rayplay.tracer.units.matrix.gather import bits_of
+from rayplay.tracer.units.matrix.types import ACC_F16, ACC_F64, F64
+from rayplay.tracer.units.memory import host_place, refuse_address
+
+ADDRESSES, DATA, RESULTS = (slot * SLOT_BYTES for slot in (ADDRESS_SLOT, DATA_INPUT, RESULT_SLOT))
+STRIDES = STRIDE_INPUT * SLOT_BYTES
+ROW_BYTES, ROW_ELEMENTS = 16, 8
+
+
+@compiled
+def move_rows(machine: int, rows: int, mask: int, settings: int) -> int:
+    """ldmatrix, stmatrix: rows of lanes that do not execute the instruction read as zeros and are not written."""
+    stores, shared = settings & 7 == STORE_ROWS, settings >> 3 & 1 != 0
+    transposed, count = settings >> 4 & 1, settings >> 5 & 15
+    for lane in range(32):
+        address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * (lane % (8 * count)))
+        store_i64(rows + ADDRESSES + 8 * lane, address)
+    for giver in range(8 * count):
+        place = 0
+        if mask >> giver & 1:
+            address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * giver)
+            place = host_place(machine, address, ROW_BYTES, ROW_BYTES, shared)
+            if place == 0:
+                return refuse_address(machine, giver, address)
+        move_row(rows, giver, place, mask, stores, transposed)
+    return 0
+
+
+@compiled
+def move_row(rows: int, giver: int, place: int, mask: int, stores: bool, transposed: int) -> None:
+    """One row of eight elements; ``place`` is 0 where its lane does not execute the instruction."""
+    matrix, row = giver >> 3, giver & 7
+    for column in range(ROW_ELEMENTS):
+        line, along = (column, row) if transposed else (row, column)
+        lane = 4 * line + (along >> 1)
+        half = matrix * SLOT_BYTES + 4 * lane + 2 * (along & 1)
+        if not stores:
+            value = 0
+            if place:
+                value = load_u16(place + 2 * column)
+            store_u16(rows + RESULTS + half, value)
+        elif place:
+            store_u16(place + 2 * column, load_u16(rows + DATA + half) if mask >> lane & 1 else 0)
+
+
+@compiled
+def transpose(rows: int, mask: int) -> int:
+    """movmatrix: an 8 x 8 matrix of 16-bit elements, one row in four lanes."""
+    for row in range(8):
+        for column in range(8):
+            lane = 4 * row + (column >> 1)
+            value = load_u16(rows + DATA + 4 * lane + 2 * (column & 1)) if mask >> lane & 1 else 0
+            store_u16(rows + RESULTS + 4 * (4 * column + (row >> 1)) + 2 * (row & 1), value)
+    return 0
+
+
+@compiled
+def move_fragment(machine: int, rows: int, mask: int, settings: int) -> int:
+    """wmma.load and wmma.store."""
+    part, kind = settings >> 5 & 3, settings >> 21 & 15
+    m, n, k = (settings >> 7 & 7) * 8, (settings >> 10 & 7) * 8, settings >> 13 & 255
+    height = k if part != FRAGMENT_A and part != FRAGMENT_C else m
+    width = k if part == FRAGMENT_A else n
+    column_major = settings >> 4 & 1 != 0
+    lines, length = (width, height) if column_major else (height, width)
+    size = accumulator_bits(kind) if part == FRAGMENT_C else 64 if kind == F64 else bits_of(kind)
+    first = trailing_zeros(mask)
+    address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * first)
+    stride = load_u32(rows + STRIDES + 4 * first) if settings >> 29 & 1 else length
+    pitch, line_bytes = stride * size // 8, length * size // 8
+    error = share(machine, rows, first, address, pitch, lines, line_bytes, size, settings >> 3 & 1 != 0)
+    if error:
+        return error
+    place = host_place(machine, address, line_bytes, 1, settings >> 3 & 1 != 0)
+    loads = settings & 7 == LOAD_FRAGMENT
+    if part == FRAGMENT_C:
+        move_results(rows, place, pitch, m, n, column_major, kind, loads, mask)
+    else:
+        move_multiplicand(rows, place, pitch, m if part == FRAGMENT_A else n, k, size, settings)
+    return 0
+
+
+@compiled
+def accumulator_bits(kind: int) -> int:
+    """Bits of an element of C or D."""
+    return 16 if kind == ACC_F16 else 64 if kind == ACC_F64 else 32
+
+
+@compiled
+def share(
+    machine: int, rows: int, lane: int, address: int, pitch: int, lines: int, line_bytes: int, size: int, shared: bool
+) -> int:
+    """Check every line of the matrix, and record where each lane's share of its bytes begins."""
+    align = max(size // 8, 1) if size >= 8 else 4
+    for line in range(lines):
+        if host_place(machine, address + line * pitch, line_bytes, align, shared) == 0:
+            return refuse_address(machine, lane, address + line * pitch)
+    chunk = lines * line_bytes // 32
+    for number in range(32):
+        start = number * chunk
+        where = address + start // line_bytes * pitch + start % line_bytes
+        store_i64(rows + ADDRESSES + 8 * number, where)
+    return 0
+
+
+@compiled
+def move_multiplicand(rows: int, place: int, pitch: int, lines: int, k: int, size: int, settings: int) -> None:
+    """A or B from memory: ``tracer.units.matrix.types`` says where its elements belong."""
+    is_a = settings >> 5 & 3 == FRAGMENT_A
+    count = settings >> 25 & 15
+    along_k = (settings >> 4 & 1 != 0) != is_a  # neighbours along k are neighbours in memory
+    per_register = max(32 // size, 1)
+    bands, chunks = lines // 8, k // (4 * per_register)
+    for number in range(count):
+        block = number % (bands * chunks)
+        band = block % bands if is_a else block // chunks
+        chunk = block // bands if is_a else block % chunks
+        for lane in range(32):
+            line, first = 8 * band + (lane >> 2), (4 * chunk + (lane & 3)) * per_register
+            target = rows + RESULTS + number * SLOT_BYTES
+            if size == 64:
+                at = place + line * pitch + first * 8 if along_k else place + first * pitch + line * 8
+                store_i64(target + 8 * lane, load_i64(at))
+            elif along_k:
+                store_u32(target + 4 * lane, load_u32(place + line * pitch + first * size // 8))
+            else:
+                bits = 0
+                for index in range(per_register):
+                    at = place + (first + index) * pitch + line * size // 8
+                    bits |= load_sized(at, size) << (index * size)
+                store_u32(target + 4 * lane, bits)
+
+
+@compiled
+def load_sized(place: int, size: int) -> int:
+    """8, 16 or 32 bits."""
+    return load_u8(place) if size == 8 else load_u16(place) if size == 16 else load_u32(place)
+
+
+@compiled
+def move_results(
+    rows: int, place: int, pitch: int, m: int, n: int, column_major: bool, kind: int, loads: bool, mask: int
+) -> None:
+    """C from memory, or D to it, for the lanes that execute the instruction."""
+    bands, size = m // 8, accumulator_bits(kind) // 8
+    for block in range(bands * (n // 8)):
+        for lane in range(32):
+            for index in range(2):
+                row, column = 8 * (block % bands) + (lane >> 2), 8 * (block // bands) + 2 * (lane & 3) + index
+                at = place + (column * pitch + row * size if column_major else row * pitch + column * size)
+                number = 2 * block + index
+                slot = block * SLOT_BYTES + 4 * lane + 2 * index if size == 2 else number * SLOT_BYTES + size * lane
+                if loads:
+                    copy_sized(at, rows + RESULTS + slot, size)
+                elif mask >> lane & 1:
+                    copy_sized(rows + DATA + slot, at, size)
+
+
+@compiled
+def copy_sized(source: int, target: int, size: int) -> None:
+    """1, 2, 4 or 8 bytes."""
+    if size == 8:
+        store_i64(target, load_i64(source))
+    elif size == 4:
+        store_u32(target, load_u32(source))
+    elif size == 2:
+        store_u16(target, load_u16(source))
+    else:
+        store_u8(target, load_u8(source))
+
+
+@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+def fragment_unit(machine: int, rows: int, mask: int, settings: int) -> int:
+    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.fragment.plan``."""
+    if mask == 0:
+        return 0
+    action = settings & 7
+    if action == TRANSPOSE:
+        return transpose(rows, mask)
+    if action in (LOAD_ROWS, STORE_ROWS):
+        return move_rows(machine, rows, mask, settings)
+    return move_fragment(machine, rows, mask, settings)

@@ -1,0 +1,155 @@
+"""tex, tld4 and txq as calls of the texture unit. Source: PTX ISA 9.0, 9.7.10 (texture instructions)."""
+
+from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
+from rayplay.tracer.lower.memory import elements
+from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
+from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.units.modifiers import Modifiers
+
+SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
+RESULTS = ("f32", "u32", "s32", "f16", "f16x2")
+COMPONENTS = ("r", "g", "b", "a")
+TEXTURE_QUERIES = (
+    "width", "height", "depth", "channel_data_type", "channel_order", "normalized_coords", "array_size",
+    "num_mipmap_levels",
+)  # fmt: skip
+SAMPLER_QUERIES = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
+HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
+"""Input slots; coordinates and offsets have three each."""
+Inputs = list[tuple[Operand, int] | None]
+
+
+def plan_tex(i: Instruction, place: Place) -> UnitCall:
+    """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``: textures have one level, which is what all read."""
+    words = Modifiers(i, ())
+    mode = words.one(("base", "level", "grad"), "plain")
+    geometry = words.one(GEOMETRIES)
+    lanes = words.one(("v2", "v4"))
+    result, coordinate = _types(words)
+    words.finish()
+    if (result == "f16x2") != (lanes == "v2"):
+        raise UnknownFormError
+    targets, source, rest = _parts(i)
+    extra = rest[{"level": 1, "grad": 2}.get(mode, 0) :]
+    if len(rest) - len(extra) != {"level": 1, "grad": 2}.get(mode, 0) or len(extra) > 1:
+        raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
+    integer = coordinate == "s32"
+    if integer and geometry in ("cube", "acube"):
+        raise UnknownFormError
+    inputs = _coordinates(source, geometry)
+    _offsets(inputs, extra, geometry, i)
+    return _call(i, place, SAMPLE, geometry, result, integer, 0, source, inputs, targets, bool(extra))
+
+
+def plan_tld4(i: Instruction, place: Place) -> UnitCall:
+    """``tld4.COMPONENT.{2d,a2d}.v4.RESULT.f32``."""
+    words = Modifiers(i, ("v4",))
+    component = words.one(COMPONENTS)
+    geometry = words.one(("2d", "a2d", "cube", "acube"))
+    result, coordinate = _types(words)
+    words.finish()
+    targets, source, extra = _parts(i)
+    if coordinate != "f32" or result not in ("f32", "u32", "s32") or len(extra) > 1:
+        raise UnknownFormError
+    inputs = _coordinates(source, geometry)
+    _offsets(inputs, extra, geometry, i)
+    number = COMPONENTS.index(component)
+    return _call(i, place, GATHER, geometry, result, False, number, source, inputs, targets, bool(extra))
+
+
+def plan_txq(i: Instruction, place: Place) -> UnitCall:
+    """``txq.QUERY.b32`` of a texture or of a sampler; a texture has one level."""
+    words = Modifiers(i, ("b32",))
+    words.flag("level")
+    query = words.one((*TEXTURE_QUERIES, *SAMPLER_QUERIES))
+    words.finish()
+    is_sampler = query in SAMPLER_QUERIES
+    number = (SAMPLER_QUERIES if is_sampler else TEXTURE_QUERIES).index(query)
+    handle = queried(i.operands[1])
+    settings = pack((QUERY_SAMPLER if is_sampler else QUERY_TEXTURE, 2), (number, 4), (indirect(handle, place), 1))
+    return UnitCall("texture", settings, ((handle, 64),), ((i.operands[0], 32),), False)
+
+
+def queried(operand: Operand) -> Operand:
+    """The handle in ``[a]``."""
+    if isinstance(operand, Address) and operand.offset == 0:
+        return operand.base
+    raise UnknownFormError
+
+
+def indirect(handle: Operand, place: Place) -> bool:
+    """Whether a handle is an entry parameter, named directly: then its address is what is read as an operand."""
+    if isinstance(handle, Symbol):
+        if handle.name in place.layout.lane_variables:
+            raise UnknownFormError(f"the parameter {handle.name} of a function as a texture or surface")
+        return handle.name in place.layout.entry_params
+    if not isinstance(handle, Register):
+        raise UnknownFormError
+    return False
+
+
+def _types(words: Modifiers) -> tuple[str, str]:
+    found = words.take((*RESULTS,), 2)
+    if found[1] not in ("f32", "s32"):
+        raise UnknownFormError
+    return found[0], found[1]
+
+
+def _parts(i: Instruction) -> tuple[list[Operand | None], Texture, list[Operand]]:
+    """Destinations, the texture operand, and what follows; old PTX leaves the brackets out."""
+    target, source, *rest = i.operands
+    if isinstance(source, Symbol | Register) and rest:
+        source, rest = Texture(source, None, rest[0]), rest[1:]
+    if not isinstance(source, Texture):
+        raise UnknownFormError
+    if isinstance(target, Pair):
+        return [*elements(target.first), target.second], source, rest
+    return list(elements(target)), source, rest
+
+
+def _coordinates(source: Texture, geometry: str) -> Inputs:
+    """Coordinates to their slots; vectors may be longer than the geometry needs."""
+    given = list(elements(source.coordinates))
+    layered = geometry in ("a1d", "a2d", "acube")
+    count = 3 if geometry.endswith("cube") else DIMENSIONS[GEOMETRIES.index(geometry)]
+    if len(given) < count + layered or len(given) > 4 or None in given:
+        raise UnknownFormError(f"{geometry} with {len(given)} coordinates")
+    inputs: Inputs = [None] * (OFFSET + 3)
+    if layered and given[0] is not None:
+        inputs[LAYER] = (given[0], 32)
+    for axis, operand in enumerate(given[layered : layered + count]):
+        assert operand is not None
+        inputs[COORDINATE + axis] = (operand, 32)
+    return inputs
+
+
+def _offsets(inputs: Inputs, extra: list[Operand], geometry: str, i: Instruction) -> None:
+    if not extra:
+        return
+    given = elements(extra[0])
+    count = DIMENSIONS[GEOMETRIES.index(geometry)]
+    if not isinstance(extra[0], Vector) or len(given) < count or geometry.endswith("cube"):
+        raise UnknownFormError(f"{i.full_opcode} with a comparison or without all offsets")
+    for axis, operand in enumerate(given[:count]):
+        if operand is None:
+            raise UnknownFormError
+        inputs[OFFSET + axis] = (operand, 32)
+
+
+def _call(
+    i: Instruction, place: Place, action: int, geometry: str, result: str, integer: bool, component: int,
+    source: Texture, inputs: Inputs, targets: list[Operand | None], has_offset: bool,
+) -> UnitCall:  # fmt: skip
+    wanted = 2 if result == "f16x2" else 4
+    if len(targets) not in (wanted, wanted + 1):
+        raise UnknownFormError(f"{i.full_opcode} with {len(targets)} destinations")
+    sampler = source.sampler
+    settings = pack(
+        (action, 2), (GEOMETRIES.index(geometry), 3), (RESULTS.index(result), 3), (integer, 1), (component, 2),
+        (sampler is not None, 1), (indirect(source.name, place), 1),
+        (sampler is not None and indirect(sampler, place), 1), (has_offset, 1),
+    )  # fmt: skip
+    inputs[HANDLE] = (source.name, 64)
+    if sampler is not None:
+        inputs[SAMPLER] = (sampler, 64)
+    return UnitCall("texture", settings, tuple(inputs), tuple((t, 32) for t in targets), True)

@@ -1,0 +1,271 @@
+"""The texture unit: sampling, gathering and queries.
+
+Texels are blended in float64 with weights of eight bits per axis, texels of weight 0 not at all, and the result is
+rounded once. A float result of an integer texture read as such, and an integer result of a float texture, are bits.
+An access is recorded with the address of the texel nearest to the origin of the lane's footprint, brought into the
+image. Layers and faces are clamped to the image's.
+"""
+
+import numpy as np
+from numba import carray, cfunc, types
+
+from rayplay.tracer.abi.words import BAD_HANDLE
+from rayplay.tracer.memory.image_record import (
+    ADDRESS_X,
+    BORDER,
+    CHANNELS,
+    CLAMP,
+    DIMENSIONS,
+    ELEMENT,
+    F16,
+    FILTER,
+    G_A1D,
+    G_ACUBE,
+    G_CUBE,
+    GEOMETRY,
+    LAYERS,
+    LINEAR_MEMORY,
+    NORMALIZED,
+    OUTSIDE,
+    READ_FLOAT,
+    SAMPLER_MAGIC,
+    TEXTURE_MAGIC,
+    U16,
+    WIDTH,
+)
+from rayplay.tracer.native.calls import as_pointer
+from rayplay.tracer.native.floats import f16_of, f32_of
+from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
+from rayplay.tracer.units.memory import FIRST, HOST, host_place, refuse
+from rayplay.tracer.units.texture.addressing import (
+    WEIGHT_ONE,
+    address_mode,
+    cube_face,
+    filters,
+    first_texel,
+    inside,
+    is_normalized,
+)
+from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE
+from rayplay.tracer.units.texture.texel import channel, open_record, texel_address, word
+
+RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
+RESULT_F16, RESULT_F16X2 = 3, 4
+# int64 words of the scratch: per axis the two texels and the weight of the second, -1 for the border
+FOOTPRINT = 9
+UNORM, SNORM, SIGNED, UNSIGNED_INT, HALF, FLOAT = 0x10D2, 0x10D0, 0x10D7, 0x10DA, 0x10DD, 0x10DE
+"""OpenCL's channel types, of 8 bits where there are more, as PTX numbers them."""
+
+
+@compiled
+def handle_of(machine: int, rows: int, slot: int, lane: int, indirect: bool) -> int:
+    """A lane's handle: its operand, or what lies at the entry parameter whose address that is."""
+    value = load_i64(rows + slot * SLOT_BYTES + 8 * lane)
+    if indirect:
+        place = host_place(machine, value, 8, 8, False)
+        return load_i64(place) if place else 0
+    return value
+
+
+@compiled
+def input_word(rows: int, slot: int, lane: int) -> int:
+    """32 bits of an operand."""
+    return load_u32(rows + slot * SLOT_BYTES + 4 * lane)
+
+
+@compiled
+def set_axis(footprint: np.ndarray, axis: int, first: int, weight: int, length: int, mode: int) -> None:
+    """Write an axis of the footprint."""
+    footprint[3 * axis] = inside(first, length, mode)
+    footprint[3 * axis + 1] = inside(first + 1, length, mode)
+    footprint[3 * axis + 2] = weight
+
+
+@compiled
+def locate(record: int, sampler: int, rows: int, lane: int, settings: int, footprint: np.ndarray) -> None:
+    """The footprint of a lane: the texels along each axis, and their weights."""
+    geometry, integer = settings >> 2 & 7, settings >> 8 & 1 != 0
+    linear = (filters(sampler) or settings & 3 == GATHER) and not integer
+    normalized = is_normalized(record, sampler) and not integer
+    layer = min(input_word(rows, LAYER, lane), word(record, LAYERS) - 1)
+    u, v = input_word(rows, COORDINATE, lane), input_word(rows, COORDINATE + 1, lane)
+    cube = geometry in (G_CUBE, G_ACUBE)
+    if cube:
+        direction = input_word(rows, COORDINATE + 2, lane)
+        face, s, t = cube_face(f32_of_bits(u), f32_of_bits(v), f32_of_bits(direction))
+        u, v, normalized = f32_bits(s), f32_bits(t), True
+        cubes = word(record, LAYERS) // 6
+        layer = face + 6 * (min(input_word(rows, LAYER, lane), cubes - 1) if geometry == G_ACUBE else 0)
+    dimensions = DIMENSIONS[geometry]
+    for axis in range(3):
+        if axis >= dimensions:
+            set_axis(footprint, axis, layer if axis == 2 and geometry >= G_A1D else 0, 0, 1 << 30, CLAMP)
+            continue
+        length = word(record, WIDTH + axis)
+        mode = CLAMP if cube else address_mode(sampler, axis, normalized)
+        if word(record, LINEAR_MEMORY):
+            mode, linear = OUTSIDE, False
+        bits = u if axis == 0 else v if axis == 1 else input_word(rows, COORDINATE + 2, lane)
+        first, weight = first_texel(bits, integer, length, mode, normalized, linear)
+        if settings >> 14 & 1:
+            first += (input_word(rows, OFFSET + axis, lane) ^ 0x80000000) - 0x80000000
+        set_axis(footprint, axis, first, weight, length, mode)
+
+
+@compiled
+def value_at(machine: int, record: int, sampler: int, x: int, y: int, z: int, number: int) -> float:
+    """A channel of a texel, or of the border where an index is -1."""
+    if x < 0 or y < 0 or z < 0:
+        return f64_of_bits(word(sampler, BORDER + number))
+    address = texel_address(record, x, y, z)
+    return channel(record, load_i64(machine + HOST) + address - load_i64(machine + FIRST), number)
+
+
+@compiled
+def blend(machine: int, record: int, sampler: int, footprint: np.ndarray, number: int) -> float:
+    """A channel of the footprint: the sum of its texels by weight, x first."""
+    total = 0.0
+    scale = WEIGHT_ONE * WEIGHT_ONE * WEIGHT_ONE
+    taps = 8 if footprint[8] else 4 if footprint[5] else 2
+    for tap in range(taps):
+        weight = 1
+        for axis in range(3):
+            second = footprint[3 * axis + 2]
+            weight *= second if tap >> axis & 1 else WEIGHT_ONE - second
+        if weight:
+            x, y, z = footprint[tap & 1], footprint[3 + (tap >> 1 & 1)], footprint[6 + (tap >> 2)]
+            value = value_at(machine, record, sampler, x, y, z, number)
+            if weight == scale:
+                return value
+            total += weight * value
+    return total / scale
+
+
+@compiled
+def result_bits(record: int, value: float, kind: int) -> int:
+    """A channel as the instruction returns it."""
+    if word(record, READ_FLOAT) == 0:
+        return int(value) & 0xFFFFFFFF
+    return f16_of(value) if kind >= RESULT_F16 else f32_of(value)
+
+
+@compiled
+def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, sampler: int) -> None:
+    """Results and recorded address of a lane."""
+    footprint = carray(as_pointer(rows + SCRATCH), FOOTPRINT, np.int64)
+    locate(record, sampler, rows, lane, settings, footprint)
+    kind, channels = settings >> 5 & 7, word(record, CHANNELS)
+    outside = footprint.min() < 0
+    for number in range(4):
+        if settings & 3 == SAMPLE and number >= channels and not outside:
+            value = 1.0 if number == 3 else 0.0
+        elif settings & 3 == SAMPLE:
+            value = blend(machine, record, sampler, footprint, number)
+        else:  # counter-clockwise from the texel below
+            x, y = footprint[1 if number in (1, 2) else 0], footprint[4 if number < 2 else 3]
+            value = value_at(machine, record, sampler, x, y, footprint[6], settings >> 9 & 3)
+        bits = result_bits(record, value, kind)
+        if kind == RESULT_F16X2:
+            place = rows + RESULTS + (number >> 1) * SLOT_BYTES + 4 * lane
+            store_u32(place, bits & 0xFFFF if number & 1 == 0 else load_u32(place) | bits << 16)
+        else:
+            store_u32(rows + RESULTS + number * SLOT_BYTES + 4 * lane, bits)
+    present = 2 if kind == RESULT_F16X2 else 4
+    store_u32(rows + RESULTS + present * SLOT_BYTES + 4 * lane, 1)
+    x, y, z = max(footprint[0], 0), max(footprint[3], 0), max(footprint[6], 0)
+    store_i64(rows + ADDRESSES + 8 * lane, texel_address(record, x, y, z))
+
+
+@compiled
+def query_texture(record: int, number: int) -> int:
+    """What txq asks of a texture, in the order of ``texture_plan.TEXTURE_QUERIES``."""
+    element, normalized = word(record, ELEMENT), word(record, READ_FLOAT) != 0
+    if number < 3:
+        return word(record, WIDTH + number)
+    if number == 3:
+        return channel_type(element, normalized)
+    if number == 4:
+        return channel_order(word(record, CHANNELS))
+    if number == 5:
+        return word(record, NORMALIZED)
+    if number == 6:
+        geometry = word(record, GEOMETRY)
+        return 0 if geometry < G_A1D or geometry == G_CUBE else word(record, LAYERS)
+    return 1
+
+
+@compiled
+def channel_type(element: int, normalized: bool) -> int:
+    """OpenCL's number of an element type."""
+    if element >= F16:
+        return HALF if element == F16 else FLOAT
+    size, signed = element >> 1, element & 1 != 0
+    if normalized:
+        return (SNORM if signed else UNORM) + (1 if element >= U16 else 0)
+    return (SIGNED if signed else UNSIGNED_INT) + size
+
+
+@compiled
+def channel_order(channels: int) -> int:
+    """OpenCL's number of R, RG or RGBA."""
+    return 0x10B0 if channels == 1 else 0x10B2 if channels == 2 else 0x10B5
+
+
+@compiled
+def query_sampler(record: int, number: int) -> int:
+    """What txq asks of a sampler: filter, modes (PTX counts two kinds of clamp), whether coordinates are in texels."""
+    if number == 0:
+        return word(record, FILTER)
+    if number == 4:
+        return 1 - word(record, NORMALIZED)
+    mode = word(record, ADDRESS_X + number - 1)
+    return mode + 1 if mode >= CLAMP else mode
+
+
+@compiled
+def query(machine: int, rows: int, mask: int, settings: int) -> int:
+    """txq, lane after lane."""
+    for lane in range(32):
+        if not mask >> lane & 1:
+            continue
+        handle = handle_of(machine, rows, 0, lane, settings >> 6 & 1 != 0)
+        record, of_sampler = open_record(machine, handle, TEXTURE_MAGIC), settings & 3 == QUERY_SAMPLER
+        if record == 0 and of_sampler:
+            record = open_record(machine, handle, SAMPLER_MAGIC)
+        if record == 0:
+            return refuse(machine, lane, handle, BAD_HANDLE)
+        number = settings >> 2 & 15
+        value = query_sampler(record, number) if of_sampler else query_texture(record, number)
+        store_u32(rows + RESULTS + 4 * lane, value)
+    return 0
+
+
+@compiled
+def fits(record: int, sampler: int, settings: int) -> bool:
+    """Whether a texture has the geometry that an instruction names, and can be read as its sampler says."""
+    blends = filters(sampler) and settings & 3 == SAMPLE and settings >> 8 & 1 == 0
+    return word(record, GEOMETRY) == settings >> 2 & 7 and not (blends and word(record, READ_FLOAT) == 0)
+
+
+@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
+    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.texture.plan``."""
+    if settings & 3 > GATHER:
+        return query(machine, rows, mask, settings)
+    for lane in range(32):
+        if not mask >> lane & 1:
+            continue
+        handle = handle_of(machine, rows, 0, lane, settings >> 12 & 1 != 0)
+        record = open_record(machine, handle, TEXTURE_MAGIC)
+        if record == 0:
+            return refuse(machine, lane, handle, BAD_HANDLE)
+        sampler = record
+        if settings >> 11 & 1:
+            handle = handle_of(machine, rows, 1, lane, settings >> 13 & 1 != 0)
+            sampler = open_record(machine, handle, SAMPLER_MAGIC)
+        if sampler == 0 or not fits(record, sampler, settings):
+            return refuse(machine, lane, handle, BAD_HANDLE)
+        sample_lane(machine, rows, lane, settings, record, sampler)
+    return 0

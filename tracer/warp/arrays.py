@@ -1,0 +1,246 @@
+"""The arrays of a launch: what ``Warps`` holds, and the tables that follow from the launch's shape."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rayplay.tracer.abi.trace_frame import FIELD_COUNT, LANES
+from rayplay.tracer.abi.words import BARRIERS, MACHINE, MACHINE_WORDS, REPORT_ROWS
+from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
+from rayplay.tracer.link.layout import align_up, signature_of
+from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
+from rayplay.tracer.lower.compile import MachineCode
+from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record.recorder import Buffers
+from rayplay.tracer.units.call import ROWS_BYTES, unit_addresses
+from rayplay.tracer.warp.stack import BARRIER_WORDS, ITEM_WORDS, V_SBT, Warps
+
+FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Grid and block of a launch and what its threads need; ``entry`` is the number of the function to start."""
+
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    entry: int
+    parameters: bytes
+    dynamic_shared_bytes: int
+    stream: int
+    local_bytes: int
+    stack_bytes: int
+
+    @property
+    def ctas(self) -> int:
+        """CTAs of the launch."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps(self) -> int:
+        """Warps of a CTA."""
+        return -(-self.threads // LANES)
+
+    def warp_tables(self, kernel_id: int, first_warp: int, image: ImageLaunch | None) -> dict[str, Any]:
+        """Columns of ``warps``, and of ``threads`` for an image."""
+        cta = np.repeat(np.arange(self.ctas, dtype=np.uint32), self.warps)
+        in_cta = np.tile(np.arange(self.warps, dtype=np.uint16), self.ctas)
+        warp = first_warp + np.arange(len(cta), dtype=np.uint32)
+        width = image.width if image else self.threads
+        position = cta % np.uint32(self.grid[0]) if image else in_cta.astype(np.uint32)
+        lanes = np.minimum(width - LANES * position.astype(np.int64), LANES)
+        masks = ((np.uint64(1) << lanes.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
+        kernels = np.full(len(cta), kernel_id, np.uint32)
+        made = {"warps": {"kernel_id": kernels, "warp_id": warp, "cta_id": cta, "warp_in_cta": in_cta,
+                          "launched_mask": masks}}  # fmt: skip
+        if image:
+            row, lane = np.nonzero(np.arange(LANES) < lanes[:, None])
+            made["threads"] = {
+                "warp_id": warp[row], "lane": lane.astype(np.uint8),
+                "pixel_x": (position[row] * LANES + lane).astype(np.uint16),
+                "pixel_y": (cta[row] // self.grid[0]).astype(np.uint16),
+            }  # fmt: skip
+        return made
+
+
+@dataclass
+class LaunchState:
+    """The arrays behind ``warps``, kept alive with it; ``shared`` is the running CTA's shared memory."""
+
+    warps: Warps
+    memory: DeviceMemory
+    shared: np.ndarray
+    shape: Shape
+    kept: tuple[Any, ...]
+
+    def kernel_row(self, kernel_id: int, registers: int) -> dict[str, Any]:
+        """The row of ``kernels``."""
+        machine = self.warps.machine
+        numbers = {
+            "kernel_id": kernel_id, "stream": self.shape.stream,
+            **{f"grid_{axis}": size for axis, size in zip("xyz", self.shape.grid, strict=True)},
+            **{f"block_{axis}": size for axis, size in zip("xyz", self.shape.block, strict=True)},
+            "shared_bytes": machine[MACHINE["shared_bytes"]], "local_bytes": machine[MACHINE["local_bytes"]],
+        }  # fmt: skip
+        return {
+            **{name: np.array([value], np.uint32) for name, value in numbers.items()},
+            "name": np.array([self.shape.name], object),
+            "registers_per_thread": np.array([registers], np.uint16),
+            "shared_base": np.array([machine[MACHINE["shared_base"]]], np.uint64),
+            "local_base": np.array([machine[MACHINE["local_base"]]], np.uint64),
+            "source": np.array(["ptx"], object),
+        }
+
+
+def thread_indices(shape: Shape) -> np.ndarray:
+    """uint32[warps of a CTA, 3, 32]: %tid of every lane; starts at a multiple of 64 bytes."""
+    made = _aligned((shape.warps, 3, LANES), np.uint32)
+    linear = np.arange(shape.warps * LANES, dtype=np.uint32).reshape(shape.warps, LANES)
+    made[:, 0] = linear % shape.block[0]
+    made[:, 1] = linear // shape.block[0] % shape.block[1]
+    made[:, 2] = linear // (shape.block[0] * shape.block[1])
+    return made
+
+
+def make_warps(
+    linked: LinkedLaunch,
+    shape: Shape,
+    launch: ImageLaunch | ComputeLaunch,
+    buffers: Buffers,
+    code: MachineCode | None,
+) -> LaunchState:
+    """Take the launch's memory and fill the machine's words."""
+    image = launch if isinstance(launch, ImageLaunch) else None
+    machine = np.zeros(MACHINE_WORDS, np.int64)
+    shared, kept = _fill_machine(machine, linked, shape, launch)
+    layouts = [f.layout for f in linked.functions]
+    called = (*(f.function for f in linked.functions), *linked.externals)
+    items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
+    depth = image.trace_depth + 1 if image else 1
+    words = max(layout.bytes for layout in layouts)
+    stack_words = align_up(shape.stack_bytes + 2 * words, 64) // 8
+    scene, state_words, opaque, first_geometry = _scene(image)
+    warps = Warps(
+        machine=machine,
+        addresses=code.addresses if code else np.zeros(len(layouts), np.int64),
+        words=np.array([layout.bytes // 8 for layout in layouts], np.int64),
+        zero=np.array([(layout.zero[0] // 8, layout.zero[1] // 8) for layout in layouts], np.int64),
+        local_bytes=np.array([layout.local_bytes for layout in layouts], np.int64),
+        signatures=np.array([signature_of(function).identity for function in called], np.int64),
+        stacks=_aligned((shape.warps, stack_words), np.int64),
+        items=np.zeros((shape.warps, items, ITEM_WORDS), np.int64),
+        depth=np.zeros(shape.warps, np.int64),
+        views=np.zeros((items, V_SBT + LANES), np.int64),
+        barriers=np.zeros((BARRIERS, BARRIER_WORDS), np.int64),
+        frames=_aligned((depth, FIELD_COUNT, LANES), np.uint32),
+        report=_aligned((REPORT_ROWS, LANES), np.uint32),
+        states=np.zeros((depth, LANES, state_words), np.uint32),
+        scene=scene,
+        sbt_hit=_record_data(image.hit_record_addresses if image else None),
+        sbt_miss=_record_data(image.miss_record_addresses if image else None),
+        hit_programs=np.ascontiguousarray(image.hit_programs if image else np.zeros((0, 3)), np.int32).reshape(-1, 3),
+        opaque=opaque,
+        first_geometry=first_geometry,
+        rays=buffers.rays,
+        nodes=buffers.nodes,
+        counts=buffers.counts,
+        runs=buffers.runs,
+    )
+    machine[MACHINE["report"]] = warps.report.ctypes.data
+    units = unit_addresses({i.opcode for f in linked.functions for i in f.function.body})
+    unit_rows = _aligned((ROWS_BYTES,), np.uint8)
+    machine[MACHINE["units"]], machine[MACHINE["unit_rows"]] = units.ctypes.data, unit_rows.ctypes.data
+    return LaunchState(warps, launch.memory, shared, shape, (kept, code, launch, units, unit_rows))
+
+
+def _record_data(addresses: np.ndarray | None) -> np.ndarray:
+    if addresses is None:
+        return np.zeros(0, np.uint64)
+    return np.asarray(addresses, np.uint64) + np.uint64(SBT_HEADER_BYTES)
+
+
+def _scene(image: ImageLaunch | None) -> tuple[np.ndarray, int, np.ndarray, np.ndarray]:
+    """Addresses of the traversal's code and context and whether programs run after it, words of its private state,
+    which geometries are opaque, and the first geometry of each instance."""
+    if image is None:
+        return np.zeros(3, np.int64), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
+    from rayplay.tracer.rays.state import STATE_WORDS
+    from rayplay.tracer.rays.traverse import traverse_lane_address
+
+    context = image.trace_context
+    opaque = np.array([geometry.opaque for geometry in context.acceleration.geometries], np.uint8)
+    first = np.asarray(context.acceleration.instance_geometry).astype(np.int64)
+    scene = np.array([traverse_lane_address(), context.address, context.delayed], np.int64)
+    return scene, STATE_WORDS, opaque, first
+
+
+def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros at a multiple of 64 bytes."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def _fill_machine(
+    machine: np.ndarray, linked: LinkedLaunch, shape: Shape, launch: ImageLaunch | ComputeLaunch
+) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Device memory of the launch; returns the CTA's shared memory and arrays the machine points to."""
+    memory = launch.memory
+    shared_bytes = linked.shared_bytes + shape.dynamic_shared_bytes
+    local_bytes = align_up(shape.local_bytes, 16)
+    threads = shape.ctas * (shape.warps * LANES if isinstance(launch, ImageLaunch) else shape.threads)
+    shared_base = memory.allocate(shared_bytes)
+    words = {
+        "param_base": memory.allocate(shape.parameters),
+        "param_bytes": len(shape.parameters),
+        "shared_base": shared_base,
+        "shared_bytes": shared_bytes,
+        "dynamic_shared_bytes": shape.dynamic_shared_bytes,
+        "local_base": memory.allocate((threads + LANES) * local_bytes),
+        "local_bytes": local_bytes,
+        "local_total_bytes": threads * local_bytes,
+        "warps_per_cta": shape.warps,
+        "symbols": linked.addresses.ctypes.data,
+        "functions": linked.by_address.ctypes.data,
+        "function_count": len(linked.by_address),
+        **{f"nctaid_{axis}": size for axis, size in zip("xyz", shape.grid, strict=True)},
+        **{f"ntid_{axis}": size for axis, size in zip("xyz", shape.block, strict=True)},
+    }
+    kept: tuple[Any, ...] = ()
+    if isinstance(launch, ImageLaunch):
+        image_words, kept = _image_words(launch)
+        words.update(image_words)
+    words.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
+    for name, value in words.items():
+        machine[MACHINE[name]] = value
+    return memory.view(shared_base, np.uint8, shared_bytes), (linked, kept)
+
+
+def _image_words(launch: ImageLaunch) -> tuple[dict[str, int], tuple[Any, ...]]:
+    """Words that only image launches have, and the arrays behind their pointers."""
+    selected = np.zeros(launch.width * launch.height + LANES, np.uint8)
+    every = np.ones((launch.height, launch.width), np.bool_)
+    chosen = every if launch.selected is None else launch.selected
+    selected[: launch.width * launch.height] = chosen.reshape(-1)
+    ids = np.ascontiguousarray(launch.instance_ids, np.uint32)
+    words = {"width": launch.width, "height": launch.height}
+    arrays: dict[str, np.ndarray] = {"selected": selected, "instance_ids": ids}
+    vertices: tuple[np.ndarray, ...] = ()
+    handles = np.ones(len(ids), np.int64)
+    if launch.triangles is not None:
+        vertices = tuple(np.ascontiguousarray(v, np.float32) for v in launch.triangles.vertices)
+        handles = launch.triangles.mesh_of_instance.astype(np.int64) + 1
+        arrays["geometry_first"] = np.ascontiguousarray(launch.triangles.first_geometry, np.int32)
+        arrays["geometry_vertices"] = np.array([v.ctypes.data for v in vertices], np.int64)
+        arrays["geometry_triangles"] = np.array([len(v) for v in vertices], np.int64)
+    arrays["instance_handles"] = handles
+    words.update({name: array.ctypes.data for name, array in arrays.items()})
+    return words, (arrays, vertices)
