@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from rayplay import ptx
+from rayplay.hypa.profile import count_launch, launch_program, make_profile
+from rayplay.hypa.slices import SliceCache
 from rayplay.tracer.launch import prepare
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile import count_launch, launch_program, make_profile
-from rayplay.tracer.profile_slice import SliceCache
 from rayplay.tracer.run import run_compute_launch
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,11 +15,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from rayplay.tracer.network_file import read_network  # noqa: E402
-from rayplay.tracer.network_plan import plan_network  # noqa: E402
-from rayplay.tracer.network_profile import profile_network  # noqa: E402
-from rayplay.tracer.network_run import NetworkMemory, fill_random  # noqa: E402
-from rayplay.tracer.profile_report import launch_columns  # noqa: E402
+from rayplay.hypa.network.file import read_network  # noqa: E402
+from rayplay.hypa.network.plan import plan_network  # noqa: E402
+from rayplay.hypa.network.profile import profile_network  # noqa: E402
+from rayplay.hypa.network.run import NetworkMemory, fill_random  # noqa: E402
+from rayplay.hypa.report import launch_columns  # noqa: E402
 
 FOLDER = ROOT / "examples" / "cnn"
 NETWORKS = (

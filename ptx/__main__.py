@@ -7,7 +7,7 @@ from pathlib import Path
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
-from rayplay.ptx.analyse import add_analyse
+from rayplay.hypa.analyse import add_analyse
 from rayplay.ptx.ir import Function, Module
 
 DESCRIPTION = """\
@@ -172,7 +172,7 @@ def _inject(options: argparse.Namespace) -> int:
 
 
 def _analyse(options: argparse.Namespace) -> int:
-    from rayplay.tracer.profile_report import analyse  # the one import of tracer in this package: the analysis executes
+    from rayplay.hypa.report import analyse  # the one import of tracer in this package: the analysis executes
 
     method = "static" if options.static else "full" if options.full else "slice"
     out = options.out or Path("results") / f"{options.launch.stem}.profile"

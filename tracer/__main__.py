@@ -170,10 +170,10 @@ def _launch(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace) -> int:
-    from rayplay.tracer.network_file import read_network
-    from rayplay.tracer.network_plan import plan_network
-    from rayplay.tracer.network_profile import profile_network
-    from rayplay.tracer.network_show import comparison_lines, launch_lines, write_network
+    from rayplay.hypa.network.file import read_network
+    from rayplay.hypa.network.plan import plan_network
+    from rayplay.hypa.network.profile import profile_network
+    from rayplay.hypa.network.show import comparison_lines, launch_lines, write_network
 
     plans = [plan_network(read_network(path), options.images) for path in options.network]
     if len({plan.network.name for plan in plans}) < len(plans):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from rayplay.hypa.slicing.pointers import ANYWHERE, NUMBER, UNKNOWN, Location, Target, may_alias
+from rayplay.hypa.slicing.points_to import points_to
 from rayplay.ptx.ir import Module
-from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Location, Target, may_alias
-from rayplay.ptx.points_to import points_to
 from rayplay.ptx.program import link
 from rayplay.ptx.text.parser import parse
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from rayplay.hypa.slicing.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
 from rayplay.ptx.flow.cfg import Cfg, build
 from rayplay.ptx.ir import Function, Instruction, Module
 from rayplay.ptx.isa.describe import describe
-from rayplay.ptx.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
 from rayplay.ptx.text.parser import parse
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tracer"))

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rayplay.tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
-from rayplay.tracer.network_plan import Plan
-from rayplay.tracer.network_shapes import Shaped
+from rayplay.hypa.network.layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
+from rayplay.hypa.network.plan import Plan
+from rayplay.hypa.network.shapes import Shaped
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -23,12 +23,12 @@ from rayplay.formats.guard.xz import open_packed
 from rayplay.formats.parquet.arrow import Columns, array_names
 from rayplay.formats.schema.column import Column, Table
 from rayplay.formats.schema.trace import TRACE
+from rayplay.hypa.network.file import read_network
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
 from rayplay.ptx.verify.code import verify
 from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.tracer.launchfile.file import read_launch_file
-from rayplay.tracer.network_file import read_network
 from rayplay.tracer.scenes import load as load_scene
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import read_config

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rayplay.hypa.session import FileProfile, profile_file
 from rayplay.tracer.launch import Prepared, prepare
-from rayplay.tracer.profile_file import FileProfile, profile_file
 from rayplay.tracer.run import run_compute_launch
 
 ROOT = Path(__file__).resolve().parents[2]

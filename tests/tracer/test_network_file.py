@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.network_file import Network, read_network
-from rayplay.tracer.network_layers import Add, BatchNorm, DepthwiseConvolution, Windowed
-from rayplay.tracer.network_plan import plan_network
-from rayplay.tracer.network_shapes import Shaped, infer_shapes
+from rayplay.hypa.network.file import Network, read_network
+from rayplay.hypa.network.layers import Add, BatchNorm, DepthwiseConvolution, Windowed
+from rayplay.hypa.network.plan import plan_network
+from rayplay.hypa.network.shapes import Shaped, infer_shapes
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cnn"
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
+from rayplay.hypa.network.file import read_network
+from rayplay.hypa.network.plan import Plan, plan_network
+from rayplay.hypa.network.run import infer, random_weights
 from rayplay.ptx.ir import Module
-from rayplay.tracer.network_file import read_network
-from rayplay.tracer.network_plan import Plan, plan_network
-from rayplay.tracer.network_run import infer, random_weights
 from tests.reference import network_slow
 
 FOLDER = Path(__file__).parents[2] / "examples" / "cnn"

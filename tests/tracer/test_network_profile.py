@@ -11,14 +11,14 @@ import pytest
 from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.look.show import open_any
+from rayplay.hypa.network.file import read_network
+from rayplay.hypa.network.plan import Plan, plan_network
+from rayplay.hypa.network.profile import profile_network
+from rayplay.hypa.network.run import NetworkMemory, bind
+from rayplay.hypa.network.show import PAPER, comparison_lines, paper_row
+from rayplay.hypa.profile import profile_launch
+from rayplay.hypa.report import launch_columns
 from rayplay.tracer.__main__ import main
-from rayplay.tracer.network_file import read_network
-from rayplay.tracer.network_plan import Plan, plan_network
-from rayplay.tracer.network_profile import profile_network
-from rayplay.tracer.network_run import NetworkMemory, bind
-from rayplay.tracer.network_show import PAPER, comparison_lines, paper_row
-from rayplay.tracer.profile import profile_launch
-from rayplay.tracer.profile_report import launch_columns
 from tests.tracer.test_network_kernels import FOLDER, SMALL, SMALL_BLOCKS
 
 OWN = {"method", "slice_instructions", "executed_instructions", "executed_share"}  # of a method, not of the launch

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.tracer import profile_count
+from rayplay.hypa import count as profile_count
+from rayplay.hypa.profile import count_launch, launch_program, profile_launch
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile import count_launch, launch_program, profile_launch
 from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayplay import ptx
+from rayplay.hypa.profile import VisitCounts, count_launch, launch_program
+from rayplay.hypa.slices import SliceCache
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile import VisitCounts, count_launch, launch_program
-from rayplay.tracer.profile_slice import SliceCache
 from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rayplay import ptx
-from rayplay.ptx.pointers import ANYWHERE
+from rayplay.hypa.profile import VisitCounts, count_launch, launch_program, profile_launch
+from rayplay.hypa.slices import SliceCache
+from rayplay.hypa.slicing.pointers import ANYWHERE
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile import VisitCounts, count_launch, launch_program, profile_launch
-from rayplay.tracer.profile_slice import SliceCache
 
 HEADER = ".version 7.8\n.target sm_75\n.address_size 64\n"
 WORDS, THREADS = 256, 96

@@ -8,8 +8,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from test_profile_slice import LOOP, both, entry, launch_of
 
-from rayplay.tracer.profile import count_launch, launch_program
-from rayplay.tracer.profile_slice import SliceCache
+from rayplay.hypa.profile import count_launch, launch_program
+from rayplay.hypa.slices import SliceCache
 
 END = LOOP.format(count="%r3")
 

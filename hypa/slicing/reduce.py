@@ -3,9 +3,9 @@
 import hashlib
 from dataclasses import replace
 
+from rayplay.hypa.slicing.slice import Slice
 from rayplay.ptx.flow.cfg import Cfg, build, ends_block
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
-from rayplay.ptx.slice import Slice
 
 _LABEL = "%slice.{}"
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.hypa.network.plan import Argument, Plan, PlannedLaunch, Tensor
 from rayplay.ptx.ir import Module
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.network_plan import Argument, Plan, PlannedLaunch, Tensor
 from rayplay.tracer.run import run_compute_launch
 
 FLOAT_BYTES = 4

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import prod
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.network_file import IMAGE_NUMBER, Network, Placed
-from rayplay.tracer.network_layers import BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
+from rayplay.hypa.network.file import IMAGE_NUMBER, Network, Placed
+from rayplay.hypa.network.layers import BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
 
 Shape = tuple[int, int, int]
 """Height, width and channels; a vector has height and width 1."""

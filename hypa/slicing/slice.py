@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from rayplay.ptx.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
+from rayplay.hypa.slicing.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
+from rayplay.hypa.slicing.pointers import ANYWHERE, Arguments, Location, Object, Target
+from rayplay.hypa.slicing.points_to import points_to
 from rayplay.ptx.flow.cfg import ends_block
 from rayplay.ptx.ir import Instruction, Operand, Register, Vector
-from rayplay.ptx.pointers import ANYWHERE, Arguments, Location, Object, Target
-from rayplay.ptx.points_to import points_to
 from rayplay.ptx.program import Program
 
 _TURNS = frozenset(("bar", "barrier", "nanosleep"))  # where a warp lets others run
@@ -70,7 +70,7 @@ class Slice:
 def slice_program(program: Program, arguments: Arguments, results: "frozenset[Object]" = frozenset()) -> Slice:
     """The slice of a launch over all its jumps.
 
-    arguments  what the parameters of the kernel point into (``ptx.pointers``).
+    arguments  what the parameters of the kernel point into (``hypa.slicing.pointers``).
     results    objects in global memory whose contents at the end are wanted, too; ``ANYWHERE``: all of it.
     """
     graph = build_dependences(points_to(program, arguments))

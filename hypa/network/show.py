@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.tracer.network_profile import NetworkProfile
-from rayplay.tracer.profile import Profile
-from rayplay.tracer.profile_report import branch_efficiency, write_profile
+from rayplay.hypa.network.profile import NetworkProfile
+from rayplay.hypa.profile import Profile
+from rayplay.hypa.report import branch_efficiency, write_profile
 
 PAPER = Path(__file__).with_name("hypa_table_2.csv")
 COMPARED = ("executed", "instructions", "static", "ratio", "warp instructions", "FLOPs", "eta warp", "eta CTA", "s")

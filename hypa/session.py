@@ -10,16 +10,16 @@ from tqdm import tqdm
 
 from rayplay import ptx
 from rayplay.formats.guard.strict import check_choice
+from rayplay.hypa.profile import Profile, count_launch, launch_program, make_profile
+from rayplay.hypa.slices import SliceCache, address_target, needed_by_later
+from rayplay.hypa.slicing.pointers import Object
+from rayplay.hypa.slicing.slice import Slice
+from rayplay.hypa.visits import static_counts
 from rayplay.ptx.ir import Module
-from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
-from rayplay.ptx.slice import Slice
 from rayplay.tracer.launch import Prepared, prepare
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile import Profile, count_launch, launch_program, make_profile
-from rayplay.tracer.profile_slice import SliceCache, address_target, needed_by_later
-from rayplay.tracer.profile_visits import static_counts
 
 FILE_METHODS = ("slice", "full", "static")
 
@@ -49,7 +49,7 @@ def profile_file(
 ) -> FileProfile:
     """Profile the launches of ``launch_file`` with the PTX file ``program``; of ``kernel`` alone when one is named.
 
-    Raises ``UserError`` for whatever is wrong with the files, and what ``tracer.profile.profile_launch`` raises.
+    Raises ``UserError`` for whatever is wrong with the files, and what ``hypa.profile.profile_launch`` raises.
     """
     check_choice(method, FILE_METHODS, "method")
     prepared = prepare(launch_file, program)

@@ -10,10 +10,10 @@ from rayplay.formats.dataset.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, Pr
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.column import STRING, Table
 from rayplay.formats.schema.trace import OPERATION_CLASSES
-from rayplay.ptx.weights import PRECISIONS, class_numbers
+from rayplay.hypa.session import FileProfile, LaunchProfile, profile_file
+from rayplay.hypa.slicing.flops import PRECISIONS, class_numbers
+from rayplay.hypa.visits import VisitCounts
 from rayplay.tracer.launch import TOOL_VERSION, file_hash
-from rayplay.tracer.profile_file import FileProfile, LaunchProfile, profile_file
-from rayplay.tracer.profile_visits import VisitCounts
 
 Row = dict[str, Any]
 SHOWN_LAUNCHES = 24

@@ -9,8 +9,8 @@ known, can point anywhere.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rayplay.hypa.slicing.accesses import Use
 from rayplay.ptx.ir import Address, Immediate, Instruction, Not, Operand, Pair, Register, Symbol, Vector
-from rayplay.ptx.memory_use import Use
 
 Object = tuple[str, ...]
 ANYWHERE: Object = ("anywhere",)

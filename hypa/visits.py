@@ -4,9 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from rayplay.ptx.program import Program
-from rayplay.tracer.abi.trace_frame import LANES
-from rayplay.tracer.profile_count import (
+from rayplay.hypa.count import (
     CONDITIONAL_JUMP,
     JUMP,
     NO_JUMP,
@@ -18,6 +16,8 @@ from rayplay.tracer.profile_count import (
     grown,
     make_counters,
 )  # fmt: skip
+from rayplay.ptx.program import Program
+from rayplay.tracer.abi.trace_frame import LANES
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class VisitCounts:
     """Per block of the launch, int64[blocks].
 
     visits         by warps; ``lanes``: by threads.
-    divergent      executions of the block's jump by warps that part (``tracer.profile_count``).
+    divergent      executions of the block's jump by warps that part (``hypa.count``).
     cta_branches   executions of the block's conditional jump by CTAs, ``cta_divergent`` those that part.
     is_jump        bool[blocks]: the block ends in ``bra`` or ``brx.idx``; ``is_conditional``: with a choice.
     """

@@ -15,17 +15,17 @@ from typing import Any
 from tqdm import tqdm
 
 from rayplay.formats.guard.strict import check_choice
+from rayplay.hypa.network.plan import Plan, Tensor
+from rayplay.hypa.network.run import FLOAT_BYTES, NetworkMemory, bind, fill_random
+from rayplay.hypa.profile import METHODS, launch_program
+from rayplay.hypa.session import FileProfile, LaunchProfile, compile_engine, profile_by
+from rayplay.hypa.slices import SliceCache, needed_by_later
+from rayplay.hypa.slicing.pointers import Object
 from rayplay.ptx.ir import Module
-from rayplay.ptx.pointers import Object
 from rayplay.ptx.program import Program
 from rayplay.tracer.launch import checked_module
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.network_plan import Plan, Tensor
-from rayplay.tracer.network_run import FLOAT_BYTES, NetworkMemory, bind, fill_random
-from rayplay.tracer.profile import METHODS, launch_program
-from rayplay.tracer.profile_file import FileProfile, LaunchProfile, compile_engine, profile_by
-from rayplay.tracer.profile_slice import SliceCache, needed_by_later
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import build, check_choice
 from rayplay.formats.guard.text import read_toml
+from rayplay.hypa.network.layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
 from rayplay.tracer.launchfile.buffers import confined
-from rayplay.tracer.network_layers import INPUT_COUNTS, LARGEST_LENGTH, OPERATIONS, Layer
 
 IMAGE = "in"
 """What the first layer of a network, or of a block, may call its input."""

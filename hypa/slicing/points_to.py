@@ -1,14 +1,14 @@
-"""The targets of all values of a program, by repeating the rules of ``ptx.pointers`` until nothing changes."""
+"""The targets of all values of a program, by repeating the rules of ``hypa.slicing.pointers`` until nothing changes."""
 
 from dataclasses import dataclass, field
 
-from rayplay.ptx.call_graph import CallSite, Place, call_sites, passed, returned
+from rayplay.hypa.slicing.accesses import Use, memory_uses
+from rayplay.hypa.slicing.call_graph import CallSite, Place, call_sites, passed, returned
+from rayplay.hypa.slicing.pointers import NUMBER, UNKNOWN, Arguments, Location, Object, Scope, Target, merged
+from rayplay.hypa.slicing.ssa import ENTRY, PHI, Ssa, build_ssa
 from rayplay.ptx.ir import Address, Function, Module, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import describe
-from rayplay.ptx.memory_use import Use, memory_uses
-from rayplay.ptx.pointers import NUMBER, UNKNOWN, Arguments, Location, Object, Scope, Target, merged
 from rayplay.ptx.program import Program
-from rayplay.ptx.ssa import ENTRY, PHI, Ssa, build_ssa
 
 Values = list["Target | None"]
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.schema.trace import OPERATION_CLASSES
-from rayplay.ptx.pointers import Object
+from rayplay.hypa.slices import SliceCache
+from rayplay.hypa.slicing.flops import FLOATING_POINT_CLASSES, class_numbers, operations
+from rayplay.hypa.slicing.pointers import Object
+from rayplay.hypa.visits import VisitCounter, VisitCounts
 from rayplay.ptx.program import Program
-from rayplay.ptx.weights import FLOATING_POINT_CLASSES, class_numbers, operations
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.profile_slice import SliceCache
-from rayplay.tracer.profile_visits import VisitCounter, VisitCounts
 from rayplay.tracer.run import entry_of, run_compute_launch
 
 METHODS = ("slice", "full")
@@ -32,11 +32,11 @@ class Profile:
     dynamic_instructions     that the launch executes; ``warp_instructions``: that its warps issue.
     executed_instructions    that the analysis itself executed to know that.
     instructions_by_class    dynamic instructions per operation class, int64[OPERATION_CLASSES].
-    operations               floating-point operations per precision (``ptx.weights.PRECISIONS``).
+    operations               floating-point operations per precision (``hypa.slicing.flops.PRECISIONS``).
     branches                 executions of ``bra`` and ``brx.idx`` by warps; ``conditional_branches``: of those that
                              lanes can leave to more than one block; ``divergent_branches``: of those whose lanes did.
     cta_branches             executions of conditional jumps by CTAs, ``cta_divergent_branches`` those whose threads
-                             went to more than one block (``tracer.profile_count``).
+                             went to more than one block (``hypa.count``).
     seconds                  the host's time for all of it.
     """
 
@@ -73,7 +73,7 @@ def profile_launch(
 
     method   ``slice``: only the instructions that decide where threads go are executed, for all threads; memory then
              holds what those need of it. ``full``: everything is; memory is then as the launch leaves it.
-    results  of ``slice``: objects whose contents must be right afterwards (``tracer.profile_slice.needed_by_later``).
+    results  of ``slice``: objects whose contents must be right afterwards (``hypa.slices.needed_by_later``).
 
     Raises ``UserError`` as ``run_compute_launch`` does; ``slice`` does not see an illegal address, or an opcode that
     the executor lacks, in an instruction that it leaves out.

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.hypa.network.file import IMAGE, IMAGE_NUMBER, Network
+from rayplay.hypa.network.layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
+from rayplay.hypa.network.shapes import LARGEST_TENSOR, Shaped, infer_shapes
 from rayplay.tracer.launchfile.file import LARGEST_GRID
-from rayplay.tracer.network_file import IMAGE, IMAGE_NUMBER, Network
-from rayplay.tracer.network_layers import Activation, Add, BatchNorm, Convolution, Dense, DepthwiseConvolution, Windowed
-from rayplay.tracer.network_shapes import LARGEST_TENSOR, Shaped, infer_shapes
 
 TILE_PIXELS, TILE_FILTERS, TILE_CHANNELS = 64, 64, 16  # of convolution_implicit_gemm
 PATCH = (32, 8, 1)

@@ -4,11 +4,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rayplay.hypa.slicing.pointers import ANYWHERE, NUMBER, UNKNOWN, Arguments, Object, Target
+from rayplay.hypa.slicing.reduce import reduced_module
+from rayplay.hypa.slicing.slice import Slice, slice_program
 from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.pointers import ANYWHERE, NUMBER, UNKNOWN, Arguments, Object, Target
 from rayplay.ptx.program import Program
-from rayplay.ptx.reduce import reduced_module
-from rayplay.ptx.slice import Slice, slice_program
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 
@@ -57,7 +57,7 @@ def address_target(memory: DeviceMemory, address: int) -> Target:
 
 
 def arguments_of(targets: dict[tuple[str, int], Target]) -> Arguments:
-    """What ``ptx.pointers`` asks about the parameters of a kernel."""
+    """What ``hypa.slicing.pointers`` asks about the parameters of a kernel."""
 
     def target(name: str, offset: int | None, size: int) -> Target:
         own = [found for (parameter, _), found in targets.items() if parameter == name]

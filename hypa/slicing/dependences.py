@@ -4,7 +4,7 @@ A node is an instruction, numbered as in the program, or one of the helpers behi
 that passes a value between functions, or a place in memory. An edge leads from a node to one that it needs:
 
 - a register it reads, to the one definition that SSA gives it: guards and the old value of a guarded write included;
-- a load or an atomic, to every store and atomic of any thread that can touch the same bytes (``ptx.pointers``);
+- a load or an atomic, to every store and atomic of any thread that can touch the same bytes (``hypa.slicing.pointers``);
 - an argument or result of a call, to what is passed or returned.
 
 Control dependences need no edges, because every jump is a root of the slice that is made from the graph.
@@ -12,12 +12,12 @@ Control dependences need no edges, because every jump is a root of the slice tha
 
 from dataclasses import dataclass, field
 
-from rayplay.ptx.call_graph import Place, passed, returned
+from rayplay.hypa.slicing.accesses import Use
+from rayplay.hypa.slicing.call_graph import Place, passed, returned
+from rayplay.hypa.slicing.pointers import UNKNOWN, Location, may_alias
+from rayplay.hypa.slicing.points_to import PointsTo, private_places
+from rayplay.hypa.slicing.ssa import ENTRY, INSTRUCTION
 from rayplay.ptx.ir import Address, Operand, Register, Symbol
-from rayplay.ptx.memory_use import Use
-from rayplay.ptx.pointers import UNKNOWN, Location, may_alias
-from rayplay.ptx.points_to import PointsTo, private_places
-from rayplay.ptx.ssa import ENTRY, INSTRUCTION
 
 # Memory that other threads see, so that the order of warps and the barriers between them matter.
 COMMON_SPACES = frozenset(("global", "shared", "generic"))
