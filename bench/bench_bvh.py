@@ -20,7 +20,7 @@ from rayplay.tracer.rays.state import ORDERS
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Camera
 from rayplay.tracer.scenes.resolve import known_names
-from rayplay.tracer.traversal_batch import Hits, trace_rays
+from tools.ray_batch import Hits, trace_rays
 
 BASE = 0x1000_0000
 REPEATS = 5

@@ -21,7 +21,7 @@ from rayplay.formats import TraceWriter, open_trace, validate
 from rayplay.formats.testing.generate import make_tables
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.scenes.resolve import known_names, load
-from rayplay.tracer.traversal_batch import trace_rays
+from tools.ray_batch import trace_rays
 
 WARPS = 8192
 VISITS_PER_WARP = 300

@@ -198,7 +198,7 @@ def _scenes() -> int:
 
 
 def _opcodes() -> int:
-    from rayplay.tracer.opcode_page import page
+    from tools.opcodes.page import page
 
     print(page(), end="")
     return 0

@@ -19,11 +19,11 @@ from rayplay.tracer.record import recorder as record
 from rayplay.tracer.scenes.description import Scene, Spheres
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.prepare import Sampling, prepare_image
-from rayplay.tracer.traversal_batch import trace_rays
 from tests.reference.traversal_slow import closest_hits
 from tests.tracer.test_execution_trace_calls import CONFIG, PROGRAM, expected, planes, run
 from tests.tracer.test_traversal_hits import ORDERS, assert_same_hits, random_rays, random_scene
 from tests.tracer.test_traversal_records import ANY, BASE, CLOSEST, FIRST_HIT, PROCEDURAL, ROW, Lane, context_of
+from tools.ray_batch import trace_rays
 
 
 @pytest.mark.parametrize("order", ORDERS)

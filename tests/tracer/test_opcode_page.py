@@ -8,10 +8,10 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.table import TABLE
 from rayplay.tracer.lower import program as lower
-from rayplay.tracer.opcode_page import executed, page, refusals, shown_patterns
-from rayplay.tracer.opcode_patterns import MOST_TRIED, expand, keys, patterns, words_of
-from rayplay.tracer.opcode_trial import try_all
 from tests.tracer.execution import execute
+from tools.opcodes.page import executed, page, refusals, shown_patterns
+from tools.opcodes.patterns import MOST_TRIED, expand, keys, patterns, words_of
+from tools.opcodes.trial import try_all
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rayplay.tracer import sfu_fit
+from tools import sfu_fit
 
 sys.path.insert(0, str(Path(__file__).parent))
 from execution import execute

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayplay.tracer import sfu_fit
 from rayplay.tracer.lower import compile as jit
 from rayplay.tracer.lower import sfu as lower_sfu
 from rayplay.tracer.lower.program import ATTRIBUTES
 from rayplay.tracer.meaning import sfu
+from tools import sfu_fit
 
 RESULTS = "reference/ptx_approx_f32.csv"
 HAND_PICKED = [

@@ -18,8 +18,8 @@ from rayplay.tracer.scenes.description import (
     Texture,
     sort_opaque_first,
 )
-from rayplay.tracer.traversal_batch import trace_rays
 from tests.reference.traversal_slow import closest_hits
+from tools.ray_batch import trace_rays
 
 BASE = 0x1000_0000
 ORDERS = ("vulkan-sim", "nearest")

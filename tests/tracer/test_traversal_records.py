@@ -27,9 +27,9 @@ from rayplay.tracer.rays.traverse import ERROR_MISS_INDEX, traverse_lane, traver
 from rayplay.tracer.rays.walk import ERROR_LOG_FULL, ERROR_RECORD
 from rayplay.tracer.scenes import load
 from rayplay.tracer.scenes.description import Scene, Spheres
-from rayplay.tracer.traversal_batch import trace_rays
 from tests.reference.bvh_slow import Image, records_of_ray
 from tests.tracer.test_traversal_hits import random_rays, random_scene
+from tools.ray_batch import trace_rays
 
 BASE = 0x1000_0000
 HEADER, INTERNAL, INSTANCE, DESCRIPTOR, TRIANGLE, PROCEDURAL = range(6)

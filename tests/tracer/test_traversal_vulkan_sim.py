@@ -11,7 +11,7 @@ import pytest
 from rayplay import tracer  # noqa: F401
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.scenes import load
-from rayplay.tracer.traversal_batch import Hits, trace_rays
+from tools.ray_batch import Hits, trace_rays
 
 BASE = 0x1000_0000
 HEADER, INTERNAL, INSTANCE, DESCRIPTOR, LEAF, HIT_LEAF = range(6)

@@ -1,6 +1,6 @@
 """``docs/opcodes.md``: what is parsed, what of it is executed, and how it is classed and timed.
 
-Whether a form is executed is what lowering it says (``tracer.opcode_trial``); nothing on the page is written by hand
+Whether a form is executed is what lowering it says (``tools.opcodes.trial``); nothing on the page is written by hand
 but its sentences.
 """
 
@@ -10,8 +10,8 @@ from itertools import groupby
 from rayplay.formats.exchange.accelsim import sass_classes
 from rayplay.ptx.isa.describe import lookup
 from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
-from rayplay.tracer.opcode_patterns import MOST_TRIED, NAMES, keys, patterns, spell
-from rayplay.tracer.opcode_trial import Trial, try_all
+from tools.opcodes.patterns import MOST_TRIED, NAMES, keys, patterns, spell
+from tools.opcodes.trial import Trial, try_all
 
 LONGEST_CELL = 150  # characters of patterns in the table; what is longer has a list of its own
 SHOWN = 6  # refused forms that are listed one by one where no word tells them

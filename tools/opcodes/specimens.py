@@ -4,7 +4,7 @@ import re
 
 from rayplay.ptx.isa.operands import HINT, Operand, signature
 from rayplay.ptx.numbers import TYPE_BYTES
-from rayplay.tracer.opcode_patterns import BULK, Form, spell
+from tools.opcodes.patterns import BULK, Form, spell
 
 REGISTERS = """.reg .pred %p<40>; .reg .b16 %rs<40>; .reg .b32 %r<80>; .reg .f32 %f<80>; .reg .b64 %rd<80>;
 .reg .f64 %fd<80>; .reg .b128 %rq<40>;"""

@@ -15,8 +15,8 @@ from rayplay.ptx.verify.code import verify
 from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.opcode_patterns import Form, expand, patterns
-from rayplay.tracer.opcode_specimens import function, header
+from tools.opcodes.patterns import Form, expand, patterns
+from tools.opcodes.specimens import function, header
 
 BATCH = 400  # kernels of one module
 
