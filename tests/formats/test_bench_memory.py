@@ -1,8 +1,8 @@
-"""The traces that ``bench/bench_memory.py`` measures with break no law."""
+"""The traces that ``bench/speed/memory.py`` measures with break no law."""
 
 from pathlib import Path
 
-from bench.bench_memory import make_kernels, make_long
+from bench.speed.memory import make_kernels, make_long
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.laws.check import validate
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.reference_accelsim import KERNEL_MEAN, MICRO_MEAN, Run, present, rows_of, runs
-from bench.reference_rows import compare, mean_error
+from outside.accelsim import KERNEL_MEAN, MICRO_MEAN, Run, present, rows_of, runs
+from outside.rows import compare, mean_error
 
 # Trace and quantity of every row that is wrong. A row that comes right breaks the test: take it out.
 KNOWN: set[tuple[str, str]] = set()

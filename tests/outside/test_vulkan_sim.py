@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import reference_vulkansim as vulkan_sim
+from outside import vulkan_sim
 
 
 @pytest.mark.parametrize("run", vulkan_sim.ray_cases(), ids=vulkan_sim.case_name)

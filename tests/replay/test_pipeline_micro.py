@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench.reference_traces import accelsim_folder, imported
+from outside.traces import accelsim_folder, imported
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.work import DESTINATIONS_SHIFT
 from rayplay.replay.run.driver import simulate

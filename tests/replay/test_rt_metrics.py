@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.vulkan_sim_dump import read_accesses, read_dump, to_records
+from outside.dump import read_accesses, read_dump, to_records
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.metrics import rt_metrics
 from rayplay.replay.rt.state import LANES

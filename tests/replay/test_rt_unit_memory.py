@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.vulkan_sim_dump import WarpTrace, read_accesses, read_dump, to_records
+from outside.dump import WarpTrace, read_accesses, read_dump, to_records
 from rayplay.replay.rt.state import LANES
 from tests.replay.rt_drive import drive
 

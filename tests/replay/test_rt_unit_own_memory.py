@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.reference_rt_unit import DUMPS, dump_rows
+from outside.rt_unit import DUMPS, dump_rows
 
 
 @pytest.mark.parametrize("name", DUMPS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.vulkan_sim_dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
+from outside.dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory import l1, port

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.reference_rows import Row, compare, mean_error
-from bench.reference_traces import ROOT, accelsim_folder, imported
+from outside.rows import Row, compare, mean_error
+from outside.traces import ROOT, accelsim_folder, imported
 from rayplay.replay.gpu.description import FOLDER, load
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.run.driver import Replay, read_characterisation

@@ -7,8 +7,10 @@ import argparse
 from collections.abc import Iterator
 from itertools import chain
 
-from bench import reference_accelsim, reference_rt_unit, reference_vulkansim
-from bench.reference_rows import Row, table
+from outside import accelsim as reference_accelsim
+from outside import rt_unit as reference_rt_unit
+from outside import vulkan_sim as reference_vulkansim
+from outside.rows import Row, table
 from rayplay.formats.guard.command import run
 
 SOURCES = (reference_accelsim, reference_vulkansim, reference_rt_unit)

@@ -1,4 +1,4 @@
-"""Speed of the PTX front end, per core: ``python bench/bench_ptx.py [FILE.ptx ...]`` (default: the built-in programs).
+"""Speed of the PTX front end, per core: ``python bench/speed/ptx.py [FILE.ptx ...]`` (default: the built-in programs).
 
 Prints one line per figure, ``name: value unit (target X)``; process CPU time, the least of five runs.
 """

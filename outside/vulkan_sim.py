@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.reference_rows import Row, compare
-from bench.reference_traces import ROOT, rendered
+from outside.rows import Row, compare
+from outside.traces import ROOT, rendered
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.gpu.description import load

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.reference_rows import Row, compare
-from bench.reference_traces import data_folder
-from bench.reference_vulkansim import RELEASED
-from bench.vulkan_sim_dump import read_dump
-from bench.vulkan_sim_trace import write_trace
+from outside.dump import read_dump
+from outside.dump_trace import write_trace
+from outside.rows import Row, compare
+from outside.traces import data_folder
+from outside.vulkan_sim import RELEASED
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
 

@@ -1,4 +1,4 @@
-"""Speed of the analysis: ``python bench/bench_analysis.py``. Process CPU time, the least of a few runs.
+"""Speed of the analysis: ``python bench/speed/analysis.py``. Process CPU time, the least of a few runs.
 
 Each kernel runs on a larger input than its launch file has, once in full without a trace and without counting anything,
 once by its slice with all counts. One line per launch, ``name: value unit (target X)``; the target holds for slices of

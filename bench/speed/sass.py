@@ -1,4 +1,4 @@
-"""Speed of the SASS front end, per core: ``python bench/bench_sass.py [LISTING ...]`` (default: the tests' listings).
+"""Speed of the SASS front end, per core: ``python bench/speed/sass.py [LISTING ...]`` (default: the tests' listings).
 
 Prints one line per figure, ``name: value unit (target X)``; process CPU time, the least of five runs. Parsing is
 linear: the last two figures are of one section of 2,000 and of 100,000 instructions.
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.bench_ptx import least_seconds, tables  # noqa: E402
+from bench.speed.ptx import least_seconds, tables  # noqa: E402
 from rayplay.ptx.flow.language import parse  # noqa: E402
 from rayplay.ptx.flow.sass_liveness import SassLiveness  # noqa: E402
 from rayplay.ptx.sass.verify import verify  # noqa: E402

@@ -1,4 +1,4 @@
-"""HyPA's profile of whole CNNs: ``python bench/bench_networks.py [NETWORK ...] [--full]`` (default: eight networks).
+"""HyPA's profile of whole CNNs: ``python bench/speed/networks.py [NETWORK ...] [--full]`` (default: eight networks).
 
 Prints per network ``name: value unit (target X)``: process CPU time of the whole command once machine code is cached,
 and the share of thread instructions that was executed. ``--full`` also executes everything, on random weights: the

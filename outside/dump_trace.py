@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.vulkan_sim_dump import KINDS, TRIANGLE_HIT, WarpTrace
+from outside.dump import KINDS, TRIANGLE_HIT, WarpTrace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.schema.trace import UNITS
 

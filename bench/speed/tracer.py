@@ -1,4 +1,4 @@
-"""Speed of execution: ``python bench/bench_tracer.py``. Process CPU time, the least of a few runs.
+"""Speed of execution: ``python bench/speed/tracer.py``. Process CPU time, the least of a few runs.
 
 One line per figure, ``name: value unit (target X)``. The ALU kernel has a loop that threads leave after 16 to 31
 rounds, a divergent if/else (30 % to 70 %), predicated multiplication, selection, xorshift and one gather per round; the

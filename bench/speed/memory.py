@@ -1,6 +1,6 @@
 """Peak memory of a replay: it does not grow with the trace, with the number of kernels, or with how long a warp lives.
 
-    python bench/bench_memory.py [--gigabytes 0.5] [--traces FOLDER] [--only long]
+    python bench/speed/memory.py [--gigabytes 0.5] [--traces FOLDER] [--only long]
 
 `long`: an image launch whose warps load incompressible addresses from shared memory; the first outlives all others, so
 that a window which waited for it would hold the whole trace. Its files take ``--gigabytes``: writing, checking,

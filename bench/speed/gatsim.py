@@ -1,6 +1,6 @@
 """GATSim's model beside the others: cycles and speed of every trace given, one core.
 
-    PYTHONPATH=. python bench/bench_gatsim.py [TRACE ...] [--gpu NAME]
+    PYTHONPATH=. python bench/speed/gatsim.py [TRACE ...] [--gpu NAME]
 
 Without traces: the sample trace, and two of ``bench_replay.py``. The paper reports 82 to 93 million thread
 instructions per second on an Intel Core i7-4771, functional execution apart. Figures are process CPU time of the

@@ -1,6 +1,6 @@
 """How far estimates are off over scenes, and how often their 95 % intervals cover the truth.
 
-    python bench/bench_coverage.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
+    python bench/accuracy/learn_model_errors.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
 One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
 ``zatel/sample/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but for the

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.reference_accelsim import EXPECTED, GPUS  # noqa: E402
-from bench.reference_traces import accelsim_folder, imported  # noqa: E402
+from outside.accelsim import EXPECTED, GPUS  # noqa: E402
+from outside.traces import accelsim_folder, imported  # noqa: E402
 from rayplay.replay.gpu.description import load  # noqa: E402
 from rayplay.replay.run.driver import simulate  # noqa: E402
 

@@ -1,8 +1,8 @@
 """How near ``zatel estimate`` comes, how often its intervals cover the truth, and how much faster it is.
 
-    python bench/bench_estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5] [--floor]
-    python bench/bench_estimate.py TRACE --whatif [--fraction 0.25]
-    python bench/bench_estimate.py TRACE --speed [--times 3]
+    python bench/accuracy/estimate.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5] [--floor]
+    python bench/accuracy/estimate.py TRACE --whatif [--fraction 0.25]
+    python bench/accuracy/estimate.py TRACE --speed [--times 3]
 
 Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
 metric over the seeds, their mean, how many of the 95 % intervals cover the full replay, and the processor time of the
