@@ -93,10 +93,10 @@ docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m replay --docs > docs/replay.md
 
 bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
-	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in bench/speed/*.py bench/accuracy/*.py; do $(BIN)/python -m $$(echo $${script%.py} | tr / .) || exit 1; done
 
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
-	$(BIN)/python -m bench.reference --only "$(ONLY)"
+	$(BIN)/python -m outside --only "$(ONLY)"
 
 fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)

@@ -7,21 +7,21 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "TRACE": "rayplay.formats.trace",
-    "RESULT": "rayplay.formats.result",
-    "UserError": "rayplay.formats.errors",
-    "FormatError": "rayplay.formats.errors",
-    "VersionTooNew": "rayplay.formats.errors",
-    "VersionTooOld": "rayplay.formats.errors",
-    "TraceWriter": "rayplay.formats.writer",
-    "open_trace": "rayplay.formats.reader",
-    "ResultWriter": "rayplay.formats.result",
-    "open_result": "rayplay.formats.result",
-    "read_pixels": "rayplay.formats.pixels",
-    "write_pixels": "rayplay.formats.pixels",
-    "validate": "rayplay.formats.check",
-    "from_frames": "rayplay.formats.frames",
-    "make_trace": "rayplay.formats.generate",
+    "TRACE": "rayplay.formats.schema.trace",
+    "RESULT": "rayplay.formats.dataset.result",
+    "UserError": "rayplay.formats.guard.errors",
+    "FormatError": "rayplay.formats.guard.errors",
+    "VersionTooNew": "rayplay.formats.guard.errors",
+    "VersionTooOld": "rayplay.formats.guard.errors",
+    "TraceWriter": "rayplay.formats.dataset.writer",
+    "open_trace": "rayplay.formats.dataset.reader",
+    "ResultWriter": "rayplay.formats.dataset.result",
+    "open_result": "rayplay.formats.dataset.result",
+    "read_pixels": "rayplay.formats.edit.pixels",
+    "write_pixels": "rayplay.formats.edit.pixels",
+    "validate": "rayplay.formats.laws.check",
+    "from_frames": "rayplay.formats.exchange.frames",
+    "make_trace": "rayplay.formats.testing.generate",
 }
 
 __all__ = list(_HOME)

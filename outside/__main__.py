@@ -1,4 +1,4 @@
-"""Every comparison with the outside world: ``make reference``, or ``python -m bench.reference [--only TEXT]``.
+"""Every comparison with the outside world: ``make reference``, or ``python -m outside [--only TEXT]``.
 
 Prints one table (case, quantity, theirs, ours, error, tolerance) and exits with 1 when a row misses its tolerance.
 """
@@ -18,7 +18,7 @@ SOURCES = (reference_accelsim, reference_vulkansim, reference_rt_unit)
 
 def main() -> int:
     """Print the rows as they are found, then those that missed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.reference", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m outside", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="only the cases whose name contains TEXT")
     parser.add_argument("--missed", action="store_true", help="print only the rows that miss their tolerance")
     arguments = parser.parse_args()

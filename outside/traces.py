@@ -30,7 +30,7 @@ def accelsim_folder(kind: str, name: str) -> Path:
 def imported(folder: Path) -> Trace:
     """A trace of Accel-Sim as one of ours, from the cache where the importer and the files are those of last time."""
     digest = hashlib.sha256()
-    for source in sorted((ROOT / "formats").glob("*.py")):
+    for source in sorted((ROOT / "formats").rglob("*.py")):
         digest.update(source.read_bytes())
     for file in sorted(folder.iterdir()):
         digest.update(f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}".encode())

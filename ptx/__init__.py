@@ -9,7 +9,11 @@ if TYPE_CHECKING:
 
 __all__ = ["parse", "parse_file", "verify"]
 
-_HOME = {"parse": "rayplay.ptx.parser", "parse_file": "rayplay.ptx.parser", "verify": "rayplay.ptx.verifier"}
+_HOME = {
+    "parse": "rayplay.ptx.text.parser",
+    "parse_file": "rayplay.ptx.text.parser",
+    "verify": "rayplay.ptx.verify.code",
+}
 
 
 def __getattr__(name: str) -> Any:

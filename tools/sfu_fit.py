@@ -1,4 +1,4 @@
-"""Find the special function unit's tables in results of hardware: ``python -m tracer.sfu_fit CSV > sfu_tables.csv``.
+"""Find the special function unit's tables in results of hardware: ``python -m tools.sfu_fit CSV > sfu_tables.csv``.
 
 CSV has ``function,input_f32_hex,output_f32_hex`` (``reference/ptx_approx_f32.csv``). Each result of a piece bounds
 ``c0 + c1 x + c2 x^2`` from both sides; few whole numbers of the unit's widths satisfy all bounds, often one triple.
@@ -219,4 +219,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    run("tracer.sfu_fit", lambda: main(sys.argv[1:]))
+    run("tools.sfu_fit", lambda: main(sys.argv[1:]))

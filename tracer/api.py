@@ -99,7 +99,7 @@ class Device:
         read: str = "element",
         srgb: bool = False,
     ) -> int:
-        """The handle of a texture that reads a buffer (``tracer.memory.images``); an argument, or a value in a buffer."""
+        """Handle of a texture that reads a buffer (``tracer.memory.images``): an argument, or a value in a buffer."""
         image = image_of(texels.address, texels.array, geometry, channels)
         return place_texture(self.memory, Texture(image, sampler or Sampler(), read, srgb))
 

@@ -1,11 +1,11 @@
 """How far estimates are off over scenes, and how often their 95 % intervals cover the truth.
 
-    python bench/accuracy/learn_model_errors.py TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
+    python -m bench.accuracy.learn_model_errors TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
 One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
-``zatel/sample/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but for the
-rows of scenes and sizes that this run does not make. Prints the coverage of each metric: with that table, and with one
-that leaves out the scene which is estimated.
+``zatel/sample/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but
+for the rows of scenes and sizes that this run does not make. Prints the coverage of each metric: with that table, and
+with one that leaves out the scene which is estimated.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from rayplay.zatel.sample.estimate import Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
 from rayplay.zatel.sample.model_error import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
 
-CODE = Path(__file__).resolve().parent.parent / "zatel"
+CODE = Path(__file__).resolve().parents[2] / "zatel"
 # scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]
 Trial = dict[str, Any]
 

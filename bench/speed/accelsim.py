@@ -1,6 +1,6 @@
 """Speed against Accel-Sim's own on the same traces (``reference/accel-sim.md`` F), one core.
 
-    python -m bench.bench_accelsim [--only TEXT]
+    python -m bench.speed.accelsim [--only TEXT]
 
 Theirs are warp-instructions per user second of whole runs on a busy 2-core machine (10-15 % better on a quieter one).
 Ours are per second of process CPU time of the engine, the least of five runs: start-up, reading the trace and writing
@@ -9,11 +9,9 @@ results apart. The target, 100 times, is for traces above 100,000 warp-instructi
 
 import argparse
 import csv
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from outside.accelsim import EXPECTED, GPUS  # noqa: E402
 from outside.traces import accelsim_folder, imported  # noqa: E402

@@ -1,4 +1,4 @@
-"""Speed of the analysis: ``python bench/speed/analysis.py``. Process CPU time, the least of a few runs.
+"""Speed of the analysis: ``python -m bench.speed.analysis``. Process CPU time, the least of a few runs.
 
 Each kernel runs on a larger input than its launch file has, once in full without a trace and without counting anything,
 once by its slice with all counts. One line per launch, ``name: value unit (target X)``; the target holds for slices of
@@ -19,7 +19,7 @@ from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.run import run_compute_launch
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LARGEST_SLICE = 0.30
 RAGGED_CTAS = 2000
 RAGGED = """

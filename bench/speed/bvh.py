@@ -1,6 +1,6 @@
 """Acceleration structure: build and traversal speed, and how long the recorded lists are, one figure per line.
 
-Command: ``python bench/speed/bvh.py [SCENE ...]``; without scenes ``terrain:300000``, and ``bunny``, ``bath``, ``park``
+Command: ``python -m bench.speed.bvh [SCENE ...]``; without scenes ``terrain:300000``, and ``bunny``, ``bath``, ``park``
 where the data folder has them (``RAYPLAY_DATA``). Rates are per second of process CPU time, the best of five, machine
 code cached; rays are recorded, hit triangles only (flag 1, no programs), in both traversal orders. Targets:
 ``reference/prototype-measurements.md`` B. Primary rays: 512x512 through the scene's camera. Incoherent rays: from where

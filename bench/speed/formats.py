@@ -1,6 +1,6 @@
 """Speed and size of a trace on disk, one figure per line. Rates are per second of process CPU time, the best of three.
 
-Command: ``python bench/speed/formats.py`` (all figures) or ``python bench/speed/formats.py NAME.trace`` (bytes per row
+Command: ``python -m bench.speed.formats`` (all figures) or ``python -m bench.speed.formats NAME.trace`` (bytes per row
 of a real trace, and the time to read it and to check it). The data are synthetic: visits with loops and shrinking
 masks; addresses half unit stride, a quarter stride 64, a quarter random, as in
 ``reference/prototype-measurements.md`` D. Rays are real: paths of five stretches through ``bunny`` and ``bath`` where

@@ -1,8 +1,8 @@
 """GATSim's model beside the others: cycles and speed of every trace given, one core.
 
-    PYTHONPATH=. python bench/speed/gatsim.py [TRACE ...] [--gpu NAME]
+    PYTHONPATH=. python -m bench.speed.gatsim [TRACE ...] [--gpu NAME]
 
-Without traces: the sample trace, and two of ``bench_replay.py``. The paper reports 82 to 93 million thread
+Without traces: the sample trace, and two of ``bench.speed.replay``. The paper reports 82 to 93 million thread
 instructions per second on an Intel Core i7-4771, functional execution apart. Figures are process CPU time of the
 engine, the least of three runs, machine code cached.
 """
@@ -11,12 +11,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from bench_replay import make_trace
-
+from bench.speed.replay import make_trace
 from rayplay.replay.gpu.description import Gpu, load
 from rayplay.replay.run.driver import simulate
 
-SAMPLE = Path(__file__).parent.parent / "traces" / "sample.trace"
+SAMPLE = Path(__file__).resolve().parents[2] / "traces" / "sample.trace"
 ROWS = (("characterised", "perfect"), ("pipeline", "perfect"), ("gatsim", "perfect"), ("gatsim", "behavioural"))
 
 

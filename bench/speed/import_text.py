@@ -1,6 +1,6 @@
 """Speed of ``python -m formats import`` on Accel-Sim's traces, and the size of what it leaves.
 
-    python bench/speed/import_text.py [--folder FOLDER] [--only TEXT]
+    python -m bench.speed.import_text [--folder FOLDER] [--only TEXT]
 
 Rates are megabytes of plain text (unpacked, where the files are .xz) per second of processor time of all threads, the
 best of three imports; the target is 30. Sizes: bytes of the trace by those of the plain text, at most a tenth. First
@@ -10,13 +10,11 @@ larger ones: kernels of ``tracer/kernels`` on larger grids, exported to Accel-Si
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 from rayplay.formats.dataset.reader import open_trace  # noqa: E402

@@ -1,8 +1,8 @@
 """The whole line: seconds, memory and bytes on disk of whole commands, one process each.
 
-    python bench/speed/line.py                 # bunny and park at 512x512, start times, as the targets say
-    python bench/speed/line.py --size 128x128  # quicker, for comparisons
-    python bench/speed/line.py --fresh         # a fresh clone to the metrics of the default scene, environment included
+    python -m bench.speed.line                 # bunny and park at 512x512, start times, as the targets say
+    python -m bench.speed.line --size 128x128  # quicker, for comparisons
+    python -m bench.speed.line --fresh         # a fresh clone to the metrics of the default scene, environment included
 
 The scenes are those of the data folder (``RAYPLAY_DATA``). Seconds are wall-clock with the process's CPU time in
 brackets; the first command of each kind also compiles machine code when the cache is empty.
@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from rayplay.formats.dataset.reader import open_trace  # noqa: E402
 

@@ -1,6 +1,6 @@
 """Peak memory of a replay: it does not grow with the trace, with the number of kernels, or with how long a warp lives.
 
-    python bench/speed/memory.py [--gigabytes 0.5] [--traces FOLDER] [--only long]
+    python -m bench.speed.memory [--gigabytes 0.5] [--traces FOLDER] [--only long]
 
 `long`: an image launch whose warps load incompressible addresses from shared memory; the first outlives all others, so
 that a window which waited for it would hold the whole trace. Its files take ``--gigabytes``: writing, checking,
@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from rayplay.formats.dataset.reader import open_trace  # noqa: E402
 from rayplay.formats.dataset.writer import TraceWriter  # noqa: E402
@@ -141,7 +140,7 @@ def peak_of(*command: str) -> tuple[float, float]:
 def bench_long(folder: Path, gigabytes: float) -> None:
     """Peak memory of every step on the long trace."""
     long, half, pixels = folder / "bench_long.trace", folder / "bench_half.trace", str(folder / "bench.pixels")
-    make = "from pathlib import Path; from bench.bench_memory import make_long"
+    make = "from pathlib import Path; from bench.speed.memory import make_long"
     make_long(long, 0.001)
     measure(long)  # machine code is compiled, or loaded, once, without a limit
     steps = {

@@ -1,4 +1,4 @@
-"""HyPA's profile of whole CNNs: ``python bench/speed/networks.py [NETWORK ...] [--full]`` (default: eight networks).
+"""HyPA's profile of whole CNNs: ``python -m bench.speed.networks [NETWORK ...] [--full]`` (default: eight networks).
 
 Prints per network ``name: value unit (target X)``: process CPU time of the whole command once machine code is cached,
 and the share of thread instructions that was executed. ``--full`` also executes everything, on random weights: the
@@ -6,14 +6,12 @@ speed-up, and whether all counts are equal (minutes).
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from rayplay.hypa.network.file import read_network  # noqa: E402
 from rayplay.hypa.network.plan import plan_network  # noqa: E402

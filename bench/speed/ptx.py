@@ -1,4 +1,4 @@
-"""Speed of the PTX front end, per core: ``python bench/speed/ptx.py [FILE.ptx ...]`` (default: the built-in programs).
+"""Speed of the PTX front end, per core: ``python -m bench.speed.ptx [FILE.ptx ...]`` (default: the built-in programs).
 
 Prints one line per figure, ``name: value unit (target X)``; process CPU time, the least of five runs.
 """
@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from rayplay.ptx.ir import Module  # noqa: E402
 from rayplay.ptx.program import link  # noqa: E402

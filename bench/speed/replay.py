@@ -1,6 +1,6 @@
 """Speed of the replay engine on named synthetic traces: one core, and two threads.
 
-    PYTHONPATH=. python bench/speed/replay.py [--traces FOLDER] [--only NAME ...]
+    PYTHONPATH=. python -m bench.speed.replay [--traces FOLDER] [--only NAME ...]
 
 Every trace is 8,192 warps that run a loop of 24 instructions: 21 of arithmetic and control, two loads, one store to
 the warp's own line.

@@ -1,4 +1,4 @@
-"""Speed of the SASS front end, per core: ``python bench/speed/sass.py [LISTING ...]`` (default: the tests' listings).
+"""Speed of the SASS front end, per core: ``python -m bench.speed.sass [LISTING ...]`` (default: the tests' listings).
 
 Prints one line per figure, ``name: value unit (target X)``; process CPU time, the least of five runs. Parsing is
 linear: the last two figures are of one section of 2,000 and of 100,000 instructions.
@@ -7,8 +7,7 @@ linear: the last two figures are of one section of 2,000 and of 100,000 instruct
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 from bench.speed.ptx import least_seconds, tables  # noqa: E402
 from rayplay.ptx.flow.language import parse  # noqa: E402

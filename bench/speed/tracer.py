@@ -1,4 +1,4 @@
-"""Speed of execution: ``python bench/speed/tracer.py``. Process CPU time, the least of a few runs.
+"""Speed of execution: ``python -m bench.speed.tracer``. Process CPU time, the least of a few runs.
 
 One line per figure, ``name: value unit (target X)``. The ALU kernel has a loop that threads leave after 16 to 31
 rounds, a divergent if/else (30 % to 70 %), predicated multiplication, selection, xorshift and one gather per round; the
@@ -28,7 +28,7 @@ from rayplay.tracer.run import run_compute_launch
 THREADS, CTA = 1 << 20, 128
 TABLE_WORDS = 1 << 16
 Programs = tuple[tuple[Module, Function], ...]
-PROGRAMS = Path(__file__).resolve().parent.parent / "tracer" / "programs"
+PROGRAMS = Path(__file__).resolve().parents[2] / "tracer" / "programs"
 
 ALU = """
 .version 7.0

@@ -1,6 +1,6 @@
 """What a warp instruction of the units costs: matrix products, fragments, asynchronous copies, textures.
 
-``python bench/speed/units.py``; the fastest of three launches of 20,000 iterations each, process time.
+``python -m bench.speed.units``; the fastest of three launches of 20,000 iterations each, process time.
 """
 
 import time

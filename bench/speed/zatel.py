@@ -1,6 +1,6 @@
 """Speed of zatel: filtering a trace, and predicting it beside replaying all of it.
 
-    python bench/speed/zatel.py [TRACE] [--gpu mobile] [--fraction 0.1]
+    python -m bench.speed.zatel [TRACE] [--gpu mobile] [--fraction 0.1]
 
 Without TRACE the scene wknd is traced at 256x256. Prints one line per figure; filter rates are process CPU time, the
 least of three; predictions are wall time, because they use several processes.

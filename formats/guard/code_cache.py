@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGES = Path(__file__).parent.parent  # the folder of all packages
+PACKAGES = Path(__file__).parents[2]  # the folder of all packages
 _announced: dict[str, str] = {}
 
 

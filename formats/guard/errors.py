@@ -7,8 +7,9 @@ _ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x20
 class UserError(Exception):
     """Something the user can mend: says the file, the place, what must hold and what was found.
 
-    ``formats.guard.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000 characters (what
-    was found may be any text of a damaged file) the middle is left out; what would break the line is escaped.
+    ``formats.guard.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000
+    characters (what was found may be any text of a damaged file) the middle is left out;
+    what would break the line is escaped.
     """
 
     def __init__(self, message: object) -> None:

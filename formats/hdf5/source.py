@@ -163,7 +163,7 @@ def _owner() -> tuple[int, tuple[str | None, ...]]:
 def _start() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with theirs:
-        command = [sys.executable, "-m", "rayplay.formats.hdf5_child", str(theirs.fileno())]
+        command = [sys.executable, "-m", "rayplay.formats.hdf5.worker", str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=child_environment())
     _Reader.owner, _Reader.process, _Reader.control = _owner(), process, ours
     atexit.register(_stop, process, ours, os.getpid())

@@ -1,4 +1,4 @@
-"""The process that reads HDF5 for another: ``python -m formats.hdf5_child SOCKET``, started by ``formats.hdf5.source``.
+"""The process that reads HDF5 for another: ``python -m rayplay.formats.hdf5.worker SOCKET`` (``formats.hdf5.source``).
 
 It loads the library once and then forks for each file, so that what a file does to the library (a crash, a hang, wrong
 numbers afterwards) ends with that file. A fork answers requests until the other side closes; each answer may take ten

@@ -4,8 +4,8 @@ A node is an instruction, numbered as in the program, or one of the helpers behi
 that passes a value between functions, or a place in memory. An edge leads from a node to one that it needs:
 
 - a register it reads, to the one definition that SSA gives it: guards and the old value of a guarded write included;
-- a load or an atomic, to every store and atomic of any thread that can touch the same bytes (``hypa.slicing.pointers``);
-- an argument or result of a call, to what is passed or returned.
+- a load or an atomic, to every store and atomic of any thread that can touch the same bytes
+(``hypa.slicing.pointers``); - an argument or result of a call, to what is passed or returned.
 
 Control dependences need no edges, because every jump is a root of the slice that is made from the graph.
 """

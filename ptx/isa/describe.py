@@ -1,4 +1,4 @@
-"""What an instruction reads, writes and is: the rows of ``ptx.isa.table`` for full opcodes, and for single instructions.
+"""Reads, writes and class of an instruction: the rows of ``ptx.isa.table`` for full opcodes and single instructions.
 
 An opcode without a row parses and keeps its text; ``describe`` raises UserError where its meaning is needed.
 """

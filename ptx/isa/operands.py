@@ -13,7 +13,7 @@ _PACKED_FROM_TWO = frozenset(("f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m1x2", "
 
 
 class Operand(NamedTuple):
-    """``role`` as in ``ptx.isa.table``; ``type`` is empty where any fits; ``lanes`` > 1 where ``{..}`` of so many stands.
+    """``role`` as in ``ptx.isa.table``; ``type`` is empty where any fits; ``lanes`` > 1 for a vector ``{..}``.
 
     More roles: ``q2`` a destination with its predicate, ``T`` a texel, ``M`` a fragment of a matrix, ``i`` a constant,
     ``n`` an integer register of 32 or 64 bits, ``v`` and ``w`` sources of video instructions, ``b`` a count of threads.

@@ -1,8 +1,8 @@
 """The one opcode table: what each PTX instruction reads, writes and is.
 
 ``TABLE`` has one row per opcode; ``opcode.modifier`` rows (``bar.red``) come before the bare opcode's. Verification,
-liveness, characterisation and execution all read it, through ``ptx.isa.describe``. Source: PTX ISA 9.0 chapter 9; the order
-of use is in ``reference/ptx-sass.md`` 2.1.
+liveness, characterisation and execution all read it, through ``ptx.isa.describe``. Source: PTX ISA 9.0 chapter 9; the
+order of use is in ``reference/ptx-sass.md`` 2.1.
 
 Roles of operands, in order; ``?`` marks those that may be left out:
 

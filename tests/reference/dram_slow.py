@@ -1,4 +1,4 @@
-"""A DRAM channel tick by tick, with counters that run down: what ``replay/memory/dram/channel.py`` must equal in every event.
+"""A DRAM channel tick by tick, with counters that run down: twin of ``replay/memory/dram/channel.py`` in every event.
 
 Written from GPGPU-Sim's order of events (``reference/accel-sim.md`` C and D), for one channel of a ``dram_state.Spec``.
 """

@@ -1,4 +1,4 @@
-"""GATSim's Algorithm 1 as the paper writes it: an occupancy vector that is counted down. Twin of ``replay.sm.gatsim.algorithm1``.
+"""GATSim's Algorithm 1 as the paper writes it, with an occupancy vector counted down. Twin of ``replay.sm.gatsim``.
 
 Everything is a list, a dict or a set; nothing is imported from the engine. One SM after the other runs its
 threadblocks; ``l[p]`` is the number of cycles after which warp slot p is ready, ``None`` while a barrier holds it.

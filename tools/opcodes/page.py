@@ -20,8 +20,8 @@ HEAD = """\
 # Opcodes
 
 This page is made from the opcode tables by `python -m tracer opcodes`; `make docs` writes it, and a test fails when it
-differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/table.py` (operands,
-class), `ptx/isa/forms.py` and `ptx/isa/shapes.py` (modifiers), `ptx/timing/pipelines.py` (latencies).
+differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/table.py`
+(operands, class), `ptx/isa/forms.py` and `ptx/isa/shapes.py` (modifiers), `ptx/timing/pipelines.py` (latencies).
 
 **{opcodes} opcodes in {patterns} patterns** are parsed and verified: {yes} are executed in every form, {partly} in
 some, {no} not at all ([what is not executed](#parsed-and-verified-but-not-executed)). Executed means that it can be
@@ -52,8 +52,8 @@ After `with` stand the modifiers that are not executed; the other forms of the o
 SASS = """
 ## SASS
 
-Listings (`python -m ptx`) and imported Accel-Sim traces are classed by `formats/exchange/accelsim/sass_classes.py`; SASS is analysed and
-replayed, never executed.
+Listings (`python -m ptx`) and imported Accel-Sim traces are classed by `formats/exchange/accelsim/sass_classes.py`;
+SASS is analysed and replayed, never executed.
 
 | class | unit | opcodes |
 |---|---|---|

@@ -28,7 +28,7 @@ TABLES: dict[str, dict[str, Handler]] = {
 
 
 def run_scalar(w: Lanes, i: Instruction) -> None:
-    """Execute an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
+    """Execute an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
     i = spelled_out(i, w.activation.linked.module)
     if problem(i.opcode, i.modifiers):
         raise unknown(w.activation.linked.module, i)

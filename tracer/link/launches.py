@@ -37,8 +37,8 @@ class ImageLaunch:
     miss_record_addresses  uint64[miss records]; hit_record_addresses: uint64[hit records].
     hit_programs           int32[hit records, 3]: program ids closest-hit, any-hit, intersection, -1 for none.
     instance_ids           uint32[instances]: what ``_optix_read_instance_id`` returns.
-    trace_context          what ``tracer.rays.traverse.make_context`` returns: the traversal's ``int64[:]`` of raw pointers,
-                           in its attribute ``context``.
+    trace_context          what ``tracer.rays.traverse.make_context`` returns: the traversal's ``int64[:]`` of raw
+                           pointers, in its attribute ``context``.
     selected               bool[height, width], the pixels ``filter_shader`` lets pass; None: all.
     trace_depth            how deep trace calls may nest.
     """

@@ -48,7 +48,7 @@ def is_scalar(i: Instruction) -> bool:
 
 
 def lower_scalar(e: Emitter, i: Instruction) -> None:
-    """Lower an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming one whose modifiers are not a known form."""
+    """Lower an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
     i = spelled_out(i, e.module)
     if problem(i.opcode, i.modifiers):
         raise e.unknown()

@@ -1,4 +1,4 @@
-"""Instructions that a unit does (``tracer.units.call``), as LLVM IR: operands into its rows, a call, results out of them."""
+"""Calls of a unit (``tracer.units.call``) as LLVM IR: operands into its rows, a call, results out of them."""
 
 from collections.abc import Callable
 

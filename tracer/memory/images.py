@@ -1,9 +1,9 @@
 """Textures, samplers and surfaces of a launch: what a handle stands for, and how it gets into device memory.
 
 An image is memory of the device seen as texels; a texture reads it through a sampler's settings, a surface reads and
-writes it. A handle is the address of a record in device memory (``tracer.memory.image_record``), so that compute and image
-launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming Guide, texture and surface
-memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
+writes it. A handle is the address of a record in device memory (``tracer.memory.image_record``), so that compute and
+image launches, kernel parameters and buffers can all hold handles. Source: CUDA C++ Programming Guide, texture and
+surface memory; PTX ISA 9.0, 5.3 (texture, sampler and surface types).
 """
 
 from dataclasses import dataclass, field, replace

@@ -17,7 +17,7 @@ IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
 """Formats of the output buffer and their bytes per pixel."""
 
 BUILT_IN = ("path-tracing", "shadows", "ambient-occlusion")
-PROGRAM_FOLDER = Path(__file__).parent / "programs"
+PROGRAM_FOLDER = Path(__file__).parents[1] / "programs"
 
 _BASES = {
     "u8": ("<u1", 1), "i8": ("<i1", 1), "u16": ("<u2", 2), "i16": ("<i2", 2), "u32": ("<u4", 4), "i32": ("<i4", 4),

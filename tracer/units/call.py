@@ -84,4 +84,4 @@ def unit_addresses(opcodes: set[str]) -> np.ndarray:
 
 def unit_function(name: str) -> Any:
     """The compiled function of a unit; each is compiled when a program first needs it."""
-    return getattr(import_module(f"rayplay.tracer.{name}_unit"), f"{name}_unit")
+    return getattr(import_module(f"rayplay.tracer.units.{name}.unit"), f"{name}_unit")

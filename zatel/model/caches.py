@@ -43,7 +43,7 @@ def make_sets(sets: int, ways: int) -> Sets:
 
 
 class Dram(NamedTuple):
-    """Where sectors lie, as in ``replay.memory.addresses`` but for the hashes, and the open row of each bank, -1 for none."""
+    """Addresses of sectors as in ``replay.memory.addresses``, without hashes, and each bank's open row, -1 for none."""
 
     addresses: Addresses
     row: np.ndarray  # int64[channels, banks]

@@ -4,7 +4,8 @@ Estimates of one scene on one GPU are off for two reasons. Samples differ: the s
 but more than is true, for samples are balanced and most metrics corrected by what all pixels do. And the machine and
 the schedule are wrong alike for every sample; that differs from scene to scene and takes most of the width. Both are
 learned from the table. A scene that nobody has seen is one more draw, predicted from the n scenes of the table: with
-the factor 1 + 1 / n for the variance and Student's t of n - 1 degrees. ``bench/accuracy/learn_model_errors.py`` writes the table.
+the factor 1 + 1 / n for the variance and Student's t of n - 1 degrees.
+``bench/accuracy/learn_model_errors.py`` writes the table.
 
 How much is wrong depends on how often warps fill the whole GPU, its rounds: where all of them find a place at once the
 longest decide when it ends, and a machine with few SMs, whose places are filled anew, has another time. So estimates of

@@ -46,8 +46,8 @@ class Counts:
 def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
     """Write the trace of all kernels in a ``kernelslist.g``.
 
-    unknown  what to do with an opcode that is not in ``formats.exchange.accelsim.sass_classes``: ``error``, ``warn`` (it is ``other``),
-    or ``class=CLASS``. Raises ``FormatError`` naming file, line and place of what does not fit.
+    unknown  what to do with an opcode that is not in ``formats.exchange.accelsim.sass_classes``: ``error``, ``warn``
+    (it is ``other``), or ``class=CLASS``. Raises ``FormatError`` naming file, line and place of what does not fit.
     """
     policy, commands, counts = Policy(unknown), read_list(listing), Counts()
     provenance = {"command": "formats import", "source": listing.name, "unknown": unknown}

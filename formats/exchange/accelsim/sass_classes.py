@@ -1,8 +1,8 @@
 """What the opcodes of SASS are: operation class, memory space and unit, as pure tables.
 
 Both ``ptx`` (listings) and importers of dynamic traces that keep the dotted opcode (``LDG.E.64``) read them. Classes
-and units are those of Accel-Sim's tables (reference/accel-sim.md B.1), named as ``formats.schema.trace`` names them, over the
-instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
+and units are those of Accel-Sim's tables (reference/accel-sim.md B.1), named as ``formats.schema.trace`` names them,
+over the instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
 """
 
 import re
@@ -90,7 +90,7 @@ _FIRST = {
 
 
 def operation_class(opcode: str, architecture: int) -> str:
-    """The operation class, one of ``formats.schema.trace.OPERATION_CLASSES``, of a dotted opcode such as ``IMAD.WIDE.U32``.
+    """Operation class (of ``formats.schema.trace.OPERATION_CLASSES``) of a dotted opcode such as ``IMAD.WIDE.U32``.
 
     ``architecture`` is the number of ``sm_75``. Raises FormatError for an opcode or architecture that is not in the
     table, and for an opcode that begins with a later architecture.
@@ -111,7 +111,7 @@ def operation_class(opcode: str, architecture: int) -> str:
 
 
 def memory_space(opcode: str) -> str:
-    """The memory space, one of ``formats.schema.trace.MEMORY_SPACES``, that an opcode reads or writes; ``none`` without one.
+    """Memory space (of ``formats.schema.trace.MEMORY_SPACES``) that an opcode reads or writes; ``none`` without one.
 
     ``LDGSTS`` copies from global to shared memory: its accesses are those of the load.
     """

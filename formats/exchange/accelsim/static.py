@@ -30,7 +30,7 @@ STEP_BYTES = 8
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do with an opcode that ``formats.exchange.accelsim.sass_classes`` does not have: ``error``, ``warn`` or ``class=CLASS``.
+    """Policy for an opcode that ``sass_classes`` lacks: ``error``, ``warn``, ``class=CLASS``.
 
     CLASS is one of ours or of Accel-Sim's (``ACCEL_SIM_CLASSES``), in any case.
     """

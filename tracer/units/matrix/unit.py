@@ -3,7 +3,8 @@
 Products are exact; a result starts as its element of C and takes the products in ascending k, in float64 with a fused
 multiply-add, and is rounded once to the type of D (to nearest even; NaN is 0x7fffffff or 0x7fff). Integers are exact in
 float64 and wrap at 32 bits, or saturate. Of tf32 the upper 19 bits count. Lanes that do not execute the instruction
-contribute zeros. Fragment layouts: ``tracer.units.matrix.types``; mma.m8n8k4 of f16 is four products of eight lanes each.
+contribute zeros. Fragment layouts: ``tracer.units.matrix.types``; mma.m8n8k4 of f16 is four products
+of eight lanes each.
 """
 
 import numpy as np
