@@ -99,9 +99,9 @@ reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: th
 	$(BIN)/python -m outside --only "$(ONLY)"
 
 fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
-	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)
-	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(TRACES),500)
-	$(BIN)/python -m tests.replay.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
+	$(BIN)/python -m tests.ptx.text.fuzz $(or $(SEED),1) $(or $(COUNT),20000)
+	$(BIN)/python -m tests.replay.engine.fuzz_twin $(or $(SEED),1) $(or $(TRACES),500)
+	$(BIN)/python -m tests.replay.engine.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
 	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
 
 reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)

@@ -1,8 +1,8 @@
 """Rows against Vulkan-Sim's RT unit: the rays of its dumps, with our own L1, L2 and DRAM behind our unit.
 
 That warps, lanes and requests are exact to the cycle where the memory's answers are the dump's is what
-``tests/replay/test_rt_unit_memory.py`` asserts. Here the memory is ours, and what the programs read between two traces
-is put in their place (``vulkan_sim_trace``), so that these rows bound, and do not equate.
+``tests/replay/rt/test_vulkan_sim_memory.py`` asserts. Here the memory is ours, and what the programs read between two
+traces is put in their place (``outside.dump_trace``), so that these rows bound, and do not equate.
 """
 
 import tempfile

@@ -182,9 +182,9 @@ def resumes(subject: str, seed: int, count: int) -> Row:
     return Row(subject, int(points), {"same bytes": int(points)} if not failures else {}, failures)
 
 
-POINTS = "tests/replay/test_resume.py::test_resume_points"
+POINTS = "tests/replay/run/test_resume.py::test_resume_points"
 RESUMES = {
-    "trace writer": ["tests/formats/test_resume.py"],
+    "trace writer": ["tests/formats/dataset/test_resume.py"],
     "replay, characterised": [f"{POINTS}[mobile]"],
     "replay, pipeline": [f"{POINTS}[pipeline]"],
     "replay, kernels together": [f"{POINTS}[kernels together]"],
@@ -210,7 +210,7 @@ IMPORT_AGAIN = (
     + """
 from pathlib import Path
 from formats.accelsim import import_accelsim
-from tests.formats.test_accelsim import write
+from tests.formats.exchange.accelsim.test_import import write
 folder = Path(sys.argv[2]).parent / "list"
 folder.mkdir(exist_ok=True)
 import_accelsim(write(folder), Path(sys.argv[2]))

@@ -32,11 +32,11 @@ from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.scenes import load as load_scene
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import read_config
-from tests.formats.test_accelsim import write as write_kernel
-from tests.formats.test_nsight import RAW
-from tests.formats.test_vulkan_sim import DUMP
+from tests.formats.exchange.accelsim.test_import import write as write_kernel
+from tests.formats.exchange.test_nsight import RAW
+from tests.formats.exchange.test_vulkan_sim import DUMP
 from tests.reliability.mutate import other_value
-from tests.replay.test_gpgpusim import CONFIG
+from tests.replay.gpu.test_gpgpusim import CONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 OBJ = "mtllib quad.mtl\no quad\nv 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nvt 0 0\nvt 1 1\n"

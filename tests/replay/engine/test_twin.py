@@ -1,0 +1,35 @@
+"""The engine's model ``pipeline`` against the slow twin on random GPUs and traces; ``make fuzz`` runs 500."""
+
+from pathlib import Path
+
+import pytest
+
+from rayplay.formats.dataset.reader import open_trace
+from tests.replay.engine import twin_cases
+
+
+def test_the_twin_executes_every_instruction_once(tmp_path: Path) -> None:
+    case = twin_cases.make(3, tmp_path)
+    text = "".join(path.read_text() for path in sorted(tmp_path.glob("kernel-*.traceg")))
+    executed = sum(int(line.split()[2]) for line in text.splitlines() if line.startswith("insts"))
+    assert sum(kernel["warp_instructions"] for kernel in twin_cases.run_twin(case)) == executed
+    assert open_trace(case.trace).rows("warps") == text.count("warp = ")
+
+
+# 1480: an access that found no line does so when a fence empties the L1
+@pytest.mark.parametrize("seed", [*range(60), 1480])
+def test_every_cycle_and_counter_is_the_twins(tmp_path: Path, seed: int) -> None:
+    assert twin_cases.differences(seed, tmp_path / "case", with_memory=seed % 3 != 2) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_sm_holds_64_warps(tmp_path: Path, seed: int) -> None:
+    """The last one's bit is the sign of every mask."""
+    shape = ((2, 1024), (3, 512), (70, 32), (9, 256))[seed % 4]
+    case = twin_cases.make(seed, tmp_path, with_memory=seed % 3 != 2, shape=shape)
+    assert twin_cases.run_engine(case) == twin_cases.run_twin(case)
+
+
+def test_the_quantum_changes_no_counter(tmp_path: Path) -> None:
+    case = twin_cases.make(4, tmp_path)
+    assert twin_cases.run_engine(case, quantum=1) == twin_cases.run_engine(case)

@@ -1,0 +1,143 @@
+"""The RT unit equals its slow twin in every cycle, request and counter, whatever the rays and the options."""
+
+from collections import deque
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt.spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
+from rayplay.replay.rt.state import EARLY_OUT, FIRST_STRETCH, LANES, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records
+from tests.reference import rt_unit_slow as slow
+from tests.replay.rt.drive import drive
+
+SIZES = {0: 64, 1: 64, 2: 128, 3: 8, 4: 64, 5: 64, TABLE_LOAD: 4}
+TABLES, TABLE_BYTES = (1 << 42) << 5, 1 << 19
+
+
+@dataclass
+class Case:
+    """Random rays: per operation its arrival and, per lane, (records, offsets of table stores, flags)."""
+
+    arrivals: list[int]
+    rays: list[dict[int, tuple[list[tuple[int, int, int]], list[int], int]]]
+
+
+def make_case(random: Random, warps: int, spacing: int) -> Case:
+    """Warps whose lanes share some of their records, as rays that go the same way do; addresses on a grid."""
+    nodes = [
+        (0xC000_0000 + spacing * random.randrange(40), SIZES[kind], kind)
+        for kind in random.choices(range(6), k=random.randint(1, 12))
+    ]
+    nodes += [(292 * row, 4, TABLE_LOAD) for row in range(2)]
+    now, arrivals, rays = 0, [], []
+    for _ in range(warps):
+        now += random.choice((0, 1, 1, 7, 60))
+        path = random.choices(nodes, k=random.randint(1, 6))
+        lanes = {}
+        for lane in random.sample(range(LANES), random.randint(1, 6)):
+            cut = random.randrange(len(path) + 1)
+            mine = path[:cut] + random.choices(nodes, k=random.randint(0, 2))
+            records = [
+                (address, size, TRIANGLE_HIT if kind == TRIANGLE and random.random() < 0.5 else kind)
+                for address, size, kind in mine
+            ]
+            stores = [random.randrange(0, 1000, 4) for _ in range(random.choice((0, 0, 2)))] if records else []
+            lanes[lane] = records, stores, random.choice((0, FIRST_STRETCH, FIRST_STRETCH | EARLY_OUT))
+        arrivals.append(now)
+        rays.append(dict(sorted(lanes.items())))
+    return Case(arrivals, rays)
+
+
+def to_records(case: Case) -> Records:
+    """The case as the unit reads it."""
+    nodes: dict[tuple[int, int, int], int] = {}
+    lane, first_ray, first_node, node, first_store, store = [], [0], [0], [], [0], []
+    for rays in case.rays:
+        for number, (records, stores, flags) in rays.items():
+            lane.append(number | flags)
+            for address, size, kind in records:
+                key = address, size, TRIANGLE if kind == TRIANGLE_HIT else kind
+                node.append(nodes.setdefault(key, len(nodes)) | (kind == TRIANGLE_HIT) << 31)
+            store += stores
+            first_node.append(len(node))
+            first_store.append(len(store))
+        first_ray.append(len(lane))
+    address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes or [(0, 0, 0)], strict=True))
+    return Records(
+        np.array(first_ray), np.array(lane, np.uint8), np.array(first_node), np.array(node, np.uint32),
+        np.array(first_store), np.array(store, np.int64), rt_unit_state.node_info(address, size, kinds),
+    )  # fmt: skip
+
+
+def to_lanes(case: Case) -> list[tuple[int, dict[int, slow.Lane]]]:
+    """The case as the twin reads it: table accesses have addresses."""
+    arrivals = []
+    for warp, (cycle, rays) in enumerate(zip(case.arrivals, case.rays, strict=True)):
+        table = TABLES + warp * TABLE_BYTES
+        lanes = {}
+        for number, (records, stores, flags) in rays.items():
+            absolute = deque((a + table * (kind == TABLE_LOAD), size, kind) for a, size, kind in records)
+            begins, early = bool(flags & FIRST_STRETCH), bool(flags & EARLY_OUT)
+            lanes[number] = slow.Lane(absolute, [table + offset for offset in stores], begins, early)
+        arrivals.append((cycle, lanes))
+    return arrivals
+
+
+@st.composite
+def options(draw: st.DrawFn) -> slow.Options:
+    return slow.Options(
+        latency=(*draw(st.lists(st.integers(1, 9), min_size=8, max_size=8)), 1),
+        warps=draw(st.sampled_from((1, 2, 4, 9, MAX_WARPS))),
+        cores=draw(st.integers(1, 2)),
+        perfect=draw(st.integers(0, 4)) == 0,
+        hit_cycles=draw(st.sampled_from((0, 0, 3, 20))),
+        mshr_entries=draw(st.sampled_from((0, 0, 1, 4))),
+        mshr_limit=draw(st.sampled_from(MSHR_LIMITS)),
+        coalescing=draw(st.sampled_from(COALESCING)),
+        refused_chunk=draw(st.sampled_from(REFUSALS)),
+        response=draw(st.sampled_from(RESPONSES)),
+        hit_stores=draw(st.sampled_from(HIT_STORES)),
+    )
+
+
+def to_settings(given: slow.Options, cache: str) -> list[str]:
+    names = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table")
+    words = {
+        name: getattr(given, name) for name in ("mshr_limit", "coalescing", "refused_chunk", "response", "hit_stores")
+    }
+    numbers = {name: getattr(given, name) for name in ("warps", "cores", "hit_cycles", "mshr_entries")}
+    numbers |= {f"{name}_cycles": cycles for name, cycles in zip(names, given.latency, strict=False)}
+    perfect = {"perfect_memory": str(given.perfect).lower(), "cache": cache}
+    return [f"rt.{name}={value}" for name, value in (words | numbers | perfect).items()]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(options(), st.integers(0, 2**32), st.integers(1, 20), st.sampled_from(("l1", "l1", "none")))
+def test_every_cycle_request_and_counter_is_the_twins(given: slow.Options, seed: int, warps: int, cache: str) -> None:
+    random = Random(seed)
+    # where a response serves the requester's base address alone, records that overlap would wait for ever
+    case = make_case(random, warps, 128 if given.response == "vulkan-sim" else random.choice((16, 64)))
+    weights = (1, 1, random.choice((0, 1, 5))) if cache == "l1" else (0, 1, random.choice((0, 1, 5)))
+    fixed = random.randint(1, 90)
+    memory = slow.Memory(
+        lambda: random.choices((slow.HIT, slow.MISS, slow.FAIL), weights)[0],
+        lambda: random.randint(1, 90) if cache == "l1" else fixed,
+        merges=cache == "l1",
+    )
+    log = slow.run(given, to_lanes(case), memory, 200_000)
+    found = np.zeros((warps, 2 + LANES), np.int64)
+    arrivals = np.array([[number, cycle, number] for number, cycle in enumerate(case.arrivals)])
+    access = np.array(log.accesses, np.int64).reshape(-1, 5)
+    response = np.array(log.responses, np.int64).reshape(-1, 4)
+    count, unit = drive(to_records(case), arrivals, access, response, found, to_settings(given, cache))
+    assert count.tolist() == [len(access), 0, 0]
+    for operation, (start, end, lanes) in log.warps.items():
+        assert found[operation, :2].tolist() == [start, end]
+        assert {lane: found[operation, 2 + lane] for lane in lanes} == lanes
+    counters = {name: int(values.sum()) for name, values in rt_unit_state.stats(unit).items()}
+    del counters["write_hits"], counters["write_misses"]  # of the L1, which is not the twin's
+    assert counters == {name: log.count[name] for name in counters}

@@ -1,0 +1,48 @@
+"""The RT unit behind Vulkan-Sim's own L1 (``reference/vulkan-sim.md`` 1.4 and 3): every warp, lane and request."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from outside.dump import WarpTrace, read_accesses, read_dump, to_records
+from rayplay.replay.rt.state import LANES
+from tests.replay.rt.drive import drive
+
+
+def replay_dump(path: Path) -> dict[str, int]:
+    """How many accesses, warps and lanes of a dump come out exactly."""
+    warps = read_dump(path)
+    records = to_records(warps)
+    access, response = read_accesses(path, {warp.uid: warp.warp for warp in warps})
+    found, count = np.zeros((len(warps), 2 + LANES), np.int64), np.zeros(3, np.int64)
+    rules = ["rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim", "rt.intersection_table=baseline"]
+    for sm in sorted({warp.sm for warp in warps}):
+        mine = [[index, warp.arrival_cycle, warp.warp] for index, warp in enumerate(warps) if warp.sm == sm]
+        count += drive(records, np.array(mine, np.int64), access[sm], response[sm], found, rules)[0]
+    return exact(warps, found) | {
+        "accesses": int(count[0]), "accesses_differ": int(count[1]), "accesses_more": int(count[2]),
+    }  # fmt: skip
+
+
+def exact(warps: list[WarpTrace], found: np.ndarray) -> dict[str, int]:
+    """Warps and lanes whose cycles are the dump's."""
+    lanes = same_warps = 0
+    for warp, row in zip(warps, found, strict=True):
+        latency = {lane: int(row[2 + lane] - row[0]) for lane in warp.records}
+        lanes += sum(warp.latency[lane] == cycles for lane, cycles in latency.items())
+        same_warps += latency == warp.latency and [warp.start_cycle, warp.end_cycle] == row[:2].tolist()
+    return {"warps": int(same_warps), "lanes": lanes}
+
+
+# All of them: the lines A, T and M of each dump.
+EXPECTED: dict[str, dict[str, int]] = {
+    "box32": {"warps": 122, "lanes": 3069, "accesses": 22894, "accesses_differ": 0, "accesses_more": 0},
+    "shipao32": {"warps": 160, "lanes": 3696, "accesses": 117666, "accesses_differ": 0, "accesses_more": 0},
+    "cornell32_rtx2060": {"warps": 122, "lanes": 3069, "accesses": 22479, "accesses_differ": 0, "accesses_more": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_cycles_and_accesses_are_those_of_the_dump(data: Path, name: str) -> None:
+    assert replay_dump(data / f"reference/vulkansim/{name}.txt.xz") == EXPECTED[name]

@@ -1,0 +1,92 @@
+"""What the functional caches make of requests, against slow twins and by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.replay.gpu.description import Gpu, load
+from rayplay.zatel.model.accesses import LOCAL_LINES
+from rayplay.zatel.model.schedule import Machine
+from rayplay.zatel.model.traffic import (
+    WINDOWS,
+    Requests,
+    after,
+    in_order,
+    read_stream,
+    thinned,
+    traffic,
+)
+from rayplay.zatel.sample.machine import LARGEST_L2, build, comparable, machine_for, match, traffic_of_all
+from tests.zatel.model.slow_caches import slow_traffic
+
+
+@pytest.mark.parametrize(("l1_sets", "l2_sets"), [(1, 1), (2, 3), (4, 5)])
+def test_traffic_equals_slow_caches(spheres: Trace, l1_sets: int, l2_sets: int) -> None:
+    stream = read_stream(spheres)
+    requests = in_order(stream, np.arange(len(stream.steps)) % 3 > 0, Machine(3, 2, 4, 2))
+    line, sectors = np.unique(stream.line[stream.line < LOCAL_LINES])[:70], np.full(70, 15, np.uint8)
+    requests = after(requests, line, sectors[: len(line)])
+    gpu = small(load("rtx2060"), 3, l1_sets, l2_sets)
+    found = traffic(requests, gpu)
+    count, load_of_slices = slow_traffic(requests, gpu, l1_sets, l2_sets)
+    assert list(found[:8]) == count
+    assert (found.asked + found.entered).tolist() == load_of_slices
+    assert 0 < found.entered.sum() == len(requests.entered[0])
+    assert min(count) > 0
+    assert found.l1_miss_rate == found.l1_misses / found.l1_accesses
+    assert found.miss_rate == (found.read_misses + found.write_misses) / (found.reads + found.writes)
+    assert found.rows_per_sector == found.rows_opened / (found.read_misses + found.write_backs)
+
+
+def small(gpu: Gpu, sms: int, l1_sets: int, l2_sets: int) -> Gpu:
+    """The GPU with so many sets of 16 lines in each L1 and each slice of the L2, which has four."""
+    found = replace(gpu, sm=replace(gpu.sm, count=sms), l1=replace(gpu.l1, bytes=l1_sets * 2048, ways=16))
+    controllers = 4 // gpu.l2.slices_per_controller
+    return build(found, Machine(sms, controllers, 1, 1), 4 * l2_sets * 2048 / gpu.l2.bytes)
+
+
+def test_a_store_that_fills_no_sector_is_fetched_when_read() -> None:
+    line, sm, nothing = np.full(3, 5, np.int64), np.zeros(3, np.int16), np.zeros(0, np.int64)
+    partly, whole, reads = 16 + 1, 16 + 1 + 256, 1
+    for first, missed in ((partly, 1), (whole, 0)):
+        requests = Requests(line, np.array([first, reads, reads], np.uint16), 0, sm, sm, (nothing, nothing))
+        found = traffic(requests, small(load("mobile"), 1, 1, 1))
+        assert found[:8] == (1, missed, 1, 1, 0, missed, 3, 2)
+        assert found.asked.max(axis=1).tolist() == [2, *[0] * (WINDOWS - 1)]
+
+
+def test_a_half_of_the_sets_stands_for_all(trace: Trace) -> None:
+    stream, gpu = read_stream(trace), small(load("mobile"), 2, 4, 8)
+    every = in_order(stream, np.ones(len(stream.steps), bool), Machine(2, 4, 8, 4))
+    assert thinned(every, len(every.line)) is every
+    half = thinned(every, len(every.line) - 1)
+    assert half.shift == 1
+    assert 0 < len(half.line) < len(every.line)
+    for found, expected in zip(traffic(half, gpu)[:8], traffic(every, gpu)[:8], strict=True):
+        assert found == pytest.approx(expected, rel=0.25)
+
+
+def test_parts_have_controllers_as_their_gpus_have() -> None:
+    whole, part = Machine(8, 4, 17, 4), Machine(3, 2, 17, 4)
+    for sms, controllers, expected in ((8, 1, 1), (8, 2, 1), (8, 4, 2), (8, 8, 4), (8, 12, 6), (16, 4, 1), (4, 4, 4)):
+        changed = whole._replace(sms=sms, controllers=controllers)
+        assert comparable(part, changed, part, whole) == part._replace(controllers=expected)
+        assert comparable(changed, changed, whole, whole) == changed
+    assert comparable(part._replace(sms=2), whole._replace(sms=2), part, whole).controllers == 4  # all there are
+
+
+def test_a_sample_gets_an_l2_between_its_share_and_the_largest(trace: Trace) -> None:
+    gpu, stream = load("mobile", ["l2.bytes=65536"]), read_stream(trace)
+    whole = machine_for(gpu, trace, 1.0)
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    assert (whole.sms, whole.controllers) == (8, 4)
+    part = machine_for(gpu, trace, 0.25)
+    few = np.arange(len(stream.steps)) % 4 == 0
+    goal = traffic_of_all(gpu, whole, stream)
+    found = match(gpu, whole, part, stream, goal, few, *nothing)
+    assert 1 / 8 <= found.share <= LARGEST_L2
+    built = build(gpu, part, found.share)
+    assert (built.sm.count, built.memory.count) == (1, 2)
+    assert built.l2.bytes % (16 * 128) == 0

@@ -1,0 +1,94 @@
+"""Processes that replay end with the one that started them, and one that dies is one clear error."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayplay.formats.guard.errors import UserError
+from rayplay.zatel.sample.replay import replay_all
+
+ROOT = Path(__file__).resolve().parents[3]
+PARENT = """
+import os, sys, time
+from zatel.processes import processes
+
+if __name__ == "__main__":
+    with processes(1, "a group") as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600).result()
+"""
+INTERRUPTED = """
+import os, signal, time
+from tqdm import tqdm
+from zatel.processes import processes
+
+def work():
+    with tqdm(total=1, disable=False):
+        os.kill(os.getpid(), signal.SIGINT)
+        return 7
+
+if __name__ == "__main__":
+    with processes(1, "a group") as pool:
+        print(pool.submit(work).result())
+        pool.submit(time.sleep, 600)
+        raise SystemExit(2)
+"""
+DEADLINE_SECONDS = 30.0
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody asked about does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    command = [sys.executable, str(tmp_path / "parent.py")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        assert is_there(worker)
+        parent.send_signal(number)
+        parent.wait()
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while is_there(worker) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        outlived = is_there(worker)
+        if outlived:
+            os.kill(worker, signal.SIGKILL)
+    assert not outlived
+
+
+def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(INTERRUPTED)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(tmp_path / "parent.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
+    assert "leaked" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+class Fatal:
+    """What ends the process that unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (3,)
+
+
+def test_a_sample_whose_process_dies_is_one_clear_error(tmp_path: Path) -> None:
+    message = r"a process that replayed a sample died, perhaps for lack of memory; try --workers 1$"
+    with pytest.raises(UserError, match=message):
+        replay_all([(tmp_path / "a.trace", Fatal(), 100)] * 2, workers=2)
