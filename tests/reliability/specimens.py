@@ -26,7 +26,7 @@ from rayplay.formats.schema.trace import TRACE
 from rayplay.hypa.network.file import read_network
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.scenes import load as load_scene
