@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from rayplay.ptx.text.parser import parse, parse_file
     from rayplay.ptx.verifier.code import verify
 
+LAYERS = ("ir", "numbers", "graph", "isa", "text", "verifier", "flow", "sass", "timing", "program", "inject", "show")
+
 __all__ = ["parse", "parse_file", "verify"]
 
 _HOME = {
