@@ -1,4 +1,4 @@
-"""The house's words: phrases that hide the field's terms, counted in docstrings, comments and pages; counts only shrink.
+"""The house's words: phrases that hide the field's terms in docstrings, comments and pages; their counts only shrink.
 
 ``words.toml`` holds how many of each phrase a folder may still have. ``python -m tests.docs.test_words`` lists every
 place, and writes the counts with ``--lower``, which never raises one.
