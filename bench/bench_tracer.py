@@ -18,6 +18,7 @@ import ptx
 from formats.writer import TraceWriter
 from ptx.ir import Function, Module
 from tracer import jit
+from tracer.cpu import host
 from tracer.driver import ComputeLaunch
 from tracer.driver_link import link_launch
 from tracer.lower import lower_program
@@ -188,7 +189,7 @@ def bench_compile(name: str, module: Module, programs: Programs) -> None:
 
     linked = link_launch(programs, DeviceMemory(), {})
     thousands = sum(len(f.body) for _, f in programs) / 1000
-    taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols)), 2)
+    taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols), host()), 2)
     print(f"machine code of {name}: {taken / thousands:.2f} s per 1000 instructions (target 1)")
     load()
     text = "\n".join(module.source_lines)

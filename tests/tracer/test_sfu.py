@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracer import jit, lower_sfu, sfu, sfu_fit
+from tracer.cpu import host
 from tracer.lower import ATTRIBUTES
 
 RESULTS = "reference/ptx_approx_f32.csv"
@@ -72,8 +73,8 @@ def machine_code() -> llvm.ExecutionEngine:
         f"%y = call {vector} @sfu.{name}({vector} %x)\nstore {vector} %y, ptr %q, align 4\nret void\n}}"
         for name in lower_sfu.FUNCTIONS
     )
-    data = jit.translate("\n".join((callers, lower_sfu.definitions(callers), ATTRIBUTES, "")))
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), jit._target())
+    data = jit.translate("\n".join((callers, lower_sfu.definitions(callers), ATTRIBUTES, "")), host())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host().machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     return engine
