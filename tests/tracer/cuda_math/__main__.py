@@ -17,7 +17,9 @@ def main() -> int:
     """Print a line for each function; exit code 1 when one differs or is beyond its bound."""
     made = argparse.ArgumentParser("python -m tests.tracer.cuda_math", description=__doc__)
     made.add_argument("seed", type=int, nargs="?", default=1, help="decides the inputs (default: %(default)s)")
-    made.add_argument("count", type=int, nargs="?", default=10000, help="inputs of each function (default: %(default)s)")
+    made.add_argument(
+        "count", type=int, nargs="?", default=10000, help="inputs of each function (default: %(default)s)"
+    )
     made.add_argument("--type", choices=("float", "double"), help="only these functions (default: both)")
     made.add_argument("--optimisation", choices=OPTIMISATIONS, help="nvcc's (default: all, one after another)")
     arguments = made.parse_args()
@@ -59,8 +61,11 @@ def _line(function: Function, kind: str, optimisation: str, outcome: Outcome) ->
     """The worst error beside its bound, and the differences from the interpreter on each processor."""
     bound = function.bounds[kind == "double"]
     assert bound is not None
-    ulps = "not stated" if bound.ulps is None else f"at most {bound.ulps}"
-    text = f"{kind}, {optimisation}: {function.name}: {outcome.worst} ulp ({ulps})"
+    text = f"{kind}, {optimisation}: {function.name}: "
+    if bound.ulps is None:
+        text += "ulps not bounded"
+    else:
+        text += f"{outcome.worst} ulp (at most {'ceil(2 + 2.5 n)' if callable(bound.ulps) else bound.ulps})"
     if bound.absolute is not None:
         text += f", elsewhere {outcome.worst_absolute:.1e} absolute (at most {bound.absolute:.1e})"
     differences = ", ".join(f"{name} {number}" for name, number in outcome.different.items())

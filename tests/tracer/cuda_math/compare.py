@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.tracer.cuda_math.functions import Bound, Function
+from tests.tracer.cuda_math.functions import Function
 from tests.tracer.cuda_math.inputs import inputs
 from tests.tracer.cuda_math.program import kernel_name
 from tests.tracer.cuda_math.reference import expected
@@ -37,7 +37,9 @@ class Outcome:
         return not self.outside and not any(self.different.values())
 
 
-def launch(device: Device, function: Function, kind: str, arguments: list[np.ndarray], backend: str) -> list[np.ndarray]:
+def launch(
+    device: Device, function: Function, kind: str, arguments: list[np.ndarray], backend: str
+) -> list[np.ndarray]:
     """The results for all inputs; the last warp is filled with the first inputs again."""
     count = len(arguments[0])
     filled = [np.resize(values, -(-count // WARP) * WARP) for values in arguments]
@@ -97,19 +99,16 @@ def _judge(
         distance, error = wrong.astype(np.int64), np.zeros(len(ours))
     else:
         distance, error = ulps_between(ours, right), _absolute_error(ours, right)
-    counted = np.ones(len(ours), bool) if bound.where is None else bound.where([_wide(a) for a in arguments])
+    wide = [_wide(a) for a in arguments]
+    counted = np.ones(len(ours), bool) if bound.where is None else bound.where(wide)
+    limit = bound.ulps(wide) if callable(bound.ulps) else np.inf if bound.ulps is None else bound.ulps
+    beyond = np.where(counted, distance > limit, error > (np.inf if bound.absolute is None else bound.absolute))
     outcome.worst = max(outcome.worst, int(distance[counted].max(initial=0)))
     if bound.absolute is not None:
         outcome.worst_absolute = max(outcome.worst_absolute, float(error[~counted].max(initial=0)))
-    for i in np.flatnonzero(_is_beyond(bound, counted, distance, error)):
+    for i in np.flatnonzero(beyond):
         given = ", ".join(repr(a[i]) for a in arguments)
         outcome.outside.append(f"{function.name}({given}): {ours[i]!r} (result {number}), not {right[i]!r}")
-
-
-def _is_beyond(bound: Bound, counted: np.ndarray, distance: np.ndarray, error: np.ndarray) -> np.ndarray:
-    ulps = np.inf if bound.ulps is None else bound.ulps
-    absolute = np.inf if bound.absolute is None else bound.absolute
-    return np.where(counted, distance > ulps, error > absolute)
 
 
 def _absolute_error(ours: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Where = Callable[[list[np.ndarray]], np.ndarray]
+Ulps = int | Callable[[list[np.ndarray]], np.ndarray]
 Interval = tuple[float, float]
 
 
@@ -20,10 +21,11 @@ Interval = tuple[float, float]
 class Bound:
     """``ulps`` where ``where`` holds, ``absolute`` elsewhere; None: the guide states no bound there.
 
-    ``where`` takes the arguments as float64 or integers and gives a bool for each; None holds everywhere.
+    ``where``, and ``ulps`` if they depend, take the arguments as float64 or integers and give a value for each;
+    ``where`` None holds everywhere.
     """
 
-    ulps: int | None
+    ulps: Ulps | None
     absolute: float | None = None
     where: Where | None = None
 
@@ -73,10 +75,11 @@ BESSEL = (Bound(9, 2.2e-6, _below_eight), Bound(7, 5e-12, _below_eight))
 # Under 1e-10 NVIDIA's jn gives NaN from order 10 on: its backward recurrence overflows. So does libdevice's __nv_jn
 # when LLVM compiles it for the CPU, so that the guide's bound cannot mean these arguments.
 JN = tuple(Bound(None, error, lambda a: (a[0] != 128) | (np.abs(a[1]) < 1e-10)) for error in (2.2e-6, 5e-12))
-YN = (
-    Bound(322, 2.2e-6, lambda a: np.abs(a[1]) < a[0]),  # ceil(2 + 2.5 n), taken for the largest n of the inputs
-    Bound(None, 5e-12, lambda a: np.abs(a[1]) <= 1.5 * a[0]),
-)
+YN = (  # orders 0 and 1 as y0 and y1
+    Bound(lambda a: np.where(a[0] < 2, 9, np.ceil(2 + 2.5 * a[0])), 2.2e-6,
+          lambda a: np.abs(a[1]) < np.where(a[0] < 2, 8, a[0])),
+    Bound(None, 5e-12, lambda a: np.abs(a[1]) <= np.where(a[0] < 2, 8, 1.5 * a[0])),
+)  # fmt: skip
 EXPONENT = ((-110.0, 95.0), (-760.0, 720.0))
 EXPONENT_2 = ((-160.0, 135.0), (-1100.0, 1040.0))
 EXPONENT_10 = ((-47.0, 40.0), (-325.0, 310.0))
