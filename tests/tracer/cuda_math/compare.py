@@ -67,7 +67,7 @@ def compare(
         outcome.different[processor] = int(np.logical_or.reduce(differs).sum())
     assert judged is not None
     for number, (ours, right) in enumerate(zip(judged, expected(function, TYPES[kind], arguments), strict=True)):
-        _judge(outcome, function, kind, number, arguments, ours, right)
+        judge(outcome, function, kind, number, arguments, ours, right)
     return outcome
 
 
@@ -87,7 +87,7 @@ def ulps_between(ours: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.where(nan[0] & nan[1], 0, np.where(nan[0] | nan[1] | zeros, 1 << 30, distance))
 
 
-def _judge(
+def judge(
     outcome: Outcome, function: Function, kind: str, number: int, arguments: list[np.ndarray], ours: np.ndarray,
     right: np.ndarray,
 ) -> None:  # fmt: skip

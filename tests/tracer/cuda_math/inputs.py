@@ -5,6 +5,7 @@ import numpy as np
 from tests.tracer.cuda_math.functions import Function, Interval
 
 MOST_ORDER = 128  # of a Bessel function
+WARP = 32
 
 
 def inputs(function: Function, dtype: type, count: int, seed: int) -> list[np.ndarray]:
@@ -51,16 +52,15 @@ def _argument(function: Function, kind: str, rng: np.random.Generator, dtype: ty
     if len(function.takes) == 1:  # every special value once, where they fit
         head = min(len(special), count // 2)
         made[:head] = rng.permutation(special)[:head]
-    else:
-        chosen = rng.random(count) < 0.35
-        made = np.where(chosen, rng.choice(special, count), made)
-    return made
+        return rng.permutation(made)
+    return np.where(rng.random(count) < 0.35, rng.choice(special, count), made)
 
 
 def _integers(function: Function, rng: np.random.Generator, dtype: type, count: int) -> np.ndarray:
-    """Orders of Bessel functions, or exponents beyond what the type holds and some extremes."""
+    """Orders of Bessel functions, one a warp for the interpreter's sake, or exponents and extremes."""
     if function.takes[0] == "n":
-        return np.where(rng.random(count) < 0.25, MOST_ORDER, rng.integers(-2, MOST_ORDER + 1, count)).astype(np.int32)
+        orders = np.where(rng.random(count) < 0.25, MOST_ORDER, rng.integers(-2, MOST_ORDER + 1, count))
+        return np.repeat(orders, WARP)[:count].astype(np.int32)
     wide = np.int32 if "n" in function.takes else np.int64
     reach = 350 if dtype is np.float32 else 2300
     extremes = rng.choice([0, 1, -1, np.iinfo(wide).max, np.iinfo(wide).min, 1 << 20, -(1 << 20)], count)
@@ -103,9 +103,15 @@ def _near_integers(rng: np.random.Generator, dtype: type, count: int) -> np.ndar
 
 
 def _relate(rng: np.random.Generator, x: np.ndarray, y: np.ndarray) -> None:
-    """Make a fifth of the pairs close: x is y, its neighbour, a multiple of it or a fraction, or as large."""
+    """Make a fifth of the pairs close: x is y, its neighbour, a multiple of it or a fraction.
+
+    In three warps of four the others have like exponents, since a remainder takes a step for each bit between them.
+    """
     dtype, count = x.dtype.type, len(x)
     with np.errstate(over="ignore", invalid="ignore"):
+        like = np.ldexp(np.frexp(y)[0], np.frexp(x)[1] + rng.integers(-40, 40, count)).astype(dtype)
+        chosen = np.repeat(rng.random(count) < 0.75, WARP)[:count]
+        y[:] = np.where(chosen & (x != 0) & np.isfinite(x) & np.isfinite(y), like, y)
         scales = rng.uniform(1, 4096, count), rng.uniform(0.5, 2, count), np.full(count, 3), np.full(count, 0.25)
         ways = [y, -y, np.nextafter(y, dtype(np.inf)), *(y * scale.astype(dtype) for scale in scales)]
         related = np.choose(rng.integers(0, len(ways), count), ways)
