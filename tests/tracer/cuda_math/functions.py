@@ -35,8 +35,9 @@ class Function:
     """One function in both types.
 
     ``takes`` and ``gives`` spell arguments and results: x the type itself, n int, l long long. ``call`` is CUDA C that
-    assigns r0, r1, ... from a, b, c, d; {f} is "f" in float. ``domains``: for float and double, where most
-    inputs of the first argument lie. ``bounds``: float, double; None: the function lacks this form.
+    assigns r0, r1, ... from a, b, c, d; {f} is "f" in float and nothing in double, {p} "f" and "d".
+    ``domains``: for float and double, where most inputs of the first argument lie. ``bounds``: float, double; None:
+    the function lacks this form.
     """
 
     name: str
@@ -193,7 +194,42 @@ BESSEL_FUNCTIONS = (  # 5.5.8 Non-standard CUDA mathematical functions
     _row("y1", "x", BESSEL, (0.0, 40.0)),
     _row("yn", "nx", YN),
 )
+ROUNDED = tuple(  # 5.5.9.1 Basic intrinsic functions: all 0 ulp, in each rounding mode
+    _row(f"{name}_{mode}", takes, EXACT, call=f"r0 = {call}_{mode}({', '.join('abc'[: len(takes)])});")
+    for name, takes, call in (
+        ("add", "xx", "__{p}add"), ("sub", "xx", "__{p}sub"), ("mul", "xx", "__{p}mul"), ("fma", "xxx", "__fma{f}"),
+        ("div", "xx", "__{p}div"), ("rcp", "x", "__{p}rcp"), ("sqrt", "x", "__{p}sqrt"),
+    )
+    for mode in ("rn", "rz", "ru", "rd")
+)  # fmt: skip
+
+
+def _fast(name: str, takes: str, bound: Bound, domain: Interval | None = None, gives: str = "x") -> Function:
+    call = "__sincosf(a, &r0, &r1);" if len(gives) == 2 else f"r0 = {name}({', '.join('abc'[: len(takes)])});"
+    return _row(name, takes, (bound, None), domain, gives, call)
+
+
+def _beside_one(arguments: list[np.ndarray]) -> np.ndarray:
+    return (arguments[0] < 0.5) | (arguments[0] > 2)
+
+
+IN_A_TURN = Bound(None, 2**-21.41, lambda a: ~(np.abs(a[0]) <= np.pi))
+FAST = (  # 5.5.9.2 Single-precision-only intrinsic functions
+    _fast("__fdividef", "xx", Bound(2, None, lambda a: (np.abs(a[1]) >= 2.0**-126) & (np.abs(a[1]) <= 2.0**126))),
+    _fast("__frsqrt_rn", "x", Bound(0), (0.0, 4.0)),
+    _fast("__expf", "x", Bound(lambda a: 2 + np.floor(np.abs(1.173 * a[0]))), EXPONENT[0]),
+    _fast("__exp10f", "x", Bound(lambda a: 2 + np.floor(np.abs(2.97 * a[0]))), EXPONENT_10[0]),
+    _fast("__powf", "xx", Bound(None)),
+    _fast("__logf", "x", Bound(3, 2**-21.41, _beside_one), (0.0, 4.0)),
+    _fast("__log2f", "x", Bound(2, 2**-22, _beside_one), (0.0, 4.0)),
+    _fast("__log10f", "x", Bound(3, 2**-24, _beside_one), (0.0, 4.0)),
+    _fast("__sinf", "x", IN_A_TURN, (-4.0, 4.0)),
+    _fast("__cosf", "x", IN_A_TURN, (-4.0, 4.0)),
+    _fast("__sincosf", "x", IN_A_TURN, (-4.0, 4.0), "xx"),
+    _fast("__tanf", "x", Bound(None), (-4.0, 4.0)),
+    _fast("__tanhf", "x", Bound(2**13), (-20.0, 20.0)),  # a relative error of 2^-11
+)
 FUNCTIONS = (
     *OPERATORS, *BASIC, *EXPONENTIAL, *POWER, *TRIGONOMETRIC, *HYPERBOLIC, *ERROR_AND_GAMMA, *NEAREST_INTEGER,
-    *MANIPULATION, *BESSEL_FUNCTIONS,
+    *MANIPULATION, *BESSEL_FUNCTIONS, *ROUNDED, *FAST,
 )  # fmt: skip

@@ -35,7 +35,7 @@ def _kernel(function: Function, kind: str) -> str:
     types = {**NAMES, "x": kind}
     taken, given = list(zip("abcd", function.takes, strict=False)), list(enumerate(function.gives))
     parameters = [f"const {types[t]} *{a}_" for a, t in taken] + [f"{types[t]} *r{n}_" for n, t in given]
-    body = function.call.replace("{f}", "f" if kind == "float" else "")
+    body = function.call.replace("{f}", "f" if kind == "float" else "").replace("{p}", kind[0])
     return KERNEL.format(
         name=kernel_name(function, kind), type=kind, parameters=", ".join(parameters),
         reads=" ".join(f"{types[t]} {a} = {a}_[i];" for a, t in taken),
