@@ -101,10 +101,11 @@ reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: th
 cudamath: $(SETUP_TEST) ## CUDA's math library, 10,000 inputs a function, against the interpreter and MPFR (SEED= INPUTS=); needs nvcc
 	$(BIN)/python -m tests.tracer.cuda_math $(or $(SEED),1) $(or $(INPUTS),10000)
 
-fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
+fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=)
 	$(BIN)/python tests/ptx/fuzz.py $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python tests/replay/fuzz_twin.py $(or $(SEED),1) $(or $(TRACES),500)
 	$(BIN)/python -m tests.replay.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
+	$(BIN)/python -m tests.tracer.fuzz_bits $(or $(SEED),1) $(or $(PROGRAMS),20000)
 	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
 
 reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)

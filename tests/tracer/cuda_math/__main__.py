@@ -65,7 +65,7 @@ def _line(function: Function, kind: str, optimisation: str, outcome: Outcome) ->
     if bound.ulps is None:
         text += "ulps not bounded"
     else:
-        text += f"{outcome.worst} ulp (at most {'ceil(2 + 2.5 n)' if callable(bound.ulps) else bound.ulps})"
+        text += f"{outcome.worst} ulp (at most {'what the argument allows' if callable(bound.ulps) else bound.ulps})"
     if bound.absolute is not None:
         text += f", elsewhere {outcome.worst_absolute:.1e} absolute (at most {bound.absolute:.1e})"
     differences = ", ".join(f"{name} {number}" for name, number in outcome.different.items())

@@ -213,7 +213,9 @@ def _beside_one(arguments: list[np.ndarray]) -> np.ndarray:
     return (arguments[0] < 0.5) | (arguments[0] > 2)
 
 
-IN_A_TURN = Bound(None, 2**-21.41, lambda a: ~(np.abs(a[0]) <= np.pi))
+# The PTX ISA's bound of sin.approx and cos.approx from -2 pi to 2 pi (9.7.3). The guide has 2^-21.41 from -pi to pi,
+# seen, not promised; our unit, fitted to results of hardware, reaches 2^-21.34 at cos(-1.6854712).
+IN_A_TURN = Bound(None, 2**-20.5, lambda a: ~(np.abs(a[0]) <= 2 * np.pi))
 FAST = (  # 5.5.9.2 Single-precision-only intrinsic functions
     _fast("__fdividef", "xx", Bound(2, None, lambda a: (np.abs(a[1]) >= 2.0**-126) & (np.abs(a[1]) <= 2.0**126))),
     _fast("__frsqrt_rn", "x", Bound(0), (0.0, 4.0)),
@@ -223,9 +225,9 @@ FAST = (  # 5.5.9.2 Single-precision-only intrinsic functions
     _fast("__logf", "x", Bound(3, 2**-21.41, _beside_one), (0.0, 4.0)),
     _fast("__log2f", "x", Bound(2, 2**-22, _beside_one), (0.0, 4.0)),
     _fast("__log10f", "x", Bound(3, 2**-24, _beside_one), (0.0, 4.0)),
-    _fast("__sinf", "x", IN_A_TURN, (-4.0, 4.0)),
-    _fast("__cosf", "x", IN_A_TURN, (-4.0, 4.0)),
-    _fast("__sincosf", "x", IN_A_TURN, (-4.0, 4.0), "xx"),
+    _fast("__sinf", "x", IN_A_TURN, (-7.0, 7.0)),
+    _fast("__cosf", "x", IN_A_TURN, (-7.0, 7.0)),
+    _fast("__sincosf", "x", IN_A_TURN, (-7.0, 7.0), "xx"),
     _fast("__tanf", "x", Bound(None), (-4.0, 4.0)),
     _fast("__tanhf", "x", Bound(2**13), (-20.0, 20.0)),  # a relative error of 2^-11
 )
