@@ -27,7 +27,7 @@ PAPER := docs/paper/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper test test-all check docs bench fuzz reference clean
+.PHONY: help setup trace replay zatel report paper test test-all check docs bench cudamath fuzz reference clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -100,6 +100,9 @@ bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
 	$(BIN)/python -m outside --only "$(ONLY)"
+
+cudamath: $(SETUP_TEST) ## CUDA's math library, 10,000 inputs a function, against the interpreter and MPFR (SEED= INPUTS=); needs nvcc
+	$(BIN)/python -m tests.tracer.cuda_math $(or $(SEED),1) $(or $(INPUTS),10000)
 
 fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=)
 	$(BIN)/python -m tests.ptx.text.fuzz $(or $(SEED),1) $(or $(COUNT),20000)
