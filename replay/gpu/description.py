@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.replay.gpu import gpgpusim  # fmt: skip
 from rayplay.replay.lsu import state as lsu_state  # fmt: skip
 from rayplay.replay.memory import (
@@ -174,7 +175,9 @@ def find(name: str) -> Path:
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
-        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}")
+        near = nearest(name, shipped)
+        hint = f"; did you mean {near}?" if near else ""
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{hint}")
     return FOLDER / f"{name}.toml"
 
 

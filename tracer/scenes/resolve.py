@@ -1,6 +1,5 @@
 """From what a user types to a scene: a procedural name, a file, or a scene of the data folder."""
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
 from rayplay.tracer.scenes.forest import forest
@@ -65,8 +65,8 @@ def _find(name: str, options: dict[str, int]) -> Scene:
         return read_scene_pack(pack)
     if path.suffix.lower() in (*SUFFIXES, ".json") or "/" in name:
         raise UserError(f"{name}: no such scene file")
-    near = difflib.get_close_matches(name, known_names(), n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
+    near = nearest(name, known_names())
+    hint = f"did you mean {near}? " if near else ""
     raise UserError(f"no scene is called {name}; {hint}known: {', '.join(known_names())}")
 
 

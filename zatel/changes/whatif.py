@@ -5,12 +5,14 @@ unchanged machine's replays, some with a cycle more of a latency; what is left m
 (``noise``) to the one of so many changes that it moves most, or it says nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.replays.metrics import RULES
@@ -74,10 +76,19 @@ def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:
     unit, _, name = key.partition(".")
     value = getattr(getattr(gpu, unit, None), name, None)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}")
+        near = nearest(key, whole_numbers(gpu))
+        hint = f"; did you mean {near}?" if near else ""
+        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}{hint}")
     if sign == "/" and value % factor:
         raise UserError(f"--change {change}: {key} is {value}, which {factor} must divide")
     return value * factor if sign == "*" else value // factor
+
+
+def whole_numbers(gpu: Gpu) -> Iterator[str]:
+    """Keys of the GPU's values that can be multiplied."""
+    for unit, values in asdict(gpu).items():
+        if isinstance(values, dict):
+            yield from (f"{unit}.{name}" for name, value in values.items() if type(value) is int)
 
 
 def what_if(
