@@ -128,7 +128,7 @@ def _parse(options: argparse.Namespace, module: Module) -> int:
     if module.language == "sass":
         from rayplay.ptx.sass.verify import verify
     else:
-        from rayplay.ptx.verify.code import verify
+        from rayplay.ptx.verifier.code import verify
 
     answer(options, module_lines(module), lambda: module_records(module))
     problems = verify(module)
