@@ -41,8 +41,14 @@ def load(name_or_path: str | Path, camera: Camera | None = None, **options: int)
 
 
 def data_folder() -> Path:
-    """``RAYPLAY_DATA``, or ``../shared`` beside the repository."""
-    return Path(os.environ.get("RAYPLAY_DATA", Path(__file__).resolve().parents[3] / "shared"))
+    """``RAYPLAY_DATA``; else ``../shared`` of a checkout, or ``rayplay`` in the user's data folder when installed."""
+    chosen = os.environ.get("RAYPLAY_DATA")
+    if chosen:
+        return Path(chosen)
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout.parent / "shared"
+    return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "rayplay"
 
 
 def known_names() -> list[str]:
