@@ -113,7 +113,7 @@ VERBS = {
     ), ("rayplay data select sample --ctas 0,4-7 --out part.trace",)),
     "data merge": Verb("packaged", "traces as the streams of one", (
         "Write one trace with the launches of all, each trace in streams of its own. Addresses stay as they are."
-    ), ("rayplay data merge sample sample --out both.trace",)),
+    ), ("rayplay trace vector_add", "rayplay data merge sample vector_add --out both.trace")),
     "data diff": Verb("packaged", "the first difference of two files", (
         "Print for each table the first row and column whose values differ. Exit code 0 when all are equal, 1 if not."
     ), ("rayplay data diff sample sample",)),
@@ -142,7 +142,7 @@ VERBS = {
     ), ("rayplay ptx characterise reduction --pipeline rtx2060",)),
     "ptx inject": Verb("packaged", "a program with Zatel's filter_shader", (
         "Print a ray-tracing program with Zatel's filter_shader in front of its ray generation program."
-    ), ("rayplay ptx inject path-tracing --out filtered.ptx",)),
+    ), ("rayplay ptx inject path-tracing",)),
     "ptx analyse": Verb("packaged", "HyPA's profile of a kernel, exact", (
         "Count what the launches of a kernel execute: instructions by class, branches, divergence. Only the slice runs "
         "that decides where threads go; the counts are those of a full execution."

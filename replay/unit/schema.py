@@ -115,6 +115,13 @@ def override(text: Text, assignments: list[str]) -> Text:
     return Text(text.name, values, lines, comments)
 
 
+def literal(value: Any) -> str:
+    """A Python value as ``parse_literal`` reads it; a text as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value) if isinstance(value, tuple) else value)
+
+
 def parse_literal(literal: str) -> Any:
     """A TOML value, or the word itself."""
     try:

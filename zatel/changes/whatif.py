@@ -8,7 +8,7 @@ unchanged machine's replays, some with a cycle more of a latency; what is left m
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
@@ -54,6 +54,15 @@ class WhatIf(NamedTuple):
     designs: list[Design]
     floor: dict[str, float]
     full_floor: dict[str, float] | None
+
+    def to_pandas(self) -> Any:
+        """A row per change and metric: its relative change, and the noise floor that it must exceed."""
+        from rayplay.formats.dataset.frames import record_frame
+
+        return record_frame(
+            {"change": one.name, "metric": name, "predicted": change, "noise_floor": self.floor[name]}
+            for one in self.designs for name, change in one.predicted.items()
+        )  # fmt: skip
 
 
 def changed(gpu: Gpu, change: str) -> Gpu:
