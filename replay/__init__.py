@@ -2,13 +2,32 @@
 
 from typing import Any
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import FILES
 
-use_numba_cache("replay")
+# Folders in the order of the data flow: a file imports its own and earlier ones. Files beside the folders come last.
+LAYERS = {
+    "jit": "how the engine becomes machine code",
+    "unit": "what every unit is made of: descriptions, clocks, counters, the cycle stack",
+    "input": "the trace as the engine reads it: a window of coalesced warps",
+    "memory": "from the SM's port through crossbar and L2 to DRAM and back; L1 and texture cache",
+    "lsu": "the load/store unit of an SM",
+    "rt": "the ray-tracing units of an SM",
+    "sm": "CTAs, warps and schedulers: the models of an SM",
+    "gpu": "descriptions of whole GPUs",
+    "launch": "kernels, in the order and on the streams of the trace",
+    "engine": "the machine, quantum by quantum",
+    "results": "counters to metrics and tables",
+    "stuck": "who waits for whom when nothing moves",
+    "run": "the loop from launch to result, checkpoints and progress",
+}
+COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "engine")
+# Sources that decide the engine's machine code, and those that decide what a replay says.
+ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
+RESULTS = (*(f"replay/{layer}" for layer in LAYERS if layer != "stuck"), *FILES)
 
 
 def simulate(*arguments: Any, **options: Any) -> Any:
-    """``replay.simulate.simulate``, imported when it is called: it brings numba with it."""
+    """``replay.run.driver.simulate``, imported when it is called: it brings numba with it."""
     from rayplay.replay.run.driver import simulate as run
 
     return run(*arguments, **options)

@@ -4,3 +4,5 @@ The seven steps of the paper's Fig. 3, in the order of the files: ``heatmap`` (1
 ``divide`` (4), ``select`` (5), ``formats.edit.filter`` and ``simulate`` (6), ``combine`` (7); ``predict`` calls them in
 turn, ``pictures`` and ``report`` show what they found, ``publish`` writes it.
 """
+
+CODE = ("zatel/model", "zatel/paper/work_per_pixel.py", "replay/input", "replay/memory")  # decide its machine code

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from rayplay.replay.engine import prefetch as foresight
 from rayplay.replay.engine import rounds
 from rayplay.replay.engine.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
+from rayplay.replay.input import work
+from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit import aliasing as fields
 from rayplay.replay.jit import indexing
@@ -31,13 +32,13 @@ from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import Port, next_response, rewind_requests
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import Records, RtUnit
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models as model
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.characterised import warp as execution
 from rayplay.replay.sm.ctas import ASK, Dispatch
-from rayplay.replay.sm.memory_path import receive, run_lsu
+from rayplay.replay.sm.memory_path import prefetch_sm, receive, run_lsu
 from rayplay.replay.sm.models import Core
 
 fields.install()
@@ -188,13 +189,13 @@ def advance_sm(
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event.
 
-    begun  first cycle of the quantum, in which what the SM will need is looked for.
+    begun  first cycle of the quantum, in which the SM's state is prefetched.
     """
     if dispatch.is_idle(ctas, sm):
         l1.forget_idle(caches, sm)
     elif since == begun:
         rewind_requests(ports, sm)
-        foresight.of_sm(core, lsus, caches, ports, sm)
+        prefetch_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, ASK]:
         # responses come out of the crossbar
@@ -237,4 +238,4 @@ def run_rt_unit(
         if index >= 0:
             here = sm * core.warps + index
             execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
-            model.release(core, ctas, sm, now, index, warps.HELD_SLOT)
+            model.release(core, ctas, sm, now, index, work.HELD_SLOT)

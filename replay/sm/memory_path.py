@@ -3,8 +3,13 @@
 Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
 """
 
+from typing import Any
+
+from rayplay.replay.input import work
+from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.jit.rows import prefetch_rows
 from rayplay.replay.lsu import front as lsu_front
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import (
@@ -40,14 +45,33 @@ from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache import mshr as cache_mshr
 from rayplay.replay.memory.cache.access import NOBODY
 from rayplay.replay.memory.cache.state import SECTOR, WAITING
+from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.l1 import L1
-from rayplay.replay.memory.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
+from rayplay.replay.memory.port import IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL, Port, next_response
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import RT_TAG, Records, RtUnit
+from rayplay.replay.rt.state import RT_TAG, RtUnit
 from rayplay.replay.sm import models as model
-from rayplay.replay.sm import warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.models import Core
+
+
+@compiled
+def prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
+    """Prefetch, at the begin of a quantum, an SM's warps and what the responses that have come for it will change.
+
+    The state of a GPU is larger than the caches of a host core: an SM's lines have left them since its last quantum.
+    """
+    cache = caches.cache
+    prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
+    prefetch_rows(lsus.unit, sm, sm + 1)
+    first, last = ports.port[sm, RESPONSE_HEAD], ports.port[sm, RESPONSE_TAIL]
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        l1_cache.prefetch_entry(caches, sm, tag >> 2)
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        if tag & 3 == l1_cache.FILL_TAG:
+            look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), SECTOR])
 
 
 @inlined
@@ -176,7 +200,7 @@ def take_response(
     if tag < 0:
         return
     if tag & 3 == ACK_TAG:
-        model.release(core, ctas, sm, now, tag >> 2, warps.STORES_SLOT)
+        model.release(core, ctas, sm, now, tag >> 2, work.STORES_SLOT)
     elif tag & 3 == BYPASS_TAG and tag >= TEXTURE_TAGS:
         texture.receive(lsus.texture, sm, (tag - TEXTURE_TAGS) >> 2)
     elif tag & 3 == BYPASS_TAG:
@@ -210,7 +234,7 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
             soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), READY])
         at = lsus.access[place, OPERATION]
         if found == lsu.IS_KEPT:
-            model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)
+            model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], work.STORES_SLOT)
         if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
     lsus.unit[sm, TAGS_AT] = soonest

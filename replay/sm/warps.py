@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.work import WAIT_SHIFT
+from rayplay.replay.input.work import HELD_BIT, SLOTS, WAIT_SHIFT
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, FixedRows
 from rayplay.replay.unit import cycle_stack as stack
@@ -29,10 +29,6 @@ GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(5)
 UNITS = 10  # formats.trace.UNITS
 WHEEL = 64
 MOST_WARPS = 64  # of an SM
-SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
-STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
-HELD_BIT = 1 << HELD_SLOT
-ALL_SLOTS = (1 << SLOTS) - 1
 # columns of warp; what every instruction uses, in one line of the host's caches: code of the next one, which it is (-1:
 # finished), end of its block, rank (bit of the warp), threads active, instructions issued, pending slots, cycle its
 # stall ends; then visit now, end of visits, first visit, active lanes, access and trace cursors and their ends, is it

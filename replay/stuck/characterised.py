@@ -1,61 +1,44 @@
 """What the warps of the model ``characterised`` wait for: slots, barriers, units, room in the LSU."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rayplay.formats.schema.trace import UNITS
-from rayplay.replay.input.work import LSU, SLOT_SHIFT, WAIT_SHIFT
+from rayplay.replay.input.work import HELD_BIT, HELD_SLOT, LSU, SLOT_SHIFT, STORES_SLOT, WAIT_SHIFT
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
 from rayplay.replay.sm.ctas import MAX_CTAS
-from rayplay.replay.sm.warps import (
-    CODE,
-    CTA,
-    FIRST_VISIT,
-    HELD_BIT,
-    HELD_SLOT,
-    INSTRUCTION,
-    PARKED,
-    PENDING,
-    RANK,
-    READY,
-    STORES_SLOT,
-    TRACE_MASK,
-    VISIT,
-)  # fmt: skip
+from rayplay.replay.sm.warps import CODE, CTA, FIRST_VISIT, INSTRUCTION, PARKED, PENDING, RANK, READY, TRACE_MASK, VISIT
 from rayplay.replay.stuck import requests as whereabouts
-from rayplay.replay.stuck.report import Wait
-
-if TYPE_CHECKING:
-    from rayplay.replay.stuck.report import Scene
+from rayplay.replay.stuck.scene import Scene, Wait
 
 STEPS_BACK = 10_000  # executed instructions that are looked at for the one that set a slot
 
 
-def waits(scene: "Scene") -> Iterator[Wait]:
+def waits(scene: Scene) -> Iterator[Wait]:
     """Every live warp with what it waits for."""
     core = scene.core
-    for sm in range(scene.replay.gpu.sm.count):
+    for sm in range(scene.machine.gpu.sm.count):
         live = live_slots(scene, sm)
         for index in live:
             instruction = int(core.warp[sm * core.warps + index, INSTRUCTION])
             yield Wait(sm, index, instruction, reason(scene, sm, index, live))
 
 
-def live_slots(scene: "Scene", sm: int) -> list[int]:
+def live_slots(scene: Scene, sm: int) -> list[int]:
     """Warp slots of an SM that hold a live warp."""
     return sorted(scheduler.live_warps(scene.core, sm).tolist())
 
 
-def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
+def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:
     """What one warp waits for."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
     waited = int(warp[PENDING] & warp[CODE] >> WAIT_SHIFT)
     if waited & HELD_BIT and warp[TRACE_MASK] == -1:
         held = [other for other in scene.mates(sm, index, live) if at_barrier(core, sm, other)]
-        counted = int(scene.replay.dispatch.cta[sm * MAX_CTAS + warp[CTA], dispatch.LIVE])
+        counted = int(scene.machine.dispatch.cta[sm * MAX_CTAS + warp[CTA], dispatch.LIVE])
         return scene.at_barrier(sm, index, held, live, counted)
     if waited & HELD_BIT:
         return whereabouts.of_rays(scene, sm, index)
@@ -74,20 +57,20 @@ def at_barrier(core: Any, sm: int, index: int) -> bool:
     return bool(core.warp[here, TRACE_MASK] == -1 and core.pending[here, HELD_SLOT])
 
 
-def of_slot(scene: "Scene", sm: int, index: int, slot: int) -> str:
+def of_slot(scene: Scene, sm: int, index: int, slot: int) -> str:
     """A slot: who set it, and where the data is."""
     core = scene.core
     setter = who_set(scene, sm * core.warps + index, slot)
     by = f"set by {scene.instruction(setter)}" if setter >= 0 else "set by no instruction that it executed"
     for at in whereabouts.operations(scene, sm, index):
-        if scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT] == slot:
+        if scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT] == slot:
             return f"slot {slot} {by}: {whereabouts.of_operation(scene, sm, at)}"
     return f"slot {slot} {by}, which nothing under way will clear"
 
 
-def who_set(scene: "Scene", here: int, slot: int) -> int:
+def who_set(scene: Scene, here: int, slot: int) -> int:
     """The instruction that the warp executed last and that sets a slot; -1 when there is none."""
-    core, program, block = scene.core, scene.replay.program, scene.replay.window.arrays["block"]
+    core, program, block = scene.core, scene.machine.program, scene.machine.window.arrays["block"]
     visit, last = int(core.warp[here, VISIT]), int(core.warp[here, INSTRUCTION])
     steps = 0
     while visit >= core.warp[here, FIRST_VISIT] and steps < STEPS_BACK:
@@ -103,7 +86,7 @@ def who_set(scene: "Scene", here: int, slot: int) -> int:
     return -1
 
 
-def of_issue(scene: "Scene", sm: int, index: int) -> str:
+def of_issue(scene: Scene, sm: int, index: int) -> str:
     """A warp that waits for no slot: for its unit, for the LSU, or for a cycle that will not come."""
     core = scene.core
     warp, row = core.warp[sm * core.warps + index], sm * core.schedulers + index % core.schedulers

@@ -1,7 +1,6 @@
 """What the warps of the model ``pipeline`` wait for: registers, barriers, fences, the instruction buffer, latches."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,24 +32,21 @@ from rayplay.replay.sm.pipeline.state import (
 )  # fmt: skip
 from rayplay.replay.sm.warps import CTA, INSTRUCTION
 from rayplay.replay.stuck import requests as whereabouts
-from rayplay.replay.stuck.report import Wait
-
-if TYPE_CHECKING:
-    from rayplay.replay.stuck.report import Scene
+from rayplay.replay.stuck.scene import Scene, Wait
 
 
-def waits(scene: "Scene") -> Iterator[Wait]:
+def waits(scene: Scene) -> Iterator[Wait]:
     """Every live warp with what it waits for."""
     core = scene.core
     rows = pipeline.live_warps(core)
-    for sm in range(scene.replay.gpu.sm.count):
+    for sm in range(scene.machine.gpu.sm.count):
         live = sorted(int(row) - sm * core.warps for row in rows if row // core.warps == sm)
         for index in live:
             warp = core.warp[sm * core.warps + index]
             yield Wait(sm, index, -1 if warp[ENDED] else int(warp[INSTRUCTION]), reason(scene, sm, index, live))
 
 
-def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
+def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:
     """What one warp waits for."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
@@ -70,7 +66,7 @@ def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
     return f"its scheduler {index % core.schedulers}, which does not choose it"
 
 
-def of_end(scene: "Scene", sm: int, index: int) -> str:
+def of_end(scene: Scene, sm: int, index: int) -> str:
     """A warp that has issued its last instruction."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
@@ -81,7 +77,7 @@ def of_end(scene: "Scene", sm: int, index: int) -> str:
     return "the fetch stage, which does not take it away"
 
 
-def of_held(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
+def of_held(scene: Scene, sm: int, index: int, live: list[int]) -> str:
     """A warp that may not issue until something has come."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
@@ -98,7 +94,7 @@ def of_held(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
     return whereabouts.of_rays(scene, sm, index)
 
 
-def of_register(scene: "Scene", sm: int, index: int) -> str:
+def of_register(scene: Scene, sm: int, index: int) -> str:
     """The register of the next instruction that is still to be written, by whom, and where that is."""
     core = scene.core
     here = sm * core.warps + index
@@ -110,7 +106,7 @@ def of_register(scene: "Scene", sm: int, index: int) -> str:
     return "a register that no instruction in flight will write"
 
 
-def registers(scene: "Scene", instruction: int, written: bool) -> list[int]:
+def registers(scene: Scene, instruction: int, written: bool) -> list[int]:
     """Registers of an instruction: those that it writes, or all."""
     core = scene.core
     first, last = core.register_first[instruction : instruction + 2].tolist()
@@ -119,18 +115,18 @@ def registers(scene: "Scene", instruction: int, written: bool) -> list[int]:
     return [int(number) for number in core.register[first:last]]
 
 
-def of_flight(scene: "Scene", sm: int, index: int) -> str:
+def of_flight(scene: Scene, sm: int, index: int) -> str:
     """The oldest instruction of a warp in flight."""
     for instruction, where in flying(scene, sm, index):
         return f"{scene.instruction(instruction)}, {where}"
     return whereabouts.LOST
 
 
-def flying(scene: "Scene", sm: int, index: int) -> Iterator[tuple[int, str]]:
+def flying(scene: Scene, sm: int, index: int) -> Iterator[tuple[int, str]]:
     """The instructions of a warp that have issued and not ended, and where each is."""
     core = scene.core
     for at in whereabouts.operations(scene, sm, index):
-        slot = int(scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
+        slot = int(scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
         if slot >= SLOT_BASE:
             yield (slot & ((1 << SERIAL_SHIFT) - 1)) - SLOT_BASE, whereabouts.of_operation(scene, sm, at)
     for name, operations in (
@@ -149,14 +145,14 @@ def in_latches(table: np.ndarray, sm: int, full: int) -> list[int]:
     return [int(table[sm * LATCHES + latch, OPERATION]) for latch in range(LATCHES) if full >> latch & 1]
 
 
-def in_collectors(scene: "Scene", sm: int) -> list[int]:
+def in_collectors(scene: Scene, sm: int) -> list[int]:
     """Instructions in the collector units of an SM."""
     core = scene.core
     units, used = core.schedulers * core.collectors, int(core.unit[sm, IN_USE])
     return [int(core.collector[sm * units + unit, OPERATION]) for unit in range(units) if used >> unit & 1]
 
 
-def in_units(scene: "Scene", sm: int) -> list[int]:
+def in_units(scene: Scene, sm: int) -> list[int]:
     """Instructions whose results are on their way."""
     core = scene.core
     return [
@@ -166,9 +162,9 @@ def in_units(scene: "Scene", sm: int) -> list[int]:
     ]
 
 
-def of_latch(scene: "Scene", sm: int, scheduler: int, name: str) -> str:
+def of_latch(scene: Scene, sm: int, scheduler: int, name: str) -> str:
     """What is before a unit that takes nothing."""
-    core, cycle = scene.replay.warps, scene.now
+    core, cycle = scene.core, scene.now
     busy = core.free_at[sm * LATCHES : (sm + 1) * LATCHES]
     until = max((int(found) for found in busy if found > cycle), default=0)
     if name == "lsu":

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from rayplay.formats.guard.code_cache import cache_root, source_digest
+from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.lower.program import LinkedFunction, lower_program
 
@@ -38,7 +39,7 @@ def _target() -> llvm.TargetMachine:
 def _toolchain() -> bytes:
     """Digest of everything that decides compiled code besides the program: the lowering, LLVM and the processor."""
     digest = hashlib.sha256()
-    digest.update(source_digest(("tracer", "ptx")).encode())
+    digest.update(source_digest(TRANSLATION).encode())
     machine = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, machine, PASSES)).encode())
     return digest.digest()

@@ -5,7 +5,9 @@ import numpy as np
 from rayplay.replay.input.work import (
     ACCESS_FIRST,
     ACCESS_LAST,
+    ALL_SLOTS,
     BARRIER,
+    HELD_SLOT,
     INITIATION_SHIFT,
     KIND_SHIFT,
     NO_SLOT,
@@ -13,6 +15,7 @@ from rayplay.replay.input.work import (
     SLOT_SHIFT,
     STALL_SHIFT,
     STORE,
+    STORES_SLOT,
     TRACE_FIRST,
     TRACE_LAST,
     VISIT_FIRST,
@@ -34,13 +37,11 @@ from rayplay.replay.sm.ctas import ARRIVED, COUNT, FIRST, LIVE, MAX_CTAS, START,
 from rayplay.replay.sm.warps import (
     ACCESS,
     ACCESS_END,
-    ALL_SLOTS,
     BLOCK_END,
     CHECKED,
     CODE,
     CTA,
     FIRST_VISIT,
-    HELD_SLOT,
     INSTRUCTION,
     ISSUED,
     LAST,
@@ -55,7 +56,6 @@ from rayplay.replay.sm.warps import (
     RETIRED_INSTRUCTIONS,
     RETIRED_WARPS,
     SINCE,
-    STORES_SLOT,
     STREAM,
     THREADS,
     TRACE,
@@ -65,7 +65,7 @@ from rayplay.replay.sm.warps import (
     VISIT_END,
     WANTS,
     Warps,
-)  # fmt: skip
+)
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import count_for

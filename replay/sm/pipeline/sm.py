@@ -9,12 +9,14 @@ import numpy as np
 from rayplay.replay.input.work import (
     EMPTY_SHARED,
     GROUPS_SHIFT,
+    HELD_SLOT,
     KIND_SHIFT,
     LOAD,
     MOST_GROUPS,
     NO_ACCESS,
     SHARED_SHIFT,
     STORE,
+    STORES_SLOT,
     VISIT_FIRST,
     VISIT_LAST,
     Program,
@@ -54,7 +56,7 @@ from rayplay.replay.sm.pipeline.state import (
 )  # fmt: skip
 from rayplay.replay.sm.pipeline.units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
 from rayplay.replay.sm.pipeline.waiting import wake
-from rayplay.replay.sm.warps import HELD_SLOT, STORES_SLOT, STREAM, TWO_LEVEL
+from rayplay.replay.sm.warps import STREAM, TWO_LEVEL
 
 
 @compiled
