@@ -5,4 +5,6 @@ The seven steps of the paper's Fig. 3, in the order of the files: ``heatmap`` (1
 turn, ``pictures`` and ``report`` show what they found, ``publish`` writes it.
 """
 
-CODE = ("zatel/model", "zatel/paper/work_per_pixel.py", "replay/input", "replay/memory")  # decide its machine code
+from rayplay.replay import ENGINE
+
+CODE = ("zatel/model", "zatel/paper/work_per_pixel.py", *ENGINE)  # sources that decide its machine code

@@ -7,12 +7,19 @@ import numpy as np
 TABLES = ("baseline", "fcc", "none")  # layouts of the intersection table
 BASELINE, FCC, NO_TABLE = range(3)
 HIGHEST_ADDRESS = 1 << 46  # traced addresses are below; the RT unit's hit records begin here
-# Kinds of record beyond formats.schema.trace.NODE_KINDS: a triangle that is hit, a load from an intersection table, and
-# a refused first chunk that was queued again, which has lost its kind
-HEADER, DESCRIPTOR, TRIANGLE, PROCEDURAL, TRIANGLE_HIT, TABLE_LOAD, UNDEFINED = 0, 3, 4, 5, 6, 7, 8
+# Kinds of record (bits 0 to 3 of Records.info): those of formats.schema.trace.NODE_KINDS, then three of the replay.
 KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
-ADDRESS_SHIFT, BYTES_SHIFT = 12, 4  # fields of Records.info; the kind is in bits 0 to 3
-FIRST_STRETCH, EARLY_OUT = 32, 64  # flags of Records.lane
+HEADER = 0
+DESCRIPTOR = 3
+TRIANGLE = 4
+PROCEDURAL = 5
+TRIANGLE_HIT = 6  # a triangle that is hit
+TABLE_LOAD = 7  # a load from an intersection table
+UNDEFINED = 8  # a refused first chunk that was queued again, which has lost its kind
+BYTES_SHIFT = 4  # of Records.info: length of the record
+ADDRESS_SHIFT = 12  # of Records.info: its address
+FIRST_STRETCH = 32  # flag of Records.lane: the ray begins here
+EARLY_OUT = 64  # flag of Records.lane: the ray ends at its first hit
 
 
 class Records(NamedTuple):
