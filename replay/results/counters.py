@@ -10,8 +10,8 @@ from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
-from rayplay.replay.rt import state as rt_unit_state
-from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.rt import state as rt_state
+from rayplay.replay.sm import warps
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import NOT_SHARED, share_of
@@ -30,7 +30,7 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
 def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
     """What of that belongs to the stream with a place among those told apart; 0 for what belongs to none."""
     core, sm, schedulers = machine.core, machine.gpu.sm, machine.gpu.scheduler.count
-    parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, scheduler.STREAM)
+    parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, warps.STREAM)
     resident = stack_shares.warp_cycles_until(core, schedulers, cycle, place)
     memory, lsu = machine.memory, share_of(machine.lsu, place)
     found = {
@@ -54,8 +54,8 @@ def named(
 ) -> Counters:
     """The counters of the units' states by name, copied; parts and resident: of the slots, and live warps x cycles."""
     found = {
-        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
-        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_unit_state.stats(units["rt_unit"]),
+        "sm": warps.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
+        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_state.stats(units["rt_unit"]),
         "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
         "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rayplay.replay.unit.cycle_stack import UNIT
+from rayplay.replay.unit import cycle_stack as stack
 
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 APART = -1  # kernel and stream of what belongs to no kernel in particular
@@ -70,7 +70,7 @@ class Ledger:
         before = self.at_share.get(place, np.zeros_like(self.at_kernel))
         added = flat(counters) - before
         of_stack = np.repeat([unit == "stack" for unit, _, _ in self.names], [count for _, _, count in self.names])
-        added[of_stack] -= added[of_stack] % UNIT
+        added[of_stack] -= added[of_stack] % stack.UNIT
         self.shares.append(Added(start, end, kernel_id, stream, zlib.compress(added.tobytes(), 1)))
         self.at_share[place] = before + added
 

@@ -80,7 +80,7 @@ class Machine(Inputs):
 
     def _load(self, state: units.Gatsim, core: scheduler.Warps) -> None:
         """Load the next warps, and move every cursor by what the window forgot."""
-        oldest = int(state.bounds[np.minimum(state.next_block, len(state.bounds) - 1), 0].min())
+        oldest = int(state.bounds[np.minimum(state.next_cta, len(state.bounds) - 1), 0].min())
         for sm in range(len(core.mask)):
             here = sm * core.warps + scheduler.live_warps(core, sm)
             oldest = min([oldest, *core.warp[here, scheduler.NUMBER].tolist()])
@@ -105,12 +105,13 @@ class Replay:
     def __post_init__(self) -> None:
         self.ledger = Ledger()
         self.spans: dict[int, tuple[int, int]] = {}
-        self.totals = self.machine.run_ctas(NO_CTAS, 1, 1, 0)[1]
-        self.ledger.open(self.totals)
+        self.totals: Counters = {}
 
     def run(self, progress: Callable[[Standing], None], notes: Checkpoints | None = None) -> None:
         """Replay every launch, one after the other. ``notes`` is not used: a launch is never taken up midway."""
         machine, start = self.machine, 0
+        self.totals = machine.run_ctas(NO_CTAS, 1, 1, 0)[1]
+        self.ledger.open(self.totals)
         for launch in machine.launches:
             bounds = machine.ctas[slice(*launch.ctas)]
             places = occupancy(machine.gpu.sm, launch.need, len(bounds)) if len(bounds) else 1

@@ -21,15 +21,40 @@ from rayplay.replay.unit.schema import law, value
 MAX_CTAS = 64
 MAX_SMS = 1024
 NONE = -1
-LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
-# columns of unit: cycle after which the SM stops to ask for a CTA (FAR: it goes on), first cycle it has not simulated,
-# next cycle in which it has something to do, CTAs it holds, masks of its warp slots and places in use, registers and
-# shared bytes in use, cycle its next CTA starts (FAR: none granted), that CTA and its place
-ASK, REACHED, NEXT_EVENT, HELD, SLOTS_USED, PLACES_USED, REGISTERS_USED, SHARED_USED, START, CTA, PLACE = range(11)
+
+# Columns of ``cta``.
+LIVE = 0  # warps that have not retired
+SLOT = 1  # row of its kernel
+FIRST = 2  # its first warp slot
+COUNT = 3  # its warp slots
+CTA_COLUMNS = 4
+
+# Columns of ``unit``, an SM.
+ASK = 0  # cycle after which the SM stops to ask for a CTA, FAR: it does not
+REACHED = 1  # first cycle it has not simulated
+NEXT_EVENT = 2  # next cycle in which it has something to do
+HELD = 3  # CTAs it holds
+SLOTS_USED = 4  # warp slots in use, as a mask
+PLACES_USED = 5  # CTA places in use, as a mask
+REGISTERS_USED = 6
+SHARED_USED = 7  # bytes of shared memory
+START = 8  # cycle in which its next CTA starts, FAR: none is granted
+CTA = 9  # that CTA
+PLACE = 10  # and its place
 UNIT_COLUMNS = 11
-# columns of kernel: its id (NONE: the row is free), next CTA and end of its CTAs, first cycle it hands one out, warps,
-# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``shares``)
-KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES, STREAM = range(9)
+
+# Columns of ``kernel``.
+KERNEL = 0  # its id, NONE: the row is free
+NEXT = 1  # next CTA to hand out
+END = 2  # end of its CTAs
+OPENS = 3  # first cycle in which it hands one out
+WARPS = 4  # of a CTA, likewise registers and bytes of shared memory
+REGISTERS = 5
+SHARED = 6
+PLACES = 7  # most CTAs of an SM
+STREAM = 8  # place among the streams told apart (``unit.streams``)
+KERNEL_COLUMNS = 9
+
 LAST_SM, LAST_KERNEL = range(2)  # columns of turn
 
 
@@ -57,11 +82,11 @@ class Spec:
 class Dispatch(NamedTuple):
     """All SMs and resident kernels; place p of SM s is row s * MAX_CTAS + p of ``cta``."""
 
-    cta: FixedRows  # int64[sms * MAX_CTAS, 5]: warps not retired, warps at the barrier, kernel, first warp slot, slots
+    cta: FixedRows  # int64[sms * MAX_CTAS, CTA_COLUMNS]
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
     ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
-    kernel: FixedRows  # int64[kernels, 9]
+    kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
     max_warps: int
@@ -73,10 +98,10 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
     """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
-    kernel = np.zeros((kernels, 9), np.int64)
+    kernel = np.zeros((kernels, KERNEL_COLUMNS), np.int64)
     kernel[:, KERNEL] = NONE
     return Dispatch(
-        np.zeros((spec.count * MAX_CTAS, 5), np.int64),
+        np.zeros((spec.count * MAX_CTAS, CTA_COLUMNS), np.int64),
         unit,
         np.zeros((spec.count, kernels), np.int64),
         np.zeros((spec.count, kernels), np.int64),
@@ -187,7 +212,6 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     state.live[sm, row] += 1
     at = sm * MAX_CTAS + place
     state.cta[at, LIVE] = 0
-    state.cta[at, ARRIVED] = 0
     state.cta[at, SLOT] = row
     state.cta[at, FIRST] = first
     state.cta[at, COUNT] = kernel[row, WARPS]

@@ -10,7 +10,7 @@ from rayplay.replay.memory import port
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.state import Cache
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.stuck.scene import Scene
 
 SECTOR_BYTES = 32
@@ -99,14 +99,14 @@ def of_front(scene: Scene, sm: int) -> str:
 def of_rays(scene: Scene, sm: int, index: int) -> str:
     """A warp whose rays are traced: which records it waits for, or that it has no place."""
     rays = scene.machine.rt
-    at = int(rays.place[sm * rt_unit_state.WARPS_PER_SM + index])
+    at = int(rays.place[sm * rt_state.WARPS_PER_SM + index])
     slots = rays.slot[sm * rays.cores * rays.warps : (sm + 1) * rays.cores * rays.warps]
-    if at < 0 or rays.slot[at, rt_unit_state.WARP] != index:
-        taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_unit_state.WARP] if warp >= 0]
+    if at < 0 or rays.slot[at, rt_state.WARP] != index:
+        taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_state.WARP] if warp >= 0]
         return f"a place in the RT unit, whose {len(slots)} places hold {len(taken)} warps: {', '.join(taken)}"
-    lanes = range(at * rt_unit_state.LANES, (at + 1) * rt_unit_state.LANES)
-    mask = int(rays.slot[at, rt_unit_state.OPEN])
-    waiting = [lane for lane in lanes if mask >> (lane % rt_unit_state.LANES) & 1]
-    base = {int(rays.lane[rt_unit_state.BASE, lane]) for lane in waiting}
+    lanes = range(at * rt_state.LANES, (at + 1) * rt_state.LANES)
+    mask = int(rays.slot[at, rt_state.OPEN])
+    waiting = [lane for lane in lanes if mask >> (lane % rt_state.LANES) & 1]
+    base = {int(rays.lane[rt_state.BASE, lane]) for lane in waiting}
     address = f" from address {min(base):#x} on" if base else ""
     return f"the RT unit: {len(waiting)} lanes wait for records{address}"

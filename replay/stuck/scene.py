@@ -59,14 +59,24 @@ class Scene:
         first, count = int(row[dispatch.FIRST]), int(row[dispatch.COUNT])
         return [other for other in range(first, first + count) if other in live]
 
-    def at_barrier(self, sm: int, index: int, reached: list[int], live: list[int], counted: int) -> str:
+    def barrier(self, sm: int, index: int) -> tuple[int, int]:
+        """The warps that the barrier of a warp's CTA waits for, and those that have arrived, as masks."""
+        row = sm * dispatch.MAX_CTAS + int(self.core.warp[sm * self.core.warps + index, warps.CTA])
+        return int(self.core.barrier[row, warps.RUNNING]), int(self.core.barrier[row, warps.ARRIVED])
+
+    def is_at_barrier(self, sm: int, index: int) -> bool:
+        """Whether a warp waits at its CTA's barrier."""
+        return bool(self.barrier(sm, index)[1] >> index & 1)
+
+    def at_barrier(self, sm: int, index: int, live: list[int]) -> str:
         """A warp at a barrier: who has reached it, and who has not."""
+        running, arrived = self.barrier(sm, index)
         mates = self.mates(sm, index, live)
-        missing = [self.name(sm, other).split(" of ")[0] for other in mates if other not in reached]
-        lost = counted - len(mates)
-        if lost > 0:
-            missing.append(f"{lost} that the CTA counts and the SM does not hold")
-        return f"the barrier that {len(reached)} of {counted} warps of the CTA have reached, but not {listed(missing)}"
+        missing = [self.name(sm, other).split(" of ")[0] for other in mates if not arrived >> other & 1]
+        counted, reached = running.bit_count(), arrived.bit_count()
+        if counted > len(mates):
+            missing.append(f"{counted - len(mates)} that the CTA counts and the SM does not hold")
+        return f"the barrier that {reached} of {counted} warps of the CTA have reached, but not {listed(missing)}"
 
 
 def listed(names: list[str], most: int = 4) -> str:

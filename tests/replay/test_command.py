@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.dataset.result import ResultWriter
-from rayplay.replay.__main__ import EXAMPLE
+from rayplay.replay.arguments import EXAMPLE
 from tests.replay.launches import Kernel, write_kernels
 
 ROOT = Path(__file__).parents[2]

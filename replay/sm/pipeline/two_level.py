@@ -9,7 +9,8 @@ two_level_active_scheduler with round robin on both levels.
 
 from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.memory.l1 import L1
-from rayplay.replay.sm.pipeline.state import COLLIDES, LIVE, ON_MEMORY, VALID, WAITING, Pipeline
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.waiting import pass_fence
 
 
@@ -21,7 +22,7 @@ def choose_active(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int,
     for place in range(core.active_warps):
         index = core.pool[row, place] * core.schedulers + scheduler
         pass_fence(core, caches, sm, index, now)
-        able = unit[sm, VALID] & ~unit[sm, WAITING] & ~unit[sm, COLLIDES] & ~hindered
+        able = unit[sm, pipe.VALID] & ~unit[sm, pipe.WAITING] & ~unit[sm, pipe.COLLIDES] & ~hindered
         if (able >> index) & 1:
             turn(core, row, place)
             return int(index)
@@ -37,7 +38,7 @@ def admit(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: in
         position = pool[place]
         index = position * core.schedulers + scheduler
         pass_fence(core, caches, sm, index, now)
-        waits = core.unit[sm, WAITING] | core.unit[sm, ON_MEMORY] | ~core.unit[sm, LIVE]
+        waits = core.unit[sm, pipe.WAITING] | core.unit[sm, pipe.ON_MEMORY] | ~core.unit[sm, pipe.LIVE]
         if (waits >> index) & 1:
             pool[size + sent] = position
             sent += 1

@@ -125,7 +125,7 @@ def test_a_request_lost_between_slice_and_dram(hangs: dict[str, Path]) -> None:
 
 def test_a_barrier_that_counts_a_warp_too_many(hangs: dict[str, Path]) -> None:
     def one_more(machine: Machine) -> None:
-        machine.dispatch.cta[0, dispatch.LIVE] += 1
+        machine.core.barrier[0, scheduler.RUNNING] |= 1 << 40
 
     said = hung(hangs["barrier"], "characterised", 20, once(one_more))
     missing = "1 that the CTA counts and the SM does not hold"
