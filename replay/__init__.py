@@ -4,7 +4,7 @@ from typing import Any
 
 from rayplay.formats.guard.code_cache import FILES
 
-# Folders in the order of the data flow: a file imports its own and earlier ones. Files beside the folders come last.
+# Folders and files in the order of the data flow: each imports only itself and earlier ones.
 LAYERS = {
     "jit": "how the engine becomes machine code",
     "unit": "what every unit is made of: descriptions, clocks, counters, the cycle stack",
@@ -19,11 +19,15 @@ LAYERS = {
     "results": "counters to metrics and tables",
     "stuck": "who waits for whom when nothing moves",
     "run": "the loop from launch to result, checkpoints and progress",
+    "geometry": "what models outside the engine may know of a GPU",
+    "picture": "a result as a picture",
+    "arguments": "the command line",
+    "page": "this page",
 }
 COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "engine")
 # Sources that decide the engine's machine code, and those that decide what a replay says.
 ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
-RESULTS = (*(f"replay/{layer}" for layer in LAYERS if layer != "stuck"), *FILES)
+RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "gpu", "launch", "results", "run")), *FILES)
 
 
 def simulate(*arguments: Any, **options: Any) -> Any:

@@ -30,9 +30,9 @@ tables are laid out in [formats.md](formats.md). `--picture NAME.png` draws it, 
 LAYERS_TEXT = """\
 ## Where the code is
 
-The folders of `replay/` in the order of the data flow; each imports only itself and those above it.
+The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it.
 
-| folder | holds |
+| name | holds |
 |---|---|
 """
 STACK_TEXT = """\
@@ -69,6 +69,7 @@ DESCRIPTION_TEXT = """\
 
 `--gpu` takes one of these or a `.toml` file with the same keys, all of which must be given; `--set KEY=VALUE` changes
 one. The default is `rtx2060`: the last column says where its values come from, `--explain NAME` prints it for others.
+The pages are in [sources](sources/README.md), papers in [papers.md](sources/papers.md).
 """
 
 
@@ -156,7 +157,7 @@ def description_row(key: str, field: Any, texts: list[config.Text]) -> str:
     values = [str(text.values[section][name]) for text in texts]
     choices = field.metadata["choices"]
     meaning = field.metadata["doc"] + (f" ({', '.join(choices)})" if choices else "")
-    source = texts[0].comments.get(key, "")
+    source = config.cite(texts[0].comments.get(key, ""), r"[\1#\2](sources/\1.md#\2)")
     cells = (f"`{key}`", field.metadata["unit"], cell(meaning), *values, cell(source))
     return f"| {' | '.join(cells)} |"
 
@@ -176,7 +177,7 @@ def derived_section() -> Iterator[str]:
 
 def layer_section() -> Iterator[str]:
     """The folders of the package."""
-    yield LAYERS_TEXT + "\n".join(f"| `{name}/` | {text} |" for name, text in LAYERS.items())
+    yield LAYERS_TEXT + "\n".join(f"| `{name}` | {text} |" for name, text in LAYERS.items())
     yield ""
 
 

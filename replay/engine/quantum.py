@@ -38,7 +38,7 @@ from rayplay.replay.sm import warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.memory_path import prefetch_sm, receive, run_lsu
 from rayplay.replay.sm.models import Core
-from rayplay.replay.sm.visit import account_lanes
+from rayplay.replay.sm.rays import account_lanes
 
 fields.install()
 indexing.install()

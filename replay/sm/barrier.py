@@ -7,20 +7,29 @@ that arrives, and lets those go on that ``arrive`` or ``leave`` return.
 from typing import Any
 
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
+from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps
 from rayplay.replay.unit.streams import count_for
 
 
 @inlined
-def arrive(core: Any, sm: int, row: int, index: int) -> int:
-    """A warp of CTA ``row`` arrives. Returns the warps that go on, itself among them, as a mask; 0: they wait."""
+def row_of(core: Any, sm: int, index: int) -> int:
+    """Row of a warp's CTA."""
+    return sm * dispatch.MAX_CTAS + core.warp[sm * core.warps + index, warps.CTA]
+
+
+@inlined
+def arrive(core: Any, sm: int, index: int) -> int:
+    """A warp arrives. Returns the warps that go on, itself among them, as a mask; 0: they wait."""
+    row = row_of(core, sm, index)
     core.barrier[row, warps.ARRIVED] |= 1 << index
     return release(core, sm, row)
 
 
 @inlined
-def leave(core: Any, sm: int, row: int, index: int) -> int:
+def leave(core: Any, sm: int, index: int) -> int:
     """A warp issues no more: barriers do not wait for it. Returns the warps that go on, as a mask."""
+    row = row_of(core, sm, index)
     core.barrier[row, warps.RUNNING] &= ~(1 << index)
     return release(core, sm, row)
 

@@ -6,7 +6,8 @@ the lowest bit first. In the model ``pipeline``, where bits are warp slots, a po
 on the oldest warp; in the others bits are in order of age.
 
 ``two-level`` chooses among the active warps only: ``warps.candidates_of`` and ``pipeline.two_level`` keep them.
-Source: Accel-Sim, shader.cc, lrr_scheduler to two_level_active_scheduler; of ``gtlrr`` order_lrr in Vulkan-Sim's.
+Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round robin
+``docs/sources/vulkan-sim.md#greedy-loose-round-robin``.
 """
 
 import numpy as np

@@ -1,15 +1,14 @@
-"""Hand-off of rays: the last instruction of a visit may be a trace operation, whose rays go to the RT unit."""
+"""End of a visit: rays of a trace operation, if it ends with one, go to the RT unit; its cycles go to its lanes."""
 
 from typing import Any
 
 import numpy as np
 
 from rayplay.replay.input.work import Work
-from rayplay.replay.jit.bits import inlined
+from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.rt import entry as rt_entry
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import warps
-from rayplay.replay.sm.visit import account_lanes
 
 
 @inlined
@@ -37,3 +36,14 @@ def end_visit(
         warp[here, warps.TRACE] += 1
     warp[here, warps.VISIT] += 1
     return traced
+
+
+@compiled
+def account_lanes(core: Any, lane_cycles: np.ndarray, here: int, now: int, mask: int) -> None:
+    """Add the cycles since the last call to the lanes in ``mask``."""
+    elapsed = now - core.warp[here, warps.SINCE]
+    core.warp[here, warps.SINCE] = now
+    if lane_cycles.shape[0] > 1:
+        row = lane_cycles[core.warp[here, warps.NUMBER]]
+        for lane in range(32):
+            row[lane] += elapsed * ((mask >> lane) & 1)

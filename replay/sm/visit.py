@@ -9,7 +9,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.input.work import Program, Work
-from rayplay.replay.jit.bits import compiled, count_bits, inlined
+from rayplay.replay.jit.bits import count_bits, inlined
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps
@@ -94,14 +94,3 @@ def retire(core: Any, ctas: Dispatch, sm: int, now: int, here: int) -> bool:
     core.stats[sm, warps.RETIRED_CTAS] += 1
     dispatch.end_cta(ctas, sm, now, place)
     return True
-
-
-@compiled
-def account_lanes(core: Any, lane_cycles: np.ndarray, here: int, now: int, mask: int) -> None:
-    """Add the cycles since the last call to the lanes in ``mask``."""
-    elapsed = now - core.warp[here, warps.SINCE]
-    core.warp[here, warps.SINCE] = now
-    if lane_cycles.shape[0] > 1:
-        row = lane_cycles[core.warp[here, warps.NUMBER]]
-        for lane in range(32):
-            row[lane] += elapsed * ((mask >> lane) & 1)

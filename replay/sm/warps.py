@@ -5,7 +5,7 @@ A warp is ready when the stall of its last instruction has passed and no slot it
 of an SM are bits of one word, scheduler by scheduler, and in each in order of age, so that the oldest is the lowest.
 Those that stall are the same bits in a timing wheel of 64 cycles: most become ready together, by one operation, and
 only those that may wait for more are checked. ``policies`` chooses among the ready ones.
-Source: Accel-Sim, shader.cc, scheduler_unit; ``reference/accel-sim.md`` B.2.
+Source: ``docs/sources/accel-sim.md#schedulers``, the wheel ``docs/sources/measurements.md#replay-prototype``.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,6 @@ from rayplay.replay.lsu import entry as lsu_entry
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import barrier, visit, warps
-from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.rays import end_visit
 from rayplay.replay.sm.warps import Warps
@@ -55,25 +54,17 @@ def release(core: Warps, ctas: Dispatch, sm: int, now: int, index: int, slot: in
 @compiled
 def retire(core: Warps, ctas: Dispatch, sm: int, now: int, index: int) -> None:
     """A warp leaves its scheduler and the SM; a barrier may open without it."""
-    here = sm * core.warps + index
     warps.leave(core, sm, now, index)
-    pass_barrier(core, sm, now, barrier.leave(core, sm, row_of_cta(core, sm, here), index))
-    visit.retire(core, ctas, sm, now, here)
+    pass_barrier(core, sm, now, barrier.leave(core, sm, index))
+    visit.retire(core, ctas, sm, now, sm * core.warps + index)
 
 
 @compiled
 def arrive(core: Warps, sm: int, now: int, index: int) -> None:
     """A warp reaches a barrier: it is held until the barrier opens."""
-    here = sm * core.warps + index
     warps.hold(core, sm, index, op.HELD_SLOT, 1)
-    core.warp[here, warps.TRACE_MASK] = -1
-    pass_barrier(core, sm, now, barrier.arrive(core, sm, row_of_cta(core, sm, here), index))
-
-
-@inlined
-def row_of_cta(core: Warps, sm: int, here: int) -> int:
-    """Row of a warp's CTA."""
-    return sm * dispatch.MAX_CTAS + core.warp[here, warps.CTA]
+    core.warp[sm * core.warps + index, warps.TRACE_MASK] = -1
+    pass_barrier(core, sm, now, barrier.arrive(core, sm, index))
 
 
 @inlined

@@ -89,9 +89,8 @@ def finish(state: Gatsim, core: Warps, sm: int, now: int, index: int) -> None:
     warps.leave(core, sm, now, index)
     core.stats[sm, warps.RETIRED_WARPS] += 1
     place = core.warp[sm * core.warps + index, warps.CTA]
-    row = sm * dispatch.MAX_CTAS + place
-    pass_barrier(core, sm, now, barrier.leave(core, sm, row, index))
-    if core.barrier[row, warps.RUNNING] == 0:
+    pass_barrier(core, sm, now, barrier.leave(core, sm, index))
+    if core.barrier[barrier.row_of(core, sm, index), warps.RUNNING] == 0:
         core.stats[sm, warps.RETIRED_CTAS] += 1
         state.free_places[sm] |= 1 << place
 
@@ -197,7 +196,7 @@ def arrive(core: Warps, sm: int, now: int, index: int, latency: int) -> None:
     warp = core.warp[sm * core.warps + index]
     warp[warps.PENDING] = latency
     core.mask[sm, warps.ACTIVE] &= ~(1 << warp[warps.RANK])
-    pass_barrier(core, sm, now, barrier.arrive(core, sm, sm * dispatch.MAX_CTAS + warp[warps.CTA], index))
+    pass_barrier(core, sm, now, barrier.arrive(core, sm, index))
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
 not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
-Policies: ``policies``, ``two_level``. Source: ``reference/accel-sim.md`` B.2.
+Policies: ``policies``, ``two_level``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard``.
 """
 
 import numpy as np
@@ -13,7 +13,6 @@ from rayplay.replay.jit.bits import compiled, count_bits, fold, inlined, lowest_
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import barrier, policies, visit, warps
-from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.async_copies import await_groups, begin_copy, end_group
 from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, threads
@@ -234,5 +233,4 @@ def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     core.warp[here, pipe.ENDED] = 1
     core.unit[sm, pipe.ON_MEMORY] |= 1 << index
-    at = sm * dispatch.MAX_CTAS + core.warp[here, warps.CTA]
-    pass_barrier(core, sm, now, barrier.leave(core, sm, at, index))
+    pass_barrier(core, sm, now, barrier.leave(core, sm, index))

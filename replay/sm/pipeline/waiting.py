@@ -1,13 +1,12 @@
 """What holds a warp of the pipelined SM back besides its registers: a barrier, a fence, an atomic, its rays.
 
-Source: ``reference/accel-sim.md`` B.2.
+Source: ``docs/sources/accel-sim.md#execution-model, #asynchronous-copies``.
 """
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
 from rayplay.replay.memory import l1
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.sm import barrier, warps
-from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.unit import cycle_stack as stack
@@ -35,8 +34,7 @@ def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
 def arrive(core: Pipeline, sm: int, row: int, index: int, here: int, now: int) -> None:
     """A warp reaches a barrier: it waits until the barrier opens."""
     wait(core, sm, row, index, here, now, stack.BARRIER)
-    at = sm * dispatch.MAX_CTAS + core.warp[here, warps.CTA]
-    pass_barrier(core, sm, now, barrier.arrive(core, sm, at, index))
+    pass_barrier(core, sm, now, barrier.arrive(core, sm, index))
 
 
 @inlined
