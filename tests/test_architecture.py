@@ -165,6 +165,26 @@ def test_zatel_reaches_replay_through_its_doors() -> None:
     assert not found
 
 
+# Folders of replay that name the columns of a state through its module (``warps.AGE``), and modules that declare some.
+NAMESPACED = ("engine", "launch", "results", "run", "sm", "stuck")
+COLUMNS = ("state", "warps", "ctas", "work", "port", "units", "rounds", "cycle_stack")
+NO_COLUMNS = {"MAX_CTAS", "MODELS"}
+
+
+@pytest.mark.parametrize("folder", NAMESPACED)
+def test_columns_are_named_through_their_module(folder: str) -> None:
+    found = [
+        f"{relative(path)} imports {alias.name} of {node.module}"
+        for path in sorted((ROOT / "replay" / folder).rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("rayplay.replay")
+        if node.module.rpartition(".")[2] in COLUMNS
+        for alias in node.names
+        if len(alias.name) > 2 and alias.name.isupper() and alias.name not in NO_COLUMNS
+    ]
+    assert not found
+
+
 def test_a_folder_is_one_floor() -> None:
     listing = {
         relative(folder): sum(1 for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))

@@ -25,24 +25,22 @@ def make_clock() -> np.ndarray:
 @compiled
 def begin(state: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
     """Begin a quantum, unless one is under way that waited for the warps of a CTA."""
+    unit, kernel = state.unit, state.kernel
     now = clock[NOW]
     if clock[UNTIL] > now:
         return
     clock[UNTIL] = min(now + quantum, stop)
     clock[BOUND] = clock[UNTIL]
-    for sm in range(state.unit.shape[0]):
-        state.unit[sm, dispatch.REACHED] = now
-        state.unit[sm, dispatch.NEXT_EVENT] = now
-    if state.kernel.shape[0] > 1:
+    for sm in range(unit.shape[0]):
+        unit[sm, dispatch.REACHED] = now
+        unit[sm, dispatch.NEXT_EVENT] = now
+    if kernel.shape[0] > 1:
         clock[BOUND] = now + 1
-        state.unit[:, dispatch.ASK] = FAR
-    elif (
-        state.kernel[0, dispatch.KERNEL] != dispatch.NONE
-        and state.kernel[0, dispatch.NEXT] == state.kernel[0, dispatch.END]
-    ):
-        for sm in range(state.unit.shape[0]):
-            if state.unit[sm, dispatch.HELD] == 0:
-                state.unit[sm, dispatch.ASK] = now - 1
+        unit[:, dispatch.ASK] = FAR
+    elif kernel[0, dispatch.KERNEL] != dispatch.NONE and kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
+        for sm in range(unit.shape[0]):
+            if unit[sm, dispatch.HELD] == 0:
+                unit[sm, dispatch.ASK] = now - 1
 
 
 @inlined
@@ -63,9 +61,10 @@ def note_run(state: Dispatch, clock: np.ndarray, sm: int, following: int) -> Non
 @compiled
 def settle(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
     """Hand out CTAs after all SMs that may run have run; SETTLED when the quantum is over."""
-    if state.kernel.shape[0] > 1:
+    kernel = state.kernel
+    if kernel.shape[0] > 1:
         return settle_together(state, clock, loaded_warps)
-    if state.kernel[0, dispatch.NEXT] < state.kernel[0, dispatch.END]:
+    if kernel[0, dispatch.NEXT] < kernel[0, dispatch.END]:
         return serve_earliest(state, loaded_warps)
     return let_go(state, clock)
 
@@ -121,6 +120,7 @@ def let_go(state: Dispatch, clock: np.ndarray) -> int:
 @compiled
 def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
     """All SMs have done the same cycles: serve those with room, and go on to the next cycle with an event."""
+    kernel = state.kernel
     unit, cycle = state.unit, clock[BOUND] - 1
     granted = serve_all(state, cycle, loaded_warps)
     if granted < 0:
@@ -135,9 +135,9 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
         following = FAR
         for sm in range(unit.shape[0]):
             following = min(following, unit[sm, dispatch.NEXT_EVENT])
-        for row in range(state.kernel.shape[0]):
-            if state.kernel[row, dispatch.KERNEL] != dispatch.NONE and state.kernel[row, dispatch.OPENS] > cycle:
-                following = min(following, state.kernel[row, dispatch.OPENS])
+        for row in range(kernel.shape[0]):
+            if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] > cycle:
+                following = min(following, kernel[row, dispatch.OPENS])
     clock[BOUND] = min(max(following, cycle + 1) + 1, clock[UNTIL])
     return GO_ON
 
@@ -165,13 +165,11 @@ def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
 @inlined
 def choose_kernel(state: Dispatch, cycle: int) -> int:
     """The resident kernel that hands out CTAs: the last one while it has some, else the next in turn; -1 for none."""
-    kernels = state.kernel.shape[0]
+    kernel = state.kernel
+    kernels = kernel.shape[0]
     for turn in range(kernels):
         row = (state.turn[dispatch.LAST_KERNEL] + turn) % kernels
-        if (
-            state.kernel[row, dispatch.NEXT] < state.kernel[row, dispatch.END]
-            and state.kernel[row, dispatch.OPENS] <= cycle
-        ):
+        if kernel[row, dispatch.NEXT] < kernel[row, dispatch.END] and kernel[row, dispatch.OPENS] <= cycle:
             state.turn[dispatch.LAST_KERNEL] = row
             return row
     return -1
@@ -180,13 +178,11 @@ def choose_kernel(state: Dispatch, cycle: int) -> int:
 @compiled
 def next_event(state: Dispatch) -> int:
     """The next cycle after the quantum in which an SM has something to do or a kernel may hand out its first CTA."""
+    unit, kernel = state.unit, state.kernel
     soonest = FAR
-    for sm in range(state.unit.shape[0]):
-        soonest = min(soonest, state.unit[sm, dispatch.NEXT_EVENT], state.unit[sm, dispatch.ASK])
-    for row in range(state.kernel.shape[0]):
-        if (
-            state.kernel[row, dispatch.KERNEL] != dispatch.NONE
-            and state.kernel[row, dispatch.OPENS] >= state.unit[0, dispatch.REACHED]
-        ):
-            soonest = min(soonest, state.kernel[row, dispatch.OPENS])
+    for sm in range(unit.shape[0]):
+        soonest = min(soonest, unit[sm, dispatch.NEXT_EVENT], unit[sm, dispatch.ASK])
+    for row in range(kernel.shape[0]):
+        if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] >= unit[0, dispatch.REACHED]:
+            soonest = min(soonest, kernel[row, dispatch.OPENS])
     return soonest

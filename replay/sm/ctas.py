@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
+from rayplay.replay.jit.bits import FAR, called_from_python, compiled, inlined, lowest_bit, lowest_bits
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.unit.schema import law, value
 
@@ -158,15 +158,13 @@ def admit(
 
 
 def over(state: Dispatch, now: int) -> list[int]:
-    """Rows of the resident kernels that were over before cycle ``now``."""
-    kernel = state.kernel
-    done = (kernel[:, KERNEL] != NONE) & (kernel[:, NEXT] == kernel[:, END]) & (kernel[:, OPENS] <= now)
-    return [int(row) for row in np.flatnonzero(done & (state.live.sum(axis=0) == 0))]
+    """Rows of the resident kernels that ended before cycle ``now``."""
+    return [row for row in range(len(state.kernel)) if called_from_python(is_over)(state, row, now)]
 
 
 def dismiss(state: Dispatch, row: int) -> int:
-    """Forget a resident kernel that is over; returns the first cycle after it."""
-    end = max(int(state.kernel[row, OPENS]), int(state.ended[:, row].max()) + 1)
+    """Forget a resident kernel that has ended; returns the first cycle after it."""
+    end = int(called_from_python(last_end)(state, row)) + 1
     state.kernel[row, [KERNEL, NEXT, END]] = (NONE, 0, 0)
     return end
 

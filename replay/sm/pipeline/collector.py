@@ -12,11 +12,9 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit, shift_right
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS
 from rayplay.replay.sm.pipeline.state import Pipeline
 
 ONES = 0x0101010101010101
-WARP_MASK = (1 << pipe.WARP_BITS) - 1
 
 
 @inlined
@@ -169,7 +167,8 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
     core.collector[at, pipe.OPERATION] = operation
     core.collector[at, pipe.PLACE] = core.issued[sm * pipe.LATCHES + latch, pipe.PLACE]
     core.collector[at, pipe.LATCH] = pipe.EXECUTE_RANK[kind] * core.schedulers + scheduler
-    left = turned(core, core.reads[operation & INSTRUCTIONS], (operation >> pipe.INSTRUCTION_BITS) & WARP_MASK)
+    index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
+    left = turned(core, core.reads[instruction], index)
     core.collector[at, pipe.LEFT] = left
     core.collector[at, pipe.ORDER] = unit[sm, pipe.ENTERED]
     unit[sm, pipe.ENTERED] += 1

@@ -137,12 +137,8 @@ def reveal(core: Pipeline, sm: int, index: int, here: int, is_there: bool) -> No
 def check_over(core: Pipeline, sm: int, index: int, here: int) -> None:
     """Note a warp that has nothing left to do or to wait for: the fetch stage takes it away."""
     warp = core.warp
-    if (
-        warp[here, pipe.ENDED]
-        and warp[here, pipe.FLYING] == 0
-        and warp[here, pipe.WRITES] == 0
-        and warp[here, pipe.STORES] == 0
-    ):
+    left = warp[here, pipe.FLYING] | warp[here, pipe.WRITES] | warp[here, pipe.STORES]
+    if warp[here, pipe.ENDED] and left == 0:
         core.unit[sm, pipe.OVER] |= 1 << index
 
 

@@ -12,8 +12,6 @@ from rayplay.replay.sm import warps
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.state import Pipeline
 
-INSTRUCTIONS = (1 << pipe.INSTRUCTION_BITS) - 1
-
 
 @inlined
 def collides(core: Pipeline, here: int, instruction: int) -> bool:

@@ -20,12 +20,11 @@ from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.pipeline import cycle_stack as pipeline_stack
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.async_copies import end_copy
-from rayplay.replay.sm.pipeline.collector import WARP_MASK, collect
+from rayplay.replay.sm.pipeline.collector import collect
 from rayplay.replay.sm.pipeline.fetch import check_over, fetch
 from rayplay.replay.sm.pipeline.issue import issue
-from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS
 from rayplay.replay.sm.pipeline.state import Pipeline
-from rayplay.replay.sm.pipeline.units import MEMORY_RANK, complete, execute, next_result, write_back, write_banks
+from rayplay.replay.sm.pipeline.units import complete, execute, next_result, write_back, write_banks
 from rayplay.replay.sm.pipeline.waiting import wake
 
 
@@ -56,7 +55,7 @@ def after_memory(
     Where nothing moves, nothing will before a unit is free, a result comes, or the LD/ST unit has room; only the pool
     of the policy two-level turns in every cycle.
     """
-    unit, memory = core.unit, MEMORY_RANK * core.schedulers
+    unit, memory = core.unit, pipe.MEMORY_RANK * core.schedulers
     sends = unit[sm, pipe.EXECUTES] >> memory != 0 and lsu.has_room(lsus, sm)
     if unit[sm, pipe.NEXT_CYCLE] > now and not sends:
         return unit[sm, pipe.NEXT_CYCLE]
@@ -80,8 +79,8 @@ def after_memory(
 @inlined
 def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> None:
     """The oldest instruction in the OC_EX latches of the LD/ST unit enters it."""
-    full = core.unit[sm, pipe.EXECUTES] >> (MEMORY_RANK * core.schedulers)
-    base = sm * pipe.LATCHES + MEMORY_RANK * core.schedulers
+    full = core.unit[sm, pipe.EXECUTES] >> (pipe.MEMORY_RANK * core.schedulers)
+    base = sm * pipe.LATCHES + pipe.MEMORY_RANK * core.schedulers
     best = lowest_bit(full)
     full &= full - 1
     while full:
@@ -89,9 +88,9 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
         full &= full - 1
         if core.ready[base + other, pipe.OPERATION] < core.ready[base + best, pipe.OPERATION]:
             best = other
-    core.unit[sm, pipe.EXECUTES] &= ~(1 << (MEMORY_RANK * core.schedulers + best))
+    core.unit[sm, pipe.EXECUTES] &= ~(1 << (pipe.MEMORY_RANK * core.schedulers + best))
     operation, access = core.ready[base + best, pipe.OPERATION], core.ready[base + best, pipe.PLACE]
-    index, instruction = (operation >> pipe.INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
+    index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
     kind = (core.code[instruction] >> op.KIND_SHIFT) & 15
     if kind == op.STORE and access != op.NO_ACCESS and not (lsus.perfect or is_shared(work, access)):
         stored = work.access_first[access + 1] - work.access_first[access]

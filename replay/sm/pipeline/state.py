@@ -27,6 +27,7 @@ SP, SFU, MEMORY, DP, INT, BRANCH, TEXTURE, TENSOR, UNIFORM, RT = range(10)
 CLASSES = ("sp", "sfu", "lsu", "dp", "int", "branch", "texture", "tensor", "uniform", "rt")
 UNIT_OF_CLASS = (1, 3, 4, 2, 0, 8, 7, 6, 9, 5)  # place in formats.trace.UNITS
 EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
+INT_RANK, MEMORY_RANK = EXECUTE_RANK[INT], EXECUTE_RANK[MEMORY]
 
 # Columns of ``warp`` behind those of ``sm.warps``.
 BUFFERED = scheduler.WARP_COLUMNS  # instructions in its buffer
@@ -82,6 +83,7 @@ LEFT = 2  # reads left per bank, a byte each
 LATCH = 3  # OC_EX latch
 ORDER = 4  # order in which they entered
 INSTRUCTION_BITS, WARP_BITS = 26, 6  # of OPERATION
+INSTRUCTION_MASK, WARP_MASK = (1 << INSTRUCTION_BITS) - 1, (1 << WARP_BITS) - 1
 SERIAL_SHIFT = INSTRUCTION_BITS + WARP_BITS
 COUNT_SHIFT = 4  # of ``results``, above the schedulers whose integer unit ends one in the cycle
 

@@ -11,19 +11,15 @@ import numpy as np
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.collector import WARP_MASK
 from rayplay.replay.sm.pipeline.fetch import check_over
-from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS, free
+from rayplay.replay.sm.pipeline.scoreboard import free
 from rayplay.replay.sm.pipeline.state import Pipeline
-
-INT_RANK = pipe.EXECUTE_RANK[pipe.INT]
-MEMORY_RANK = len(pipe.CLASSES) - 1  # the last
 
 
 @inlined
 def execute(core: Pipeline, sm: int, now: int) -> None:
     """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
-    waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (MEMORY_RANK * core.schedulers)) - 1)
+    waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (pipe.MEMORY_RANK * core.schedulers)) - 1)
     while waiting:
         latch = lowest_bit(waiting)
         waiting &= waiting - 1
@@ -31,13 +27,13 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         if core.free_at[at] > now:
             continue
         operation = core.ready[at, pipe.OPERATION]
-        code = core.code[operation & INSTRUCTIONS]
+        code = core.code[operation & pipe.INSTRUCTION_MASK]
         end = now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2
         place = end & (core.ring - 1)
         results = np.int64(core.results[sm, place])
         count, integer = (
             results >> pipe.COUNT_SHIFT,
-            (latch >> core.shift == INT_RANK) << (latch & (core.schedulers - 1)),
+            (latch >> core.shift == pipe.INT_RANK) << (latch & (core.schedulers - 1)),
         )
         if count == core.buses or results & integer:
             continue
@@ -60,7 +56,7 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
     core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
     for number in range(count):
         operation = np.int64(core.wheel[sm * core.ring + place, number])
-        index, instruction = (operation >> pipe.INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
+        index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
         if (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255:
             write_banks(core, sm, now, index, instruction)
         complete(core, sm, index, instruction)
