@@ -25,7 +25,7 @@ LAYERS = {
     "page": "this page",
 }
 COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "engine")
-# Sources that decide the engine's machine code, and those that decide what a replay says.
+# Sources that decide the engine's machine code, and sources that decide a replay's result.
 ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
 RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "gpu", "launch", "results", "run")), *FILES)
 

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def check_targets(arguments: argparse.Namespace) -> None:
-    """``UserError`` when what is to be written cannot be, before any work is done."""
+    """``UserError``, before any work is done, for an output that cannot be written."""
     from rayplay.formats.dataset.result import RESULT
     from rayplay.formats.place.replaceable import check_replaceable
 
@@ -107,7 +107,7 @@ def replay_trace(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Checkpoints | None"]:
-    """Where the replay's checkpoints are kept: beside the result, or nowhere when there is none."""
+    """The replay's checkpoints, beside the result; None without a result."""
     if arguments.out is None:
         yield None
         return

@@ -126,7 +126,7 @@ def counter_section() -> Iterator[str]:
 
 
 def shared_section() -> Iterator[str]:
-    """What kernels that run side by side are told, and what is not told apart."""
+    """Attribution of counters to kernels that run side by side, and the counters that have none."""
     yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items())
     yield ""
 

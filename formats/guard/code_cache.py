@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = Path(__file__).parents[2]  # the folder of all packages
-# layers of formats that decide what is read from a file, and what is written
+# layers of formats that decide the content of files, read or written
 FILES = tuple(f"formats/{layer}" for layer in ("guard", "schema", "place", "parquet", "hdf5", "dataset", "laws"))
 
 

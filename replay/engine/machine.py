@@ -1,7 +1,7 @@
 """The simulated GPU: the state of its units, and the window of the trace that it runs.
 
-``Machine`` builds the units, hands them to compiled code, and loads the warps they need. Whoever observes a replay
-(counters, watchdog, checkpoints) reads a ``Machine``; the loop that drives it stands in ``run``.
+``Machine`` builds the units, hands them to compiled code, and loads the warps they need. An observer of a replay
+(counters, watchdog, checkpoints) reads a ``Machine``; the loop that drives it is in ``run``.
 """
 
 import operator

@@ -48,7 +48,7 @@ QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C
 
 
 class Memory(NamedTuple):
-    """What the SMs share."""
+    """Units that the SMs share."""
 
     crossbar: Crossbar
     l2: L2

@@ -1,9 +1,9 @@
 """The rounds of a quantum: SMs run until they want a CTA, CTAs are handed out, and those SMs go on.
 
 While one kernel is resident an SM runs alone until the quantum ends, until it has room while CTAs are left, or until
-it holds none any more. Then the earliest of those that stopped are served, and go on: no SM is ever ahead of a CTA that
-it is to get. When several kernels share the SMs, whose room may depend on each other's CTAs, all SMs go from one cycle
-in which anything happens to the next. A quantum ends early in the cycle after the one in which a kernel is over, so
+it holds none any more. Then the SMs that stopped first are served, and go on: no SM simulates past the cycle in
+which it receives a CTA. When several kernels share the SMs, whose room may depend on each other's CTAs, all SMs go from
+one cycle with an event to the next. A quantum ends early in the cycle after the one in which a kernel ends, so
 that the next kernel begins exactly then.
 """
 
@@ -60,7 +60,7 @@ def note_run(state: Dispatch, clock: np.ndarray, sm: int, following: int) -> Non
 
 @compiled
 def settle(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
-    """Hand out CTAs after all SMs that may run have run; SETTLED when the quantum is over."""
+    """Hand out CTAs after all SMs that may run have run; SETTLED at the end of the quantum."""
     kernel = state.kernel
     if kernel.shape[0] > 1:
         return settle_together(state, clock, loaded_warps)
@@ -96,7 +96,7 @@ def serve_earliest(state: Dispatch, loaded_warps: int) -> int:
 def let_go(state: Dispatch, clock: np.ndarray) -> int:
     """No CTA is left: SMs that hold some go on at once, empty ones when the kernel is known to outlast the quantum.
 
-    When no SM holds any, the kernel was over with the last of them, and the quantum ends in the next cycle.
+    When no SM holds any, the kernel ended with the last of them, and the quantum ends in the next cycle.
     """
     unit, sms = state.unit, state.unit.shape[0]
     holders = released = 0

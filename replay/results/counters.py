@@ -28,7 +28,7 @@ def unit_counters(machine: Machine, cycle: int) -> Counters:
 
 
 def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
-    """What of that belongs to the stream with a place among those told apart; 0 for what belongs to none."""
+    """The counters of the stream at ``place`` of the streams told apart; 0 for a counter without a stream."""
     core, sm, schedulers = machine.core, machine.gpu.sm, machine.gpu.scheduler.count
     parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, warps.STREAM)
     resident = stack_shares.warp_cycles_until(core, schedulers, cycle, place)

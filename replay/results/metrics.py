@@ -21,12 +21,12 @@ from rayplay.replay.results.tables import joined, kernel_table, parts, pixel_tab
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt.metrics import rt_metrics
 
-TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # those that follow from the ledger
+TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # made of the ledger
 
 
 @dataclass
 class Result:
-    """What a replay found.
+    """Result of a replay.
 
     summary    metric -> {"value", "unit", "kind", "definition"}, as in ``summary.json``.
     kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).

@@ -1,4 +1,4 @@
-"""What each kernel added to the counters: told apart by stream where several kernels shared the GPU.
+"""Attribution of counters to kernels: by stream where several kernels shared the GPU.
 
 A kernel that had the GPU to itself has all that was counted until its end. Of kernels that ran side by side each has
 its stream's share, from its launch until the stream's next kernel is launched, or all have ended (what a kernel wrote

@@ -1,4 +1,4 @@
-"""Where a replay is between two runs of the engine, as plain values: a killed replay goes on from there.
+"""Checkpoint of a replay between two runs of the engine, as plain values: a killed replay resumes from it.
 
 The engine's state is arrays and numbers in NamedTuples, none of which share memory, so that copying them is enough.
 What of the trace lies in the window is kept as well; the batches that it has taken are read over.

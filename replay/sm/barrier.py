@@ -1,7 +1,7 @@
 """Barriers of CTAs, alike in every model: a warp waits until every warp of its CTA that still runs has arrived.
 
-``core.barrier`` has a row per CTA: the warps that run, and those that have arrived, bit = warp. A model holds a warp
-that arrives, and lets those go on that ``arrive`` or ``leave`` return.
+``core.barrier`` has a row per CTA: the warps that run, and the warps that have arrived, bit = warp. A model holds a
+warp that arrives, and wakes the warps that ``arrive`` or ``leave`` return.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def leave(core: Any, sm: int, index: int) -> int:
 
 @compiled
 def release(core: Any, sm: int, row: int) -> int:
-    """The warps of a barrier that opens, as a mask; 0 while one is missing, or nobody waits."""
+    """The warps of a barrier that opens, as a mask; 0 while one is missing, or no warp waits."""
     arrived = core.barrier[row, warps.ARRIVED]
     if arrived == 0 or arrived != core.barrier[row, warps.RUNNING]:
         return 0

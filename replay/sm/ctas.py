@@ -60,7 +60,7 @@ LAST_SM, LAST_KERNEL = range(2)  # columns of turn
 
 @dataclass(frozen=True)
 class Spec:
-    """What an SM holds, and how a launch begins."""
+    """Capacity of an SM, and the launch latency."""
 
     count: int = value("count", "Streaming multiprocessors of the GPU", 1)
     warps: int = value("warps", "Warps an SM holds", 1)
@@ -85,7 +85,7 @@ class Dispatch(NamedTuple):
     cta: FixedRows  # int64[sms * MAX_CTAS, CTA_COLUMNS]
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
-    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
+    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them ended
     kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
@@ -116,7 +116,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a CTA of a kernel takes from an SM."""
+    """Resources of an SM that a CTA of a kernel takes."""
 
     warps: int
     registers: int
@@ -124,7 +124,7 @@ class Needs:
 
 
 def needs(spec: Spec, threads: int, registers_per_thread: int, shared_bytes: int, name: str) -> Needs:
-    """What a CTA of ``threads`` threads takes; ``UserError`` when an SM does not have it."""
+    """Resources that a CTA of ``threads`` threads takes; ``UserError`` when an SM lacks them."""
     warps = max(-(-threads // 32), 1)
     registers = -(-registers_per_thread // spec.register_unit) * spec.register_unit * 32 * warps
     for limit, need, what in (
@@ -171,7 +171,7 @@ def dismiss(state: Dispatch, row: int) -> int:
 
 @inlined
 def find_slots(used: int, count: int, warps: int) -> int:
-    """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 when there are none."""
+    """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 without room."""
     wanted = lowest_bits(count)
     for first in range(0, warps - count + 1, count):
         if (used >> first) & wanted == 0:
@@ -236,7 +236,7 @@ def is_idle(state: Dispatch, sm: int) -> bool:
 
 @inlined
 def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
-    """The last warp of a CTA is over: its place is free, and the SM asks for a CTA, or says that it is empty."""
+    """The last warp of a CTA has retired: its place is free, and the SM asks for a CTA, or says that it is empty."""
     unit = state.unit
     at = sm * MAX_CTAS + place
     row = state.cta[at, SLOT]
@@ -253,7 +253,7 @@ def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
 
 @compiled
 def last_end(state: Dispatch, row: int) -> int:
-    """Cycle in which the last CTA of a resident kernel was over; one without CTAs ends as it opens."""
+    """Cycle in which the last CTA of a resident kernel ended; one without CTAs ends as it opens."""
     latest = state.kernel[row, OPENS] - 1
     for sm in range(state.ended.shape[0]):
         latest = max(latest, state.ended[sm, row])
@@ -262,7 +262,7 @@ def last_end(state: Dispatch, row: int) -> int:
 
 @compiled
 def is_over(state: Dispatch, row: int, now: int) -> bool:
-    """Whether a resident kernel has handed out all its CTAs and all of them were over before cycle ``now``."""
+    """Whether a resident kernel has handed out all its CTAs and all of them ended before cycle ``now``."""
     kernel = state.kernel
     if kernel[row, KERNEL] == NONE or kernel[row, NEXT] < kernel[row, END] or kernel[row, OPENS] > now:
         return False
@@ -274,7 +274,7 @@ def is_over(state: Dispatch, row: int, now: int) -> bool:
 
 @compiled
 def any_over(state: Dispatch, now: int) -> bool:
-    """Whether any resident kernel was over before cycle ``now``."""
+    """Whether any resident kernel ended before cycle ``now``."""
     found = 0
     for row in range(state.kernel.shape[0]):
         found += is_over(state, row, now)

@@ -32,7 +32,7 @@ from rayplay.replay.sm.models import Core
 
 @compiled
 def prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
-    """Prefetch, at the begin of a quantum, an SM's warps and what the responses that have come for it will change.
+    """Prefetch, as a quantum begins, an SM's warps and the entries that its waiting responses will change.
 
     The state of a GPU is larger than the caches of a host core: an SM's lines have left them since its last quantum.
     """
@@ -99,7 +99,7 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
 
 @compiled
 def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
-    """The last part of a memory instruction is over: its slot is released, unless that happened when it left."""
+    """Complete a memory instruction: its slot is released, unless that happened when it left."""
     row = sm * lsu_state.OPERATIONS + at
     kind, slot, warp = (
         lsus.operation[row, lsu_state.KIND],
@@ -133,7 +133,7 @@ def run_lsu(
 
 @inlined
 def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
-    """With perfect memory: instructions whose latency has passed are over."""
+    """With perfect memory: instructions whose latency has passed complete."""
     unit = lsus.unit
     unit[sm, lsu_state.NEXT_CYCLE] = FAR
     while unit[sm, lsu_state.DUE_HEAD] != unit[sm, lsu_state.DUE_TAIL]:
@@ -230,7 +230,7 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
 
 @inlined
 def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
-    """The instruction at the front goes on; one that leaves is over if it waits for nothing."""
+    """The instruction at the front goes on; one that leaves completes if it waits for nothing."""
     if lsus.unit[sm, lsu_state.FRONT_AT] > now:
         return
     at = int(lsus.queue[sm, lsus.unit[sm, lsu_state.QUEUE_HEAD] & 63])

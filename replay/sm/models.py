@@ -59,7 +59,7 @@ before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
 # (core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after
 after_memory = resolved(characterised.issue, pipeline.after_memory)
 # (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR; the second one
-# after a cycle in which ``after_memory`` has said when it looks again at what is ready
+# after a cycle in which ``after_memory`` has said when it checks the ready warps again
 first_event = resolved(characterised.first_event, pipeline.next_event)
 next_event = resolved(warps.next_stall_end, pipeline.next_event)
 # (core, ctas, sm, now, warp, slot): what a warp's slot stands for has come

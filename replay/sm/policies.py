@@ -1,8 +1,8 @@
 """Scheduler policies: which of the warps that may issue does. The one place to add a policy.
 
-A policy prefers some warps by the place of the warp that issued last, and takes the first of them; where it prefers
-none of those that may issue, it takes the first of all. Masks are in the order in which its scheduler looks at warps,
-the lowest bit first. In the model ``pipeline``, where bits are warp slots, a policy that is not ``in_turn`` falls back
+A policy prefers some warps by the bit of the warp that issued last, and takes the first of them; where none of these
+may issue, it takes the first of all. Masks are in the order in which a scheduler looks at its warps, the lowest bit
+first. In the model ``pipeline``, where bits are warp slots, a policy that is not ``in_turn`` falls back
 on the oldest warp; in the others bits are in order of age.
 
 ``two-level`` chooses among the active warps only: ``warps.candidates_of`` and ``pipeline.two_level`` keep them.

@@ -68,7 +68,7 @@ def start(core: Any, program: Program, work: Work, here: int) -> None:
 
 @inlined
 def key(core: Any, here: int) -> int:
-    """What a warp's next instruction is called in the window: visit of the warp << 32 | instruction."""
+    """Key of a warp's next instruction in the window: visit of the warp << 32 | instruction."""
     warp = core.warp
     return (warp[here, warps.VISIT] - warp[here, warps.FIRST_VISIT]) << 32 | warp[here, warps.INSTRUCTION]
 

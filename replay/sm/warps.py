@@ -3,8 +3,8 @@
 Peak rate: one warp-instruction per cycle and scheduler, 4 per cycle and SM. Warp w belongs to scheduler w mod 4.
 A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. The ready warps
 of an SM are bits of one word, scheduler by scheduler, and in each in order of age, so that the oldest is the lowest.
-Those that stall are the same bits in a timing wheel of 64 cycles: most become ready together, by one operation, and
-only those that may wait for more are checked. ``policies`` chooses among the ready ones.
+Stalled warps are the same bits in a timing wheel of 64 cycles: most become ready together, by one operation, and
+only warps that may wait for results are checked. ``policies`` chooses among the ready ones.
 Source: ``docs/sources/accel-sim.md#schedulers``, the wheel ``docs/sources/measurements.md#replay-prototype``.
 """
 
@@ -185,7 +185,7 @@ def leave(state: Warps, sm: int, now: int, warp: int) -> None:
 def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: int) -> None:
     """A warp stalls until ``cycle``; then it is ready or, where it ``waits`` (0 or 1) for more, looked at.
 
-    It is looked at, too, at the wheel's end, when that is nearer.
+    The wheel's end, if nearer, has it checked as well.
     """
     end = now + WHEEL - 1
     place = min(cycle, end) & (WHEEL - 1)
@@ -196,7 +196,7 @@ def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: i
 
 @inlined
 def end_stalls(state: Warps, sm: int, now: int) -> None:
-    """Warps whose stall ends now become ready; those that are to be looked at stay in their place of the wheel."""
+    """Warps whose stall ends now become ready; warps to be checked stay in their entry of the wheel."""
     place = now & (WHEEL - 1)
     ended, checked = state.mask[sm, ENDS + place], state.mask[sm, CHECKED]
     state.mask[sm, READY] |= ended & ~checked

@@ -1,4 +1,4 @@
-"""What the warps of the model ``characterised`` wait for: slots, barriers, units, room in the LSU."""
+"""Waits of the warps of the model ``characterised``: slots, barriers, units, room in the LSU."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def live_slots(scene: Scene, sm: int) -> list[int]:
 
 
 def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:
-    """What one warp waits for."""
+    """Wait of one warp, in words."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
     waited = int(warp[warps.PENDING] & warp[warps.CODE] >> op.WAIT_SHIFT)
@@ -57,7 +57,7 @@ def of_slot(scene: Scene, sm: int, index: int, slot: int) -> str:
 
 
 def who_set(scene: Scene, here: int, slot: int) -> int:
-    """The instruction that the warp executed last and that sets a slot; -1 when there is none."""
+    """The instruction that the warp executed last and that sets a slot; -1 for none."""
     core, program, block = scene.core, scene.machine.program, scene.machine.window.arrays["block"]
     visit, last = int(core.warp[here, warps.VISIT]), int(core.warp[here, warps.INSTRUCTION])
     steps = 0

@@ -1,4 +1,4 @@
-"""What the warps of the model ``pipeline`` wait for: registers, barriers, fences, the instruction buffer, latches."""
+"""Waits of the warps of the model ``pipeline``: registers, barriers, fences, the instruction buffer, latches."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def waits(scene: Scene) -> Iterator[Wait]:
 
 
 def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:
-    """What one warp waits for."""
+    """Wait of one warp, in words."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
     unit = core.unit[sm]
@@ -85,7 +85,7 @@ def of_register(scene: Scene, sm: int, index: int) -> str:
 
 
 def registers(scene: Scene, instruction: int, written: bool) -> list[int]:
-    """Registers of an instruction: those that it writes, or all."""
+    """Registers of an instruction: its destinations, or all."""
     core = scene.core
     first, last = core.register_first[instruction : instruction + 2].tolist()
     if written:
@@ -141,7 +141,7 @@ def in_units(scene: Scene, sm: int) -> list[int]:
 
 
 def of_latch(scene: Scene, sm: int, scheduler: int, name: str) -> str:
-    """What is before a unit that takes nothing."""
+    """The obstacle before a unit that accepts nothing."""
     core, cycle = scene.core, scene.now
     busy = core.free_at[sm * pipe.LATCHES : (sm + 1) * pipe.LATCHES]
     until = max((int(found) for found in busy if found > cycle), default=0)

@@ -1,4 +1,4 @@
-"""Where the requests of a warp are, in a replay that is stuck: from the LSU to the DRAM and back."""
+"""Requests of a warp in a stuck replay, located: from the LSU to the DRAM and back."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ def operations(scene: Scene, sm: int, index: int) -> list[int]:
 
 
 def of_operation(scene: Scene, sm: int, at: int) -> str:
-    """What a memory instruction still waits for."""
+    """Wait of a memory instruction."""
     row = scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at]
     if row[lsu_state.CONFLICT] or row[lsu_state.END] == 0:
         return "an access to shared memory in the LSU"
@@ -36,7 +36,7 @@ def of_operation(scene: Scene, sm: int, at: int) -> str:
     access = int(np.searchsorted(work.access_first, row[lsu_state.END], side="left")) - 1
     first, last = int(work.access_first[access]), int(row[lsu_state.END])
     places = Counter(place_of(scene, sm, int(sector)) for sector in work.sector[first : int(row[lsu_state.CURSOR])])
-    places[LOST] -= last - first - int(row[lsu_state.MISSING])  # those that have arrived are nowhere, either
+    places[LOST] -= last - first - int(row[lsu_state.MISSING])  # sectors that have arrived are in no unit
     if row[lsu_state.CURSOR] < last:
         places[f"not sent: {of_front(scene, sm)}"] += last - int(row[lsu_state.CURSOR])
     where = ", ".join(f"{count} {place}" for place, count in sorted(places.items()) if count > 0)
@@ -82,7 +82,7 @@ def missing(cache: Cache, at: int) -> np.ndarray:
 
 
 def of_front(scene: Scene, sm: int) -> str:
-    """What holds up the LSU."""
+    """The obstacle before the LSU."""
     cache, ports = scene.machine.l1.cache, scene.machine.port
     if ports.port[sm, port.IN_FLIGHT] >= ports.packets_in_flight:
         return f"all {ports.packets_in_flight} packets of the SM are in flight"

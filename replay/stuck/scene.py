@@ -14,7 +14,7 @@ from rayplay.replay.sm import warps
 
 
 class Wait(NamedTuple):
-    """What a warp waits for. ``instruction``: the static instruction it is at, -1 at its end."""
+    """Wait of a warp. ``instruction``: its static instruction, -1 at its end."""
 
     sm: int
     warp: int
@@ -60,7 +60,7 @@ class Scene:
         return [other for other in range(first, first + count) if other in live]
 
     def barrier(self, sm: int, index: int) -> tuple[int, int]:
-        """The warps that the barrier of a warp's CTA waits for, and those that have arrived, as masks."""
+        """Warps of a warp's CTA that its barrier waits for, and warps that have arrived, as masks."""
         row = sm * dispatch.MAX_CTAS + int(self.core.warp[sm * self.core.warps + index, warps.CTA])
         return int(self.core.barrier[row, warps.RUNNING]), int(self.core.barrier[row, warps.ARRIVED])
 

@@ -108,7 +108,7 @@ def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> N
 def choose(core: Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int, now: int) -> tuple[int, int]:
     """Rank of the warp of a scheduler's ``candidates`` that issues; -1 where the units of all are busy.
 
-    Who comes first by the policy comes first among any of them, too, so that mostly one warp's unit is looked at. The
+    The policy's first warp is first among any subset, so that mostly one warp's unit is checked. The
     second number is the first cycle in which one of the busy units is free, or FAR.
     """
     soonest = FAR

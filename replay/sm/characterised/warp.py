@@ -1,4 +1,4 @@
-"""What a warp of the model ``characterised`` does between units: it begins, issues, waits at barriers, and retires."""
+"""Life of a warp of the model ``characterised``: it begins, issues, waits at barriers, and retires."""
 
 import numpy as np
 

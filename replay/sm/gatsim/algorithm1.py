@@ -2,7 +2,7 @@
 
 Each SM runs its own CTAs with its own clock; the kernel takes as long as its slowest SM. A warp issues one
 instruction and is not ready again until the instruction's latency has passed: the one that the characterisation gives
-as stall (without a characterisation, that of its class), or for a special instruction what its unit takes. A unit is
+as stall (without a characterisation, its class's), or for a special instruction the time in its unit. A unit is
 occupied all that time, so a load blocks its warp and its load/store unit. Peak rate: one warp-instruction per cycle
 and scheduler. What the paper leaves open is decided as ``DEVIATIONS.md`` lists (G1 to G12).
 

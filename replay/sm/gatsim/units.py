@@ -25,7 +25,7 @@ COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
 
 @dataclass(frozen=True)
 class Spec:
-    """What ``--model gatsim`` makes of a GPU; the other models do not read it."""
+    """Parameters that the model ``gatsim`` alone reads."""
 
     caches: str = value("name", "Perfect: every line hits; behavioural: an L1 of tags alone", choices=CACHES)
     load_store_units: int = value("count", "Memory instructions an SM executes at a time", 1)

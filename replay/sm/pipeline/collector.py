@@ -36,7 +36,7 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
 
 @inlined
 def leave(core: Pipeline, sm: int, asking: int) -> int:
-    """Of some units with all operands, one per port leaves; returns those that found their OC_EX latch full.
+    """Of some units with all operands, one per port leaves; returns the units whose OC_EX latch was full.
 
     A port serves the next scheduler after the one it served last that has a unit with a free latch, and there always
     the first: the second starves while the first is refilled (``docs/sources/accel-sim.md#micro-benchmarks``: 2.26
@@ -109,7 +109,7 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
 
 @inlined
 def held_for(core: Pipeline, sm: int, units: int, scheduler: int) -> int:
-    """Those of some units that hold an instruction of the scheduler."""
+    """Units among ``some`` that hold an instruction of the scheduler."""
     found = 0
     while units:
         number = lowest_bit(units)
@@ -178,7 +178,7 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
 
 @inlined
 def turned(core: Pipeline, reads: int, warp: int) -> int:
-    """Reads per bank of a warp: those of warp 0, moved by the warp's number."""
+    """Reads per bank of a warp: warp 0's, rotated by the warp's number."""
     shift = 8 * (warp & (core.banks - 1))
     return ((reads << shift) | shift_right(reads >> 8, 8 * (core.banks - 1) - shift)) & all_banks(core)
 

@@ -1,4 +1,4 @@
-"""What the warps of the pipelined SM wait for, observed at the end of each cycle for the cycle stack (``stack``).
+"""Waits of the pipelined SM's warps, observed at the end of each cycle for the cycle stack (``stack``).
 
 A warp that may issue but does not is refused by a latch: of the LD/ST unit, or of another one. A warp with an empty
 buffer waits for fetch and decode. The others wait for a register; for memory, when a load will write it.
@@ -55,7 +55,7 @@ def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tup
 
 @inlined
 def of_stream(core: Pipeline, sm: int, some: int, stream: int) -> int:
-    """Those of some warps, a mask, that are of the stream."""
+    """Warps among ``some``, a mask, that belong to the stream."""
     mine = 0
     while some:
         index = lowest_bit(some)

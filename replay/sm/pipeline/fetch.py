@@ -1,8 +1,8 @@
-"""Front end of the pipelined SM: fetch, decode, and the warps that are over.
+"""Front end of the pipelined SM: fetch, decode, and the warps that leave.
 
 In a cycle, each of ``fetches`` slots looks round robin for a warp whose buffer is empty and brings its next two
 instructions, which may issue from the next cycle on; the instruction cache is perfect. While it looks it meets the
-warps that are over: all instructions complete, all registers written, all stores acknowledged. These leave the SM.
+warps that have ended: all instructions complete, all registers written, all stores acknowledged. These leave the SM.
 Source: ``docs/sources/accel-sim.md#fetch``.
 """
 
@@ -45,7 +45,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
 
 @inlined
 def threads(core: Pipeline, work: Work, here: int) -> int:
-    """Threads that execute the warp's next instruction: its active lanes less those that its predicate left out."""
+    """Threads that execute the warp's next instruction: its active lanes but the lanes that its guard keeps out."""
     warp = core.warp
     at = warp[here, pipe.PREDICATE]
     if at < warp[here, pipe.PREDICATE_END] and work.predicate_key[at] == visit.key(core, here):

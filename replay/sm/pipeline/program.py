@@ -1,6 +1,6 @@
 """Static tables of a trace to what the pipelined SM issues: class, latency, initiation and registers.
 
-A SASS instruction goes to the unit of its opcode, one of PTX to that of its operation class
+A SASS instruction goes to the unit of its opcode, a PTX instruction to the unit of its operation class
 (``docs/sources/accel-sim.md#opcode-classes``). EXIT and barriers pass the integer unit in one cycle.
 """
 
@@ -23,7 +23,7 @@ MOST_DESTINATIONS = 255
 UNIT_OF_CLASS = {
     "fp32": "sp", "fp16": "sp", "fp64": "dp", "sfu": "sfu", "branch": "branch", "trace": "rt", "matrix": "tensor",
 }  # fmt: skip
-HALF_RATE = ("HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2_32I", "HSET2", "HSETP2")  # of those of class fp16
+HALF_RATE = ("HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2_32I", "HSET2", "HSETP2")  # of class fp16
 QUICK = ("exit", "barrier")
 # Opcodes of asynchronous copies (as they begin), of the end of a group of them, and of the wait for groups.
 COPIES, COMMITS, AWAITS = ("LDGSTS", "cp.async.c"), ("LDGDEPBAR", "cp.async.commit"), ("DEPBAR", "cp.async.wait")
@@ -73,7 +73,7 @@ def load_pipeline_program(
 
 
 def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: texture_unit.Spec) -> np.ndarray:
-    """What the engine does with each instruction: ``program.kinds``, and fences."""
+    """Kind of each instruction for the engine: ``program.kinds``, and fences."""
     kind, fences = kinds(instructions, op.TEXTURE if texture.path == "cache" else op.LOAD)
     opcode = instructions["opcode"].astype(str)
     waits = ~from_sass | np.char.startswith(opcode, "MEMBAR") | np.char.startswith(opcode, "FENCE")
@@ -84,7 +84,7 @@ def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: t
 
 
 def copy_groups(instructions: dict[str, Any], kind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The kinds with those of groups of asynchronous copies, and the field GROUPS of each instruction.
+    """The kinds, groups of asynchronous copies included, and the field GROUPS of each instruction.
 
     Of a copy that is 1, of a wait the number of the latest groups that it does not wait for.
     """
@@ -146,7 +146,7 @@ def registers(
 def places(every: list[list[int]], kernels: np.ndarray) -> tuple[list[list[int]], int]:
     """Bits for the registers of each instruction, and the words of 64 bits that tell all registers of a warp apart.
 
-    Where no kernel names more than 64 registers, a register's bit is its place among those of its kernel.
+    Where no kernel names more than 64 registers, a register's bit is its index among its kernel's registers.
     """
     known: dict[int, dict[int, int]] = {}
     for kernel, found in zip(kernels.tolist(), every, strict=True):

@@ -117,7 +117,7 @@ def instruction_of(slot: int) -> int:
 
 @compiled
 def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
-    """What a warp waited for has come: an acknowledgement, its rays, or the end of an instruction (see SLOT_BASE)."""
+    """A warp receives an acknowledgement, its rays, or the end of an instruction (see SLOT_BASE)."""
     here = sm * core.warps + index
     core.unit[sm, pipe.NEXT_CYCLE] = now
     if slot == op.STORES_SLOT:

@@ -29,7 +29,7 @@ UNIT_OF_CLASS = (1, 3, 4, 2, 0, 8, 7, 6, 9, 5)  # place in formats.trace.UNITS
 EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
 INT_RANK, MEMORY_RANK = EXECUTE_RANK[INT], EXECUTE_RANK[MEMORY]
 
-# Columns of ``warp`` behind those of ``sm.warps``.
+# Columns of ``warp`` behind the columns of ``sm.warps``.
 BUFFERED = scheduler.WARP_COLUMNS  # instructions in its buffer
 FLYING = BUFFERED + 1  # instructions decoded and not complete
 STORES = BUFFERED + 2  # stores not acknowledged
@@ -99,7 +99,7 @@ ENDED_BY = UNDER_WAY + GROUPS  # from here on, per group: the serial number that
 SLOT_BASE = 16
 
 OWNERS = ("scheduler", "sm")
-MOST_BANKS = 8  # of a scheduler: what is read of each is a byte of a word
+MOST_BANKS = 8  # of a scheduler: reads of each are a byte of a word
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Spec:
 
 
 class Tables(NamedTuple):
-    """What the SM knows of the static instructions: the fields of the same names of ``Pipeline``."""
+    """Static instructions, as the fields of the same names of ``Pipeline`` have them."""
 
     code: np.ndarray
     register: np.ndarray
@@ -165,7 +165,7 @@ class Pipeline(NamedTuple):
 
     warp: FixedRows  # int64[sms * warps, COLUMNS]
     pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number; filter, where words is 1
-    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its place among those of the kernel
+    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its index among the kernel's
     sharing: FixedRows  # uint8[sms * warps, 64]: registers behind each bit of filter
     row: FixedRows  # int64[sms * schedulers, 4]
     wants: FixedRows  # int64[sms, 10]: warps whose next instruction is of the class, bit = warp
@@ -188,10 +188,10 @@ class Pipeline(NamedTuple):
     wait: FixedRows
     account: FixedRows  # of replay.stack_shares
     code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
-    register: np.ndarray  # int32: registers of the instructions, those that it writes first
+    register: np.ndarray  # int32: registers of the instructions, destinations first
     register_first: np.ndarray  # int64[instructions + 1]
     filters: np.ndarray  # int64[instructions]: its registers, bit as in filter
-    outputs: np.ndarray  # int64[instructions]: those that it writes
+    outputs: np.ndarray  # int64[instructions]: its destinations
     reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
     words: int  # 1: a filter tells all registers of a kernel apart
     warps: int

@@ -64,7 +64,7 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
 
 @inlined
 def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
-    """An instruction is over."""
+    """An instruction completes."""
     here = sm * core.warps + index
     core.warp[here, pipe.FLYING] -= 1
     free(core, sm, index, here, instruction)

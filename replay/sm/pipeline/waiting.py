@@ -1,4 +1,4 @@
-"""What holds a warp of the pipelined SM back besides its registers: a barrier, a fence, an atomic, its rays.
+"""Waits of the pipelined SM's warps besides registers: a barrier, a fence, an atomic, rays.
 
 Source: ``docs/sources/accel-sim.md#execution-model, #asynchronous-copies``.
 """
@@ -22,7 +22,7 @@ def wait(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, rea
 
 @inlined
 def wake(core: Pipeline, sm: int, index: int, now: int) -> None:
-    """What the warp waited for has come."""
+    """The warp's wait ends."""
     row = sm * core.schedulers + (index & (core.schedulers - 1))
     here = sm * core.warps + index
     core.unit[sm, pipe.WAITING] &= ~(1 << index)

@@ -149,7 +149,7 @@ def test_each_package_keeps_its_code_in_its_own_folder(tmp_path: Path) -> None:
 
 
 def folder(program: str, cache: Path, **environment: str) -> str:
-    """What a program prints in a process of its own."""
+    """Output of a program in a process of its own."""
     variables = os.environ | {"RAYPLAY_CACHE": str(cache)} | environment
     run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
     return run.stdout.strip()
