@@ -1,13 +1,13 @@
-"""No function that numba compiles has an instruction that its LLVM may get wrong (``tracer.ternary_logic``)."""
+"""No function that numba compiles has an instruction that its LLVM may get wrong (``tracer.native.ternary_logic``)."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from formats.code_cache import cache_root
-from tracer.ternary_logic import is_suspect
+from rayplay.formats.guard.code_cache import cache_root
+from rayplay.tracer.native.ternary_logic import is_suspect
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 RENDER = ["tracer", "render", "cornell", "--size", "16x16", "--samples", "1", "--out", "a.trace"]
 REPLAY = ["replay", str(ROOT / "traces" / "sample.trace"), "--gpu", "rtx2060", "--out", "a.result"]
 
