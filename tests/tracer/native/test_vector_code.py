@@ -8,8 +8,8 @@ from rayplay.formats.guard.code_cache import cache_root
 from rayplay.tracer.native.ternary_logic import is_suspect
 
 ROOT = Path(__file__).resolve().parents[3]
-RENDER = ["tracer", "render", "cornell", "--size", "16x16", "--samples", "1", "--out", "a.trace"]
-REPLAY = ["replay", str(ROOT / "traces" / "sample.trace"), "--gpu", "rtx2060", "--out", "a.result"]
+RENDER = ["rayplay.tracer", "render", "cornell", "--size", "16x16", "--samples", "1", "--out", "a.trace"]
+REPLAY = ["rayplay.replay", str(ROOT / "traces" / "sample.trace"), "--gpu", "rtx2060", "--out", "a.result"]
 
 
 def test_no_compiled_function_has_a_suspect_instruction(tmp_path: Path) -> None:
