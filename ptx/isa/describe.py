@@ -10,9 +10,9 @@ from functools import lru_cache
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
+from rayplay.ptx.isa.special import SPECIAL
 from rayplay.ptx.isa.table import ARITHMETIC, TABLE
 from rayplay.ptx.numbers import TYPE_BYTES
-from rayplay.ptx.text.scopes import SPECIAL
 
 DESTINATION_ROLES = frozenset("dDrPqXm")
 SPACES = {

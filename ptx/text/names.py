@@ -18,7 +18,7 @@ from rayplay.ptx.ir import (
     Variable,
     Vector,
 )
-from rayplay.ptx.text.scopes import SPECIAL
+from rayplay.ptx.isa.special import SPECIAL
 
 MOST_HINTS = 20
 MOST_COMPARED = 1000

@@ -8,16 +8,8 @@ nvcc declares ``param0``). The structure that the parser builds has one flat set
 from dataclasses import dataclass, field
 
 from rayplay.ptx.ir import Register, Symbol
+from rayplay.ptx.isa.special import SPECIAL
 
-SPECIAL = frozenset((
-    "%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%clusterid",
-    "%nclusterid", "%cluster_ctaid", "%cluster_nctaid", "%cluster_ctarank", "%cluster_nctarank",
-    "%is_explicit_cluster", "%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%clock",
-    "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%dynamic_smem_size",
-    "%total_smem_size", "%aggr_smem_size", "%current_graph_exec", "%reserved_smem_offset_begin",
-    "%reserved_smem_offset_end", "%reserved_smem_offset_cap", *(f"%envreg{i}" for i in range(32)),
-    *(f"%pm{i}" for i in range(8)), *(f"%pm{i}_64" for i in range(8)), *(f"%reserved_smem_offset_{i}" for i in (0, 1)),
-))  # fmt: skip
 MOST_DIGITS = 10  # of the number of a register in a range
 MOST_SCOPES = 4096  # inside each other
 OUTSIDE = -1  # the depth of what is declared outside functions

@@ -21,13 +21,10 @@ from rayplay.ptx.isa.compatible import constant_fits, register_fits
 from rayplay.ptx.isa.describe import SPACES, Opcode
 from rayplay.ptx.isa.operands import RELAXED, signature
 from rayplay.ptx.isa.operands import Operand as Wanted
+from rayplay.ptx.isa.special import SPECIAL, VECTORS, WIDTHS
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints, Names
-from rayplay.ptx.text.scopes import SPECIAL
 
-_LONG = frozenset(("%clock64", "%globaltimer", "%gridid", "%current_graph_exec", *(f"%pm{i}_64" for i in range(8))))
-_VECTORS = frozenset(("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
-                      "%cluster_nctaid"))  # fmt: skip
 _READS_SPECIAL = frozenset(("mov", "cvt"))
 _TAKES_SYMBOL = frozenset(("mov", "cvta", "mapa", "isspacep", "getctarank"))
 _DISCARDS = frozenset(("atom", "mbarrier", "match"))  # whose destination may be the sink alone
@@ -152,10 +149,10 @@ class OperandChecks:
         name, full = register.name, instruction.full_opcode
         if instruction.opcode not in _READS_SPECIAL:
             yield f"{full} cannot read special register '{name}'; mov can"
-        elif (name in _VECTORS) != bool(register.component):
-            yield f"'{name}' has components .x, .y and .z" if name in _VECTORS else f"'{name}' has no components"
+        elif (name in VECTORS) != bool(register.component):
+            yield f"'{name}' has components .x, .y and .z" if name in VECTORS else f"'{name}' has no components"
         elif instruction.opcode == "mov":
-            bits = 64 if name in _LONG else 32
+            bits = max(WIDTHS[name], 32)
             # 16 bits were what %tid had in PTX 1.x; %gridid has had 32
             allowed = {64} if bits == 64 and name != "%gridid" else {16, 32, 64} if name == "%gridid" else {16, 32}
             if wanted.type[0] == "f" or 8 * TYPE_BYTES[wanted.type] not in allowed:
@@ -248,7 +245,7 @@ class OperandChecks:
                 yield f"'{base.name}' is in .{variable.space}, but {full} accesses .{space}"
         if isinstance(base, Register):
             declared = self.function.registers.get(base.name, "u64").rpartition(".")[2]
-            if base.name in SPECIAL and (base.component or base.name in _VECTORS):
+            if base.name in SPECIAL and (base.component or base.name in VECTORS):
                 yield f"'{base.name}' cannot be an address; mov it to a register first"
             elif declared[0] not in "bus" or declared == "b128":
                 yield f"'{base.name}' is a .{declared} register, which holds no address"

@@ -1,24 +1,13 @@
 """LLVM IR text of one function, 32 lanes wide: fresh names, types, and reading and writing PTX operands."""
 
-import struct
-
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
-from rayplay.ptx.numbers import f32_bits
+from rayplay.ptx.isa.types import TYPES, immediate_bits
 from rayplay.tracer.abi.words import ACTIVATION, MACHINE, RECORD_ALL
 from rayplay.tracer.link.layout import FunctionLayout
 
 INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
 FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
-HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
-SMALL_FLOATS = {
-    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16,
-    "ue8m0x2": 16,
-}  # fmt: skip
-TYPES = {
-    **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
-    **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
-}  # fmt: skip
 ALL = -1  # every register
 LANE_IDS = ", ".join(f"i32 {lane}" for lane in range(32))
 
@@ -28,22 +17,6 @@ def unknown(module: Module, instruction: Instruction, name: str | None = None) -
     where = instruction.position
     opcode = name or instruction.full_opcode
     return UserError(f"{module.source_name}:{where.line}:{where.column}: the executor does not know {opcode}")
-
-
-def type_names(instruction: Instruction) -> list[str]:
-    """The type modifiers of an instruction in order: ``cvt.rn.f32.s32`` gives ``f32``, ``s32``."""
-    return [modifier for modifier in instruction.modifiers if modifier in TYPES]
-
-
-def immediate_bits(immediate: Immediate, type_name: str) -> int:
-    """The bits of a constant as an operand of ``type_name``; a double literal is rounded to f32 where that is asked."""
-    width = TYPES[type_name]
-    bits = immediate.bits
-    if immediate.kind == "f64" and width == 32:
-        bits = f32_bits(struct.unpack("<d", struct.pack("<Q", bits))[0])
-    elif immediate.kind == "f32" and width == 64 and type_name == "f64":
-        bits = struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
-    return bits & ((1 << width) - 1)
 
 
 class Emitter:

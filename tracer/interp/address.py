@@ -3,8 +3,8 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Symbol
+from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.emit.emitter import TYPES, type_names
 from rayplay.tracer.interp.integer import Handler, numbers, put
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower.address import WINDOWS, constants_of

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import type_names
+from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import as_bits, as_float, read, write
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower.approx import EXPONENT, HALF_UPPER, unit_name

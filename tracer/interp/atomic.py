@@ -6,12 +6,11 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
-from rayplay.tracer.emit.emitter import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
 from rayplay.tracer.interp.floats import as_bits, as_float
 from rayplay.tracer.interp.memory import Memory, effective_address
 from rayplay.tracer.interp.values import UNSIGNED, Lanes
 from rayplay.tracer.lower.atomic import HALF_NAN, OPERANDS
-from rayplay.tracer.lower.memory import elements
 
 
 def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:

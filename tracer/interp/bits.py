@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
-from rayplay.tracer.emit.emitter import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.interp.integer import numbers, put
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower.bits import PERMUTATIONS

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.interp.integer import Handler, numbers, put, run_24, run_mul_mad
 from rayplay.tracer.interp.values import LANES, SIGNED, UNSIGNED, Lanes
 

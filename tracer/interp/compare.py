@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
-from rayplay.tracer.emit.emitter import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.interp.floats import as_float, flushed
 from rayplay.tracer.interp.half import read_parts
 from rayplay.tracer.interp.integer import numbers

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.interp.floats import flushed
 from rayplay.tracer.interp.half import clamped, read_parts
 from rayplay.tracer.interp.integer import clamp, numbers, put

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.emit.rounding import directed_rounding
 from rayplay.tracer.interp.values import FLOATS, UNSIGNED, Lanes
 from rayplay.tracer.lower import series as terms

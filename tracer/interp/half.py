@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import type_names
+from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import FUNCTIONS, extreme
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower.half import EXPONENT

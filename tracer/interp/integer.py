@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.interp.values import UNSIGNED, Lanes
 
 Handler = Callable[[Lanes, Instruction], None]

@@ -6,10 +6,9 @@ import numpy as np
 
 from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.memory_forms import space_of
+from rayplay.ptx.isa.types import TYPES, elements, type_names
 from rayplay.tracer.abi.words import ILLEGAL_ADDRESS, LANES, MACHINE
-from rayplay.tracer.emit.emitter import TYPES, type_names
 from rayplay.tracer.interp.values import UNSIGNED, Lanes, mask_of
-from rayplay.tracer.lower.memory import elements
 from rayplay.tracer.memory.arena import FIRST_ADDRESS
 from rayplay.tracer.record.recorder import Buffers
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Operand, Pair
+from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.emit.emitter import type_names
 from rayplay.tracer.interp.integer import Handler, numbers
 from rayplay.tracer.interp.values import LANE, Lanes, mask_of
 from rayplay.tracer.lower.shuffle import FLOAT_NAN

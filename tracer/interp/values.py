@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from rayplay.ptx.ir import Guard, Immediate, Instruction, Not, Operand, Register, Symbol
+from rayplay.ptx.isa.types import TYPES, immediate_bits
 from rayplay.tracer.abi.words import LANES, MACHINE
-from rayplay.tracer.emit.emitter import TYPES, immediate_bits, unknown
+from rayplay.tracer.emit.emitter import unknown
 from rayplay.tracer.emit.special import (
     CLOCKS,
     CONSTANT_VECTORS,

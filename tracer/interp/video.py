@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import type_names, unknown
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import unknown
 from rayplay.tracer.interp.compare import ORDER
 from rayplay.tracer.interp.integer import clamp, numbers, put
 from rayplay.tracer.interp.values import Lanes

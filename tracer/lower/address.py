@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 from rayplay.ptx.isa.memory_forms import SPACE_SPELLINGS
-from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 
 WINDOWS = {
     "shared": ("shared_base", "shared_bytes"), "local": ("local_base", "local_total_bytes"),

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter, type_names
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word
 from rayplay.tracer.lower.floats import read_float, to_bits, to_float, write_float
 from rayplay.tracer.lower.sfu import FUNCTIONS

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
 from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
-from rayplay.tracer.emit.emitter import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.lower.floats import to_bits, to_float
-from rayplay.tracer.lower.memory import arena_offset, effective_address, elements, record
+from rayplay.tracer.lower.memory import arena_offset, effective_address, record
 
 HALF_NAN = 0x7FFF
 OPERANDS = {"cas": 2}

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
-from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 
 
 def lower_shift(e: Emitter, i: Instruction) -> None:

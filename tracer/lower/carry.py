@@ -1,7 +1,8 @@
 """Integer arithmetic on parts of words and on several words: carries, 24-bit factors, dot products, pairs."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 from rayplay.tracer.lower.integer import Handler, lower_mul_mad, wide_product
 
 CARRY = "carry flag"

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
-from rayplay.tracer.emit.emitter import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.lower.floats import flush, to_float
 from rayplay.tracer.lower.half import joined, read_parts

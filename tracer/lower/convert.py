@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import FLOAT, HALVES, INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.emit.narrow import narrow, odd_single, widen
 from rayplay.tracer.emit.rounding import directed_rounding, lower_rounded
 from rayplay.tracer.lower.floats import finished, flush, saturate, to_bits, to_float

@@ -1,7 +1,8 @@
 """cvt of packed numbers as LLVM IR: pairs of half precision, 8-bit and smaller floats, and cvt.pack of integers."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import HALVES, INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word, narrow, widen, widen_small, word
 from rayplay.tracer.lower.convert import clamp_integer
 from rayplay.tracer.lower.floats import to_float

@@ -6,7 +6,8 @@ from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.forms import PATTERNS
 from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.modifiers import problem
-from rayplay.tracer.emit.emitter import HALVES, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.lower import bits as lower_bits
 from rayplay.tracer.lower import carry as lower_extended
 from rayplay.tracer.lower import compare as lower_compare

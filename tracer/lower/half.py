@@ -7,7 +7,8 @@ be longer, is rounded to odd first.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter, type_names
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.emit.narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
 from rayplay.tracer.lower.floats import extreme
 from rayplay.tracer.lower.series import FUNCTIONS

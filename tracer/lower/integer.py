@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 
 Handler = Callable[[Emitter, Instruction], None]
 

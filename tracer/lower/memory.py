@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.memory_forms import knows_load_store, lanes_of_vector, space_of
+from rayplay.ptx.isa.types import TYPES, elements, type_names
 from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
-from rayplay.tracer.emit.emitter import INT, TYPES, Emitter, type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 
 ALIGNED_BYTES = 16  # what the address of every variable is a multiple of
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
@@ -135,11 +136,6 @@ def uniform_symbol(e: Emitter, operand: Operand | None, size: int) -> str | None
         if known and fits and (start + offset) % size == 0 and size <= ALIGNED_BYTES:
             return e.symbol_scalar(Symbol(name, offset))
     return None
-
-
-def elements(operand: Operand | None) -> tuple["Operand | None", ...]:
-    """The registers of a scalar or vector operand."""
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def _checked_type(e: Emitter, i: Instruction) -> str:

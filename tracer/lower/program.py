@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from rayplay.ptx.flow.cfg import Cfg, branch_labels, waits
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import Emitter, type_names, unknown
+from rayplay.tracer.emit.emitter import Emitter, unknown
 from rayplay.tracer.emit.frame import Entries, Frame, lower_parts
 from rayplay.tracer.emit.hot import Hot, hot_code
 from rayplay.tracer.emit.parts import Flow, control_flow

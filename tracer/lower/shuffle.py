@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
 from rayplay.ptx.isa.modifiers import problem
-from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter, type_names
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter
 
 
 def active_bits(e: Emitter) -> str:

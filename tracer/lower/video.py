@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Modified, Operand, Register
-from rayplay.tracer.emit.emitter import INT, Emitter, type_names
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import INT, Emitter
 from rayplay.tracer.lower.carry import field
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]

@@ -1,6 +1,6 @@
 """Programs of scalar instructions for tests: operands of any form of ``ptx.isa.forms``, and a kernel that runs them."""
 
-from rayplay.tracer.emit.emitter import TYPES
+from rayplay.ptx.isa.types import TYPES
 
 LETTER = {1: "p", 8: "c", 16: "h", 32: "r", 64: "l", 128: "q"}
 SOURCES = 3  # registers of each width that hold inputs: %h1 to %h3, %r1 to %r3, %l1 to %l3

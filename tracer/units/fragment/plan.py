@@ -4,7 +4,7 @@ Source: PTX ISA 9.0, 9.7.14.3, 9.7.14.4 (wmma) and 9.7.15.5.15 and after (ldmatr
 """
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.tracer.lower.memory import elements
+from rayplay.ptx.isa.types import elements
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
 from rayplay.tracer.units.matrix.plan import WMMA_SHAPES, matrix_shape, wmma_registers
 from rayplay.tracer.units.matrix.types import (

@@ -3,7 +3,7 @@
 import re
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.tracer.lower.memory import elements
+from rayplay.ptx.isa.types import elements
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
 from rayplay.tracer.units.matrix.types import (
     ACC_F64,

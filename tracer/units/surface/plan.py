@@ -1,7 +1,7 @@
 """suld, sust, sured and suq as calls of the surface unit. Source: PTX ISA 9.0, 9.7.11 (surface instructions)."""
 
 from rayplay.ptx.ir import Instruction, Operand, Texture
-from rayplay.tracer.lower.memory import elements
+from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import GEOMETRIES
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
 from rayplay.tracer.units.modifiers import Modifiers

@@ -1,7 +1,7 @@
 """tex, tld4 and txq as calls of the texture unit. Source: PTX ISA 9.0, 9.7.10 (texture instructions)."""
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
-from rayplay.tracer.lower.memory import elements
+from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
 from rayplay.tracer.units.modifiers import Modifiers

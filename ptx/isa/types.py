@@ -1,0 +1,38 @@
+"""The types that modifiers name, and operands as values of a type."""
+
+import struct
+
+from rayplay.ptx.ir import Immediate, Instruction, Operand, Vector
+from rayplay.ptx.numbers import f32_bits
+
+HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
+SMALL_FLOATS = {
+    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16,
+    "ue8m0x2": 16,
+}  # fmt: skip
+TYPES = {
+    **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
+    **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
+}  # fmt: skip
+"""Bits of a register operand of each type."""
+
+
+def type_names(instruction: Instruction) -> list[str]:
+    """The type modifiers of an instruction in order: ``cvt.rn.f32.s32`` gives ``f32``, ``s32``."""
+    return [modifier for modifier in instruction.modifiers if modifier in TYPES]
+
+
+def immediate_bits(immediate: Immediate, type_name: str) -> int:
+    """The bits of a constant as an operand of ``type_name``; a double literal is rounded once for f32."""
+    width = TYPES[type_name]
+    bits = immediate.bits
+    if immediate.kind == "f64" and width == 32:
+        bits = f32_bits(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    elif immediate.kind == "f32" and width == 64 and type_name == "f64":
+        bits = struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
+    return bits & ((1 << width) - 1)
+
+
+def elements(operand: Operand | None) -> tuple["Operand | None", ...]:
+    """The registers of a scalar or vector operand."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
