@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rayplay.ptx.flow.cfg import END, Cfg
 from rayplay.ptx.flow.language import build
 from rayplay.ptx.flow.liveness import register_count
+from rayplay.ptx.graph import END, Cfg
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.describe import lookup
 from rayplay.ptx.sass import registers as sass_registers

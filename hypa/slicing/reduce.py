@@ -4,7 +4,8 @@ import hashlib
 from dataclasses import replace
 
 from rayplay.hypa.slicing.slice import Slice
-from rayplay.ptx.flow.cfg import Cfg, build, ends_block
+from rayplay.ptx.flow.cfg import build, ends_block
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 
 _LABEL = "%slice.{}"

@@ -15,6 +15,7 @@ from rayplay.hypa.slicing.dependences import COMMON_SPACES, Dependences, build_d
 from rayplay.hypa.slicing.pointers import ANYWHERE, Arguments, Location, Object, Target
 from rayplay.hypa.slicing.points_to import points_to
 from rayplay.ptx.flow.cfg import ends_block
+from rayplay.ptx.graph import reached
 from rayplay.ptx.ir import Instruction, Operand, Register, Vector
 from rayplay.ptx.program import Program
 
@@ -54,7 +55,7 @@ class Slice:
 
     def filtered_graph(self, jump: int) -> list[int]:
         """The filtered dependency graph of an instruction: it and all it depends on, in order."""
-        found = _closure(self.graph, [jump])
+        found = reached([jump], self.graph.needs.__getitem__)
         return [node for node in sorted(found) if node < self.graph.instructions]
 
     def read(self) -> tuple[set[Object], bool]:
@@ -78,25 +79,14 @@ def slice_program(program: Program, arguments: Arguments, results: "frozenset[Ob
     for item in sorted(results):
         location = Location("global", Target(frozenset((item,))), 1 << 62)
         roots += stores_into(graph, location)
-    found = _closure(graph, roots)
+    needs = graph.needs.__getitem__
+    found = reached(roots, needs)
     turns = _instructions(program, _is_turn)
     if any(_is_common(graph, node) for node in found) or not found.isdisjoint((*turns, *_outside(graph))):
-        found = _closure(graph, [*found, *turns])  # the order of warps matters
+        found = reached([*found, *turns], needs)  # the order of warps matters
     kept = np.zeros(graph.instructions, bool)
     kept[[node for node in found if node < graph.instructions]] = True
     return Slice(program, graph, kept)
-
-
-def _closure(graph: Dependences, roots: list[int]) -> set[int]:
-    """The roots and all nodes they depend on."""
-    found = set(roots)
-    waiting = list(found)
-    while waiting:
-        for needed in graph.needs[waiting.pop()]:
-            if needed not in found:
-                found.add(needed)
-                waiting.append(needed)
-    return found
 
 
 def _is_common(graph: Dependences, node: int) -> bool:

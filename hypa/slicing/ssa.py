@@ -10,8 +10,8 @@ dependence graph" (HyPA's reference 41), with phis only where the register is li
 
 from dataclasses import dataclass, field
 
-from rayplay.ptx.flow.cfg import Cfg, immediate_dominators, post_order
 from rayplay.ptx.flow.liveness import Liveness
+from rayplay.ptx.graph import Cfg, immediate_dominators, post_order
 from rayplay.ptx.ir import Function, Instruction
 from rayplay.ptx.isa.describe import describe
 
@@ -76,7 +76,7 @@ class _Builder:
         self.accesses = [accesses(i, function) for i in function.body]
         self.live = Liveness(function, cfg)
         self.successors = [list(block.successors) for block in cfg.blocks]
-        self.order = post_order(self.successors, 0) if cfg.blocks else []
+        self.order = post_order(self.successors.__getitem__, 0) if cfg.blocks else []
         reachable = set(self.order)
         self.predecessors: list[list[int]] = [[] for _ in cfg.blocks]
         for block in sorted(reachable):

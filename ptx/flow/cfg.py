@@ -4,43 +4,15 @@ A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (p
 or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
 """
 
-from dataclasses import dataclass
-
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.graph import Block, Cfg, immediate_post_dominators
 from rayplay.ptx.ir import Function, Instruction, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
-
-END = -1  # reconvergence at the end of the program
 
 _BRANCHES = frozenset(("bra", "brx"))
 _ENDS = frozenset(("ret", "exit", "trap"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _MAY_END = _BRANCHES | _ENDS | _BARRIERS | {"nanosleep", "mbarrier"}  # and calls
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Instructions ``first`` to ``first + count - 1``.
-
-    ``successors`` are block indices: the targets of the branch in its order, then the next block where control can
-    fall through; each once. ``leaves``: lanes can end the function here.
-    """
-
-    first: int
-    count: int
-    successors: tuple[int, ...]
-    leaves: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cfg:
-    """Blocks in the order of the text; block 0 is entered first.
-
-    ``reconvergence`` is per block its immediate post-dominator, -1 where that is the end of the function.
-    """
-
-    blocks: tuple[Block, ...]
-    reconvergence: tuple[int, ...]
 
 
 def build(function: Function) -> Cfg:
@@ -130,72 +102,3 @@ def _block_starts(function: Function) -> list[int]:
         for label in branch_labels(instruction, function):
             starts.add(function.labels[label])
     return sorted(starts)
-
-
-def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tuple[int, ...]:
-    """Per node its immediate post-dominator, -1 for the end; a node is (successors, whether it reaches the end itself).
-
-    Where no path leads to the end (a loop without a way out), the last such node is taken to lead there.
-    Method: Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm", on the reversed graph.
-    """
-    size = len(graph)
-    end = size
-    successors = [list(targets) + [end] * leaves for targets, leaves in graph]
-    predecessors: list[list[int]] = [[] for _ in range(size + 1)]
-    for node, targets in enumerate(successors):
-        for target in targets:
-            predecessors[target].append(node)
-    order = post_order(predecessors, end)
-    while len(order) < size + 1:
-        stuck = max(set(range(size)) - set(order))
-        successors[stuck].append(end)
-        predecessors[end].append(stuck)
-        order = post_order(predecessors, end)
-    dominators = immediate_dominators(order, successors, end)
-    return tuple(-1 if dominators[node] == end else dominators[node] for node in range(size))
-
-
-def post_order(edges: list[list[int]], root: int) -> list[int]:
-    """Nodes reachable from the root, each after everything first reached through it."""
-    seen, order = {root}, []
-    stack = [(root, iter(edges[root]))]
-    while stack:
-        node, rest = stack[-1]
-        following = next((n for n in rest if n not in seen), None)
-        if following is None:
-            order.append(node)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(edges[following])))
-    return order
-
-
-def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
-    """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
-
-    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
-    """
-    number = {node: index for index, node in enumerate(order)}
-    dominator = {root: root}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(order[:-1]):
-            found = None
-            for other in successors[node]:
-                if other in dominator:
-                    found = other if found is None else _meet(found, other, dominator, number)
-            assert found is not None  # every node leads to the root, and one on the way came earlier in this order
-            if dominator.get(node) != found:
-                dominator[node], changed = found, True
-    return dominator
-
-
-def _meet(one: int, other: int, dominator: dict[int, int], number: dict[int, int]) -> int:
-    while one != other:
-        while number[one] < number[other]:
-            one = dominator[one]
-        while number[other] < number[one]:
-            other = dominator[other]
-    return one

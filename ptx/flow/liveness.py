@@ -4,8 +4,8 @@ Backward data flow over the blocks; sets of registers are the bits of one intege
 life of what was there before, because lanes that are predicated off keep it.
 """
 
-from rayplay.ptx.flow.cfg import Cfg
 from rayplay.ptx.flow.language import describe
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import collect_registers, operand_uses
 from rayplay.ptx.sass import registers as sass_registers

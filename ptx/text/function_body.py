@@ -134,3 +134,16 @@ class Body:
             return True
         last = self.instructions[-1]
         return last.guard is not None or last.opcode not in _FINAL
+
+
+def redeclaration_problem(first: Function, second: Function) -> str | None:
+    """Why two declarations of one name cannot be the same function, None when they can."""
+    for what, before, after in (
+        ("results", first.returns, second.returns), ("parameters", first.parameters, second.parameters),
+    ):  # fmt: skip
+        if len(before) != len(after):
+            return f"'{first.name}' was declared with {len(before)} {what}, now it has {len(after)}"
+        for one, other in zip(before, after, strict=True):
+            if (one.type, one.bytes, one.align, one.space) != (other.type, other.bytes, other.align, other.space):
+                return f"'{first.name}' was declared with other {what} before"
+    return None

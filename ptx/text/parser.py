@@ -21,17 +21,16 @@ from rayplay.ptx.ir import (
     Variable,
 )
 from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.isa.implied import with_defaults
 from rayplay.ptx.numbers import as_f32
 from rayplay.ptx.text.declarations import DeclarationBuilder
-from rayplay.ptx.text.function_body import Body, Head
+from rayplay.ptx.text.function_body import Body, Head, redeclaration_problem
 from rayplay.ptx.text.lalr import Source, reduce_text, table
 from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
 from rayplay.ptx.text.scopes import MOST_SCOPES
 from rayplay.ptx.text.variables import attributes_of
-from rayplay.ptx.verifier.declarations import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
-_ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
@@ -50,13 +49,6 @@ def parse_file(path: str | Path) -> Module:
     """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
     LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
     return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
-
-
-def _with_defaults(opcode: str, modifiers: list[str], version: tuple[int, int]) -> list[str]:
-    """Before PTX 1.4 ``sin.f32`` meant ``sin.approx.ftz.f32`` and ``div.f64`` ``div.rn.f64`` (PTX ISA 9.7.3)."""
-    if version >= (1, 4) or opcode not in _ROUNDED or len(modifiers) != 1:
-        return modifiers
-    return {"f32": ["approx", "ftz", "f32"], "f64": ["rn", "f64"]}.get(modifiers[0], modifiers)
 
 
 class ModuleBuilder(DeclarationBuilder):
@@ -226,7 +218,7 @@ class ModuleBuilder(DeclarationBuilder):
         split = self._opcodes.get(word)
         if split is None:
             first, *rest = word.split(".")
-            split = self._opcodes[word] = (first, tuple(_with_defaults(first, rest, self.ptx_version)))
+            split = self._opcodes[word] = (first, with_defaults(first, tuple(rest), self.ptx_version))
         opcode, modifiers = split
         text = self.written(start, end)
         call = None

@@ -9,8 +9,8 @@ correct and only costs time. Slot 5 belongs to trace calls alone.
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Block, Cfg
 from rayplay.ptx.flow.language import describe, runs_other_code
+from rayplay.ptx.graph import Block, Cfg
 from rayplay.ptx.ir import Function
 from rayplay.ptx.isa.describe import Description
 from rayplay.ptx.timing.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing

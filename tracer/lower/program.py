@@ -6,7 +6,8 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg, branch_labels, waits
+from rayplay.ptx.flow.cfg import branch_labels, waits
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.types import type_names

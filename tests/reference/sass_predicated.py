@@ -9,7 +9,7 @@ nevertheless, as ``nvdisasm -plr`` has it: within blocks it lets no write under 
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction
 
 HOLDS, FAILS = 0, 1
