@@ -130,11 +130,34 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """A full opcode, its modifiers by meaning.
+
+    ``key`` names its row in ``ptx.isa.table``; ``types`` are the type modifiers in order; ``lanes`` is 2, 4 or 8 for
+    ``.v2``, ``.v4``, ``.v8``; ``access_bytes`` are read or written by a lane, 0 without an access.
+    """
+
+    key: str
+    modifiers: tuple[str, ...]
+    types: tuple[str, ...]
+    lanes: int
+    operation_class: str
+    memory_space: str
+    access_bytes: int
+
+    @property
+    def type(self) -> str:
+        """The last type modifier, ``""`` without one."""
+        return self.types[-1] if self.types else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Instruction:
     """One instruction. ``opcode`` is the first word, ``modifiers`` the rest: ``ld`` and ``("global", "f32")``.
 
     Operands stand as written, destinations first; a ``call`` has ``call`` and no operands. ``address`` is the byte
     address of a SASS instruction in its section and ``encoding`` its 128 bits; both None where they are not known.
+    ``form`` is that of opcode and modifiers (``ptx.isa.form``), None for SASS and for an opcode without a row.
     """
 
     opcode: str
@@ -146,6 +169,7 @@ class Instruction:
     call: Call | None = None
     address: int | None = None
     encoding: int | None = None
+    form: Form | None = field(default=None, compare=False, repr=False)
 
     @property
     def full_opcode(self) -> str:

@@ -14,12 +14,12 @@ import numpy as np
 from rayplay.hypa.slicing.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
 from rayplay.hypa.slicing.pointers import ANYWHERE, Arguments, Location, Object, Target
 from rayplay.hypa.slicing.points_to import points_to
-from rayplay.ptx.flow.cfg import ends_block
+from rayplay.ptx.flow.cfg import control_of, ends_block
 from rayplay.ptx.graph import reached
 from rayplay.ptx.ir import Instruction, Operand, Register, Vector
+from rayplay.ptx.isa.row import Control
 from rayplay.ptx.program import Program
 
-_TURNS = frozenset(("bar", "barrier", "nanosleep"))  # where a warp lets others run
 UNSEEN_CALLS = frozenset(("vprintf",))
 """Functions outside of the program that change nothing a program can see."""
 
@@ -129,12 +129,13 @@ def _outside(graph: Dependences) -> list[int]:
 
 
 def _is_turn(i: Instruction) -> bool:
-    return i.opcode in _TURNS and ends_block(i)
+    """Whether a warp lets others run."""
+    return control_of(i) in (Control.MEETS, Control.PAUSES)
 
 
 def _can_go(i: Instruction) -> bool:
     """A barrier that only waits; one that also computes or only arrives stays, and with it all others."""
-    return i.guard is None and (i.opcode == "nanosleep" or "sync" in i.modifiers or i.modifiers == ())
+    return i.guard is None and (control_of(i) is Control.PAUSES or "sync" in i.modifiers or i.modifiers == ())
 
 
 def _is_unseen(i: Instruction) -> bool:

@@ -14,9 +14,9 @@ from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.graph import Cfg, immediate_dominators, post_order
 from rayplay.ptx.ir import Function, Instruction
 from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.table import TABLE
 
 CARRY = "cc"  # the carry flag of add.cc and its kin, a register without a name in PTX
-_READS_CARRY = frozenset(("addc", "subc", "madc"))
 
 ENTRY, PHI, INSTRUCTION = range(3)
 
@@ -54,7 +54,7 @@ def accesses(instruction: Instruction, function: Function) -> tuple[list[str], l
     """Registers that an instruction reads and writes, the carry flag among them; ``UserError`` as ``describe``."""
     description = describe(instruction, function)
     reads, writes = list(description.sources), list(description.destinations)
-    if instruction.opcode in _READS_CARRY:
+    if instruction.form is not None and TABLE[instruction.form.key].reads_carry:
         reads.append(CARRY)
     if "cc" in instruction.modifiers:
         writes.append(CARRY)

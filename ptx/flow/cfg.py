@@ -8,11 +8,8 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.graph import Block, Cfg, immediate_post_dominators
 from rayplay.ptx.ir import Function, Instruction, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
-
-_BRANCHES = frozenset(("bra", "brx"))
-_ENDS = frozenset(("ret", "exit", "trap"))
-_BARRIERS = frozenset(("bar", "barrier"))
-_MAY_END = _BRANCHES | _ENDS | _BARRIERS | {"nanosleep", "mbarrier"}  # and calls
+from rayplay.ptx.isa.row import Control
+from rayplay.ptx.isa.table import MAY_END_BLOCK, TABLE
 
 
 def build(function: Function) -> Cfg:
@@ -37,7 +34,7 @@ def build(function: Function) -> Cfg:
 
 def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:
     """Labels an instruction can branch to, in order. Raises UserError for one that the function does not have."""
-    if instruction.opcode not in _BRANCHES:
+    if control_of(instruction) is not Control.BRANCHES:
         return ()
     last = instruction.operands[-1] if instruction.operands else None
     name = last.name if isinstance(last, Symbol) else ""
@@ -51,21 +48,20 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
     return labels
 
 
+def control_of(instruction: Instruction) -> Control:
+    """Where control goes after an instruction; the next one for an opcode without a row."""
+    return TABLE[instruction.form.key].control if instruction.form is not None else Control.NEXT
+
+
 def ends_block(instruction: Instruction) -> bool:
     """Whether a block ends after this instruction."""
-    opcode = instruction.opcode
-    if opcode in _BRANCHES or opcode in _ENDS:
-        return True
-    if opcode in _BARRIERS:
-        return instruction.modifiers[:1] != ("warp",)
-    if opcode == "nanosleep" or waits(instruction):
-        return True
-    return instruction.call is not None and runs_other_code(instruction)
+    control = control_of(instruction)
+    return runs_other_code(instruction) if control is Control.CALLS else control is not Control.NEXT
 
 
 def waits(instruction: Instruction) -> bool:
     """Whether an instruction asks if a phase of an mbarrier is complete; other warps run when it is not."""
-    return instruction.opcode == "mbarrier" and instruction.modifiers[:1] in (("test_wait",), ("try_wait",))
+    return control_of(instruction) is Control.ASKS
 
 
 def runs_other_code(instruction: Instruction) -> bool:
@@ -82,11 +78,11 @@ def falls_through(instruction: Instruction) -> bool:
     """Whether control can go on to the next instruction."""
     if instruction.guard is not None:
         return True
-    return instruction.opcode not in _BRANCHES and not _ends_lanes(instruction)
+    return control_of(instruction) is not Control.BRANCHES and not _ends_lanes(instruction)
 
 
 def _ends_lanes(instruction: Instruction) -> bool:
-    if instruction.opcode in _ENDS:
+    if control_of(instruction) is Control.LEAVES:
         return True
     intrinsic = INTRINSICS.get(getattr(instruction.call.target, "name", "")) if instruction.call else None
     return intrinsic is not None and not intrinsic.returns
@@ -95,7 +91,7 @@ def _ends_lanes(instruction: Instruction) -> bool:
 def _block_starts(function: Function) -> list[int]:
     starts = {0} if function.body else set()
     for index, instruction in enumerate(function.body):
-        if instruction.opcode not in _MAY_END and instruction.call is None:
+        if instruction.opcode not in MAY_END_BLOCK:
             continue
         if ends_block(instruction) and index + 1 < len(function.body):
             starts.add(index + 1)

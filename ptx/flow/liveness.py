@@ -41,10 +41,10 @@ class Liveness:
 
         ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
         """
-        uses = operand_uses(i.opcode, i.modifiers, len(i.operands))
-        if uses is None or i.call is not None or function.language == "sass":
+        if i.form is None or i.call is not None:
             description = describe(i, function)
             return self._bits(description.sources), self._bits(description.destinations)
+        uses = operand_uses(i.form.key, len(i.operands))
         reads = writes = 0
         if i.guard is not None:
             reads = self._bits((i.guard.register.name,))

@@ -9,7 +9,7 @@ machine that truncated is left.
 from dataclasses import replace
 
 from rayplay.ptx.ir import Instruction, Module
-from rayplay.ptx.isa.modifiers import problem
+from rayplay.ptx.isa.form import form_of, problem
 
 FLUSHING_TARGETS = frozenset(("sm_10", "sm_11", "sm_12", "sm_13"))
 FIRST_EXPLICIT_VERSION = (1, 4)
@@ -36,7 +36,9 @@ def spelled_out(instruction: Instruction, module: Module) -> Instruction:
     if "f32" not in modifiers or "ftz" in modifiers or _keeps_subnormals(instruction, module):
         return instruction
     flushed = (*modifiers[:-1], "ftz", modifiers[-1])
-    return instruction if problem(instruction.opcode, flushed) else replace(instruction, modifiers=flushed)
+    if problem(instruction.opcode, flushed):
+        return instruction
+    return replace(instruction, modifiers=flushed, form=form_of(instruction.opcode, flushed))
 
 
 def _keeps_subnormals(instruction: Instruction, module: Module) -> bool:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
-from rayplay.ptx.isa import modifiers
 from rayplay.ptx.isa.compatible import constant_fits, register_fits
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import TYPE_BYTES
@@ -69,7 +68,7 @@ class _Verifier:
     def _instruction(self, instruction: Instruction) -> Iterator[str]:
         if instruction.guard is not None:
             yield from self.operands.predicate(instruction.guard.register)
-        wrong = modifiers.problem(instruction.opcode, self._with_aligned(instruction))
+        wrong = problem(instruction.opcode, self._with_aligned(instruction))
         known = self.module.version <= KNOWN_VERSION
         if instruction.call is not None:
             if wrong is not None and known:
@@ -81,12 +80,12 @@ class _Verifier:
         if "sync" not in instruction.modifiers and instruction.opcode in ("shfl", "vote") and self.needs_sync:
             yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
-        opcode = lookup(instruction.opcode, instruction.modifiers)
-        if opcode is None:
+        form = instruction.form
+        if form is None:
             if known:
                 yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"
         elif wrong is None:
-            yield from self.operands.problems(instruction, opcode)
+            yield from self.operands.problems(instruction, form)
         elif known:
             yield wrong
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.ptx.isa.modifiers import problem
+from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter
 
