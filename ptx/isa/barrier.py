@@ -52,7 +52,8 @@ ROWS = (
     *(_phase(name=f"mbarrier.{name}", forms=_of_phase(f"{name} parity?", "acquire|relaxed", "CTA"), roles=roles,
              control=Control.ASKS, yields=Yields.NUMBER)
       for name, roles in (("test_wait", "P a x"), ("try_wait", "P a x ?u"))),
-    _count(name="mbarrier.pending_count", forms=("pending_count b64",), roles="r x", yields=Yields.MIXED),
+    _count(name="mbarrier.pending_count", forms=("pending_count b64",), roles="r x", yields=Yields.MIXED,
+           memory=NO_MEMORY),
     _fence(name="membar", forms=("cta|gl|sys", "proxy alias"), roles=""),
     _fence(name="fence", roles="?a ?x", forms=(
         "sc|acq_rel|acquire|release? SCOPE", "mbarrier_init release cluster", "proxy alias|async",

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from rayplay.ptx.isa.row import COPIES, HIDDEN, UPDATES, WRITES, Allows, Control, Loose, Op, Yields
+from rayplay.ptx.isa.row import COPIES, HIDDEN, NO_MEMORY, UPDATES, WRITES, Allows, Control, Loose, Op, Yields
 
 _ANY = Loose("", r"\w+(?:::\w+)*")
 _row = partial(
@@ -36,7 +36,7 @@ ROWS = (
     _row(name="multimem.red", operation_class="atomic", roles="a x"), _row(name="multimem.cp", roles="a a x ?a ?x"),
     _row(name="tensormap.replace", roles="a x ?x"), _row(name="tensormap.cp_fenceproxy", roles="a a x"),
     _row(name="clusterlaunchcontrol.try_cancel", roles="a a"),
-    _row(name="clusterlaunchcontrol.query_cancel", roles="X x", yields=Yields.MIXED),
+    _row(name="clusterlaunchcontrol.query_cancel", roles="X x", yields=Yields.MIXED, memory=NO_MEMORY),
     _group(name="wgmma.fence", forms=_fence_forms("fence")),
     _group(name="wgmma.commit_group", operation_class="other", forms=_fence_forms("commit_group")),
     _group(name="wgmma.wait_group", roles="x", forms=_fence_forms("wait_group")),

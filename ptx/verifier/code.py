@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
-from rayplay.ptx.isa.compatible import constant_fits, register_fits
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
+from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints
 from rayplay.ptx.verifier.declarations import architecture, module_problems

@@ -18,12 +18,12 @@ from rayplay.ptx.ir import (
     Texture,
     Vector,
 )
-from rayplay.ptx.isa.compatible import constant_fits, register_fits
 from rayplay.ptx.isa.form import SPACES, signature
 from rayplay.ptx.isa.row import Allows
 from rayplay.ptx.isa.row import Operand as Wanted
 from rayplay.ptx.isa.special import SPECIAL, VECTORS, WIDTHS
 from rayplay.ptx.isa.table import TABLE
+from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints, Names
 
