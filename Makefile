@@ -98,10 +98,11 @@ bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
 	$(BIN)/python -m outside --only "$(ONLY)"
 
-fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
+fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=)
 	$(BIN)/python -m tests.ptx.text.fuzz $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python -m tests.replay.engine.fuzz_twin $(or $(SEED),1) $(or $(TRACES),500)
 	$(BIN)/python -m tests.replay.engine.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
+	$(BIN)/python -m tests.tracer.native.fuzz_bits $(or $(SEED),1) $(or $(PROGRAMS),20000)
 	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
 
 reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)
