@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rayplay.ptx.flow.language import build
 from rayplay.ptx.flow.liveness import register_count
 from rayplay.ptx.graph import END, Cfg
-from rayplay.ptx.ir import Function, Module
+from rayplay.ptx.ir import NO_FORM, Function, Module
 from rayplay.ptx.sass import registers as sass_registers
 from rayplay.ptx.sass.describe import architecture
 from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS
@@ -52,7 +52,7 @@ def cfg_lines(function: Function) -> Iterator[str]:
     head = f"{function.name}: {len(cfg.blocks)} blocks, {len(function.body)} instructions"
     if function.language == "sass":
         head += f", {sass_registers.register_count(function)} registers"
-    elif all(i.form is not None for i in function.body):
+    elif all(i.form is not NO_FORM for i in function.body):
         head += f", {register_count(function, cfg)} registers live at most"
     yield head
     labels: dict[int, list[str]] = {}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rayplay.ptx.ir import Address, Function, Instruction, Operand
+from rayplay.ptx.ir import NO_FORM, Address, Function, Instruction, Operand
 from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.isa.form import SPACES
 from rayplay.ptx.isa.table import TABLE
@@ -27,7 +27,7 @@ def memory_uses(instruction: Instruction, function: Function) -> tuple[Use, ...]
     Prefetches and fences have none: they change no value.
     """
     form = instruction.form
-    if form is None or instruction.call is not None:
+    if form is NO_FORM or instruction.call is not None:
         return ()
     memory = TABLE[form.key].memory
     if memory.by in ("image", "hidden"):

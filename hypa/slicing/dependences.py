@@ -17,7 +17,7 @@ from rayplay.hypa.slicing.call_graph import Place, passed, returned
 from rayplay.hypa.slicing.pointers import UNKNOWN, Location, may_alias
 from rayplay.hypa.slicing.points_to import PointsTo, private_places
 from rayplay.hypa.slicing.ssa import ENTRY, INSTRUCTION
-from rayplay.ptx.ir import Address, Operand, Register, Symbol
+from rayplay.ptx.ir import NO_FORM, Address, Operand, Register, Symbol
 from rayplay.ptx.isa.row import COPIES
 from rayplay.ptx.isa.table import TABLE
 
@@ -200,7 +200,7 @@ def _connect_copies(graph: Dependences) -> None:
         own = [
             (base + index, i)
             for index, i in enumerate(function.body)
-            if i.form is not None and TABLE[i.form.key].memory is COPIES
+            if i.form is not NO_FORM and TABLE[i.form.key].memory is COPIES
         ]
         waits = [node for node, i in own if not any(isinstance(operand, Address) for operand in i.operands)]
         for node, _ in own:

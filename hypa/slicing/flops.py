@@ -38,6 +38,6 @@ def _operations(i: Instruction) -> tuple[float, float, float, float]:
         is_product = i.opcode == "mma" or "mma" in i.modifiers
         return 0.0, 0.0, 0.0, 2.0 * m * n * k / 32 if is_float and is_product else 0.0
     kind = next((t for t in reversed(i.modifiers) if re.fullmatch(r"b?f(16|32|64)(x2)?", t)), "")
-    count = float(TABLE[i.form.key].flops if kind and i.form is not None else 0) * (2 if kind.endswith("x2") else 1)
+    count = float(TABLE[i.form.key].flops if kind else 0) * (2 if kind.endswith("x2") else 1)
     width = re.sub(r"x2$", "", kind)[-2:]
     return count if width == "32" else 0.0, count if width == "64" else 0.0, count if width == "16" else 0.0, 0.0

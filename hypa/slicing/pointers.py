@@ -128,7 +128,6 @@ class Scope:
 
     def result(self, i: Instruction, kind: str, values: "dict[str, Target | None]") -> Target | None:
         """What an instruction's results can point into; ``kind`` is its type."""
-        assert i.form is not None  # ``ptx.program.link`` refuses others
         sources, yields = i.operands[1:], TABLE[i.form.key].yields
         if yields is Yields.LOADED:
             return self._loaded(i, kind, values)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.graph import Cfg, immediate_dominators, post_order
-from rayplay.ptx.ir import Function, Instruction
+from rayplay.ptx.ir import NO_FORM, Function, Instruction
 from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.isa.table import TABLE
 
@@ -54,7 +54,7 @@ def accesses(instruction: Instruction, function: Function) -> tuple[list[str], l
     """Registers that an instruction reads and writes, the carry flag among them; ``UserError`` as ``describe``."""
     description = describe(instruction, function)
     reads, writes = list(description.sources), list(description.destinations)
-    if instruction.form is not None and TABLE[instruction.form.key].reads_carry:
+    if instruction.form is not NO_FORM and TABLE[instruction.form.key].reads_carry:
         reads.append(CARRY)
     if "cc" in instruction.modifiers:
         writes.append(CARRY)

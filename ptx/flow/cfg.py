@@ -6,7 +6,7 @@ or pause, after a call that runs other code, and before a label that is branched
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.graph import Block, Cfg, immediate_post_dominators
-from rayplay.ptx.ir import Function, Instruction, Symbol
+from rayplay.ptx.ir import NO_FORM, Function, Instruction, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.row import Control
 from rayplay.ptx.isa.table import MAY_END_BLOCK, TABLE
@@ -50,7 +50,7 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
 
 def control_of(instruction: Instruction) -> Control:
     """Where control goes after an instruction; the next one for an opcode without a row."""
-    return TABLE[instruction.form.key].control if instruction.form is not None else Control.NEXT
+    return TABLE[instruction.form.key].control if instruction.form is not NO_FORM else Control.NEXT
 
 
 def ends_block(instruction: Instruction) -> bool:

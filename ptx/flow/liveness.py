@@ -6,7 +6,7 @@ life of what was there before, because lanes that are predicated off keep it.
 
 from rayplay.ptx.flow.language import describe
 from rayplay.ptx.graph import Cfg
-from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
+from rayplay.ptx.ir import NO_FORM, Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import collect_registers, operand_uses
 from rayplay.ptx.sass import registers as sass_registers
 
@@ -41,7 +41,7 @@ class Liveness:
 
         ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
         """
-        if i.form is None or i.call is not None:
+        if i.form is NO_FORM or i.call is not None:
             description = describe(i, function)
             return self._bits(description.sources), self._bits(description.destinations)
         uses = operand_uses(i.form.key, len(i.operands))

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Address, Form, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
+from rayplay.ptx.ir import (
+    NO_FORM,
+    Address,
+    Form,
+    Function,
+    Instruction,
+    Modified,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Texture,
+    Vector,
+)
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
 from rayplay.ptx.isa.special import SPECIAL
 from rayplay.ptx.isa.table import TABLE
@@ -46,7 +59,7 @@ def describe(instruction: Instruction, function: Function) -> Description:
     Raises UserError naming the opcode and its line when the table has no row for it.
     """
     form = instruction.form
-    if form is None:
+    if form is NO_FORM:
         raise UserError(
             f"line {instruction.position.line}: opcode '{instruction.full_opcode}' of function '{function.name}' "
             f"is not one that can be executed or analysed, in: {instruction.text}"
@@ -78,7 +91,7 @@ def describe(instruction: Instruction, function: Function) -> Description:
 def require_rows(function: Function) -> None:
     """Raises the UserError of ``describe`` for the first instruction that the table has no row for."""
     for instruction in function.body:
-        if instruction.form is None:
+        if instruction.form is NO_FORM:
             describe(instruction, function)
 
 

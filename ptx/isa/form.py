@@ -1,11 +1,12 @@
 """The typed form of an instruction: its row, and its modifiers by meaning."""
 
+from collections.abc import Collection
 from functools import lru_cache
 
-from rayplay.ptx.ir import Form, Guard, Instruction, Position
+from rayplay.ptx.ir import NO_FORM, Form, Guard, Instruction, Position
 from rayplay.ptx.ir import Operand as Given
 from rayplay.ptx.isa import patterns
-from rayplay.ptx.isa.row import Op, Operand
+from rayplay.ptx.isa.row import Loose, Op, Operand
 from rayplay.ptx.isa.table import TABLE, row_of
 from rayplay.ptx.numbers import TYPE_BYTES
 
@@ -15,27 +16,43 @@ SPACES = {
     **{f"const[{bank}]": "const" for bank in range(11)},
 }  # fmt: skip
 LANES = {"v2": 2, "v4": 4, "v8": 8}
+COMPARISONS = frozenset((*patterns.WORDS["FORDER"].split("|"), *patterns.WORDS["UORDER"].split("|")))
+OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas", "popc"))
 
 
 @lru_cache(maxsize=4096)
-def form_of(opcode: str, modifiers: tuple[str, ...]) -> Form | None:
-    """The form of a full opcode; None when no row has it. Whether it is legal is for ``problem`` to say."""
+def form_of(opcode: str, modifiers: tuple[str, ...]) -> Form:
+    """The form of a full opcode, ``NO_FORM`` when no row has it. Whether it is legal is for ``problem`` to say."""
     op = row_of(opcode, modifiers)
     if op is None:
-        return None
+        return NO_FORM
     types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
     lanes = next((LANES[m] for m in modifiers if m in LANES), 1)
+    named = _first(SPACES, modifiers)
     operation_class, space, size = op.class_of(types[-1] if types else ""), "none", 0
     if op.memory.by == "image":
         space = "texture"
         size = lanes * TYPE_BYTES[types[0]] if types else 0
     elif operation_class in ("load", "store", "atomic"):
-        space = next((SPACES[m] for m in modifiers if m in SPACES), "generic") if op.memory.by != "copy" else "global"
+        space = "global" if op.memory.by == "copy" else SPACES.get(named, "generic")
         size = lanes * TYPE_BYTES[types[-1]] if types else 0
         if space in ("const", "param"):
             # arguments of calls are registers on the hardware, constants come from their own cache
             operation_class = "constant" if operation_class == "load" else "move"
-    return Form(op.name, modifiers, types, lanes, operation_class, space, size)
+    compares = not isinstance(op.forms, Loose) and any("ORDER" in pattern for pattern in op.forms)
+    return Form(
+        op.name, modifiers, types, lanes, operation_class, space, size,
+        space=SPACES.get(named, "generic"),
+        rounding=_first(patterns.ROUNDINGS, modifiers),
+        compare=_first(COMPARISONS, modifiers) if compares else "",
+        operation=_first(OPERATIONS, modifiers),
+        ftz="ftz" in modifiers,
+        saturates="sat" in modifiers,
+    )  # fmt: skip
+
+
+def _first(known: Collection[str], modifiers: tuple[str, ...]) -> str:
+    return next((word for word in modifiers if word in known), "")
 
 
 def instruction(

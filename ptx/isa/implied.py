@@ -1,4 +1,4 @@
-"""What early PTX leaves unsaid, spelled out: PTX 1.0 to 1.3 has default modifiers, and targets sm_10 to sm_13 flush.
+"""Modifiers that early PTX implies: defaults of PTX 1.0 to 1.3, flushing on sm_10 to sm_13, ``.aligned`` before 6.3.
 
 Source: PTX ISA, the notes "PTX ISA Notes" and "Target ISA Notes" of each floating point instruction: for PTX 1.0 to 1.3
 ``div.f32`` is ``div.approx.ftz.f32``, ``rcp.f64`` is ``rcp.rn.f64`` and ``rsqrt.f64`` is ``rsqrt.approx.f64``; f32
@@ -13,6 +13,7 @@ from rayplay.ptx.isa.form import form_of, problem
 
 FLUSHING_TARGETS = frozenset(("sm_10", "sm_11", "sm_12", "sm_13"))
 FIRST_EXPLICIT_VERSION = (1, 4)
+FIRST_ALIGNED_VERSION = (6, 3)
 APPROXIMATE = frozenset(("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"))
 ROUNDED = frozenset(("div", "rcp", "sqrt"))
 
@@ -29,16 +30,18 @@ def with_defaults(opcode: str, modifiers: tuple[str, ...], version: tuple[int, i
 
 
 def spelled_out(instruction: Instruction, module: Module) -> Instruction:
-    """The instruction with the ``.ftz`` that its module's target implies; mostly itself."""
-    if not (module.target and module.target[0] in FLUSHING_TARGETS):
-        return instruction
+    """The instruction with the ``.ftz`` and ``.aligned`` that target and version imply; mostly itself."""
     modifiers = instruction.modifiers
-    if "f32" not in modifiers or "ftz" in modifiers or _keeps_subnormals(instruction, module):
+    if instruction.opcode == "wmma" and module.version < FIRST_ALIGNED_VERSION and "aligned" not in modifiers:
+        place = modifiers.index("sync") + 1 if "sync" in modifiers else len(modifiers)
+        meant = (*modifiers[:place], "aligned", *modifiers[place:])
+    elif module.target and module.target[0] in FLUSHING_TARGETS and "f32" in modifiers and "ftz" not in modifiers:
+        meant = (*modifiers[:-1], "ftz", modifiers[-1])
+        if _keeps_subnormals(instruction, module) or problem(instruction.opcode, meant):
+            return instruction
+    else:
         return instruction
-    flushed = (*modifiers[:-1], "ftz", modifiers[-1])
-    if problem(instruction.opcode, flushed):
-        return instruction
-    return replace(instruction, modifiers=flushed, form=form_of(instruction.opcode, flushed))
+    return replace(instruction, modifiers=meant, form=form_of(instruction.opcode, meant))
 
 
 def _keeps_subnormals(instruction: Instruction, module: Module) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.ptx.ir import (
+    NO_FORM,
     Address,
     Call,
     Form,
@@ -63,7 +64,7 @@ class ModuleBuilder(DeclarationBuilder):
         self.targets: list[str] = []
         self.ptx_version = (0, 0)
         self.address_bits = 32
-        self._opcodes: dict[str, tuple[str, tuple[str, ...], Form | None]] = {}
+        self._opcodes: dict[str, tuple[str, tuple[str, ...], Form]] = {}
 
     def version(self, children: Children, start: int, end: int) -> None:
         number = _VERSION.fullmatch(children[1])
@@ -238,10 +239,10 @@ class ModuleBuilder(DeclarationBuilder):
         place = self.source.position(start)
         self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call, form=form))
 
-    def _without_markers(self, form: Form | None, operands: Children, start: int) -> Children:
+    def _without_markers(self, form: Form, operands: Children, start: int) -> Children:
         """``table[3]`` where an address belongs is ``[table+12]``, elsewhere ``table+12``; sums are added."""
         self.has_markers = False
-        roles = TABLE[form.key].roles.split() if form is not None else []
+        roles = TABLE[form.key].roles.split() if form is not NO_FORM else []
         for index, operand in enumerate(operands):
             if type(operand) is Element:
                 symbol = operand.symbol

@@ -91,7 +91,6 @@ def _row(key: str, trials: list[Trial], state: str) -> str:
     for trial in trials:
         for opcode, modifiers in trial.tried:
             form = form_of(opcode, modifiers)
-            assert form is not None
             timing = RTX2060.timing(form.operation_class, TABLE[key].timing, form.type)
             cycles = str(RTX2060.result_cycles(timing))
             if not any(role.lstrip("?") in DESTINATION_ROLES for role in TABLE[key].roles.split()):

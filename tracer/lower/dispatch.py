@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.form import problem
-from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.table import SCALAR
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.emit.emitter import Emitter
@@ -49,10 +47,7 @@ def is_scalar(i: Instruction) -> bool:
 
 
 def lower_scalar(e: Emitter, i: Instruction) -> None:
-    """Lower an instruction of ``ptx.isa.table.SCALAR``. Raises ``UserError`` naming an unknown form of modifiers."""
-    i = spelled_out(i, e.module)
-    if problem(i.opcode, i.modifiers):
-        raise e.unknown()
+    """Lower an instruction of ``ptx.isa.table.SCALAR``."""
     _handler(i)(e, i)
 
 

@@ -153,7 +153,7 @@ def test_pipelines_are_complete() -> None:
     from rayplay.formats.schema.trace import OPERATION_CLASSES
 
     assert set(RTX2060.by_class) == set(OPERATION_CLASSES)
-    for timing in (*RTX2060.by_class.values(), *RTX2060.by_opcode.values()):
+    for timing in (*RTX2060.by_class.values(), *RTX2060.by_timing.values()):
         assert timing.unit in UNITS
         assert timing.latency_cycles >= 1
         assert timing.initiation_cycles >= (2 if timing.unit in ("int", "sp") else 1)
