@@ -7,7 +7,7 @@ from pathlib import Path
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
-from rayplay.hypa.analyse import add_analyse
+from rayplay.hypa.verbs import add_analyse, analyse
 from rayplay.ptx.ir import Function, Module
 
 DESCRIPTION = """\
@@ -41,7 +41,7 @@ def main() -> int:
     if options.verb == "inject":
         return _inject(options)
     if options.verb == "analyse":
-        return _analyse(options)
+        return analyse(options)
     from rayplay.ptx.flow.language import parse_file
 
     module = parse_file(options.file)
@@ -168,15 +168,6 @@ def _inject(options: argparse.Namespace) -> int:
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)
-    return 0
-
-
-def _analyse(options: argparse.Namespace) -> int:
-    from rayplay.hypa.report import analyse  # the one import of tracer in this package: the analysis executes
-
-    method = "static" if options.static else "full" if options.full else "slice"
-    out = options.out or Path("results") / f"{options.launch.stem}.profile"
-    print(analyse(options.file, options.launch, method, options.kernel, options.check, out))
     return 0
 
 

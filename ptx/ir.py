@@ -134,9 +134,9 @@ class Form:
     """A full opcode, its modifiers by meaning; a meaning that no modifier has is empty.
 
     ``key`` names its row in ``ptx.isa.table``; ``types`` are the type modifiers in order; ``lanes`` is 2, 4 or 8 for
-    ``.v2``, ``.v4``, ``.v8``; ``space`` is the state space named, ``generic`` without one; ``operation`` that of an
-    atomic, a reduction or a second step (``setp.lt.and``, ``vadd.add``). ``memory_space`` and ``access_bytes`` (of a
-    lane) are those of traces: ``none`` and 0 without an access.
+    ``.v2``, ``.v4``, ``.v8``; ``space`` is the state space named, ``generic`` without one; ``operation`` belongs to
+    an atomic, a reduction or a second step (``setp.lt.and``, ``vadd.add``). ``memory_space`` and ``access_bytes`` (of
+    a lane) go into traces: ``none`` and 0 without an access.
     """
 
     key: str
@@ -169,7 +169,7 @@ class Instruction:
 
     Operands stand as written, destinations first; a ``call`` has ``call`` and no operands. ``address`` is the byte
     address of a SASS instruction in its section and ``encoding`` its 128 bits; both None where they are not known.
-    ``form`` is that of opcode and modifiers (``ptx.isa.form``).
+    ``form`` says what opcode and modifiers mean (``ptx.isa.form``).
     """
 
     opcode: str

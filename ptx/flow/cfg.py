@@ -49,7 +49,7 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
 
 
 def control_of(instruction: Instruction) -> Control:
-    """Where control goes after an instruction; the next one for an opcode without a row."""
+    """The control flow of an instruction's row; ``NEXT`` for an opcode without one."""
     return TABLE[instruction.form.key].control if instruction.form is not NO_FORM else Control.NEXT
 
 

@@ -40,7 +40,7 @@ COPIES, HIDDEN = Memory(True, True, "copy"), Memory(True, True, "hidden")
 
 
 class Control(Enum):
-    """Where control goes after an instruction; all but ``NEXT`` end a block (a call only if it runs other code)."""
+    """Control flow after an instruction; all but ``NEXT`` end a block (a call only if it runs other code)."""
 
     NEXT = auto()
     BRANCHES = auto()
@@ -52,7 +52,7 @@ class Control(Enum):
 
 
 class Yields(Enum):
-    """What the result can point into, for the analysis of aliases."""
+    """The pointer that a result can hold, for the analysis of aliases."""
 
     NOTHING = auto()  # there is no result
     NUMBER = auto()  # no address, whatever it is made from
@@ -67,7 +67,7 @@ class Yields(Enum):
 
 
 class Allows(Flag):
-    """What an operand may be besides a register or constant that fits its type."""
+    """Operands besides registers and constants that fit the type."""
 
     NOTHING = 0
     SYMBOL = auto()  # the bare address of a variable
@@ -88,7 +88,7 @@ class Loose(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """What an operand must be. ``type`` is empty where any fits; ``lanes`` > 1 for a vector ``{..}``. Roles:
+    """A place for an operand. ``type`` is empty where any fits; ``lanes`` > 1 for a vector ``{..}``. Roles:
 
     d   destination of the instruction's first type        s   source of its last type
     D   destination twice as wide as the type (mul.wide)   S   source twice as wide (mad.wide's addend)

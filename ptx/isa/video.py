@@ -13,7 +13,7 @@ _SHIFT = ("WORD WORD u32 sat? clamp|wrap add|min|max?",)
 
 
 def _scalar(form: Form) -> list[Operand]:
-    """The third source is that of a second operation, or what is merged into a part of the destination."""
+    """The third source belongs to a second operation, or is merged into a part of the destination."""
     third = Operand("v", "u32", not {"add", "min", "max"} & set(form.modifiers))
     return [*operands("rvv", "u32", "u32", "u32"), third]
 

@@ -80,7 +80,9 @@ class _Verifier:
     def _instruction(self, instruction: Instruction) -> Iterator[str]:
         if instruction.guard is not None:
             yield from self.operands.predicate(instruction.guard.register)
-        wrong = problem(instruction.opcode, spelled_out(instruction, self.module).modifiers)
+        wrong = problem(instruction.opcode, instruction.modifiers)
+        if wrong is not None:  # unless it is right with what early PTX implies
+            wrong = problem(instruction.opcode, spelled_out(instruction, self.module).modifiers)
         known = self.module.version <= KNOWN_VERSION
         if instruction.call is not None:
             if wrong is not None and known:

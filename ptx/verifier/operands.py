@@ -166,7 +166,9 @@ class OperandChecks:
                 yield f"'{register.name}' is a vector, {instruction.full_opcode} takes one of its components"
             return
         declared = declared.rpartition(".")[2]
-        if not register_fits(wanted.type, declared, Allows.WIDER in self.allows):
+        if register_fits(wanted.type, declared):
+            return
+        if Allows.WIDER not in self.allows or not register_fits(wanted.type, declared, True):
             yield f"'{register.name}' must be a .{wanted.type} register, it is .{declared}"
 
     # --- vectors ------------------------------------------------------------------------------------------------
