@@ -10,14 +10,23 @@ analysis): instructions by class, floating-point operations, branches and how ma
 
 
 def main() -> int:
-    """Run the verb that the command line names."""
-    parser = argparse.ArgumentParser("python -m hypa", description=DESCRIPTION)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    """Parse the command line and run its verb."""
+    return perform(parser().parse_args())
+
+
+def perform(options: argparse.Namespace) -> int:
+    """Run the verb that ``options`` name."""
+    return analyse(options) if options.verb == "analyse" else network(options)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser("python -m hypa", description=DESCRIPTION)
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
     add_analyse(verbs)
     add_network(verbs)
     add_limits(*verbs.choices.values())
-    options = parser.parse_args()
-    return analyse(options) if options.verb == "analyse" else network(options)
+    return made
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
 
 ANALYSE = """\
@@ -57,12 +58,15 @@ def add_analyse(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def analyse(options: argparse.Namespace) -> int:
-    """Run ``analyse``; prints its table and returns 0."""
+    """Run ``analyse``: answer with its table; 0."""
+    from rayplay.formats.look.records import rows
+    from rayplay.formats.look.show import open_any
     from rayplay.hypa.report import analyse_file
 
     method = "static" if options.static else "full" if options.full else "slice"
     out = options.out or Path("results") / f"{options.launch.stem}.profile"
-    print(analyse_file(options.file, options.launch, method, options.kernel, options.check, out))
+    text = analyse_file(options.file, options.launch, method, options.kernel, options.check, out)
+    answer(options, [text], lambda: rows(open_any(out), "launches"))
     return 0
 
 
@@ -92,7 +96,9 @@ def _images(text: str) -> int:
 
 
 def network(options: argparse.Namespace) -> int:
-    """Run ``network``; prints launches and sums and returns 0."""
+    """Run ``network``: answer with launches and sums; 0."""
+    from rayplay.formats.look.records import rows
+    from rayplay.formats.look.show import open_any
     from rayplay.hypa.network.file import read_network
     from rayplay.hypa.network.plan import plan_network
     from rayplay.hypa.network.profile import profile_network
@@ -101,11 +107,13 @@ def network(options: argparse.Namespace) -> int:
     plans = [plan_network(read_network(path), options.images) for path in options.network]
     if len({plan.network.name for plan in plans}) < len(plans):
         raise UserError("the networks must have different names: each has its own NAME.profile")
-    profiles = []
-    for plan in plans:
+    profiles, written = [], [options.out / f"{plan.network.name}.profile" for plan in plans]
+    for plan, out in zip(plans, written, strict=True):
         profiles.append(profile_network(plan, options.method))
-        write_network(profiles[-1], options.out / f"{plan.network.name}.profile")
+        write_network(profiles[-1], out)
         if len(plans) == 1:
-            print("\n".join(launch_lines(profiles[-1])), end="\n\n")
-    print("\n".join(comparison_lines(profiles)))
+            answer(options, [*launch_lines(profiles[-1]), ""], list)
+    answer(
+        options, comparison_lines(profiles), lambda: (row for out in written for row in rows(open_any(out), "launches"))
+    )
     return 0
