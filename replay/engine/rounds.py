@@ -147,7 +147,8 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
             following = min(following, unit[sm, NEXT_EVENT])
         for row in range(state.kernel.shape[0]):
             if state.kernel[row, KERNEL] != NONE and state.kernel[row, OPENS] > cycle:
-                following = min(following, state.kernel[row, OPENS])
+                is_without_work = state.kernel[row, NEXT] == state.kernel[row, END]  # over as it opens
+                following = min(following, state.kernel[row, OPENS] - is_without_work)
     clock[BOUND] = min(max(following, cycle + 1) + 1, clock[UNTIL])
     return GO_ON
 

@@ -236,6 +236,9 @@ class Replay:
             self.spans[launch.kernel_id] = (now, now)
             opens = now + self.gpu.sm.kernel_launch_cycles
             dispatch.admit(self.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)
+        if dispatch.over(self.dispatch, now):  # without work, and without a latency
+            self._finish()
+            self._launch()
 
     def _finish(self) -> None:
         """Note the end of every kernel that is over."""
