@@ -226,10 +226,11 @@ def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wo
         return
     at = int(lsus.queue[sm, lsus.unit[sm, QUEUE_HEAD] & 63])
     row = sm * OPERATIONS + at
-    if lsu_front.front(lsus, caches, ports, work, sm, now, at) != lsu_front.LEAVES:
+    went = lsu_front.front(lsus, caches, ports, work, sm, now, at)
+    if went == lsu_front.STILL_THERE:
         return
     kind, slot = lsus.operation[row, KIND], lsus.operation[row, SLOT]
     if kind in (STORE, REDUCTION) and slot != NO_SLOT:
         model.release(core, ctas, sm, now, lsus.operation[row, WARP], slot)
-    if lsus.operation[row, MISSING] == 0:
+    if went == lsu_front.LEAVES and lsus.operation[row, MISSING] == 0:
         complete_access(core, ctas, lsus, sm, now, at)
