@@ -200,6 +200,7 @@ def open_barrier(core: Warps, ctas: Dispatch, sm: int, now: int, place: int) -> 
         here = sm * core.warps + index
         if core.warp[here, CTA] == place and core.warp[here, TRACE_MASK] == -1 and core.pending[here, HELD_SLOT]:
             core.warp[here, TRACE_MASK] = 0
+            core.warp[here, READY_AT] = max(core.warp[here, READY_AT], now + 1)  # of one not looked at in this cycle
             if warps.release(core, sm, now, index, HELD_SLOT):
                 warps.stall_until(core, sm, core.warp[here, RANK], now, now + 1, 1)
 
