@@ -48,6 +48,9 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
         chosen, rest = split(words)
     except (UserError, IndexError):
         chosen, rest = "", []
+    has_more = any(verb.startswith(f"{chosen} ") for verb in VERBS)
+    if has_more and len(rest) < 2 and not "".join(rest).startswith("-"):
+        chosen = ""  # the word that is being written may be the second one of a verb
     _add(top, sorted(VERBS), chosen)
     if chosen in VERBS:
         try:

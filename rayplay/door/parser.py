@@ -28,8 +28,8 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; {self.prog} --help shows an example")
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments; ``UserError`` for an option that is not known."""
-        found, unknown = self.parse_known_args(words)
+        """The arguments, options and others in any order; ``UserError`` for an option that is not known."""
+        found, unknown = self.parse_known_intermixed_args(words)
         if unknown:
             name, _, _ = unknown[0].partition("=")
             near = nearest(name, self._option_string_actions) if name.startswith("-") else None
