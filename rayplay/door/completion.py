@@ -64,7 +64,7 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
 
 
 def _add(top: argparse.ArgumentParser, verbs: list[str], chosen: str) -> None:
-    """Sub-parsers of one word, and below them those of two."""
+    """Sub-parsers of one word, and below them the second words."""
     made = top.add_subparsers()
     for name in dict.fromkeys(verb.partition(" ")[0] for verb in verbs):
         below = [verb.removeprefix(f"{name} ") for verb in verbs if verb.startswith(f"{name} ")]

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
 
-# What the packages call a verb of theirs, and what it is called here.
+# Verbs of the packages, and their names here.
 SAME = (
     (r"python -m formats (show|compare)", r"rayplay \1"),
     (r"python -m formats", "rayplay data"),
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
                 yield place
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is none of ``action.choices``, as argparse does, and suggest the nearest."""
+        """Refuse a value outside ``action.choices``, as argparse does, and suggest the nearest."""
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(action, f"{suggestion(str(value), names)}")

@@ -9,7 +9,7 @@ import pytest
 
 
 def completions(line: str, folder: Path) -> set[str]:
-    """What a shell is offered for the last word of ``line``."""
+    """The words that a shell is offered for the last word of ``line``."""
     answer = folder / "answer"
     asked = {
         "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),

@@ -1,4 +1,4 @@
-"""GPUs listed, explained and described anew."""
+"""GPUs listed, explained, and written as new descriptions."""
 
 import dataclasses
 from collections.abc import Callable

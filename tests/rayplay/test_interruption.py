@@ -14,7 +14,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Replays that do nothing, and an interruption of the third; what was replayed before it."""
+    """Replays that do nothing, and an interruption of the third; the list names the replays before it."""
     done: list[tuple[str, str]] = []
 
     def replay(arguments: argparse.Namespace) -> None:
@@ -27,9 +27,9 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def line_that_goes_on(error: str) -> list[str]:
-    """The words of the command after ``go on with:``."""
+    """The words of the command after ``continue with:``."""
     assert len(error.splitlines()) == 1
-    return shlex.split(error.partition("go on with: ")[2])
+    return shlex.split(error.partition("continue with: ")[2])
 
 
 def test_finished_traces_are_left_out(interrupted: list[tuple[str, str]], call: Call, tmp_path: Path) -> None:
