@@ -1,4 +1,4 @@
-"""Where compiled machine code is kept between runs.
+"""Cache of compiled machine code between runs.
 
 numba's on-disk cache does not notice that a callee in another file was edited, so the cache folder is named by a
 hash of the package's sources: an edit anywhere gives a fresh folder, and a stale kernel can never be run.
