@@ -10,7 +10,7 @@ from rayplay.formats.guard.limits import TEXT_BYTES, Limit
 
 
 def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
-    """Read a text file (``what`` names its kind); ``FormatError`` when missing, irregular, too long or not UTF-8."""
+    """Read a text file (``what`` names its kind); ``FormatError`` when missing, irregular, over-long or not UTF-8."""
     try:
         if not path.is_file():
             raise FormatError(f"no such {what}", file=path)

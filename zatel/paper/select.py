@@ -39,10 +39,9 @@ def select(
 ) -> Selection:
     """Choose section blocks of one group at random, each colour by its share of the distribution.
 
-    ``groups`` is int32[height, width] as ``divide`` gives it. ``fraction`` replaces that of the options. The choice
-    depends on the seed of the options and ``group`` only. A block has the colour that most of its pixels have; whole
-    blocks are taken, as few as reach the fraction; when a colour has too few, blocks of other colours, drawn at random,
-    make up for it.
+    ``groups`` is int32[height, width] from ``divide``. ``fraction`` overrides the options' fraction. The choice depends
+    on the seed of the options and ``group`` only. A block has the colour of most of its pixels. Whole blocks are taken,
+    the fewest that reach the fraction. When a colour has too few blocks, others drawn at random replace them.
     """
     members = groups == group
     labels = heatmap.labels[members]

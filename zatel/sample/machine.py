@@ -20,7 +20,7 @@ from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_ord
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
 ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
-LARGEST_L2 = 4.0  # times that of the whole GPU
+LARGEST_L2 = 4.0  # times the whole GPU's
 SEARCHED = 500_000  # requests of a sample that are simulated, by set sampling, to find the size of its L2
 
 
