@@ -37,7 +37,7 @@ class LdSt:
         self.turn = 0
 
     def cycle(self) -> None:
-        """In this order: what was under way moves on before the dispatch register is served."""
+        """Cycle in this order: entries under way advance before the dispatch register is served."""
         self._write_back()
         for stage in range(len(self.stages) - 1):
             if self.stages[stage] is None:
