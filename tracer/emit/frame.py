@@ -219,7 +219,7 @@ class Frame:
 def lower_parts(number: int, flow: Flow, entries: Entries) -> str:
     """The function that a launch calls for a PTX function of several parts: it goes from part to part."""
     owners = [flow.part_of(block) for block in range(flow.parts[-1].stop)] + [part for part, _, _ in entries.resumes]
-    pc = ACTIVATION["pc"]
+    pc = ACTIVATION.pc
     parts = range(len(flow.parts))
     table = ", ".join(f"i32 {owner}" for owner in owners)
     targets = " ".join(f"i32 {part}, label %p{part}" for part in parts)

@@ -4,10 +4,10 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction, Symbol
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.interp.integer import Handler, numbers, put
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.address import WINDOWS, constants_of
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.interp.integer import numbers, put
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
 
 def run_cvta(w: Lanes, i: Instruction) -> None:
@@ -38,6 +38,6 @@ def run_zero(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], np.zeros(LANES, np.uint32))
 
 
-ADDRESSES: dict[str, Handler] = {
+HANDLERS: dict[str, Handler] = {
     "cvta": run_cvta, "isspacep": run_isspacep, "mapa": run_mapa, "getctarank": run_zero, "createpolicy": run_zero,
 }  # fmt: skip

@@ -3,7 +3,8 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, LANES, MACHINE
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, MACHINE
 from rayplay.tracer.interp.values import Lanes
 
 

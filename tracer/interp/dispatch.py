@@ -1,43 +1,44 @@
-"""Which function interprets a scalar instruction."""
+"""The function that executes an instruction which control goes through: a handler of its family."""
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.implied import spelled_out
-from rayplay.ptx.isa.modifiers import problem
-from rayplay.tracer.emit.emitter import unknown
-from rayplay.tracer.interp import bits as interpreter_bits
-from rayplay.tracer.interp import carry as interpreter_extended
-from rayplay.tracer.interp import compare as interpreter_compare
-from rayplay.tracer.interp import convert as interpreter_convert
-from rayplay.tracer.interp import floats as interpreter_float
-from rayplay.tracer.interp import half as interpreter_half
-from rayplay.tracer.interp import integer as interpreter_int
-from rayplay.tracer.interp import video as interpreter_video
-from rayplay.tracer.interp.approx import run_approx
-from rayplay.tracer.interp.integer import Handler
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.approx import approximates
-from rayplay.tracer.lower.dispatch import is_packed_conversion, kind_of
+from rayplay.tracer.interp import (
+    address,
+    approx,
+    atomic,
+    bits,
+    carry,
+    compare,
+    convert,
+    floats,
+    half,
+    integer,
+    mbarrier,
+    memory,
+    shuffle,
+    unit,
+    video,
+)
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.dispatch import OPCODES, family_of
 
-ANY = {**interpreter_compare.HANDLERS, **interpreter_video.HANDLERS, "cvt": interpreter_convert.run_cvt}
-TABLES: dict[str, dict[str, Handler]] = {
-    "float": interpreter_float.HANDLERS, "half": interpreter_half.HANDLERS,
-    "pair": dict.fromkeys(("add", "sub", "mul", "fma"), interpreter_float.run_pair),
-    "packed": interpreter_extended.PACKED_HANDLERS,
-    "integer": {**interpreter_int.HANDLERS, **interpreter_extended.HANDLERS, **interpreter_bits.HANDLERS},
+
+def _nothing(w: Lanes, i: Instruction) -> None:
+    pass
+
+
+FAMILIES: dict[str, dict[str, Handler]] = {
+    "integer": integer.HANDLERS, "carry": carry.HANDLERS, "packed": carry.PACKED_HANDLERS, "floats": floats.HANDLERS,
+    "pair": floats.PAIR_HANDLERS, "half": half.HANDLERS, "approx": approx.HANDLERS, "bits": bits.HANDLERS,
+    "compare": compare.HANDLERS, "convert": convert.HANDLERS, "video": video.HANDLERS, "address": address.HANDLERS,
+    "memory": memory.HANDLERS, "atomic": atomic.HANDLERS, "mbarrier": mbarrier.HANDLERS, "unit": unit.HANDLERS,
+    "shuffle": shuffle.HANDLERS, "nothing": dict.fromkeys(OPCODES["nothing"], _nothing),
 }  # fmt: skip
 
 
-def run_scalar(w: Lanes, i: Instruction) -> None:
-    """Execute an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
+def run_straight(w: Lanes, i: Instruction) -> None:
+    """Execute an instruction that control goes through; one that lowering has taken."""
     i = spelled_out(i, w.activation.linked.module)
-    if problem(i.opcode, i.modifiers):
-        raise unknown(w.activation.linked.module, i)
-    _handler(i)(w, i)
-
-
-def _handler(i: Instruction) -> Handler:
-    if approximates(i):
-        return run_approx
-    if i.opcode == "cvt" and is_packed_conversion(i):
-        return interpreter_convert.run_pack if "pack" in i.modifiers else interpreter_convert.run_cvt_packed
-    return ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
+    family = family_of(i)
+    assert family is not None
+    FAMILIES[family][i.opcode](w, i)

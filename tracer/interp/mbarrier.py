@@ -1,14 +1,12 @@
 """The meaning of mbarrier: objects in memory (``tracer.meaning.mbarrier``), changed by one lane after the other."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Register
 from rayplay.ptx.isa.memory_forms import space_of
-from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.interp.memory import Memory, effective_address
-from rayplay.tracer.interp.values import Lanes
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.interp.memory import effective_address
+from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.mbarrier import (
     BYTES_MASK,
     BYTES_SHIFT,
@@ -21,30 +19,30 @@ from rayplay.tracer.meaning.mbarrier import (
 )
 
 
-def run_mbarrier(w: Lanes, i: Instruction, memory: Memory) -> None:
+def run_mbarrier(w: Lanes, i: Instruction) -> None:
     """Every operation on an mbarrier."""
     if "pending_count" in i.modifiers:
         w.write(i.operands[0], w.read(i.operands[1], "b64") & np.uint64(COUNT_MASK))
     elif i.modifiers[0] in ("test_wait", "try_wait"):
-        _wait(w, i, memory)
+        _wait(w, i)
     else:
         change = change_of(i)
         assert change is not None  # lowering has looked
-        _change(w, i, change, memory)
+        _change(w, i, change)
 
 
-def _change(w: Lanes, i: Instruction, change: Change, memory: Memory) -> None:
+def _change(w: Lanes, i: Instruction, change: Change) -> None:
     lanes = w.executing()
-    places = memory.places(w, effective_address(w, change.address), space_of(i), 8, lanes)
+    places = w.places(effective_address(w, change.address), space_of(i), 8, lanes)
     zero = np.zeros(LANES, np.uint32)
     arrivals = zero if change.arrivals is None else w.read(change.arrivals, "u32")
     to_come = zero if change.bytes is None else w.read(change.bytes, "u32")
     states = np.zeros(LANES, np.uint64)
     for lane in np.flatnonzero(lanes):
         one = np.arange(LANES) == lane
-        states[lane] = memory.load(places, one, 64)[lane]
+        states[lane] = w.load(places, one, 64)[lane]
         new = _changed(int(states[lane]), change, int(arrivals[lane]) & COUNT_MASK, int(to_come[lane]))
-        memory.store(places, one, np.full(LANES, new, np.uint64))
+        w.store(places, one, np.full(LANES, new, np.uint64))
     if isinstance(change.result, Register) and change.result.name in w.activation.linked.function.registers:
         w.write(change.result, states)
 
@@ -67,10 +65,10 @@ def _changed(state: int, change: Change, arrivals: int, to_come: int) -> int:
     return (made | expected) ^ (1 << PHASE_SHIFT)
 
 
-def _wait(w: Lanes, i: Instruction, memory: Memory) -> None:
+def _wait(w: Lanes, i: Instruction) -> None:
     lanes = w.executing()
-    places = memory.places(w, effective_address(w, i.operands[1]), space_of(i), 8, lanes)
-    now = memory.load(places, lanes, 64) >> np.uint64(PHASE_SHIFT)
+    places = w.places(effective_address(w, i.operands[1]), space_of(i), 8, lanes)
+    now = w.load(places, lanes, 64) >> np.uint64(PHASE_SHIFT)
     if "parity" in i.modifiers:
         asked = w.read(i.operands[2], "u32").astype(np.uint64) & np.uint64(1)
     else:
@@ -78,4 +76,4 @@ def _wait(w: Lanes, i: Instruction, memory: Memory) -> None:
     w.write(i.operands[0], now != asked)
 
 
-MBARRIER: dict[str, Callable[[Lanes, Instruction, Memory], None]] = {"mbarrier": run_mbarrier}
+HANDLERS: dict[str, Handler] = {"mbarrier": run_mbarrier}

@@ -1,18 +1,15 @@
 """The meaning of video instructions, lane by lane in Python's integers, after the PTX manual's pseudocode."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import unknown
 from rayplay.tracer.interp.compare import ORDER
 from rayplay.tracer.interp.integer import clamp, numbers, put
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.video import (
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO, unknown
+from rayplay.tracer.meaning.video import (
     ORDERS,
     PART_BITS,
     SECONDARY,
-    SIMD,
     component,
     selection,
     unsigned_operand,
@@ -124,7 +121,7 @@ def run_simd_video(w: Lanes, i: Instruction) -> None:
     put(w, i, results, 32)
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction], None]] = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"), run_scalar_video),
-    **dict.fromkeys(SIMD, run_simd_video), "vmad": run_vmad,
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(SCALAR_VIDEO, run_scalar_video),
+    **dict.fromkeys(SIMD_VIDEO, run_simd_video), "vmad": run_vmad,
 }  # fmt: skip

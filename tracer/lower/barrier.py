@@ -3,7 +3,8 @@
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, YIELD
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 
 SPELLINGS = frozenset(("sync", "arrive", "red", "popc", "and", "or", "u32", "pred", "cta", "aligned"))
 CLUSTER_SPELLINGS = frozenset(("cluster", "arrive", "wait", "release", "relaxed", "acquire", "aligned"))

@@ -5,12 +5,14 @@ numbers, which does not depend on the lanes that take part.
 """
 
 from rayplay.ptx.ir import Instruction, Operand, Symbol
-from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, BAD_CALL, CALL, LANES
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, BAD_CALL, CALL
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import LANE_OFFSETS, check
+from rayplay.tracer.emit.text import INT, gather, scatter
 from rayplay.tracer.link.functions import Callee
 from rayplay.tracer.link.layout import Signature, align_up, signature_of
-from rayplay.tracer.lower.memory import LANE_OFFSETS, check, gather, scatter
 from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
 PIECES = (8, 4, 2, 1)

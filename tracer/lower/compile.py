@@ -12,7 +12,8 @@ import numpy as np
 
 from rayplay.formats.guard.code_cache import cache_root, source_digest
 from rayplay.tracer.abi.words import RECORD_ALL
-from rayplay.tracer.lower.program import LinkedFunction, lower_program
+from rayplay.tracer.link.functions import LinkedFunction
+from rayplay.tracer.lower.program import lower_program
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")  # LLVM's level 1 takes ten times as long and gains nothing
 

@@ -1,69 +1,60 @@
-"""Which function lowers a scalar instruction: by its opcode and the kind of its type."""
+"""The function that lowers an instruction which control goes through: a handler of its family."""
 
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.forms import PATTERNS
 from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.modifiers import problem
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.lower import bits as lower_bits
-from rayplay.tracer.lower import carry as lower_extended
-from rayplay.tracer.lower import compare as lower_compare
-from rayplay.tracer.lower import convert as lower_convert
-from rayplay.tracer.lower import convert_packed as lower_convert_packed
-from rayplay.tracer.lower import floats as lower_float
-from rayplay.tracer.lower import half as lower_half
-from rayplay.tracer.lower import integer as lower_int
-from rayplay.tracer.lower import series as lower_math
-from rayplay.tracer.lower import video as lower_video
-from rayplay.tracer.lower.approx import approximates, lower_approx
+from rayplay.tracer.lower import (
+    address,
+    approx,
+    atomic,
+    bits,
+    carry,
+    compare,
+    convert,
+    floats,
+    half,
+    integer,
+    mbarrier,
+    memory,
+    optix,
+    shuffle,
+    unit,
+    video,
+)
+from rayplay.tracer.meaning.dispatch import OPCODES, family_of
+from rayplay.tracer.meaning.optix import GETTERS
 
 Handler = Callable[[Emitter, Instruction], None]
-ANY = {**lower_compare.HANDLERS, **lower_video.HANDLERS, "cvt": lower_convert.lower_cvt}
-INTEGER = {**lower_int.HANDLERS, **lower_extended.HANDLERS, **lower_bits.HANDLERS}
-FLOAT: dict[str, Handler] = {**lower_float.HANDLERS, "tanh": lower_math.lower_function}
-PAIR: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), lower_float.lower_pair)
 
 
-def kind_of(i: Instruction) -> str:
-    """``float``, ``half``, ``pair`` (f32x2), ``packed`` (two 16-bit integers) or ``integer``."""
-    types = type_names(i)
-    if types[0] in ("f32", "f64"):  # also with half precision factors
-        return "float"
-    if types[-1] in HALVES:
-        return "half"
-    return {"f32x2": "pair", "u16x2": "packed", "s16x2": "packed"}.get(types[-1], "integer")
+def _nothing(e: Emitter, i: Instruction) -> None:
+    pass
 
 
-TABLES: dict[str, dict[str, Handler]] = {
-    "float": FLOAT, "half": lower_half.HANDLERS, "pair": PAIR, "packed": lower_extended.PACKED_HANDLERS,
-    "integer": INTEGER,
+FAMILIES: dict[str, dict[str, Handler]] = {
+    "integer": integer.HANDLERS, "carry": carry.HANDLERS, "packed": carry.PACKED_HANDLERS, "floats": floats.HANDLERS,
+    "pair": floats.PAIR_HANDLERS, "half": half.HANDLERS, "approx": approx.HANDLERS, "bits": bits.HANDLERS,
+    "compare": compare.HANDLERS, "convert": convert.HANDLERS, "video": video.HANDLERS, "address": address.HANDLERS,
+    "memory": memory.HANDLERS, "atomic": atomic.HANDLERS, "mbarrier": mbarrier.HANDLERS, "unit": unit.HANDLERS,
+    "shuffle": shuffle.HANDLERS, "nothing": dict.fromkeys(OPCODES["nothing"], _nothing),
 }  # fmt: skip
 
 
-def is_scalar(i: Instruction) -> bool:
-    """Whether this module is who knows the opcode."""
-    return i.opcode in PATTERNS
-
-
-def lower_scalar(e: Emitter, i: Instruction) -> None:
-    """Lower an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
+def lower_straight(e: Emitter, i: Instruction) -> None:
+    """Lower an instruction that control goes through. Raises ``UserError`` naming one that is not executed."""
+    if i.call is not None:
+        name = getattr(i.call.target, "name", "")
+        if name not in GETTERS:
+            raise e.unknown(f"call {name}")
+        optix.lower_getter(e, i)
+        return
+    if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
+        return
     i = spelled_out(i, e.module)
-    if problem(i.opcode, i.modifiers):
+    family = family_of(i)
+    if family is None or problem(i.opcode, i.modifiers):
         raise e.unknown()
-    _handler(i)(e, i)
-
-
-def _handler(i: Instruction) -> Handler:
-    if approximates(i):
-        return lower_approx
-    if i.opcode == "cvt" and is_packed_conversion(i):
-        return lower_convert_packed.lower_pack if "pack" in i.modifiers else lower_convert_packed.lower_cvt_packed
-    return ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
-
-
-def is_packed_conversion(i: Instruction) -> bool:
-    """Whether a cvt makes or takes several numbers at once."""
-    return "pack" in i.modifiers or any(name.endswith("x2") for name in i.modifiers if name in TYPES)
+    FAMILIES[family][i.opcode](e, i)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Register
 from rayplay.ptx.isa.memory_forms import space_of
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import arena_offset, effective_address
+from rayplay.tracer.emit.text import INT, gather
 from rayplay.tracer.lower.atomic import lane_loop
-from rayplay.tracer.lower.memory import arena_offset, effective_address, gather
 from rayplay.tracer.meaning.mbarrier import (
     BYTES_MASK,
     BYTES_SHIFT,

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.ptx.isa.modifiers import problem
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT, LANE_IDS
+from rayplay.tracer.meaning.floats import CANONICAL_NAN
 
 
 def active_bits(e: Emitter) -> str:
@@ -144,7 +145,6 @@ REDUX_TYPES = {
     "add": ("u32", "s32"), "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "and": ("b32",), "or": ("b32",),
     "xor": ("b32",),
 }  # fmt: skip
-FLOAT_NAN = 0x7FFFFFFF
 
 
 def lower_redux(e: Emitter, i: Instruction) -> None:
@@ -185,7 +185,7 @@ def _reduced_float(e: Emitter, word: str, value: str, lanes: str, keep_nan: bool
     found = _order(e, reduced(e, word, ordered, number), "i32", "31", str(HIGHEST))
     nans, numbers = (e.op(f"bitcast <32 x i1> {each} to i32") for each in (nan, number))
     test = f"icmp ne i32 {nans}, 0" if keep_nan else f"icmp eq i32 {numbers}, 0"
-    return e.op(f"select i1 {e.op(test)}, i32 {FLOAT_NAN}, i32 {found}")
+    return e.op(f"select i1 {e.op(test)}, i32 {CANONICAL_NAN[32]}, i32 {found}")
 
 
 def _order(e: Emitter, bits: str, kind: str, shift: str, rest: str) -> str:
@@ -223,15 +223,7 @@ def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
     return e.op("load <32 x i32>, ptr %lanes.32.result")
 
 
-def lower_nothing(e: Emitter, i: Instruction) -> None:
-    """Fences, prefetches, pauses: warps run one after another and memory is always coherent."""
-    if problem(i.opcode, i.modifiers):
-        raise e.unknown()
-
-
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
     "shfl": lower_shfl, "vote": lower_vote, "activemask": lower_activemask, "match": lower_match,
     "redux": lower_redux, "elect": lower_elect,
-    **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "pmevent", "griddepcontrol", "discard",
-                     "applypriority"), lower_nothing),
 }  # fmt: skip

@@ -5,32 +5,23 @@ Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseu
 
 from collections.abc import Callable
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Instruction, Modified, Operand, Register
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.carry import field
+from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO
+from rayplay.tracer.meaning.video import (
+    ORDERS,
+    PART_BITS,
+    SECONDARY,
+    component,
+    selection,
+    unsigned_operand,
+    vmad_signs,
+)
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]
-SECONDARY = ("add", "min", "max")
-ORDERS = ("eq", "ne", "lt", "le", "gt", "ge")
-PART_BITS = {"b": 8, "h": 16}
-
-
-def component(operand: "Operand | None") -> str:
-    """The part that a video operand selects (``h1``, ``b3210``), empty for all of it."""
-    operand = operand.operand if isinstance(operand, Modified) else operand
-    return operand.component if isinstance(operand, Register) else ""
-
-
-def is_negated(operand: "Operand | None") -> bool:
-    """Whether vmad takes the operand with a minus."""
-    return isinstance(operand, Modified)
-
-
-def unsigned_operand(operand: "Operand | None") -> "Operand | None":
-    """The operand without its minus."""
-    return operand.operand if isinstance(operand, Modified) else operand
 
 
 def ranges(signed: bool, bits: int) -> tuple[int, int]:
@@ -127,14 +118,6 @@ def _merged(e: Emitter, part: str, value: str, c: str) -> str:
     return e.op(f"or {WORD} {own}, {e.op(f'and {WORD} {c}, splat (i32 {~mask})')}")
 
 
-def vmad_signs(error: UserError, i: Instruction) -> tuple[bool, bool]:
-    """Whether vmad subtracts the product, and whether it subtracts c; not both, and neither with .po."""
-    a, b, c = (is_negated(operand) for operand in i.operands[1:4])
-    if (a != b) + c + ("po" in i.modifiers) > 1:
-        raise error
-    return a != b, c
-
-
 def lower_vmad(e: Emitter, i: Instruction) -> None:
     """vmad: the product of two parts plus c, plus 1 with .po, shifted right and clamped where asked."""
     types = type_names(i)
@@ -154,11 +137,6 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
     if "sat" in i.modifiers:
         total = clamped(e, total, 128, signed, 32)
     e.write(i.operands[0], e.resize(total, 128, 32), 32)
-
-
-def selection(part: str, count: int, first: int) -> list[int]:
-    """Which parts of {b, a} the elements of a SIMD operand are, lowest first; by default the operand's own."""
-    return [int(digit) for digit in reversed(part[1:])] if part else [first + k for k in range(count)]
 
 
 def lower_simd_video(e: Emitter, i: Instruction) -> None:
@@ -190,9 +168,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], result, 32)
 
 
-PRIMARY = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
-SIMD = tuple(f"{name}{count}" for name in PRIMARY for count in (2, 4))
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"), lower_scalar_video),
-    **dict.fromkeys(SIMD, lower_simd_video), "vmad": lower_vmad,
+    **dict.fromkeys(SCALAR_VIDEO, lower_scalar_video),
+    **dict.fromkeys(SIMD_VIDEO, lower_simd_video), "vmad": lower_vmad,
 }  # fmt: skip

@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import STATUS_ANY_HIT, STATUS_INTERSECTION
+from rayplay.tracer.abi.trace_frame import (
+    FLAG_CULL_BACK,
+    FLAG_CULL_FRONT,
+    FLAG_CULL_NON_OPAQUE,
+    FLAG_CULL_OPAQUE,
+    FLAG_FIRST_HIT,
+    FLAG_FORCE_ANY_HIT,
+    FLAG_NO_ANY_HIT,
+    FRAME,
+    HIT,
+    STATUS_ANY_HIT,
+    STATUS_INTERSECTION,
+)
 from rayplay.tracer.bvh.layout import (
     BLOCK_BYTES,
     HEADER_ROOT,
@@ -32,31 +44,7 @@ from rayplay.tracer.rays.geometry import (
     transform_point,
     transform_vector,
 )
-from rayplay.tracer.rays.lane import (
-    CANDIDATE,
-    COMMITTED,
-    DIRECTION,
-    FLAG_CULL_BACK,
-    FLAG_CULL_FRONT,
-    FLAG_CULL_NON_OPAQUE,
-    FLAG_CULL_OPAQUE,
-    FLAG_FIRST_HIT,
-    FLAG_FORCE_ANY_HIT,
-    FLAG_NO_ANY_HIT,
-    FLAGS,
-    HIT_T,
-    ORIGIN,
-    SBT_OFFSET,
-    SBT_STRIDE,
-    T_MIN,
-    VISIBILITY,
-    Place,
-    get,
-    get_float,
-    get_triple,
-    write_hit,
-    write_suspension,
-)
+from rayplay.tracer.rays.lane import Place, get, get_float, get_triple, write_hit, write_suspension
 from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
 from rayplay.tracer.rays.state import (
     MOST_KEPT,
@@ -87,7 +75,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
     """Visit records until none is left (the state's top is FINISHED) or a program is needed (the frame says which).
     lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
     returns how many are now, or an error."""
-    t_min, limit = get_float(lane, T_MIN), get_float(lane, COMMITTED + HIT_T)
+    t_min, limit = get_float(lane, FRAME.t_min), get_float(lane, FRAME.committed_t + HIT.t)
     top, base, inside = _word(state, STATE_TOP), _word(state, STATE_BASE), _word(state, STATE_INSTANCE)
     ray = _ray_in(shared, lane, inside)
     current = NOTHING
@@ -124,8 +112,8 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
                 _write(log, count - 1, block | HIT_BIT)
             if action == SUSPENDED and shared.delayed:
                 action = _keep(state, inside, kind << KIND_SHIFT | block)
-            if action == COMMITTED_HIT and get(lane, FLAGS) & FLAG_FIRST_HIT == 0:
-                limit = get_float(lane, COMMITTED + HIT_T)
+            if action == COMMITTED_HIT and get(lane, FRAME.flags) & FLAG_FIRST_HIT == 0:
+                limit = get_float(lane, FRAME.committed_t + HIT.t)
             elif action != GO_ON:
                 _save(state, FINISHED if action == COMMITTED_HIT else top, base, inside)
                 return count if action > GO_ON else action
@@ -166,7 +154,7 @@ def _enter_instance(shared: Context, lane: int, block: int, record: int, log: in
     """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
     the ray does not see, and how many words are logged now."""
     _write(log, count, _top_row(shared, block))
-    if get(lane, VISIBILITY) & _word(record, INSTANCE_MASK) == 0:
+    if get(lane, FRAME.visibility_mask) & _word(record, INSTANCE_MASK) == 0:
         return NOTHING, count + 1
     address = _word(record, INSTANCE_CHILD) | _word(record, INSTANCE_CHILD + 1) << 32
     header = (address - shared.base_address) // BLOCK_BYTES
@@ -177,7 +165,7 @@ def _enter_instance(shared: Context, lane: int, block: int, record: int, log: in
 @compiled
 def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
     """The ray in world space, or in the object space of the instance at block ``inside``."""
-    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
+    origin, direction = get_triple(lane, FRAME.origin_x), get_triple(lane, FRAME.direction_x)
     if inside != 0:
         matrix = shared.image + BLOCK_BYTES * inside + 4 * INSTANCE_WORLD_TO_OBJECT
         origin, direction = transform_point(matrix, origin), transform_vector(matrix, direction)
@@ -192,7 +180,7 @@ def offer_kept(shared: Context, lane: int, state: int) -> int:
         first = _word(state, STATE_KEPT_FIRST)
         store_u32(state + 4 * STATE_KEPT_FIRST, first + 1)
         inside, leaf = _word(state, STATE_KEPT + 2 * first), _word(state, STATE_KEPT + 2 * first + 1)
-        ray, limit = _ray_in(shared, lane, inside), get_float(lane, COMMITTED + HIT_T)
+        ray, limit = _ray_in(shared, lane, inside), get_float(lane, FRAME.committed_t + HIT.t)
         action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
         if action != GO_ON:
             return action
@@ -225,9 +213,9 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
     if kind != TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
     hit = intersect_triangle(record + 4 * LEAF_VERTICES, ray[0], ray[1])
-    if hit[0] == NO_HIT or hit[1] < get_float(lane, T_MIN) or hit[1] >= limit:
+    if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min) or hit[1] >= limit:
         return GO_ON
-    flags = get(lane, FLAGS)
+    flags = get(lane, FRAME.flags)
     opaque = _word(record, LEAF_GEOMETRY) & LEAF_OPAQUE_BIT != 0
     opaque = (opaque or flags & FLAG_NO_ANY_HIT != 0) and flags & FLAG_FORCE_ANY_HIT == 0
     culled = flags & (FLAG_CULL_FRONT if hit[0] == HIT_FRONT else FLAG_CULL_BACK)
@@ -240,9 +228,9 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
             return ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * place[3] + 4)
     if program < 0:
-        write_hit(lane, COMMITTED, hit, place)
+        write_hit(lane, FRAME.committed_t, hit, place)
         return COMMITTED_HIT
-    write_hit(lane, CANDIDATE, hit, place)
+    write_hit(lane, FRAME.candidate_t, hit, place)
     write_suspension(lane, STATUS_ANY_HIT, program, ray[0], ray[1])
     return SUSPENDED
 
@@ -256,7 +244,7 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
     program = load_i32(shared.hit_records + 12 * place[3] + 8)
     if program < 0:
         return GO_ON
-    write_hit(lane, CANDIDATE, (NO_HIT, limit, ZERO, ZERO), place)
+    write_hit(lane, FRAME.candidate_t, (NO_HIT, limit, ZERO, ZERO), place)
     write_suspension(lane, STATUS_INTERSECTION, program, ray[0], ray[1])
     return SUSPENDED
 
@@ -266,5 +254,5 @@ def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
     instance = _word(shared.image + BLOCK_BYTES * inside, INSTANCE_INDEX)
     geometry = _word(record, LEAF_GEOMETRY) & (LEAF_OPAQUE_BIT - 1)
     first = load_u32(shared.instance_record + 4 * instance)
-    hit_record = first + geometry * get(lane, SBT_STRIDE) + get(lane, SBT_OFFSET)
+    hit_record = first + geometry * get(lane, FRAME.sbt_stride) + get(lane, FRAME.sbt_offset)
     return instance, _word(record, LEAF_PRIMITIVE), geometry, hit_record

@@ -5,8 +5,8 @@ from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i64, store_i64
 
 HOST, FIRST, BYTES = (8 * MACHINE[name] for name in ("host_offset", "arena_first", "arena_bytes"))
-SHARED_BASE, SHARED_BYTES = 8 * MACHINE["shared_base"], 8 * MACHINE["shared_bytes"]
-LANE, ADDRESS = 8 * MACHINE["error_lane"], 8 * MACHINE["error_address"]
+SHARED_BASE, SHARED_BYTES = 8 * MACHINE.shared_base, 8 * MACHINE.shared_bytes
+LANE, ADDRESS = 8 * MACHINE.error_lane, 8 * MACHINE.error_address
 
 
 @compiled

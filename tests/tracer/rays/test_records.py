@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401
+from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import (
-    FIELD,
-    FIELD_COUNT,
-    LANES,
+    FRAME,
     NO_PROGRAM,
     STATUS_ANY_HIT,
     STATUS_HIT,
@@ -21,8 +20,9 @@ from rayplay.tracer.abi.trace_frame import (
     VERDICT_IGNORED,
     VERDICT_TERMINATED,
 )
+from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
-from rayplay.tracer.rays.state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
+from rayplay.tracer.rays.state import STATE_WORDS, TraversalContext, make_context
 from rayplay.tracer.rays.traverse import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
 from rayplay.tracer.rays.walk import ERROR_LOG_FULL, ERROR_RECORD
 from rayplay.tracer.scenes import load
@@ -43,7 +43,7 @@ class Lane:
 
     def __init__(self, context: TraversalContext, origin: np.ndarray, direction: np.ndarray, **fields: int) -> None:
         self.context, self.lane = context, 3
-        self.frame = np.zeros((FIELD_COUNT, LANES), np.uint32)
+        self.frame = np.zeros((len(FRAME), LANES), np.uint32)
         self.state = np.full(STATE_WORDS, 0xDEADBEEF, np.uint32)
         self.log = np.zeros(LOG_WORDS, np.uint32)
         values = {"visibility_mask": 0xFF, "sbt_stride": 1} | fields
@@ -53,19 +53,19 @@ class Lane:
         for name in ("t_max", "committed_t"):
             self.set_float(name, 1e4)
         for name, value in values.items():
-            self.frame[FIELD[name], self.lane] = value
+            self.frame[FRAME[name], self.lane] = value
 
     def set_float(self, name: str, value: float) -> None:
-        self.frame.view(np.float32)[FIELD[name], self.lane] = value
+        self.frame.view(np.float32)[FRAME[name], self.lane] = value
 
     def get(self, name: str) -> int:
-        return int(self.frame[FIELD[name], self.lane])
+        return int(self.frame[FRAME[name], self.lane])
 
     def get_float(self, name: str) -> float:
-        return float(self.frame.view(np.float32)[FIELD[name], self.lane])
+        return float(self.frame.view(np.float32)[FRAME[name], self.lane])
 
     def ray(self, name: str) -> np.ndarray:
-        first = FIELD[f"{name}_x"]
+        first = FRAME[f"{name}_x"]
         return self.frame.view(np.float32)[first : first + 3, self.lane].astype(np.float64)
 
     def step(self) -> np.ndarray:
@@ -77,7 +77,7 @@ class Lane:
         """Records of every stretch; ``decide`` plays the programs and returns their verdict."""
         stretches = [self.step()]
         while self.get("status") in (STATUS_ANY_HIT, STATUS_INTERSECTION):
-            self.frame[FIELD["verdict"], self.lane] = decide(self)
+            self.frame[FRAME.verdict, self.lane] = decide(self)
             stretches.append(self.step())
         return stretches
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rayplay.tracer.emit.text import Text
 from rayplay.tracer.meaning.sfu import (
     FRACTION,
     INFINITY,
@@ -266,17 +267,20 @@ FUNCTIONS: dict[str, Callable[[_Steps, str], str]] = {
 """As ``tracer.meaning.sfu.APPROXIMATIONS``."""
 
 
-def definitions(text: str) -> str:
-    """LLVM definitions of the functions ``@sfu.NAME`` that ``text`` calls, with their tables; all are internal."""
-    used = [name for name in FUNCTIONS if f"@sfu.{name}(" in text]
-    bodies, tables = [], set()
-    for name in used:
-        steps = _Steps()
-        result = FUNCTIONS[name](steps, "%x")
-        head = f"define internal {WORD} @sfu.{name}({WORD} %x) #0 {{"
-        bodies.append("\n".join((head, *steps.lines, f"ret {WORD} {result}", "}")))
-        tables.add("sin" if name == "cos" else name.removesuffix(".ftz"))
-    return "\n".join((*(_table(name) for name in POLYNOMIALS if name in tables), *bodies))
+def call_unit(e: Text, name: str, bits: str) -> str:
+    """The bits that a unit function gives for the lanes' bits."""
+    table = "sin" if name == "cos" else name.removesuffix(".ftz")
+    e.helper(f"sfu.{table}.c", lambda: _table(table))
+    e.helper(f"sfu.{name}", lambda: _definition(name))
+    return e.op(f"call {WORD} @sfu.{name}({WORD} {bits})")
+
+
+def _definition(name: str) -> str:
+    """An internal LLVM function."""
+    steps = _Steps()
+    result = FUNCTIONS[name](steps, "%x")
+    head = f"define internal {WORD} @sfu.{name}({WORD} %x) #0 {{"
+    return "\n".join((head, *steps.lines, f"ret {WORD} {result}", "}"))
 
 
 def _table(name: str) -> str:
