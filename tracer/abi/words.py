@@ -63,7 +63,7 @@ MACHINE = Words("MACHINE", "int64", """
     geometry_first          pointer to int32[meshes + 1]
     geometry_vertices       pointer to pointers to float32[triangles][3][3]
     geometry_triangles      pointer to int64[geometries]
-    view                    pointer to the running program's view
+    current_view            pointer to the running program's view
     next_frame              pointer to the frame of the next trace call
     report                  pointer to the rows of REPORT
     units                   pointer to the code of the units (tracer.units.call)
@@ -106,7 +106,7 @@ ITEM = Words("ITEM", "int64", """
     function                activation: number of the function
     start                   first word of its record in the warp's stack
     local_offset            of its variables in a thread's local memory
-    view                    number of its view
+    view_index              number of its view
     frame                   trace call, report: number of its frame
     instruction             id of the call
     todo                    lanes still to traverse, or that reported

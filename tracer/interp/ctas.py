@@ -85,7 +85,7 @@ class Interpreter:
             lanes, trace = self.machinery.lanes, self.machinery.trace
             lanes.activation, lanes.local_offset = activation, int(item[ITEM.local_offset])
             if trace is not None:
-                trace.depth, trace.view = frame_depth(w, warp), w.views[item[ITEM.view]]
+                trace.depth, trace.view = frame_depth(w, warp), w.views[item[ITEM.view_index]]
             reason = Run(self.machinery, w.stacks[warp, int(item[ITEM.start]) :]).run()
             if reason == RETURNED:
                 del self.activations[warp, index]

@@ -47,7 +47,7 @@ def _machine(name: str) -> Getter:
 
 
 def _sbt_data(e: Emitter, inputs: list[str]) -> list[str]:
-    pointer = row(e, e.machine("view"), 8 * VIEW.sbt_data)
+    pointer = row(e, e.machine("current_view"), 8 * VIEW.sbt_data)
     return [e.op(f"load <32 x i64>, ptr {pointer}, align 8")]
 
 

@@ -131,7 +131,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
         stack[word] = 0
     item = w.items[warp, depth]
     item[ITEM.kind], item[ITEM.function], item[ITEM.start] = ITEM_ACTIVATION, function, start
-    item[ITEM.local_offset], item[ITEM.view] = local, view
+    item[ITEM.local_offset], item[ITEM.view_index] = local, view
     w.depth[warp] = depth + 1
     return CONTINUE
 
@@ -165,8 +165,8 @@ def push_program(w: Warps, warp: int, program: int, mask: int, kind: int, frame:
 @inlined_entry_point
 def enter(w: Warps, warp: int, item: np.ndarray) -> None:
     """Set the machine's words for the activation that runs next."""
-    view = w.views[item[ITEM.view]]
-    w.machine[MACHINE.view] = view.ctypes.data
+    view = w.views[item[ITEM.view_index]]
+    w.machine[MACHINE.current_view] = view.ctypes.data
     w.machine[MACHINE.next_frame] = w.frames[frame_depth(w, warp)].ctypes.data
 
 
@@ -196,7 +196,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
             return BAD_SIGNATURE
         if function >= w.words.shape[0]:
             return EXTERNAL
-        return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view])
+        return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
     if reason in (BARRIER, ARRIVE):
         return _arrive(w, reason)
     if reason != TRACE and reason != REPORTED:
