@@ -6,6 +6,23 @@ The names below are loaded when first used, so that importing ``formats`` import
 import importlib
 from typing import Any
 
+LAYERS = (
+    "guard",
+    "schema",
+    "place",
+    "parquet",
+    "hdf5",
+    "dataset",
+    "laws",
+    "edit",
+    "look",
+    "exchange",
+    "testing",
+    "help",
+    "guide",
+    "page",
+)
+
 _HOME = {
     "TRACE": "rayplay.formats.schema.trace",
     "RESULT": "rayplay.formats.dataset.result",

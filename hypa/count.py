@@ -5,7 +5,7 @@ Two definitions of a divergent branch, both of jumps (``bra``, ``brx.idx``) that
 per warp  an execution by a warp whose lanes go to more than one block. It is seen in the next visit of the warp: its
           lanes are then some, but not all, of those that jumped (the first side runs, the others wait). This is what
           nvprof counts.
-per CTA   HyPA compares the lists of code blocks of all threads of a CTA (III-B). The n-th executions of a jump by the
+per CTA   HyPA III-B compares the lists of code blocks of all threads of a CTA. The n-th executions of a jump by the
           warps of a CTA are one branch; it is divergent when their threads do not all go on in the same block.
 """
 

@@ -1,4 +1,7 @@
-"""Rows against Accel-Sim: every micro trace, every kernel of the public traces (``reference/accel-sim.md`` B.3, F)."""
+"""Rows against Accel-Sim: every micro trace, every kernel of the public traces.
+
+Source: ``docs/sources/accel-sim.md#micro-benchmarks, #public-traces``.
+"""
 
 import csv
 from collections.abc import Iterator
@@ -61,7 +64,7 @@ def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
 
 
 def counts(result: Result, kernel: int) -> Kernel:
-    """Instructions, accesses, misses and DRAM reads of one kernel, as ``reference/accel-sim.md`` D defines them."""
+    """Instructions, accesses, misses and DRAM reads of one kernel, by ``docs/sources/accel-sim.md#metrics``."""
     table = result.counters
     mine = table["kernel_id"] == kernel
     unit, counter, value = (table[name][mine] for name in ("unit", "counter", "value"))

@@ -1,4 +1,7 @@
-"""Vulkan-Sim's dumps of its RT unit (``reference/vulkan-sim.md`` 3), read into what ``replay.rt.unit`` takes."""
+"""Vulkan-Sim's dumps of its RT unit, read into what ``replay.rt.unit`` takes.
+
+Source: ``docs/sources/vulkan-sim.md#golden-dumps``.
+"""
 
 import lzma
 from dataclasses import dataclass, field

@@ -3,8 +3,8 @@
 Each warp is a CTA of its own that stalls until its arrival; CTAs go to the SMs in turn, so that every SM gets as many,
 some of which have nothing to trace. The dump leaves out what else the warps did, which is what empties the 32 KB of
 L1 on Mobile between the traces: between two of them every thread reads its payload of 48 B and its hit attributes,
-each in a block of 256 B that it has for itself (``reference/vulkan-sim.md`` 1.1 and 5). Here each warp reads these
-three sectors of all its threads shortly before its arrival.
+each in a block of 256 B that it has for itself (``docs/sources/vulkan-sim.md#thread-variables, #programs``). Here each
+warp reads these three sectors of all its threads shortly before its arrival.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Rows against Vulkan-Sim: what rays do in our traces, our cycles, and what changes of the GPU do to them.
 
-Sources: ``reference/vulkan-sim.md`` 2 and ``tests/outside/vulkan_sim_runs.csv``. Vulkan-Sim's programs and trees are
-not ours: our unoptimised path tracer makes 1.06 times the warp instructions of theirs (1.2 times with spheres) and
-keeps in memory what theirs keep there. So cycles may be 15 % off. Of a changed option the direction and the size
-are compared, where that exceeds the noise that one cycle more or less of L2 latency makes there.
+Sources: ``docs/sources/vulkan-sim.md#measured`` and ``tests/outside/vulkan_sim_runs.csv``. Vulkan-Sim's programs and
+trees are not ours: our unoptimised path tracer makes 1.06 times the warp instructions of theirs (1.2 times with
+spheres) and keeps in memory what theirs keep there. So cycles may be 15 % off. Of a changed option the direction and
+the size are compared, where that exceeds the noise that one cycle more or less of L2 latency makes there.
 """
 
 import csv
@@ -25,8 +25,9 @@ RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
 RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
 CYCLES, EFFICIENCY = 0.15, 0.2
-# What the released configurations have otherwise than ours (``reference/vulkan-sim.md`` 1.1, 1.4 and 1.10): each
-# thread's variables lie in blocks of 256 B of their own, and the SM and the L2 are those of GPGPU-Sim 4.0.
+# What the released configurations have otherwise than ours (``docs/sources/vulkan-sim.md#thread-variables, #rt-unit,
+# #configurations``): each thread's variables lie in blocks of 256 B of their own, and the SM and the L2 are those of
+# GPGPU-Sim 4.0.
 RULES = [
     "rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim", "lsu.local_interleaved=false", "lsu.local_block_bytes=256",
     "l2.write_allocate=lazy_whole_sectors", "pipeline.collector_owner=sm", "pipeline.register_banks=16",
@@ -67,7 +68,7 @@ CHANGES = {
     "-gpgpu_shader_cta 32": ["sm.warps=32", "sm.ctas=32"],
     "-gpgpu_shader_cta 8": ["sm.warps=8", "sm.ctas=8"],
 }
-NOISE = 0.03  # between runs that a cycle of L2 latency tells apart: reference/vulkan-sim.md 2
+NOISE = 0.03  # between runs that a cycle of L2 latency tells apart: docs/sources/vulkan-sim.md#noise-floor
 
 
 def rows(only: str = "") -> Iterator[Row]:

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rayplay.ptx.text.parser import parse, parse_file
-    from rayplay.ptx.verify.code import verify
+    from rayplay.ptx.verifier.code import verify
+
+LAYERS = ("ir", "numbers", "graph", "isa", "text", "verifier", "flow", "sass", "timing", "program", "inject", "show")
 
 __all__ = ["parse", "parse_file", "verify"]
 
 _HOME = {
     "parse": "rayplay.ptx.text.parser",
     "parse_file": "rayplay.ptx.text.parser",
-    "verify": "rayplay.ptx.verify.code",
+    "verify": "rayplay.ptx.verifier.code",
 }
 
 

@@ -119,7 +119,7 @@ def _parse(module: Module) -> int:
     if module.language == "sass":
         from rayplay.ptx.sass.verify import verify
     else:
-        from rayplay.ptx.verify.code import verify
+        from rayplay.ptx.verifier.code import verify
 
     print("\n".join(module_lines(module)))
     problems = verify(module)

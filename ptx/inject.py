@@ -1,6 +1,6 @@
 """Zatel's ``filter_shader``, injected into an entry: lanes whose pixel is not selected leave at once.
 
-As in the paper's Listing 1, with one addition: every ``ret`` and ``exit`` of the entry becomes a branch to the final
+As in Zatel Listing 1, with one addition: every ``ret`` and ``exit`` of the entry becomes a branch to the final
 ``shader_exit`` block, which holds the only ``ret``. That block post-dominates everything, so that all launched lanes
 meet there whichever pixels are selected, and taking lanes out of a trace changes no other row of it.
 

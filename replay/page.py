@@ -59,6 +59,7 @@ DESCRIPTION_TEXT = """\
 
 `--gpu` takes one of these or a `.toml` file with the same keys, all of which must be given; `--set KEY=VALUE` changes
 one. The default is `rtx2060`: the last column says where its values come from, `--explain NAME` prints it for others.
+The pages are in [sources](sources/README.md), papers in [papers.md](sources/papers.md).
 """
 
 
@@ -147,7 +148,7 @@ def description_row(key: str, field: Any, texts: list[config.Text]) -> str:
     values = [str(text.values[section][name]) for text in texts]
     choices = field.metadata["choices"]
     meaning = field.metadata["doc"] + (f" ({', '.join(choices)})" if choices else "")
-    source = texts[0].comments.get(key, "")
+    source = config.cite(texts[0].comments.get(key, ""), r"[\1#\2](sources/\1.md#\2)")
     cells = (f"`{key}`", field.metadata["unit"], cell(meaning), *values, cell(source))
     return f"| {' | '.join(cells)} |"
 

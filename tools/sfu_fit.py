@@ -1,8 +1,9 @@
 """Find the special function unit's tables in results of hardware: ``python -m tools.sfu_fit CSV > sfu_tables.csv``.
 
-CSV has ``function,input_f32_hex,output_f32_hex`` (``reference/ptx_approx_f32.csv``). Each result of a piece bounds
-``c0 + c1 x + c2 x^2`` from both sides; few whole numbers of the unit's widths satisfy all bounds, often one triple.
-Of several the one with the least squared error over the piece is taken: that is what the unit's makers looked for.
+CSV has ``function,input_f32_hex,output_f32_hex`` (``docs/sources/measurements.md#approximate-functions``). Each result
+of a piece bounds ``c0 + c1 x + c2 x^2`` from both sides; few whole numbers of the unit's widths satisfy all bounds,
+often one triple. Of several the one with the least squared error over the piece is taken: that is what the unit's
+makers looked for.
 """
 
 import csv

@@ -1,6 +1,8 @@
 """Zatel: predict the performance of a whole image from a part of its pixels (Grigoryan, Chou, Aamodt).
 
-The seven steps of the paper's Fig. 3, in the order of the files: ``heatmap`` (1), ``quantise`` (2), ``downscale`` (3),
+The seven steps of Zatel Fig. 3, in the order of the files: ``heatmap`` (1), ``quantise`` (2), ``downscale`` (3),
 ``divide`` (4), ``select`` (5), ``formats.edit.filter`` and ``simulate`` (6), ``combine`` (7); ``predict`` calls them in
 turn, ``pictures`` and ``report`` show what they found, ``publish`` writes it.
 """
+
+LAYERS = ("replays", "paper", "model", "sample", "changes", "study", "verbs")

@@ -1,4 +1,4 @@
-"""Speed against Accel-Sim's own on the same traces (``reference/accel-sim.md`` F), one core.
+"""Speed against Accel-Sim's own on the same traces (``docs/sources/accel-sim.md#simulation-rates``), one core.
 
     python -m bench.speed.accelsim [--only TEXT]
 

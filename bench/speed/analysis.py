@@ -56,27 +56,27 @@ INNER:
 
 # file, kernel (of its first launch), and what is written instead in the launch file
 LARGER: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("examples/backprop_layer", "adjust_weights", {
+    ("examples/learning/backprop_layer", "adjust_weights", {
         "[1024, 256]": "[8192, 2048]", "[1024]": "[8192]", "[256]": "[2048]", "[64, 256]": "[512, 2048]",
         "[16, 64]": "[128, 512]", "value = 256": "value = 2048",
     }),
-    ("examples/hotspot_3d", "hotspot_3d", {
+    ("examples/grids/hotspot_3d", "hotspot_3d", {
         "[8, 90, 120]": "[8, 1000, 1000]", "[2, 23]": "[16, 250]", "value = 120": "value = 1000",
         "value = 90": "value = 1000",
     }),
-    ("examples/spmv", "spmv_thread", {
+    ("examples/arrays/spmv", "spmv_thread", {
         "4097": "131073", "4096": "131072", "200000": "4000000", "grid = [32]": "grid = [1024]",
         "grid = [1024]": "grid = [32768]",
     }),
-    ("examples/prefix_scan", "scan_tiles", {"30000": "262144", "118": "1024", "[128]": "[1024]"}),
+    ("examples/arrays/prefix_scan", "scan_tiles", {"30000": "262144", "118": "1024", "[128]": "[1024]"}),
     ("tracer/kernels/matrix_multiply", "matrix_multiply", {
         "[60, 40]": "[600, 400]", "[40, 50]": "[400, 500]", "[60, 50]": "[600, 500]", "[4, 4]": "[32, 38]",
         "value = 60": "value = 600", "value = 40": "value = 400", "value = 50": "value = 500",
     }),
-    ("examples/particle_forces", "particle_forces", {}),
-    ("examples/mandelbrot", "mandelbrot", {"[250, 250]": "[1000, 1000]", "value = 250": "value = 1000",
+    ("examples/grids/particle_forces", "particle_forces", {}),
+    ("examples/grids/mandelbrot", "mandelbrot", {"[250, 250]": "[1000, 1000]", "value = 250": "value = 1000",
                                            "grid = [16, 16]": "grid = [63, 63]", "0.01 }": "0.0025 }"}),
-    ("examples/kmeans_assign", "kmeans_assign", {"10000": "100000", "[40]": "[391]"}),
+    ("examples/learning/kmeans_assign", "kmeans_assign", {"10000": "100000", "[40]": "[391]"}),
 )  # fmt: skip
 
 

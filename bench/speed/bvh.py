@@ -3,8 +3,8 @@
 Command: ``python -m bench.speed.bvh [SCENE ...]``; without scenes ``terrain:300000``, and ``bunny``, ``bath``, ``park``
 where the data folder has them (``RAYPLAY_DATA``). Rates are per second of process CPU time, the best of five, machine
 code cached; rays are recorded, hit triangles only (flag 1, no programs), in both traversal orders. Targets:
-``reference/prototype-measurements.md`` B. Primary rays: 512x512 through the scene's camera. Incoherent rays: from where
-those hit, in random directions and random order.
+``docs/sources/measurements.md#tree-prototype``. Primary rays: 512x512 through the scene's camera. Incoherent rays: from
+where those hit, in random directions and random order.
 """
 
 import sys

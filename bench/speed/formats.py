@@ -3,8 +3,8 @@
 Command: ``python -m bench.speed.formats`` (all figures) or ``python -m bench.speed.formats NAME.trace`` (bytes per row
 of a real trace, and the time to read it and to check it). The data are synthetic: visits with loops and shrinking
 masks; addresses half unit stride, a quarter stride 64, a quarter random, as in
-``reference/prototype-measurements.md`` D. Rays are real: paths of five stretches through ``bunny`` and ``bath`` where
-the data folder has them (``RAYPLAY_DATA``), else through ``terrain``.
+``docs/sources/measurements.md#storage-prototype``. Rays are real: paths of five stretches through ``bunny`` and
+``bath`` where the data folder has them (``RAYPLAY_DATA``), else through ``terrain``.
 """
 
 import shutil

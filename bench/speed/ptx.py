@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 from rayplay.ptx.ir import Module  # noqa: E402
 from rayplay.ptx.program import link  # noqa: E402
 from rayplay.ptx.text.parser import parse  # noqa: E402
-from rayplay.ptx.verify.code import verify  # noqa: E402
+from rayplay.ptx.verifier.code import verify  # noqa: E402
 
 RUNS = 5
 

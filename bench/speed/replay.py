@@ -9,7 +9,7 @@ the warp's own line.
            at more than 1.5 warp-instructions per cycle and SM.
 `perfect`  the same trace on `lsu.perfect_memory`.
 `starved`  each load reads three lines of 128 B from a random place in 512 MB: DRAM bandwidth limits it to an IPC of
-           0.1 to 0.2 per SM, as in the prototype's starved trace (reference/prototype-measurements.md C).
+           0.1 to 0.2 per SM, as in the prototype's starved trace (docs/sources/measurements.md#replay-prototype).
 `harsh`    every lane loads from its own place in 512 MB: 32 sectors a load, each in a DRAM row of its own.
 
 Figures are process CPU time, the least of three runs, machine code cached; RTX 2060. `threads` is the wall time of

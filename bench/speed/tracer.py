@@ -22,6 +22,7 @@ from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.lower import compile as jit
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.native.cpu import host
 from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
@@ -188,7 +189,7 @@ def bench_compile(name: str, module: Module, programs: Programs) -> None:
 
     linked = link_launch(programs, DeviceMemory(), {})
     thousands = sum(len(f.body) for _, f in programs) / 1000
-    taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols)), 2)
+    taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols), host()), 2)
     print(f"machine code of {name}: {taken / thousands:.2f} s per 1000 instructions (target 1)")
     load()
     text = "\n".join(module.source_lines)

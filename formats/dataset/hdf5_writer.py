@@ -2,7 +2,7 @@
 
 Ragged columns are ``x`` and ``x_offset``; strings have a fixed length and are UTF-8; each dataset carries ``units``
 and ``description``. Written with the newest file layout and Fletcher-32 sums, because older layouts damaged on disk
-can be read as wrong numbers (``reference/users-libraries-reliability.md`` 3.1).
+can be read as wrong numbers (``docs/sources/measurements.md#damaged-files``).
 """
 
 from pathlib import Path

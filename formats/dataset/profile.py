@@ -93,7 +93,7 @@ LAYERS = Table(
 
 PROFILE = Format("rayplay profile", (1, 0), (LAUNCHES, CLASSES, JUMPS, LAYERS))
 PAPER_COLUMNS = (*(column.name for column in LAUNCHES.columns[:14]), "duration_ms")
-"""The columns of HyPA's CSV (III-C), in its order."""
+"""The columns of the CSV of HyPA III-C, in its order."""
 
 CSV, HOST = "profile.csv", "host.json"
 

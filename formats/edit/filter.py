@@ -1,4 +1,4 @@
-"""Step 6, first half: the trace that the program with ``filter_shader`` would leave for some pixels (paper III-F).
+"""Step 6, first half: the trace that the program with ``filter_shader`` would leave for some pixels (Zatel III-F).
 
 The paper injects an instruction at the start of the ray generation shader that sends the lanes of unwanted pixels to
 its exit (Listing 1). Every traced program carries that instruction already, so the trace for fewer pixels need not be

@@ -1,4 +1,6 @@
-"""Vulkan-Sim's dump of its RT unit as a trace of rays (``reference/vulkan-sim.md`` 3): ``python -m formats import``.
+"""Vulkan-Sim's dump of its RT unit as a trace of rays: ``python -m formats import``.
+
+Source: ``docs/sources/vulkan-sim.md#golden-dumps``.
 
 Each ``A`` line, a warp that enters the RT unit of an SM, becomes a visit of a block that holds one trace instruction;
 the warps of a dump are the warp slots of its SMs. Shader instructions are not in a dump, and neither are hits: rays

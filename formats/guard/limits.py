@@ -1,7 +1,7 @@
 """How much a file may ask for: counts of rows, widths and unpacked bytes, all checked before the memory is taken.
 
 What a file declares about its own size is never believed: a Parquet file of 0.8 MB can decode to gigabytes, an HDF5
-file of 1,400 bytes can declare 8 TB (``reference/users-libraries-reliability.md`` 0.5). Each limit is raised by the
+file of 1,400 bytes can declare 8 TB (``docs/sources/measurements.md#bombs``). Each limit is raised by the
 flag ``--limit NAME=N`` of every verb that reads files, which its message names, or by an environment variable: the flag
 sets the variable, so that child processes and workers follow it.
 """

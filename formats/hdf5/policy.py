@@ -1,7 +1,8 @@
 """What an HDF5 file may contain: inspected before any data is read.
 
-HDF5 follows external files and links by itself, and loads filters as code (``reference/users-libraries-reliability.md``
-0.6): everything but plain, contiguous or gzip-compressed numbers and fixed-length strings is refused.
+HDF5 follows external files and links by itself, and loads filters as code
+(``docs/sources/measurements.md#external-hdf5-storage``): everything but plain, contiguous or gzip-compressed numbers
+and fixed-length strings is refused.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """A trace in HDF5, read through a child process: what a hostile or damaged file does to the library stays there.
 
 HDF5 was measured to crash on damaged files, and follows links and external files by itself
-(``reference/users-libraries-reliability.md`` 3.1, 0.6). The child inspects each dataset before it reads it
-(``formats.hdf5.policy``), with no place to load filters from.
+(``docs/sources/measurements.md#damaged-files, #external-hdf5-storage``). The child inspects each dataset before it
+reads it (``formats.hdf5.policy``), with no place to load filters from.
 """
 
 import atexit

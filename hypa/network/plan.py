@@ -1,4 +1,4 @@
-"""From the layers of a network to launches of the kernels in its PTX file (``examples/cnn/kernels.ptx``).
+"""From the layers of a network to launches of the kernels in its PTX file (``examples/cnn/kernels/kernels.ptx``).
 
 Tensors are [image, y, x, channel]. What follows a convolution or a fully connected layer (batch normalisation,
 activation) is a launch of its own that works in place, as frameworks without fusion have it.

@@ -1,8 +1,8 @@
 """OptiX's device interface: the undeclared ``_optix_*`` functions that programs call, by name.
 
 Types of outputs and inputs: ``u`` 32-bit integer, ``l`` 64-bit integer, ``f`` f32. ``ends_block`` marks calls that run
-other code (programs found through the shader binding table) and so split a basic block. Tiers are those of
-``reference/dialects.md`` 1.6; the signatures are from its 1.2 to 1.4.
+other code (programs found through the shader binding table) and so split a basic block. Source:
+``docs/sources/optix.md#tiers``, signatures ``docs/sources/optix.md#trace, #shader-binding-table, #getters, #reports``.
 """
 
 from dataclasses import dataclass

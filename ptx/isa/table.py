@@ -2,7 +2,7 @@
 
 ``TABLE`` has one row per opcode; ``opcode.modifier`` rows (``bar.red``) come before the bare opcode's. Verification,
 liveness, characterisation and execution all read it, through ``ptx.isa.describe``. Source: PTX ISA 9.0 chapter 9; the
-order of use is in ``reference/ptx-sass.md`` 2.1.
+order of use is in ``docs/sources/ptx-sass.md#opcode-ranking``.
 
 Roles of operands, in order; ``?`` marks those that may be left out:
 
@@ -88,6 +88,6 @@ TABLE: dict[str, tuple[str, str]] = {
     **{f"{name}{width}": ("r x x ?x", "int") for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
        for width in (2, 4)},
     "vmad": ("r x x x", "int"),
-    # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (paper, Listing 1)
+    # Zatel's instruction: 1 where the pixel is to be traced, 0 where not (Zatel Listing 1)
     "filter_shader": ("r", "runtime"),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Blocks are those of ``nvdisasm -bbcfg``: they begin at every label of the listing and end behind branches, calls,
 returns and EXIT, predicated or not. A call goes on behind it; the callee is a function of its own.
-Source: reference/ptx-sass.md 4.
+Source: docs/sources/ptx-sass.md#sass-control-flow.
 """
 
 from rayplay.formats.guard.errors import UserError

@@ -2,7 +2,7 @@
 
 Every function of a code section is a ``Function`` of its own, internal ones (``$__internal_0_$__cuda_..``) too. What no
 instruction leads to at the end of a section, the endless branch and the NOPs that fill it up, is left out.
-Source: reference/ptx-sass.md 4.
+Source: docs/sources/ptx-sass.md#sass-listings.
 """
 
 import re

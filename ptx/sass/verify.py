@@ -6,7 +6,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.sass.cfg import INDIRECT, branch_labels
 from rayplay.ptx.sass.describe import describe
-from rayplay.ptx.verify.code import Problem
+from rayplay.ptx.verifier.code import Problem
 
 
 def verify(module: Module) -> list[Problem]:

@@ -96,7 +96,7 @@ class ListBuilder:
 class OperandBuilder(ListBuilder):
     """Builds operands; ``scopes`` are those of the function being read.
 
-    ``remarks`` collects what is understood although PTX does not have it (``ptx.verify.code`` reports it).
+    ``remarks`` collects what is understood although PTX does not have it (``ptx.verifier.code`` reports it).
     """
 
     def __init__(self, source: Source) -> None:

@@ -28,7 +28,7 @@ from rayplay.ptx.text.lalr import Source, reduce_text, table
 from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
 from rayplay.ptx.text.scopes import MOST_SCOPES
 from rayplay.ptx.text.variables import attributes_of
-from rayplay.ptx.verify.declarations import redeclaration_problem
+from rayplay.ptx.verifier.declarations import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
 _ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))

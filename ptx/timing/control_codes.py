@@ -2,7 +2,7 @@
 
 Bits 41 and up of the upper 64-bit word: 4 of stall cycles, 1 that is 0 where the warp shall yield, 3 of the barrier
 that the result sets (7: none), 3 of the barrier that reading the sources sets (7: none), 6 of barriers to wait for, 4
-of operands to keep for reuse. Source: reference/ptx-sass.md 4.
+of operands to keep for reuse. Source: docs/sources/ptx-sass.md#control-codes.
 """
 
 from dataclasses import dataclass

@@ -46,14 +46,17 @@ class Pipeline:
 
 
 # The values are those of Vulkan-Sim's SM75_RTX2060 configuration, which Zatel's and LumiBench's figures were made with
-# (reference/vulkan-sim.md 1.5): latencies of ADD, MAX, MUL, MAD, DIV[, SHFL] and what is not in those lists takes 1.
+# (docs/sources/vulkan-sim.md#instruction-latencies): latencies of ADD, MAX, MUL, MAD,
+# DIV[, SHFL]; an opcode that is not in those lists takes 1.
 #     int 4,13,4,5,145,32   initiation 2,2,2,2,8,4          fp 4,13,4,5,39   initiation 2,2,2,2,4
 #     sfu 100, initiation 8; all divisions on the SFU       tensor 64, initiation 64
 # Differences, each with its reason:
-# - initiation is at least 2 on int and sp: a unit has 16 lanes (accel-sim.md B.2); Vulkan-Sim has 1 where unlisted.
+# - initiation is at least 2 on int and sp: a unit has 16 lanes (docs/sources/accel-sim.md#initiation); Vulkan-Sim has 1
+#   where unlisted.
 # - fma takes MAD's 5 cycles, rem takes DIV's: Vulkan-Sim's own shaders have neither, so its table leaves them at 1.
-# - fp64 is Accel-Sim's 64,64 (accel-sim.md B.1, tuned to the card); Vulkan-Sim's configuration has no fp64 unit.
-# - depth 5: "dependent latency seen by a program = lat + 5", measured (accel-sim.md B.2 and B.3: 7.0 for latency 2).
+# - fp64 is Accel-Sim's 64,64 (docs/sources/accel-sim.md#opcode-latencies, tuned to the card); Vulkan-Sim's
+#   configuration has no fp64 unit.
+# - depth 5: a program sees latency + 5, measured (docs/sources/accel-sim.md#initiation: 7.0 for latency 2).
 _MOVE = Timing("int", 1, 2)
 _DIVIDE_INT = Timing("sfu", 145, 8)
 

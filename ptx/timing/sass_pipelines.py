@@ -1,8 +1,9 @@
 """How long SASS instructions take: latencies per architecture, for listings without encodings.
 
 Latency and initiation interval per unit are those of Accel-Sim's configurations, tuned to the cards
-(reference/accel-sim.md B.1): RTX 2060 for Volta and Turing, RTX 3070 for Ampere and, because no later ones are
-published, for Ada, Hopper and Blackwell. ``depth_cycles`` is 5: dependent latency is latency + 5 (accel-sim.md B.2).
+(docs/sources/accel-sim.md#opcode-latencies): RTX 2060 for Volta and Turing, RTX 3070 for Ampere and, because no later
+ones are published, for Ada, Hopper and Blackwell. ``depth_cycles`` is 5: dependent latency is latency + 5
+(docs/sources/accel-sim.md#initiation).
 """
 
 from dataclasses import dataclass

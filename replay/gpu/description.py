@@ -221,5 +221,5 @@ def explain_values(part: Any, text: config.Text, path: str) -> Iterator[str]:
             yield from explain_values(found, text, key + ".")
         else:
             unit = field.metadata["unit"]
-            source = text.comments.get(key) or "no source given"
+            source = config.cite(text.comments.get(key, "")) or "no source given"
             yield f"  {key:34} = {found!s:<10} {unit:<12} {field.metadata['doc']} [{source}]"

@@ -1,4 +1,4 @@
-"""What each option of ``gpgpusim.config`` means in a GPU description (``reference/accel-sim.md`` C).
+"""What each option of ``gpgpusim.config`` means in a GPU description (``docs/sources/accel-sim.md#configurations``).
 
 ``OPTIONS`` maps an option to a function from its text to values by dotted path; ``TOGETHER`` has what follows from an
 option and ``HELPERS`` that go with it; ``FIXED`` are options whose value is modelled as given there and no other way;

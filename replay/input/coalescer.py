@@ -3,7 +3,8 @@
 It has no timing of its own, so it runs once, while the trace is loaded. Global accesses become their different sectors,
 the highest first, as the reference's LD/ST unit takes them; atomics need one access more for each lane that meets a
 byte twice. Local memory is interleaved: word w of all threads of an SM lies together. A shared access takes as many
-cycles as the worst of 32 banks has different 4 B words. Source: ``reference/accel-sim.md`` B.2.
+cycles as the worst of 32 banks has different 4 B words. Source: ``docs/sources/accel-sim.md#coalescing, #local-memory,
+#shared-memory``.
 """
 
 from typing import Any, NamedTuple
@@ -103,7 +104,7 @@ def in_block(static: Static, number: int, address: int) -> int:
     """Where a local address lies when each thread has blocks of its own for its local memory.
 
     The first blocks of 32 threads, a warp where CTAs have whole ones, lie side by side, then the second ones: as when
-    each block is a variable that all of them allocate at once (``reference/vulkan-sim.md`` 1.1).
+    each block is a variable that all of them allocate at once (``docs/sources/vulkan-sim.md#thread-variables``).
     """
     size = static.thread_bytes[number]
     if size == 0:

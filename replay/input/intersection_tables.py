@@ -1,10 +1,10 @@
 """Intersection tables of Vulkan-Sim: what rays write, and load, for the procedural primitives that they meet.
 
-Rules: ``reference/vulkan-sim.md`` 1.7. A stretch of a ray enters a row for each procedural record in it. The baseline
-table has a row per entry of a lane (4 B hit group, 8 B primitive and instance); function call coalescing (FCC) has a
-row per hit group for all lanes: an entry first loads 4 B of every row in turn, each row once per ray, and then writes
-the lane's mask byte and 8 B into the first row of its group in which the lane has no entry, or into a new row (4 B
-more). The hit group of a primitive is its instance, since a trace does not name the program.
+Rules: ``docs/sources/vulkan-sim.md#intersection-table``. A stretch of a ray enters a row for each procedural record in
+it. The baseline table has a row per entry of a lane (4 B hit group, 8 B primitive and instance); function call
+coalescing (FCC) has a row per hit group for all lanes: an entry first loads 4 B of every row in turn, each row once per
+ray, and then writes the lane's mask byte and 8 B into the first row of its group in which the lane has no entry, or
+into a new row (4 B more). The hit group of a primitive is its instance, since a trace does not name the program.
 """
 
 import numpy as np

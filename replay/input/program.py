@@ -24,7 +24,7 @@ from rayplay.replay.input.work import (
 from rayplay.replay.sm.warps import HELD_BIT, STORES_SLOT
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
-# for at once. Numbers are those of Vulkan-Sim's configurations (reference/vulkan-sim.md 1.5).
+# for at once. Numbers are those of Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
 DEFAULTS = {
     "int": ("int", 4, 2), "fp32": ("sp", 4, 2), "fp64": ("dp", 39, 39), "fp16": ("sp", 4, 2), "sfu": ("sfu", 21, 8),
     "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("lsu", 1, 4),

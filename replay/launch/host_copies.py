@@ -2,7 +2,7 @@
 
 Accel-Sim computes their addresses in 32 bits, so that copies to addresses as real ones are warm other sectors than
 those that kernels read. ``memory.copies`` says which: ``low_32_bits`` as there, ``whole`` addresses, or ``none``.
-Source: ``reference/accel-sim.md`` A.1.
+Source: ``docs/sources/accel-sim.md#host-copies``.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Which kernels may be launched now: in the order of the trace, a stream's kernels one after the other.
 
 As in Accel-Sim's main loop, a window of ``concurrent_kernels`` unfinished kernels is looked at, in the order of the
-trace, and each is launched whose stream has nothing running (``reference/accel-sim.md`` A.1). A window of one kernel
-runs them one after the other, whatever their streams.
+trace, and each is launched whose stream has nothing running (``docs/sources/accel-sim.md#concurrent-kernels``). A
+window of one kernel runs them one after the other, whatever their streams.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ taken and one write-back per cycle. In each cycle, in this order: the write-back
 the next is chosen in turn (shared memory, textures, past the L1, L1), a response is taken, the texture cache does its
 cycle, the oldest access of each bank meets the tags (hits release theirs at once), and the instruction at the front
 goes on. A store is over when its last access
-has entered its bank. Source: ``reference/accel-sim.md`` B.2.
+has entered its bank. Source: ``docs/sources/accel-sim.md#l1-front-end``.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ An address map is a string as in the references: ``dramid@8;`` and 64 letters fr
 bank, C for column, S for a byte of the burst, 0 for a bit that nobody looks at. Channels take blocks of 2^8 bytes in
 turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
 that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
-permute the slices by the bits above. Sources: ``reference/accel-sim.md`` C (address map, partition indexing).
+permute the slices by the bits above. Source: ``docs/sources/accel-sim.md#address-map``.
 """
 
 from typing import NamedTuple

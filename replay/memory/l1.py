@@ -2,7 +2,8 @@
 
 Peak rate: ``banks`` sectors per cycle from the LSU (4 x 32 B x clock) and one from the RT unit, which does not pass
 the LSU's pipeline; one request per cycle to the L2. Where L1 and shared memory are one memory, a kernel's shared memory
-decides how many ways remain. Sources: ``reference/accel-sim.md`` B.2 and C, ``reference/vulkan-sim.md`` 1.4 and 1.10.
+decides how many ways remain.
+Sources: ``docs/sources/accel-sim.md#l1-front-end, #l1-and-shared-memory``, ``docs/sources/vulkan-sim.md#hits, #l1``.
 """
 
 from dataclasses import dataclass

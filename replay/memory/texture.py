@@ -4,7 +4,7 @@ Peak rate: one line looked up, one sector asked for, one result per cycle. A tex
 lines, one per cycle, the highest first, whatever its lanes want of them. A line that is not there takes the place of
 the one used longest ago at once, and the sectors of the line are asked for; what follows finds it there. Every access
 enters the fragment queue, which it leaves in order: a hit as soon as it is the first, a miss when its line has come.
-Source: GPGPU-Sim, gpu-cache.cc, tex_cache with SECTOR_TEX_FIFO; ``reference/vulkan-sim.md`` 1.5 and 1.10.
+Source: ``docs/sources/vulkan-sim.md#textures``.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,10 @@ UTILISATION = {
 
 
 def accesses(cache: dict[str, np.ndarray]) -> int:
-    """Accesses of a cache's counters: hits, pending hits, misses; a sector each (``reference/accel-sim.md`` D)."""
+    """Accesses of a cache's counters: hits, pending hits, misses; a sector each.
+
+    Source: ``docs/sources/accel-sim.md#cache-counters``.
+    """
     kinds = ("hits", "pending_hits", "line_misses", "sector_misses", "misses", "merges")
     return sum(int(found.sum()) for name, found in cache.items() if name.partition("_")[2] in kinds)
 

@@ -1,7 +1,7 @@
 """From the units' counters to metrics, tables and the files of a result.
 
-The seven metrics of Zatel's Table I follow Vulkan-Sim's definitions (``reference/vulkan-sim.md`` 1.8 and 1.9), so that
-numbers can be compared with its runs.
+The seven metrics of Zatel's Table I follow Vulkan-Sim's definitions (``docs/sources/vulkan-sim.md#rt-statistics,
+#metric-definitions``), so that numbers can be compared with its runs.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """What the RT unit counts of its warps and lanes, cycle by cycle, although it sleeps while nothing changes.
 
-Definitions: ``reference/vulkan-sim.md`` 1.8. A warp executes in the cycles in which the unit has chosen it, waits when
-it could ask for a record, and is stalled when it could not; each of its active lanes, meanwhile, waits to be scheduled
-or for memory, intersects, or is done.
+Definitions: ``docs/sources/vulkan-sim.md#rt-statistics``. A warp executes in the cycles in which the unit has chosen
+it, waits when it could ask for a record, and is stalled when it could not; each of its active lanes, meanwhile, waits
+to be scheduled or for memory, intersects, or is done.
 """
 
 from rayplay.replay.jit.bits import compiled, count_bits, inlined

@@ -1,4 +1,7 @@
-"""The RT units' metrics, with Vulkan-Sim's definitions (``reference/vulkan-sim.md`` 1.8; its names in brackets)."""
+"""The RT units' metrics, with Vulkan-Sim's definitions; its names stand in brackets.
+
+Source: ``docs/sources/vulkan-sim.md#rt-statistics``.
+"""
 
 from collections.abc import Iterator
 

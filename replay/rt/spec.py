@@ -1,7 +1,7 @@
 """Description of the ray-tracing unit of an SM: its places, latencies and rules.
 
-Where Vulkan-Sim has a quirk, the choice ``vulkan-sim`` is the quirk and the other word what hardware would do; the
-rules are those of ``reference/vulkan-sim.md`` 1.4 and 1.7.
+Where Vulkan-Sim has a quirk, the choice ``vulkan-sim`` is the quirk and the other word what hardware would do.
+Rules: ``docs/sources/vulkan-sim.md#rt-unit, #intersection-table``.
 """
 
 from dataclasses import dataclass

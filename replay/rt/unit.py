@@ -1,11 +1,11 @@
 """Ray-tracing unit of an SM: replays the BVH records of up to ``warps`` warps at a time.
 
 Peak rate: one memory request (32 B) per cycle, one warp accepted and one completed per cycle; any number of lanes
-intersect at once, each for the latency of its record's kind. The rules are those of ``reference/vulkan-sim.md`` 1.4:
-each cycle, in this order: delays that end (a triangle hit queues a 32 B store); a response; a warp accepted; one
-request sent, of a record's remaining chunks first, then of stores, then of the oldest warp that has something to ask
-for; one warp completed. Lanes of a warp that ask for the same (address, size) share a request; a response serves every
-lane whose front record has its base address. Instead of ticking lanes, each lane keeps the cycle its delay ends.
+intersect at once, each for the latency of its record's kind. The rules (``docs/sources/vulkan-sim.md#rt-unit``), each
+cycle, in this order: delays that end (a triangle hit queues a 32 B store); a response; a warp accepted; one request
+sent, of a record's remaining chunks first, then of stores, then of the oldest warp that has something to ask for; one
+warp completed. Lanes of a warp that ask for the same (address, size) share a request; a response serves every lane
+whose front record has its base address. Instead of ticking lanes, each lane keeps the cycle its delay ends.
 """
 
 import numpy as np

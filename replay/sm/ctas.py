@@ -4,8 +4,8 @@ Peak rate: one CTA per cycle and SM. At the end of each cycle every SM with room
 after the one that was served last; the CTA's warps are there in the next cycle. A kernel hands out its CTAs in launch
 order; when none is left the next resident kernel does. How many CTAs an SM holds follows from its warps, registers,
 shared memory and CTA limit, and for a kernel that runs alone is never more than its even share of the grid
-(``reference/accel-sim.md`` B.2). An SM that wants a CTA stops after the cycle in which it asks (``rounds.py``), so the
-order does not depend on where the quanta end.
+(``docs/sources/accel-sim.md#cta-dispatch``). An SM that wants a CTA stops after the cycle in which it asks
+(``rounds.py``), so the order does not depend on where the quanta end.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Policies of the pipelined SM's schedulers: which of the warps that may issue does (two-level: ``pipeline_pool``).
 
-Source: ``reference/accel-sim.md`` B.2; of greedy then loose round robin ``order_lrr`` in Vulkan-Sim's shader.cc.
+Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round robin
+``docs/sources/vulkan-sim.md#greedy-loose-round-robin``.
 """
 
 import numpy as np

@@ -7,8 +7,10 @@ Those that stall are the same bits in a wheel of 64 cycles: most become ready to
 that may wait for more are looked at. A policy chooses among the bits: ``gto`` the warp that issued last while it can,
 else the oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
 ``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place;
-``gtlrr`` the last while it can, else the next after it: what Vulkan-Sim calls lrr (``order_lrr`` in its shader.cc).
-Source: ``reference/accel-sim.md`` B.2, ``reference/prototype-measurements.md`` C.
+``gtlrr`` the last while it can, else the next after it: what Vulkan-Sim calls lrr
+(``docs/sources/vulkan-sim.md#greedy-loose-round-robin``).
+Source: ``docs/sources/accel-sim.md#schedulers, #two-level-scheduler``, the wheel
+``docs/sources/measurements.md#replay-prototype``.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 Tick n of a clock of f kHz falls at n / f ms, every clock having started at 0. A ``Ratio`` holds two clocks; its
 functions count the ticks of the second. In one instant the domains act in the order of ``step``: what a domain that
 acts earlier in the instant hands on counts in the same instant, the other way round one tick later.
-Source: ``reference/accel-sim.md`` C (core, interconnect, L2 and DRAM clocks).
+Source: ``docs/sources/accel-sim.md#clock-domains``.
 """
 
 from math import gcd

@@ -15,6 +15,8 @@ from rayplay.formats.guard import text as text_file
 from rayplay.formats.guard.errors import UserError
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
+CITATION = re.compile(r"(?<![\w/#.-])([a-z][a-z-]*)#([a-z0-9][a-z0-9-]*)")
+"""``page#heading`` in a comment: the heading of a page of ``docs/sources``."""
 ASSIGNMENT = re.compile(r"^\s*([\w-]+)\s*=\s*(?:\"[^\"]*\"|\[[^\]]*\]|[^#\[\]]*)\s*(?:#\s*(.*))?$")
 
 
@@ -84,6 +86,11 @@ def scan(text: str) -> tuple[dict[str, int], dict[str, str]]:
             lines[section + match[1]] = number
             comments[section + match[1]] = (match[2] or "").strip()
     return lines, comments
+
+
+def cite(source: str, form: str = r"docs/sources/\1.md#\2") -> str:
+    """A source comment with each ``page#heading`` as the path that a reader can open, or in another ``form``."""
+    return CITATION.sub(form, source)
 
 
 def override(text: Text, assignments: list[str]) -> Text:

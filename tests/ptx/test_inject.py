@@ -8,7 +8,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.cfg import END, build
 from rayplay.ptx.inject import inject_filter, inject_text, is_injected, ray_generation
 from rayplay.ptx.text.parser import parse, parse_file
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 
 BODIES = [
     "ret;", "mov.u32 %r1, 0;", "@%p1 ret; mov.u32 %r1, 0; exit;", "A: @%p1 bra A; ret.uni; B: @!%p2 exit; bra B;",

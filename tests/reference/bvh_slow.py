@@ -20,7 +20,7 @@ class Child:
 
 
 class Image:
-    """Records by address, as ``reference/vulkan-sim.md`` 1.3 describes them."""
+    """Records by address, by ``docs/sources/vulkan-sim.md#records, #tree``."""
 
     def __init__(self, acceleration: Acceleration) -> None:
         self.base = acceleration.base_address

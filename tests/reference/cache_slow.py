@@ -1,5 +1,6 @@
 """A sectored cache as plainly as it can be said: every way is looked at, every sector is an object. Twin of
-``replay.memory.cache.access``, written from the rules of ``reference/accel-sim.md`` B.2, C and D.
+``replay.memory.cache.access``, written from the rules of ``docs/sources/accel-sim.md#cache-strings, #mshrs,
+#cache-counters``.
 """
 
 from collections import Counter, deque

@@ -1,6 +1,7 @@
 """A DRAM channel tick by tick, with counters that run down: twin of ``replay/memory/dram/channel.py`` in every event.
 
-Written from GPGPU-Sim's order of events (``reference/accel-sim.md`` C and D), for one channel of a ``dram_state.Spec``.
+Written from GPGPU-Sim's order of events (``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``), for one
+channel of a ``dram_state.Spec``.
 """
 
 from collections import deque

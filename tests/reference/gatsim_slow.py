@@ -175,7 +175,7 @@ class SlowSm:
         return sum(machine.hit if hit else machine.miss for hit in hits)
 
     def is_hit(self, line: int, is_load: bool, is_local: bool) -> bool:
-        """Section II-E 3: write-back without write-allocate for local lines, a write hit evicts a global one."""
+        """GATSim II-E, 3: write-back without write-allocate for local lines, a write hit evicts a global one."""
         if not self.machine.sets:
             return True
         lines = self.tags[line % self.machine.sets]

@@ -21,7 +21,7 @@ def is_conditional(program: Program, block: int) -> bool:
 def count(program: Program, visits: Iterable[Visit], warps_per_cta: int) -> dict[str, Counter]:
     """Per block: ``visits``, ``lanes``, ``divergent``, ``cta_branches``, ``cta_divergent``.
 
-    Every thread keeps the list of its blocks (paper III-B); a warp's jump is divergent when the next blocks of its
+    Every thread keeps the list of its blocks (HyPA III-B); a warp's jump is divergent when the next blocks of its
     threads differ, the n-th executions of a jump by the warps of a CTA when the next blocks of their threads differ.
     """
     made: dict[str, Counter] = defaultdict(Counter)

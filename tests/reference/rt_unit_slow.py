@@ -1,4 +1,6 @@
-"""The RT unit, slowly: every lane of every warp ticks in every cycle (``reference/vulkan-sim.md`` 1.4, 1.7, 1.8).
+"""The RT unit, slowly: every lane of every warp ticks in every cycle.
+
+Rules: ``docs/sources/vulkan-sim.md#rt-unit, #intersection-table, #rt-statistics``.
 
 Written from the rules alone, with lists and dictionaries. ``Memory`` decides what each request meets; what happened
 comes out as the rows of a dump: accesses, responses and completions.

@@ -26,7 +26,7 @@ from rayplay.formats.schema.trace import TRACE
 from rayplay.hypa.network.file import read_network
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 from rayplay.replay.gpu.description import explain, load, notes
 from rayplay.tracer.launchfile.file import read_launch_file
 from rayplay.tracer.scenes import load as load_scene
@@ -228,7 +228,9 @@ def beside(path: str, *others: str) -> Callable[[Path], list[Path]]:
 
     def make(folder: Path) -> list[Path]:
         for name in (path, *others):
-            (folder / Path(name).name).write_bytes((ROOT / name).read_bytes())
+            copy = folder / Path(name).relative_to(Path(path).parent)
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes((ROOT / name).read_bytes())
         return [folder / Path(path).name]
 
     return make
@@ -260,7 +262,7 @@ TEXTS: dict[str, tuple] = {
     "TOML (launch)": (shipped("tracer/kernels/stencil.toml"), accepts(read_launch_file), False, True),
     "TOML (program)": (shipped("tracer/programs/shadows.toml"), accepts(read_config), False, True),
     "TOML (network)": (
-        beside("examples/cnn/mobilenet.toml", "examples/cnn/kernels.ptx"), accepts(read_network), False, True),
+        beside("examples/cnn/mobilenet.toml", "examples/cnn/kernels/kernels.ptx"), accepts(read_network), False, True),
     "gpgpusim.config": (made("gpgpusim.config", lambda: CONFIG), read_gpu, False, True),
     "GLB": (made("quad.glb", quad_glb), read_scene, False),
     "GLB (document)": (made("quad.glb", quad_glb), read_scene, False, False, Path.write_bytes, other_document),

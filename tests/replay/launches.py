@@ -112,7 +112,10 @@ class SlowSm:
 
 @dataclass
 class SlowGpu:
-    """The dispatcher cycle by cycle (``reference/accel-sim.md`` B.2). ``window``: kernels that may share it."""
+    """The dispatcher cycle by cycle. ``window``: kernels that may share it.
+
+    Source: ``docs/sources/accel-sim.md#cta-dispatch``.
+    """
 
     sms: int
     latency: int

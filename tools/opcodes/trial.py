@@ -11,7 +11,7 @@ from tqdm import tqdm
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
 from rayplay.ptx.text.parser import parse
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import DeviceMemory

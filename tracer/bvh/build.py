@@ -1,7 +1,8 @@
 """The acceleration structure of a scene: two levels of 6-wide trees, as the bytes that lie in device memory.
 
 One bottom level per mesh, one for all spheres or for each (``Spheres.apart``), and a top level over the instances; the
-spheres' are the last, with the identity transform. Records, sizes and packing order: ``reference/vulkan-sim.md`` 1.3.
+spheres' are the last, with the identity transform. Records, sizes and packing order:
+``docs/sources/vulkan-sim.md#records, #tree``.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Where every byte of the acceleration structure is: record kinds, their sizes, and their fields.
 
-Kinds and sizes are those of ``reference/vulkan-sim.md`` 1.3; everything lies on 64-byte blocks. A triangle's or
+Kinds and sizes: ``docs/sources/vulkan-sim.md#records``; everything lies on 64-byte blocks. A triangle's or
 sphere's record begins with its 8-byte descriptor, so both have one address and the ray fetches descriptor, then leaf.
 Numbers of fields are 32-bit words from the start of the record unless they say bytes.
 """

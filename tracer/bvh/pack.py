@@ -1,7 +1,7 @@
 """From a binary tree to 6-wide nodes, and those to bytes: quantised, children contiguous, packed depth first.
 
-Rules: ``reference/vulkan-sim.md`` 1.3. A decoded bound, computed in float32 as the traversal computes it, never lies
-inside the box it stands for, so no hit is lost to quantisation.
+Rules: ``docs/sources/vulkan-sim.md#tree``. A decoded bound, computed in float32 as the traversal computes it, never
+lies inside the box it stands for, so no hit is lost to quantisation.
 """
 
 import math

@@ -28,7 +28,7 @@ class TriangleGeometry:
 
 @dataclass(frozen=True)
 class ImageLaunch:
-    """One launch of a ray generation program over ``width x height`` pixels (reference/dialects.md 1).
+    """One launch of a ray generation program over ``width x height`` pixels (docs/sources/optix.md#modules).
 
     programs               (module, function) in the order of program ids; ``filter_shader`` already injected in raygen.
     raygen_index           program id of the ray generation program.

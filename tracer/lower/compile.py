@@ -14,6 +14,8 @@ from rayplay.formats.guard.code_cache import cache_root, source_digest
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.lower.program import lower_program
+from rayplay.tracer.native.cpu import Cpu, chosen
+from rayplay.tracer.native.ternary_logic import fenced, is_suspect_object
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")  # LLVM's level 1 takes ten times as long and gains nothing
 
@@ -26,28 +28,19 @@ class MachineCode:
     engine: llvm.ExecutionEngine
 
 
-def _target() -> llvm.TargetMachine:
-    """A new one each time: an execution engine takes its target machine with it when it goes."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
-
-
 @cache
 def _toolchain() -> bytes:
-    """Digest of everything that decides compiled code besides the program: the lowering, LLVM and the processor."""
-    digest = hashlib.sha256()
-    digest.update(source_digest(("tracer", "ptx")).encode())
-    machine = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, machine, PASSES)).encode())
+    """Digest of everything that decides compiled code besides the program and the processor: the lowering and LLVM."""
+    digest = hashlib.sha256(source_digest(("tracer", "ptx")).encode())
+    digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, PASSES)).encode())
     return digest.digest()
 
 
-def content_key(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int) -> str:
-    """Name of the cached code of these functions, linked with these numbers."""
-    digest = hashlib.sha256(_toolchain())
+def content_key(
+    functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int, cpu: Cpu
+) -> str:
+    """Name of the cached code of these functions for a processor, linked with these numbers."""
+    digest = hashlib.sha256(_toolchain() + repr(cpu).encode())
     for module in {id(f.module): f.module for f in functions}.values():
         digest.update("\n".join(module.source_lines).encode())
     for f in functions:
@@ -61,26 +54,38 @@ def content_key(functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, 
 def compile_program(
     functions: tuple[LinkedFunction, ...], symbols: dict[tuple[str, str], int], records: int = RECORD_ALL
 ) -> MachineCode:
-    """Machine code of the functions, from the cache where it has been made before.
+    """Machine code of the functions for the chosen processor, from the cache where it has been made before.
 
-    Raises ``UserError`` naming the first opcode the executor lacks.
+    Raises ``UserError`` naming the first opcode the executor lacks, and for a processor that is not known.
     """
-    path = cache_root() / "machine-code" / f"{content_key(functions, symbols, records)}.o"
+    cpu = chosen()
+    path = cache_root() / "machine-code" / f"{content_key(functions, symbols, records, cpu)}.o"
     try:
         data = path.read_bytes()
     except OSError:
-        data = translate(lower_program(functions, symbols, records))
+        data = translate(lower_program(functions, symbols, records), cpu)
         _keep(path, data)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), cpu.machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     addresses = [engine.get_function_address(f"f{f.number}") for f in functions]
     return MachineCode(np.array(addresses, np.int64), engine)
 
 
-def translate(text: str) -> bytes:
-    """An object file from LLVM IR text."""
-    target = _target()
+def translate(text: str, cpu: Cpu) -> bytes:
+    """An object file from LLVM IR text, without the instructions that LLVM may have got wrong (``ternary_logic``)."""
+    module = _optimised(text, cpu)
+    data = cpu.machine().emit_object(module)
+    if "x86_64" in module.triple and is_suspect_object(data):
+        safe = fenced(str(_optimised(text, cpu)))
+        data = cpu.machine().emit_object(llvm.parse_assembly(safe))
+        if is_suspect_object(data):
+            data = cpu.without("avx512f").machine().emit_object(llvm.parse_assembly(safe))
+    return data
+
+
+def _optimised(text: str, cpu: Cpu) -> llvm.ModuleRef:
+    target = cpu.machine()
     module = llvm.parse_assembly(text)
     module.triple = target.triple
     module.data_layout = str(target.target_data)
@@ -89,7 +94,7 @@ def translate(text: str) -> bytes:
     for name in PASSES:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)
-    return target.emit_object(module)
+    return module
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -1,4 +1,7 @@
-"""OptiX's device interface as LLVM IR: getters read the trace call the program runs for (reference/dialects.md 1)."""
+"""OptiX's device interface as LLVM IR: getters read the trace call the program runs for.
+
+Source: ``docs/sources/optix.md#trace, #getters, #reports``.
+"""
 
 import re
 from collections.abc import Callable

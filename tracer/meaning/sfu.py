@@ -3,8 +3,8 @@
 A function is cut into 64 or 128 equal pieces. In each the unit evaluates ``c0 + c1 x + c2 x^2`` in whole numbers, with
 a squarer that drops low bits, adds a constant and cuts off what does not fit the result. Structure: Oberman and Siu,
 "A high-performance area-efficient multifunction interpolator", ARITH 2005; widths, squarer and constants:
-envytools, ``nvhw``. ``sfu_tables.csv`` holds c0, c1 and c2 of each piece, found by ``tools.sfu_fit`` from 2,048
-results of hardware per function (``reference/ptx_approx_f32.csv``), which they give bit for bit.
+envytools, ``nvhw``. ``sfu_tables.csv`` holds c0, c1 and c2 of each piece, found by ``tools.sfu_fit`` from 2,048 results
+of hardware per function (``docs/sources/measurements.md#approximate-functions``), which they give bit for bit.
 
 What surrounds the unit (scaling of subnormal arguments, the reduction of angles) is what ``ptxas`` writes for sm_75.
 Everything here is on the bits of numbers: int64 arrays of values below 2^32.

@@ -2,9 +2,9 @@
 //
 // Optimised programs keep the payload there. The unoptimised one keeps what Vulkan-Sim's programs do, each variable in a
 // block of 256 B of its own (`lsu.local_block_bytes`): the payload, the hit's barycentric coordinates and, new with every
-// trace, the state of the ray, where a closest-hit program finds its direction (reference/vulkan-sim.md 1.1,
-// reference/dialects.md 2.3). Vulkan-Sim writes the latter two without taking time; here they are never written, so
-// that all words that `read_hit` waits for are 0.
+// trace, the state of the ray, where a closest-hit program finds its direction
+// (docs/sources/vulkan-sim.md#thread-variables, #dialect). Vulkan-Sim writes the latter two without taking time; here
+// they are never written, so that all words that `read_hit` waits for are 0.
 #pragma once
 
 #include "scene.h"

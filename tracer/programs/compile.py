@@ -4,8 +4,8 @@
     python tracer/programs/compile.py --check    # exit 1 when a committed .ptx is not what its source gives
 
 ``unoptimised/path-tracing.ptx`` makes about as many instructions as the PTX that Vulkan-Sim gets from SPIR-V by way of
-NIR (``reference/vulkan-sim.md`` 1.5), and reads and writes word by word: for comparisons with its cycles.
-Sources and PTX are both kept in the repository, so only who edits a source needs ``nvcc`` (13.0 made these).
+NIR (``docs/sources/vulkan-sim.md#instruction-latencies``), and reads and writes word by word: for comparisons with its
+cycles. Sources and PTX are both kept in the repository, so only who edits a source needs ``nvcc`` (13.0 made these).
 """
 
 import argparse

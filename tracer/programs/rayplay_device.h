@@ -1,6 +1,6 @@
 // What a ray-tracing program may ask of the machine: one wrapper per call of OptiX's PTX interface.
 //
-// Written from the interface's names and argument lists alone (reference/dialects.md 1.2-1.4); any compiler that
+// Written from the interface's names and argument lists alone (docs/sources/optix.md#trace); any compiler that
 // passes inline assembly through to PTX can use it. Programs are `extern "C" __global__ void __raygen__NAME()` and
 // likewise `__miss__`, `__closesthit__`, `__anyhit__` and `__intersection__`; launch parameters are one
 // `extern "C" __constant__` structure.

@@ -31,7 +31,7 @@ STATE_KEPT_FIRST, STATE_KEPT_LAST = 3, 4
 STATE_KEPT = STATE_STACK + 2 * STACK_ENTRIES
 """First kept candidate: two words, the instance's block, and kind and block of the leaf."""
 MOST_KEPT = 1000
-"""As many as a lane has in Vulkan-Sim's intersection table (``reference/vulkan-sim.md`` 1.7)."""
+"""As many as a lane has in Vulkan-Sim's intersection table (``docs/sources/vulkan-sim.md#intersection-table``)."""
 STATE_WORDS = STATE_KEPT + 2 * MOST_KEPT
 
 
@@ -83,10 +83,10 @@ def make_context(
     hit_records: int32[records, 3], ids of the closest-hit, any-hit and intersection program of each hit record, -1 for
     none. miss_programs: ids, -1 for none. instance_records: first hit record of each instance; by default record
     ``geometry * ray_types`` with as many ray types as there are records per geometry. order: "vulkan-sim" (the first
-    hit internal child is next, the others are pushed, nothing is sorted; ``reference/vulkan-sim.md`` 1.3) or
-    "nearest" (children by entry distance, skipped when they lie behind the committed hit). delayed: any-hit and
-    intersection programs run after the traversal, which goes on as if their primitives had not been hit
-    (``reference/vulkan-sim.md`` 1.6).
+    hit internal child is next, the others are pushed, nothing is sorted;
+    ``docs/sources/vulkan-sim.md#traversal-order``) or "nearest" (children by entry distance, skipped when they lie
+    behind the committed hit). delayed: any-hit and intersection programs run after the traversal, which goes on as if
+    their primitives had not been hit (``docs/sources/vulkan-sim.md#delayed-programs``).
     """
     if acceleration.statistics.stack_entries > STACK_ENTRIES:
         raise ValueError(f"the tree needs {acceleration.statistics.stack_entries} stack entries of {STACK_ENTRIES}")

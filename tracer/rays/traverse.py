@@ -1,9 +1,9 @@
 """A ray's way through the acceleration structure, recording every record it fetches, in order.
 
 Functional: the order of records depends on the ray and the structure only, never on time. Rules and the default order:
-``reference/vulkan-sim.md`` 1.3. Where a hit needs a program (any-hit, intersection), the lane is suspended with its
-stack in its private state and goes on exactly there when it is entered again. In a delayed context the traversal
-goes on at once and keeps the candidate; when it is over, each entry offers the next one.
+``docs/sources/vulkan-sim.md#traversal-order``. Where a hit needs a program (any-hit, intersection), the lane is
+suspended with its stack in its private state and goes on exactly there when it is entered again. In a delayed context
+the traversal goes on at once and keeps the candidate; when it is over, each entry offers the next one.
 
 Distances are in units of the direction's length in world space: directions are transformed without normalising.
 """

@@ -1,4 +1,4 @@
-"""The Cornell box with two white boxes: scene 4 of LumiBench's code base (``scenes/procedural.md``)."""
+"""The Cornell box with two white boxes: scene 4 of LumiBench's code base (``docs/sources/scenes.md#cornell-box``)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,6 +1,6 @@
 """Scene packs: a JSON file with camera, sky, lights, materials and spheres, and a GLB file with the meshes beside it.
 
-The JSON is authoritative for materials; the GLB names them. Format: ``scenes/README.md``.
+The JSON is authoritative for materials; the GLB names them. Format: ``docs/sources/scenes.md#scene-packs``.
 """
 
 from pathlib import Path

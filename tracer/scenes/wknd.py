@@ -1,4 +1,4 @@
-"""Ray Tracing in One Weekend: 487 spheres, no triangle (``scenes/procedural.md``).
+"""Ray Tracing in One Weekend: 487 spheres, no triangle (``docs/sources/scenes.md#wknd``).
 
 All arithmetic is float32 in the order of the public C++ code, on the raw stream of mt19937 seeded with 42, so that
 the spheres are the published ones.

@@ -25,7 +25,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ShaderTable:
-    """Where the records lie, and which programs they name (reference/dialects.md 1.3).
+    """Where the records lie, and which programs they name (docs/sources/optix.md#shader-binding-table).
 
     hit_programs   int32[hit records, 3]: program ids closest-hit, any-hit, intersection; -1 for none.
     """

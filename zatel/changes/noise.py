@@ -1,9 +1,9 @@
 """The noise floor: how far a machine's metrics move when nothing that matters changes.
 
 Which warp is served first decides what the next one finds in the caches, so a cycle more or less of a latency moves the
-cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (reference/vulkan-sim.md 2). A change of a design that is smaller
-than that says nothing. Here the same warps are replayed a handful of times with a latency off by a cycle, or with all
-CTAs starting some cycles later, when the DRAM's clock, which is another one, has another phase.
+cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (docs/sources/vulkan-sim.md#noise-floor). A change of a design
+that is smaller than that says nothing. Here the same warps are replayed a handful of times with a latency off by a
+cycle, or with all CTAs starting some cycles later, when the DRAM's clock, which is another one, has another phase.
 """
 
 import dataclasses

@@ -3,7 +3,8 @@
 Word w of the local memory of all threads of an SM lies together, so that a word of a warp is one line; which one
 depends on the place that the warp gets, so that the stream names it by its word (``control.in_order`` adds the place).
 A sector that a store does not write in full must be fetched before it can be read (lazy fetch on read), so stores say
-which they write in full. Shared and constant memory do not reach the L1. Source: ``reference/accel-sim.md`` B.2.
+which they write in full. Shared and constant memory do not reach the L1. Source:
+``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
 """
 
 from typing import NamedTuple

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from rayplay.formats.guard.code_cache import use_numba_cache
-from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses
+from rayplay.replay.geometry import PARTITION_HASHES, Addresses
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 

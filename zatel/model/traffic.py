@@ -15,8 +15,8 @@ import numpy as np
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.replay.geometry import TABLE_BYTES, WARPS_PER_SM
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.rt.state import TABLE_BYTES, WARPS_PER_SM
 from rayplay.zatel.model.accesses import COLUMNS, LOCAL_LINES, lines_of, read_static
 from rayplay.zatel.model.caches import BEFORE, L1_ACCESSES, L1_MISSES, WRITES, make_dram, make_sets, run, slices_of
 from rayplay.zatel.model.schedule import Machine, Phases, moments, phases_of, schedule

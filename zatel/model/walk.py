@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from rayplay.formats.guard.code_cache import use_numba_cache
-from rayplay.replay.input.intersection_tables import BASELINE_DATA, BASELINE_ROW
+from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
 use_numba_cache("zatel")

@@ -1,10 +1,10 @@
-"""Step 4: divide the image plane into K groups (paper III-D), and groups into section blocks (III-E)."""
+"""Step 4: divide the image plane into K groups (Zatel III-D), and groups into section blocks (Zatel III-E)."""
 
 import math
 
 import numpy as np
 
-BLOCK = (32, 2)  # pixels: the threads of a warp, and few rows, so that each group sees the whole scene (paper III-D)
+BLOCK = (32, 2)  # pixels: the threads of a warp, and few rows, so that each group sees the whole scene (Zatel III-D)
 
 
 def divide(
@@ -44,7 +44,7 @@ def _tiles(length: int, count: int, is_released: bool) -> np.ndarray:
 def section_blocks(members: np.ndarray, block: tuple[int, int] = BLOCK) -> np.ndarray:
     """int64[pixels]: the section block of each pixel of a group, ``members`` being bool[height, width], row by row.
 
-    The grid of blocks begins at the group's top left corner: with the fine division a block is a chunk (III-E).
+    The grid of blocks begins at the group's top left corner: with the fine division a block is a chunk (Zatel III-E).
     """
     y, x = np.nonzero(members)
     column, row = (x - x.min()) // block[0], (y - y.min()) // block[1]

@@ -1,4 +1,4 @@
-"""Step 3: a GPU K times smaller (paper III-C)."""
+"""Step 3: a GPU K times smaller (Zatel III-C)."""
 
 import dataclasses
 import math
@@ -29,9 +29,9 @@ def parts(gpu: Gpu) -> dict[str, int]:
 def downscale(gpu: Gpu, factor: int) -> Gpu:
     """The GPU with 1/``factor`` of its SMs and memory partitions, rounded down where the factor does not divide them.
 
-    The L2 is part of the partitions and shrinks with them, and so does DRAM's bandwidth; the crossbar follows (III-C).
-    The paper's sweep of K from 2 to 6 on 30 SMs and 12 partitions needs the rounding; the released code rounds down.
-    ``UserError`` when nothing would be left of one of them, or the smaller GPU breaks a rule.
+    The L2 is part of the partitions and shrinks with them, and so does DRAM's bandwidth; the crossbar follows (Zatel
+    Zatel III-C). The paper's sweep of K from 2 to 6 on 30 SMs and 12 partitions needs the rounding; the released code
+    rounds down. ``UserError`` when nothing would be left of one of them, or the smaller GPU breaks a rule.
     """
     if factor == 1:
         return gpu

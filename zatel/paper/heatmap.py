@@ -1,4 +1,4 @@
-"""Step 1: how much work each pixel is, and its temperature colour (paper III-B).
+"""Step 1: how much work each pixel is, and its temperature colour (Zatel III-B).
 
 The paper profiles the runtime of each pixel with the clock of a real GPU, or with the simulator's functional mode, and
 says that the hardware is mostly irrelevant. A trace already knows the work: the thread instructions that the pixel's
@@ -13,12 +13,12 @@ from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
 from rayplay.zatel.paper.work_per_pixel import add_visits
 
 # A thread instruction is the unit. A BVH record costs its lane a fetch and 4 to 8 cycles of the RT unit
-# (reference/vulkan-sim.md 1.3). On bunny at 128x128 the work of a pixel correlates by 0.95 with its replayed cycles
-# for every weight from 1 to 10, and the mean work of a warp best at 10.
+# (docs/sources/vulkan-sim.md#record-latencies). On bunny at 128x128 the work of a pixel correlates by 0.95 with its
+# replayed cycles for every weight from 1 to 10, and the mean work of a warp best at 10.
 INSTRUCTION_WORK = 1.0
 RECORD_WORK = 10.0
 
-# NVIDIA's heat gradient, coldest first: "Profiling DXR shaders with timer instrumentation", the paper's [24].
+# NVIDIA's heat gradient, coldest first: "Profiling DXR shaders with timer instrumentation", Zatel reference [24].
 HEAT_COLOURS = (
     np.array(
         [
@@ -37,7 +37,7 @@ def pixel_work(trace: Trace) -> np.ndarray:
     """float64[height, width]: the work of each pixel in thread instructions, in one pass over visits and rays.
 
     ``INSTRUCTION_WORK`` per thread instruction plus ``RECORD_WORK`` per BVH record fetched; pixels that no thread
-    computed are 0. Paper III-B.
+    computed are 0. Zatel III-B.
     """
     pixels = pixel_map(trace)
     width, height = image_size(trace)
@@ -55,7 +55,7 @@ def pixel_work(trace: Trace) -> np.ndarray:
 
 
 def normalise(work: np.ndarray, headroom: float = 1.0) -> np.ndarray:
-    """The heat of each pixel in [0, 1]: its work divided by the longest (paper III-B); all 0 when nothing worked.
+    """The heat of each pixel in [0, 1]: its work divided by the longest (Zatel III-B); all 0 when nothing worked.
 
     headroom  what the longest is multiplied by; 1.1 in the released code.
     """
@@ -66,7 +66,8 @@ def normalise(work: np.ndarray, headroom: float = 1.0) -> np.ndarray:
 def heat_colour(heat: np.ndarray) -> np.ndarray:
     """float64[..., 3] in [0, 1]: NVIDIA's heat gradient of ``heat``, 0 dark blue and 1 dark magenta.
 
-    Ten colours, neighbours mixed by smoothstep with a blur of 0.8: the paper's [24], as the released heatmaps have it.
+    Ten colours, neighbours mixed by smoothstep with a blur of 0.8: Zatel reference [24], as the released heatmaps have
+    it.
     """
     position = np.asarray(heat, dtype=np.float64) * len(HEAT_COLOURS)
     current = np.clip(position.astype(np.int64), 0, len(HEAT_COLOURS) - 1)
@@ -84,7 +85,8 @@ def colour_heat(colour: np.ndarray) -> np.ndarray:
     """The way back: the heat in [0, 1] whose colour is nearest to each of ``colour``, float64[..., 3] in [0, 1].
 
     Within 0.0002 for colours of the gradient, within 0.025 when they were rounded to 8 bits: near both ends the
-    gradient hardly changes. The 17 heatmaps of reference/zatel/heatmaps lie within 0.8/255 of the gradient.
+    gradient hardly changes. 17 released heatmaps (docs/sources/zatel-code.md#heatmap) lie within 0.8/255 of the
+    gradient.
     """
     known = np.linspace(0.0, 1.0, HEAT_STEPS)
     nearest = KDTree(heat_colour(known)).query(colour.reshape(-1, 3))[1]

@@ -12,7 +12,7 @@ DISTRIBUTIONS = ("uniform", "lintmp", "exptmp")
 EXTRAPOLATIONS = ("linear", "regression")
 MOST_COLOURS = 256
 
-# The ten rules in which the released code departs from the paper's text (reference/zatel-code.md 2), by name.
+# The ten rules in which the released code departs from the paper's text (docs/sources/zatel-code.md), by name.
 DEPARTURES = {
     "headroom": "heat is the work divided by 1.1 times the longest",
     "group-colours": "colours are clustered anew, from another random start, for every group",
@@ -34,15 +34,15 @@ class Options:
 
     heatmap        ``work``: of the trace; or a path: the ``.result`` of a full replay (cycles per pixel) or a picture.
     colours        of the quantised heatmap.
-    factor         K; the greatest common divisor of SMs and memory partitions when ``None`` (III-C).
-    division       of the image plane into K groups: one of ``DIVISIONS`` (III-D).
-    block          width and height of a section block in pixels; of a chunk, too, in the fine division (III-E).
+    factor         K; the greatest common divisor of SMs and memory partitions when ``None`` (Zatel III-C).
+    division       of the image plane into K groups: one of ``DIVISIONS`` (Zatel III-D).
+    block          width and height of a section block in pixels; of a chunk, too, in the fine division (Zatel III-E).
     fraction       part of each group's pixels; equation (1) when ``None``.
     bounds         least and most fraction that equation (1) gives.
     distribution   one of ``DISTRIBUTIONS``: the share of each colour, equations (2) and (3).
-    extrapolation  one of ``EXTRAPOLATIONS`` (III-G).
+    extrapolation  one of ``EXTRAPOLATIONS`` (Zatel III-G).
     fractions      the three fractions that the regression simulates.
-    combination    metric -> one of ``COMBINATIONS``, for metrics that shall not be combined as III-H says.
+    combination    metric -> one of ``COMBINATIONS``, for metrics that shall not be combined as Zatel III-H says.
     departures     names of ``DEPARTURES``: rules of the released code to follow instead of the paper's.
     seed           of clustering and selection.
     """

@@ -20,12 +20,12 @@ def write_png(colour: np.ndarray, path: Path) -> None:
 
 
 def write_heatmap(heat: np.ndarray, path: Path) -> None:
-    """Step 1: the heat of each pixel, float64[height, width] in [0, 1], in temperature colours (paper Fig. 4, left)."""
+    """Step 1: the heat of each pixel, float64[height, width] in [0, 1], in temperature colours (Zatel Fig. 4, left)."""
     write_png(heat_colour(heat), path)
 
 
 def write_quantised(heatmap: QuantisedHeatmap, path: Path) -> None:
-    """Step 2: the heatmap in its few colours (paper Fig. 4, right)."""
+    """Step 2: the heatmap in its few colours (Zatel Fig. 4, right)."""
     write_png(heatmap.colours[heatmap.labels], path)
 
 

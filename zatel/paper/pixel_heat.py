@@ -1,4 +1,4 @@
-"""Step 1 from elsewhere: the heat of each pixel from replayed cycles or from any picture (paper III-B)."""
+"""Step 1 from elsewhere: the heat of each pixel from replayed cycles or from any picture (Zatel III-B)."""
 
 from pathlib import Path
 

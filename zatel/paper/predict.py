@@ -134,7 +134,7 @@ def _select(heatmap: QuantisedHeatmap, groups: np.ndarray, group: int, options: 
 
 
 def extrapolate_groups(plan: Plan, metrics: Sequence[Sequence[Metrics]]) -> list[dict[str, float | None]]:
-    """The metrics of each group at all its pixels: linear from one selection, exponential from three (III-G)."""
+    """The metrics of each group at all its pixels: linear from one selection, exponential from three (Zatel III-G)."""
     whole = []
     for selections, found in zip(plan.selections, metrics, strict=True):
         if len(selections) == 1:

@@ -1,4 +1,4 @@
-"""Step 2: merge similar temperature colours into a few, and say how cold each is (paper III-B and III-E)."""
+"""Step 2: merge similar temperature colours into a few, and say how cold each is (Zatel III-B and III-E)."""
 
 import colorsys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ ATTEMPTS = 4
 ITERATIONS = 30
 
 # The paper shifts the hue so that 0 is hot and 1 is cold but does not say by how much. The released code adds 0.14 of
-# a turn (reference/zatel-code.md 2, step 2): the gradient's hottest colour (145, 0, 65), hue 0.925, becomes 0.065 and
+# a turn (docs/sources/zatel-code.md#quantise): the gradient's hottest colour (145, 0, 65), hue 0.925, becomes 0.065 and
 # its coldest (0, 2, 91), hue 0.663, becomes 0.803. Without the shift magenta would be colder than blue.
 HUE_SHIFT = 0.14
 
@@ -34,7 +34,7 @@ def quantise(colour: np.ndarray, colours: int = COLOURS, seed: int | Sequence[in
     """K-means of the pixels' colours, float64[height, width, 3], into at most ``colours`` of them.
 
     Fewer when the heatmap has fewer distinct colours. The best of a few seeded starts is taken, so the same picture and
-    seed give the same labels. The whole image is quantised once, as the paper's Fig. 3 shows; the released code repeats
+    seed give the same labels. The whole image is quantised once, as Zatel Fig. 3 shows; the released code repeats
     it for every group.
     """
     points = colour.reshape(-1, 3)
@@ -76,6 +76,6 @@ def _by_coldness(points: np.ndarray, centres: np.ndarray, shape: tuple[int, ...]
 
 
 def shifted_hue(colours: np.ndarray) -> np.ndarray:
-    """float64[n]: the hue of each colour, in turns, plus ``HUE_SHIFT``, modulo 1: how cold it is (paper III-E)."""
+    """float64[n]: the hue of each colour, in turns, plus ``HUE_SHIFT``, modulo 1: how cold it is (Zatel III-E)."""
     hues = [colorsys.rgb_to_hsv(*map(float, colour))[0] for colour in colours]
     return (np.array(hues) + HUE_SHIFT) % 1.0

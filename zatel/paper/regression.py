@@ -1,4 +1,4 @@
-"""Exponential regression: three fractions of a group's pixels to all of them (paper III-G and IV-F).
+"""Exponential regression: three fractions of a group's pixels to all of them (Zatel III-G and IV-F).
 
 The paper proposes it because the error of a prediction falls exponentially with the fraction simulated, and does not
 write the model down. Here the prediction from a fraction f is taken to be y(f) = a + b * exp(-c * f), with c > 0, and

@@ -1,4 +1,7 @@
-"""Rules of step 5 as the released code has them where it departs from the paper's text (reference/zatel-code.md)."""
+"""Rules of step 5 as the released code has them where it departs from the paper's text.
+
+Source: ``docs/sources/zatel-code.md#fraction, #blocks, #pixel-list``.
+"""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Step 5: how many pixels of a group represent it, and which (paper III-E).
+"""Step 5: how many pixels of a group represent it, and which (Zatel III-E).
 
 Rules of the released code that differ are taken, each by its name in ``options.DEPARTURES``, from ``released``.
 """

@@ -1,13 +1,14 @@
-"""Step 7: from the metrics of the groups to those of the whole GPU (paper III-G and III-H).
+"""Step 7: from the metrics of the groups to those of the whole GPU (Zatel III-G and III-H).
 
 How the paper's text is read here, metric by metric of its Table I:
 
-- Extrapolation (III-G) is linear and for absolute metrics "such as the simulation cycles". Cycles are the only absolute
-  metric of Table I, so only they are divided by the fraction of the group's pixels that was simulated. IPC, the miss
-  rates, RT efficiency, DRAM efficiency and bandwidth utilisation are rates and stay as they are. (III-G also says that
-  some of these are biased and "should be extrapolated", without a rule; the released code, too, divides only cycles.)
-- Combination (III-H): IPC is summed, because the parts of the GPU run at the same time; all others are averaged. That
-  includes the cycles: each group's cycles already estimate how long the whole GPU takes.
+- Extrapolation (Zatel III-G) is linear and for absolute metrics "such as the simulation cycles". Cycles are the only
+  absolute metric of Table I, so only they are divided by the fraction of the group's pixels that was simulated. IPC,
+  the miss rates, RT efficiency, DRAM efficiency and bandwidth utilisation are rates and stay as they are. (Zatel III-G
+  also says that some of these are biased and "should be extrapolated", without a rule; the released code, too, divides
+  only cycles.)
+- Combination (Zatel III-H): IPC is summed, because the parts of the GPU run at the same time; all others are averaged.
+  That includes the cycles: each group's cycles already estimate how long the whole GPU takes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ Metrics = Mapping[str, float | None]
 
 
 def extrapolate(metrics: Metrics, fraction: float) -> dict[str, float | None]:
-    """The metrics of one group as if all its pixels had been simulated: absolute ones divided by ``fraction`` (III-G).
+    """The metrics of one group as if all its pixels had been simulated: absolute ones by ``fraction`` (Zatel III-G).
 
     100,000 cycles at 10 % of the pixels become 1,000,000.
     """
@@ -48,7 +49,7 @@ def extrapolate(metrics: Metrics, fraction: float) -> dict[str, float | None]:
 
 
 def combine(groups: Sequence[Metrics], combination: Mapping[str, str] | None = None) -> dict[str, float | None]:
-    """The metrics of the whole GPU from those of its groups: IPC summed, the others averaged (III-H).
+    """The metrics of the whole GPU from those of its groups: IPC summed, the others averaged (Zatel III-H).
 
     combination  metric -> one of ``COMBINATIONS``, for those that shall be combined otherwise.
 

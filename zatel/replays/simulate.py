@@ -1,4 +1,4 @@
-"""Step 6, second half: replay each group on the scaled GPU, in parallel processes (paper III-A, step 6).
+"""Step 6, second half: replay each group on the scaled GPU, in parallel processes (Zatel III-A, step 6).
 
 This file imports nothing compiled: a worker process loads ``replay`` alone, with the machine code that
 ``python -m replay`` has cached.

@@ -12,9 +12,8 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.geometry import LawError, places_of
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.launch.launches import places_of
-from rayplay.replay.unit.schema import LawError
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_order, thinned, traffic
 

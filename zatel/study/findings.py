@@ -40,7 +40,7 @@ def percent(value: float) -> str:
 
 
 def accuracy(rows: Rows) -> Finding:
-    """IV-B, Fig. 10."""
+    """Zatel IV-B, Fig. 10."""
     scene = summaries.hardest(rows)
     found = {gpu: mean_error([row for row in _whole(rows, gpu) if row.scene == scene]) for gpu in GPUS}
     everywhere = {gpu: mean_error(_whole(rows, gpu)) for gpu in GPUS}
@@ -51,14 +51,14 @@ def accuracy(rows: Rows) -> Finding:
 
 
 def mobile_easier(rows: Rows) -> Finding:
-    """IV-B and IV-D: the smaller GPU is saturated sooner."""
+    """Zatel IV-B and IV-D: the smaller GPU is saturated sooner."""
     found = {gpu: mean_error([*_whole(rows, gpu), *of(rows, "fractions", gpu)]) for gpu in GPUS}
     here = f"mean error over scenes and fractions: Mobile {percent(found[MOBILE])}, RTX 2060 {percent(found[RTX])}"
     return Finding("The smaller GPU, which is saturated sooner, is predicted better", found[MOBILE] < found[RTX], here)
 
 
 def relative_trends(rows: Rows) -> Finding:
-    """IV-B, Fig. 11: does each metric rise or fall from Mobile to RTX 2060 as predicted?"""
+    """Zatel IV-B, Fig. 11: does each metric rise or fall from Mobile to RTX 2060 as predicted?"""
     chosen = [row for row in of(rows, "whole") if row.point.options.fraction is None]
     pairs = [pair for scene in summaries.names(chosen) for pair in summaries.relative(chosen, scene, *GPUS).values()]
     known = [(full, predicted) for full, predicted in pairs if np.isfinite([full, predicted]).all()]
@@ -72,21 +72,21 @@ def relative_trends(rows: Rows) -> Finding:
 
 
 def uniform_best(rows: Rows) -> Finding:
-    """IV-C, Table III."""
+    """Zatel IV-C, Table III."""
     found = _best_cells(rows, list(RULES))
     here = "least mean error over scenes, block sizes and metrics: " + _counts(found)
     return Finding("Uniform is the best distribution over all metrics", _is_most(found, "uniform"), here)
 
 
 def exptmp_for_rt(rows: Rows) -> Finding:
-    """IV-C: RT unit metrics like the warmest regions."""
+    """Zatel IV-C: RT unit metrics like the warmest regions."""
     found = _best_cells(rows, ["rt_efficiency"])
     here = "least error of RT efficiency over scenes and block sizes: " + _counts(found)
     return Finding("exptmp is best for RT metrics", _is_most(found, "exptmp"), here)
 
 
 def errors_fall(rows: Rows) -> Finding:
-    """IV-D, Figs. 13 and 16: the mean error falls exponentially with the percentage."""
+    """Zatel IV-D, Figs. 13 and 16: the mean error falls exponentially with the percentage."""
     means, fits = {}, {}
     for gpu in GPUS:
         mine = of(rows, "fractions", gpu)
@@ -102,7 +102,7 @@ def errors_fall(rows: Rows) -> Finding:
 
 
 def warm_easier(rows: Rows) -> Finding:
-    """IV-C and IV-D: the warmer the heatmap and the longer the simulation, the smaller the error."""
+    """Zatel IV-C and IV-D: the warmer the heatmap and the longer the simulation, the smaller the error."""
     ranks = {}
     for gpu in GPUS:
         mine = at(of(rows, "fractions", gpu), 10.0)
@@ -126,7 +126,7 @@ def _rank(values: Sequence[float], errors: Sequence[float]) -> float:
 
 
 def bias(rows: Rows) -> Finding:
-    """III-G: systematic bias."""
+    """Zatel III-G: systematic bias."""
     mine = [row for row in of(rows, "fractions") if (row.point.options.fraction or 1) <= 0.4]
     wanted = {"gpu_ipc": -1, "l2_miss_rate": 1, "dram_efficiency": -1, "bandwidth_utilisation": -1}
     means = {metric: float(np.nanmean([error(row, metric) for row in mine])) for metric in wanted}
@@ -139,7 +139,7 @@ def bias(rows: Rows) -> Finding:
 
 
 def one_law(rows: Rows) -> Finding:
-    """IV-D, equation (4)."""
+    """Zatel IV-D, equation (4)."""
     parts, holds = [], True
     for gpu in GPUS:
         mine = of(rows, "fractions", gpu)
@@ -156,7 +156,7 @@ def one_law(rows: Rows) -> Finding:
 
 
 def fine_beats_coarse(rows: Rows) -> Finding:
-    """IV-E, Figs. 17 and 18."""
+    """Zatel IV-E, Figs. 17 and 18."""
     mine = of(rows, "downscaling")
     pairs = {name: {(row.scene, row.factor): row for row in mine if row.point.options.division == name}
              for name in DIVISIONS}  # fmt: skip
@@ -171,7 +171,7 @@ def fine_beats_coarse(rows: Rows) -> Finding:
 
 
 def downscaling_no_faster(rows: Rows) -> Finding:
-    """IV-E, Fig. 19."""
+    """Zatel IV-E, Fig. 19."""
     law, parts, ratios = summaries.law(of(rows, "fractions", RTX)), [], []
     fine = [row for row in of(rows, "downscaling") if row.point.options.division == "fine"]
     for factor in sorted({row.factor for row in fine}):
@@ -185,7 +185,7 @@ def downscaling_no_faster(rows: Rows) -> Finding:
 
 
 def regression_no_gain(rows: Rows) -> Finding:
-    """IV-F, Fig. 20."""
+    """Zatel IV-F, Fig. 20."""
     worse = []
     for gpu in GPUS:
         direct = summaries.directly(rows, gpu)

@@ -9,7 +9,7 @@ from rayplay.zatel.paper.options import DISTRIBUTIONS, DIVISIONS, Options
 MOBILE, RTX = "mobile", "rtx2060"
 GPUS = (MOBILE, RTX)
 STUDIES = ("whole", "fractions", "regression", "downscaling", "tuning")
-BLOCKS = ((32, 1), (32, 2), (32, 16), (32, 32))  # paper IV-C
+BLOCKS = ((32, 1), (32, 2), (32, 16), (32, 32))  # Zatel IV-C
 
 
 @dataclass(frozen=True)
@@ -72,31 +72,31 @@ def points_of(scene: str, extent: Extent, studies: Collection[str] = STUDIES) ->
 
 
 def _whole() -> Iterator[Point]:
-    """IV-B: everything together, with equation (1) and with a tenth of the pixels (Figs. 10 and 11)."""
+    """Zatel IV-B: everything together, with equation (1) and with a tenth of the pixels (Figs. 10 and 11)."""
     for gpu, fraction in product(GPUS, (None, 0.1)):
         yield Point("whole", gpu, Options(fraction=fraction))
 
 
 def _fractions(extent: Extent) -> Iterator[Point]:
-    """IV-D: a part of the pixels on the whole GPU (Figs. 13 to 16)."""
+    """Zatel IV-D: a part of the pixels on the whole GPU (Figs. 13 to 16)."""
     for gpu, fraction in product(GPUS, extent.fractions):
         yield Point("fractions", gpu, Options(factor=1, fraction=fraction))
 
 
 def _regression() -> Iterator[Point]:
-    """IV-F: the exponential through 20, 30 and 40 % (Fig. 20); its replays are those of ``_fractions``."""
+    """Zatel IV-F: the exponential through 20, 30 and 40 % (Fig. 20); its replays are those of ``_fractions``."""
     for gpu in GPUS:
         yield Point("regression", gpu, Options(factor=1, extrapolation="regression"))
 
 
 def _downscaling(extent: Extent) -> Iterator[Point]:
-    """IV-E: all pixels, in K groups on GPUs K times smaller (Figs. 17 to 19)."""
+    """Zatel IV-E: all pixels, in K groups on GPUs K times smaller (Figs. 17 to 19)."""
     for division, factor in product(DIVISIONS, extent.factors):
         yield Point("downscaling", RTX, Options(factor=factor, division=division, fraction=1.0))
 
 
 def _tuning(extent: Extent) -> Iterator[Point]:
-    """IV-C: distributions and block sizes at very few pixels, averaged over seeds (Table III)."""
+    """Zatel IV-C: distributions and block sizes at very few pixels, averaged over seeds (Table III)."""
     seeds = range(1, extent.tuning_seeds + 1)
     for distribution, block, fraction, seed in product(DISTRIBUTIONS, BLOCKS, extent.tuning_fractions, seeds):
         options = Options(factor=1, fraction=fraction, distribution=distribution, block=block, seed=seed)

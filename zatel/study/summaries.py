@@ -59,7 +59,7 @@ def hardest(rows: Sequence[Row]) -> str:
 
 
 def directly(rows: Iterable[Row], gpu: str) -> dict[str, Row]:
-    """Scene -> the prediction from 40 % of the pixels, which the regression is compared with (IV-F)."""
+    """Scene -> the prediction from 40 % of the pixels, which the regression is compared with (Zatel IV-F)."""
     return {row.scene: row for row in at(of(rows, "fractions", gpu), 40.0)}
 
 

@@ -1,7 +1,7 @@
 """A trace of ours as Accel-Sim's files (``kernelslist.g`` and ``.traceg``): ``python -m formats export``.
 
 Every instruction that a warp executed keeps its lanes and addresses, so importing what was exported gives the same
-stream again. Instructions of PTX become the SASS opcode of their class (``reference/accel-sim.md`` G). Rays are
+stream again. Instructions of PTX become the SASS opcode of their class (``docs/sources/accel-sim.md#export``). Rays are
 refused: Accel-Sim has no RT unit.
 """
 

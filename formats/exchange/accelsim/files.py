@@ -1,4 +1,7 @@
-"""Accel-Sim's files: the kernel list, and a kernel's header and lines (``reference/accel-sim.md`` A.1 and A.2)."""
+"""Accel-Sim's files: the kernel list, and a kernel's header and lines.
+
+Source: ``docs/sources/accel-sim.md#kernel-list, #kernel-header``.
+"""
 
 import re
 from collections.abc import Iterator

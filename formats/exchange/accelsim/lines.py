@@ -1,8 +1,8 @@
 """Static instructions as Accel-Sim writes them: what stands before and after the mask in each line of a kernel file.
 
-SASS keeps its opcode. PTX becomes the opcode of its class that Accel-Sim times alike (``reference/accel-sim.md`` G.3).
-Registers are R0 to R254: uniform and predicate registers are left out (Accel-Sim cannot read them), higher numbers
-wrap around, one destination and four sources stay.
+SASS keeps its opcode. PTX becomes the opcode of its class that Accel-Sim times alike
+(``docs/sources/accel-sim.md#export``). Registers are R0 to R254: uniform and predicate registers are left out
+(Accel-Sim cannot read them), higher numbers wrap around, one destination and four sources stay.
 """
 
 import numpy as np

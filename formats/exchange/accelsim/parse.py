@@ -1,4 +1,4 @@
-"""The lines of an Accel-Sim trace as arrays (``reference/accel-sim.md`` A.3 to A.5): one pass over the bytes.
+"""The lines of an Accel-Sim trace as arrays (``docs/sources/accel-sim.md#instruction-line``): one pass over the bytes.
 
 What follows the addresses of a line (immediates of version 5, register values of version 6) is not read, only the
 immediate of an instruction without addresses: DEPBAR's says how many groups of copies it does not wait for.

@@ -1,8 +1,8 @@
 """What the opcodes of SASS are: operation class, memory space and unit, as pure tables.
 
 Both ``ptx`` (listings) and importers of dynamic traces that keep the dotted opcode (``LDG.E.64``) read them. Classes
-and units are those of Accel-Sim's tables (reference/accel-sim.md B.1), named as ``formats.schema.trace`` names them,
-over the instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
+and units are those of Accel-Sim's tables (docs/sources/accel-sim.md#opcode-classes), named as ``formats.schema.trace``
+names them, over the instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
 """
 
 import re

@@ -21,8 +21,8 @@ ACCEL_SIM_CLASSES = {
     "spec3": "matrix", "tensor": "matrix", "load": "load", "store": "store", "bar": "barrier", "membar": "fence",
     "exit": "exit",
 }  # fmt: skip
-"""Ours, by Accel-Sim's name (reference/accel-sim.md B.1). Its spec2 and spec4 are missing: none of ours goes to the
-texture or the uniform unit for an opcode that no table has."""
+"""Ours, by Accel-Sim's name (docs/sources/accel-sim.md#opcode-classes). Its spec2 and spec4 are missing: none of ours
+goes to the texture or the uniform unit for an opcode that no table has."""
 SENDS_AWAY = ("branch", "barrier", "exit")
 STEP_BYTES = 8
 """PCs of any architecture are multiples of it."""

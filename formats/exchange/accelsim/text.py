@@ -1,4 +1,6 @@
-"""What warps did as the lines of an Accel-Sim trace (``reference/accel-sim.md`` A.3 and A.4): one pass over the rows.
+"""What warps did as the lines of an Accel-Sim trace: one pass over the rows.
+
+Source: ``docs/sources/accel-sim.md#kernel-body, #instruction-line``.
 
 Masks and addresses are written here; what is the same each time an instruction executes is given as bytes.
 """
@@ -107,7 +109,7 @@ def _write_line(out: np.ndarray, at: int, lines: Lines, number: int, mask: int) 
 
 @njit(cache=True)
 def _write_addresses(out: np.ndarray, at: int, rows: Rows, access: int, mask: int) -> int:
-    """Base and stride where the lanes are neighbours and the stride is one, else base and differences (A.4)."""
+    """Base and stride where the lanes are neighbours and the stride is one, else base and differences."""
     values = np.zeros(LANES, np.int64)
     count, first_lane, last_lane = 0, -1, -1
     given = rows.address_first[access] if access >= 0 else 0

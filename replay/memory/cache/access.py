@@ -2,7 +2,8 @@
 
 Peak rate: ``port_bytes`` per cycle and instance in and out of the data array; one request to the next level per cycle.
 Every decision, and what is counted, is the reference's: an access that cannot have all it needs (a line, a place in
-the miss queue, an MSHR entry) fails without a trace and is tried again. Source: ``reference/accel-sim.md`` B.2, C, D.
+the miss queue, an MSHR entry) fails without a trace and is tried again. Source:
+``docs/sources/accel-sim.md#cache-strings, #mshrs, #cache-counters``.
 """
 
 from rayplay.replay.jit.bits import compiled, count_bits, inlined

@@ -1,7 +1,7 @@
 """Miss-status registers of a cache: one entry per missing sector, keyed by it, with all that wait for the sector.
 
 When the data has come an entry is *ready*: it hands its waiters out one by one, and is free after the last. Until then
-later misses of the sector may still join. Source: ``reference/accel-sim.md`` C (256 entries of 32, keyed by sector).
+later misses of the sector may still join. Source: ``docs/sources/accel-sim.md#mshrs``.
 """
 
 from rayplay.replay.jit.bits import bucket, inlined

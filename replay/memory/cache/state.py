@@ -2,7 +2,7 @@
 
 The same core serves the L1s of the SMs and the slices of the L2; an *instance* is one of them. A line is an address
 range of up to four sectors of 32 B; each sector is invalid, reserved (a fetch is under way), valid or dirty.
-Source: ``reference/accel-sim.md`` C, whose cache strings name the same choices by letters.
+Source: ``docs/sources/accel-sim.md#cache-strings``, which name the same choices by letters.
 """
 
 from dataclasses import dataclass

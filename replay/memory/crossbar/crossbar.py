@@ -6,7 +6,7 @@ is for it, and the pointer then stands behind the winner. As in the reference an
 cycle: what lies behind a packet that left is the oldest for the outputs that follow. It is the only place where SMs
 meet, at the barrier that ends a quantum: requests up to the barrier go in, and responses come out for the quantum to
 come, since the L2 holds a request longer than a quantum. Responses always find room: a slice sends one a cycle, so no
-more wait than the longest wait, which is counted, has cycles. Source: ``reference/accel-sim.md`` C.
+more wait than the longest wait, which is counted, has cycles. Source: ``docs/sources/accel-sim.md#crossbar``.
 """
 
 from typing import NamedTuple

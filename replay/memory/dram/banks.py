@@ -2,7 +2,7 @@
 
 A bank serves one request at a time: the oldest that hits its row, else the oldest. In a tick one bank without a
 request, in turn, gets one. Where writes are kept apart, all banks turn to them when many wait, and back when few do.
-Sources: ``reference/accel-sim.md`` C and D.
+Source: ``docs/sources/accel-sim.md#dram, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import count_bits, inlined, lowest_bit

@@ -6,7 +6,7 @@ In a tick, in this order: the return queue gives a slice its data; the data pipe
 over to the return queue; one bank gets a request (``dram_banks``); a command is issued (``dram_commands``); one slice,
 in turn, sends a request into the latency queue, if it has a credit and room for the reply; one request leaves it
 (``dram_entry``).
-Ticks in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` C and D.
+Ticks in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import FAR, inlined

@@ -4,7 +4,7 @@ A round over the banks, from ``FIRST_BANK``, issues the first column command tha
 unless a bank before it could issue a column command, the first row command (activate or precharge). A row command makes
 the bank after it the first of the next round, and of the rest of this one, which is why a column command can go out
 after it in the same tick only from some of the banks. With a dual bus the round is made twice, once for each kind.
-Sources: ``reference/accel-sim.md`` C and D.
+Source: ``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit

@@ -1,7 +1,8 @@
 """The way of a request into a DRAM channel: out of its slice's queue, through the fixed latency, to its bank's list.
 
 A slice, in turn, sends one if it has a credit, the scheduler a place and the slice room for the reply; a request whose
-latency is over joins its bank's list if the scheduler has a place. Sources: ``reference/accel-sim.md`` C and D.
+latency is over joins its bank's list if the scheduler has a place. Source: ``docs/sources/accel-sim.md#dram,
+#memory-latencies``.
 """
 
 from rayplay.replay.jit.bits import FAR, inlined

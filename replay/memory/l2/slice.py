@@ -4,7 +4,8 @@ Peak rate: one sector looked up and one response sent per cycle and slice (24 sl
 In a cycle, in this order: a response whose data has come goes to the crossbar; data from the DRAM is filled in; a
 request leaves the miss queue for the DRAM; the oldest request of the slice's queue is looked up, if the queues behind
 it have room; a request whose delay is over enters the slice's queue. A queue that is nearly full takes no packet from
-the crossbar. Cycles in which nothing can happen are skipped. Sources: ``reference/accel-sim.md`` B.3 and C.
+the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#l2,
+#memory-latencies``.
 """
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy

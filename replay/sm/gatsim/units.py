@@ -1,4 +1,4 @@
-"""Special instructions of GATSim's timing model: units that are occupied, and what memory takes (Sections II-D, II-E).
+"""Special instructions of GATSim's timing model: units that are occupied, and what memory takes (GATSim II-D, II-E).
 
 Load/store and special-function units of an SM are each occupied for the whole latency of their instruction. A memory
 instruction takes the sum of the latencies of its different cache lines: hits all of them (``perfect``), or as an L1

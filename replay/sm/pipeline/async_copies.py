@@ -3,7 +3,7 @@
 A copy belongs to the group that is being filled when it issues; COMMIT (LDGDEPBAR, ``cp.async.commit_group``) ends that
 group, and AWAIT n (DEPBAR, ``cp.async.wait_group n``) holds its warp until all groups that have ended but the latest n
 are done. A copy is done when the last of its data has been written. Of more than GROUPS - 1 groups under way the latest
-are one. Source: Accel-Sim, shader.cc, LDGDEPBAR and DEPBAR.
+are one. Source: ``docs/sources/accel-sim.md#asynchronous-copies``.
 """
 
 from rayplay.replay.jit.bits import compiled, inlined

@@ -5,7 +5,7 @@ there leave for the OC_EX latch of their class, every bank reads one operand (fo
 instructions in ID_OC latches take free units. The banks of a scheduler serve it alone, and so do its units unless all
 serve all (``collector_owner``). Each class has one door: its oldest instruction goes first, and while that one finds no
 unit, no other of its class does. A bank that is written in a cycle does not read in the first step. Source:
-``reference/accel-sim.md`` B.2; units for all: ``find_ready`` and ``allocate_cu`` of GPGPU-Sim 4.0.
+``docs/sources/accel-sim.md#operand-collector``; units for all: ``docs/sources/vulkan-sim.md#collector-units``.
 """
 
 import numpy as np
@@ -58,8 +58,8 @@ def leave(core: Pipeline, sm: int, asking: int) -> int:
     """Of some units with all operands, one per port leaves; returns those that found their OC_EX latch full.
 
     A port serves the next scheduler after the one it served last that has a unit with a free latch, and there always
-    the first: the second starves while the first is refilled (``reference/accel-sim.md`` B.3: 2.26 instead of 2.0
-    cycles). Where all units serve all schedulers, it serves the next unit after the one it served last.
+    the first: the second starves while the first is refilled (``docs/sources/accel-sim.md#micro-benchmarks``: 2.26
+    instead of 2.0 cycles). Where all units serve all schedulers, it serves the next unit after the one it served last.
     """
     port, refused = sm * core.ports, 0
     while asking and port < (sm + 1) * core.ports:

@@ -3,7 +3,7 @@
 In a cycle, each of ``fetches`` slots looks round robin for a warp whose buffer is empty and brings its next two
 instructions, which may issue from the next cycle on; the instruction cache is perfect. While it looks it meets the
 warps that are over: all instructions complete, all registers written, all stores acknowledged. These leave the SM.
-Source: ``reference/accel-sim.md`` B.2.
+Source: ``docs/sources/accel-sim.md#fetch``.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
 not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
-Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``reference/accel-sim.md`` B.2.
+Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard``.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Static tables of a trace to what the pipelined SM issues: class, latency, initiation and registers.
 
 A SASS instruction goes to the unit of its opcode, one of PTX to that of its operation class
-(``reference/accel-sim.md`` B.1). EXIT and barriers pass the integer unit in one cycle.
+(``docs/sources/accel-sim.md#opcode-classes``). EXIT and barriers pass the integer unit in one cycle.
 """
 
 from itertools import pairwise

@@ -1,7 +1,7 @@
 """Scoreboard: the registers that a warp's instructions in flight will write.
 
 An instruction may not issue while a register that it reads or writes is still to be written (RAW, WAW); a register
-read late is no hindrance (WAR). Source: ``reference/accel-sim.md`` B.2.
+read late is no hindrance (WAR). Source: ``docs/sources/accel-sim.md#scoreboard``.
 """
 
 import numpy as np

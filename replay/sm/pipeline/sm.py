@@ -1,7 +1,8 @@
 """The SM of Accel-Sim: the stages of a cycle in their order, and what the rest of the engine asks of an SM.
 
 A cycle is write-back, units, LD/ST unit, operand collector, issue, fetch and decode, so that an instruction takes one
-stage per cycle. A cycle in which no stage can do anything is not simulated. Source: ``reference/accel-sim.md`` B.2.
+stage per cycle. A cycle in which no stage can do anything is not simulated. Source:
+``docs/sources/accel-sim.md#execution-model``.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 Peak rate: one warp-instruction per cycle and scheduler. An instruction is fetched into its warp's buffer of two,
 issues into the ID_OC latch of its class and scheduler, takes a collector unit there, reads its operands from the
 scheduler's register banks, goes through the OC_EX latch into its unit, and writes its result back ``latency + 2``
-cycles after it entered the unit. Source: ``reference/accel-sim.md`` B.1, B.2 and C.
+cycles after it entered the unit. Source: ``docs/sources/accel-sim.md#opcode-latencies, #execution-model``.
 """
 
 from dataclasses import dataclass

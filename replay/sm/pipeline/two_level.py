@@ -3,8 +3,8 @@
 The first ``active_warps`` of a scheduler's pool are active, the others pend. In every cycle of the SM the active warps
 that wait (barrier, fence, atomic, copies, rays, a register that memory will write) or have nothing to do go to the
 pool's end, so that as many of those that pend, waiting or not, become active. The first active warp that is able
-issues; it and those before it are the last of the active ones then. Source: GPGPU-Sim, shader.cc,
-two_level_active_scheduler with round robin on both levels.
+issues; it and those before it are the last of the active ones then. Source:
+``docs/sources/accel-sim.md#two-level-scheduler``.
 """
 
 from rayplay.replay.jit.bits import compiled, inlined

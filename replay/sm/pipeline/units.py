@@ -3,7 +3,7 @@
 Peak rate: an instruction per ``initiation`` cycles and unit; each scheduler has one unit of every class, and all share
 the LD/ST unit. A result is written ``latency + 2`` cycles after its instruction entered the unit. Of all units of an
 SM, ``result_buses`` results may end in one cycle: an instruction whose result would be one too many waits. Source:
-``reference/accel-sim.md`` B.1 and B.2.
+``docs/sources/accel-sim.md#initiation, #result-bus, #opcode-latencies``.
 """
 
 import numpy as np

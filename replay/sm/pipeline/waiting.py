@@ -1,6 +1,6 @@
 """What holds a warp of the pipelined SM back besides its registers: a barrier, a fence, an atomic, its rays.
 
-Source: ``reference/accel-sim.md`` B.2.
+Source: ``docs/sources/accel-sim.md#execution-model, #asynchronous-copies``.
 """
 
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit

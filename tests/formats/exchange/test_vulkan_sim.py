@@ -78,7 +78,7 @@ def test_a_cut_off_file_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "calls", "records"), [("box32", 122, 12.4), ("shipao32", 160, 42.6)])
 def test_the_references_dumps_have_its_figures(data: Path, tmp_path: Path, name, calls, records) -> None:
-    """Warp-traces and records per ray of reference/vulkan-sim.md 3."""
+    """Warp-traces and records per ray of docs/sources/vulkan-sim.md#golden-dumps."""
     import_vulkan_sim(data / f"reference/vulkansim/{name}.txt.xz", tmp_path / "a.trace")
     rays = open_trace(tmp_path / "a.trace").read("rays")
     assert len(np.unique(rays["warp_id"].astype(np.int64) << 32 | rays["visit"])) == calls

@@ -146,7 +146,7 @@ def test_launches_cover_their_outputs(name: str) -> None:
             assert launch.grid == (-(-pixels // 64), -(-channels // 64), 1)
         elif launch.entry.startswith(("batch_norm", "activation", "add", "scale")):
             assert launch.grid == (-(-prod(shape) // 256), 1, 1)
-        assert launch.entry in (FOLDER / "kernels.ptx").read_text()
+        assert launch.entry in (FOLDER / "kernels" / "kernels.ptx").read_text()
 
 
 def test_names_of_layers() -> None:

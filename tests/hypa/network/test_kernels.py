@@ -19,14 +19,14 @@ FOLDER = Path(__file__).parents[3] / "examples" / "cnn"
 
 @pytest.fixture(scope="module")
 def kernels() -> Module:
-    module = ptx.parse_file(FOLDER / "kernels.ptx")
+    module = ptx.parse_file(FOLDER / "kernels" / "kernels.ptx")
     assert ptx.verify(module) == []
     return module
 
 
 def plan_of(folder: Path, image: list[int], layers: list[str], more: str = "", images: int = 2) -> Plan:
     """A network of ``layers``, texts of inline tables."""
-    shutil.copy(FOLDER / "kernels.ptx", folder)
+    shutil.copy(FOLDER / "kernels" / "kernels.ptx", folder)
     text = f'program = "kernels.ptx"\nimage = {image}\nlayers = [{", ".join(layers)}]\n{more}'
     path = folder / "network.toml"
     path.write_text(text)
@@ -157,7 +157,8 @@ def test_small_network(tmp_path: Path, kernels: Module, backend: str) -> None:
 )
 def test_whole_networks_on_small_images(tmp_path: Path, kernels: Module, name: str, size: int) -> None:
     """All layers of a shipped network, its image smaller than in the paper."""
-    shutil.copy(FOLDER / "kernels.ptx", tmp_path)
+    shutil.copy(FOLDER / "kernels" / "kernels.ptx", tmp_path)
     text = re.sub("image = .*", f"image = [{size}, {size}, 3]", (FOLDER / f"{name}.toml").read_text())
+    text = text.replace("kernels/kernels.ptx", "kernels.ptx")
     (tmp_path / "network.toml").write_text(text)
     check(plan_network(read_network(tmp_path / "network.toml")), kernels)

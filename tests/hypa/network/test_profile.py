@@ -58,7 +58,7 @@ DONE:
 
 
 def small_plan(folder: Path) -> Plan:
-    shutil.copy(FOLDER / "kernels.ptx", folder)
+    shutil.copy(FOLDER / "kernels" / "kernels.ptx", folder)
     layers = ", ".join(SMALL)
     (folder / "small.toml").write_text(
         f'program = "kernels.ptx"\nimage = [35, 30, 3]\nlayers = [{layers}]\n{SMALL_BLOCKS}'
@@ -113,7 +113,7 @@ def test_kernels_that_branch_on_data(tmp_path: Path) -> None:
 
 def test_static_and_dynamic_counts_by_hand(tmp_path: Path) -> None:
     """512 threads of 19 instructions; those of the last 101 values' warps leave after the guard."""
-    shutil.copy(FOLDER / "kernels.ptx", tmp_path)
+    shutil.copy(FOLDER / "kernels" / "kernels.ptx", tmp_path)
     (tmp_path / "n.toml").write_text(
         'program = "kernels.ptx"\nimage = [1, 1, 411]\nlayers = [{ op = "activation", function = "relu" }]\n'
     )

@@ -121,6 +121,6 @@ def assert_equals_descriptions(function) -> None:
 
 def test_reads_and_writes_are_those_of_the_descriptions(kernel) -> None:
     assert_equals_descriptions(kernel(OPERANDS))
-    for path in (*sorted(ROOT.glob("examples/*.ptx")), ROOT / "tracer" / "programs" / "path-tracing.ptx"):
+    for path in (*sorted(ROOT.glob("examples/*/*.ptx")), ROOT / "tracer" / "programs" / "path-tracing.ptx"):
         for function in parse_file(path).functions.values():
             assert_equals_descriptions(function)

@@ -98,7 +98,7 @@ def test_latencies_where_there_are_no_encodings() -> None:
         assert control_codes(made) is None
         table = characterise_function(made, build(made), sass_pipeline(75))
         assert table.unit == ["lsu", "sp", "sp", "dp", "uniform", "branch"]
-        assert table.stall_cycles[1] == stall  # latency 2 and the depth of 5: accel-sim.md B.3
+        assert table.stall_cycles[1] == stall  # latency 2 and the depth of 5: docs/sources/accel-sim.md#initiation
         assert table.scoreboard_slot == [0, -1, -1, -1, -1, -1]
         assert table.wait_mask == [0, 1, 0, 0, 0, 0]
         assert table.initiation_cycles == [1, *([2, 2] if target == "sm_75" else [1, 1]), 64, 1, 1]

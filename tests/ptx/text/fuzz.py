@@ -13,7 +13,7 @@ from pathlib import Path
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.text.parser import parse
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = re.compile(r"\s+|[\w$%.:]+|.", re.DOTALL)

@@ -5,7 +5,7 @@ import pytest
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.text.parser import parse
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 from tests.ptx.text.fuzz import fuzz
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"

@@ -9,7 +9,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Address, Immediate, Not, Pair, Register, Symbol, Texture, Vector
 from rayplay.ptx.text.parser import parse, parse_file
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 
 R = Register
 OPERANDS = [

@@ -49,7 +49,7 @@ class Place:
 
 
 class Mapping:
-    """Address map ``dramid@8;...RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS`` (reference/accel-sim.md C)."""
+    """Address map ``dramid@8;...RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS`` (docs/sources/accel-sim.md#address-map)."""
 
     def __init__(self, config: GpuConfig) -> None:
         self.channels, self.slices_each = config.channels, config.slices_per_channel

@@ -1,4 +1,4 @@
-"""A sectored cache: tags, MSHRs, miss queue, ports (reference/accel-sim.md B.2 and C)."""
+"""A sectored cache: tags, MSHRs, miss queue, ports (docs/sources/accel-sim.md#cache-strings, #mshrs)."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable

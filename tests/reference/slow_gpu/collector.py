@@ -1,4 +1,7 @@
-"""Operand collector: collector units, register banks and their arbiter (reference/accel-sim.md B.2)."""
+"""Operand collector: collector units, register banks and their arbiter.
+
+Source: docs/sources/accel-sim.md#operand-collector.
+"""
 
 from collections import deque
 

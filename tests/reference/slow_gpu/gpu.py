@@ -1,4 +1,7 @@
-"""The whole GPU: clock domains, the order of one cycle, CTA dispatch, kernels one after the other (reference B, C)."""
+"""The whole GPU: clock domains, the order of one cycle, CTA dispatch, kernels one after the other.
+
+Source: docs/sources/accel-sim.md#execution-model, #clock-domains, #cta-dispatch.
+"""
 
 from collections import Counter
 from dataclasses import dataclass

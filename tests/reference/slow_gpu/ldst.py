@@ -1,4 +1,7 @@
-"""The LD/ST unit of an SM: shared memory, L1 with its latency queues, bypass, write-back (reference B.2)."""
+"""The LD/ST unit of an SM: shared memory, L1 with its latency queues, bypass, write-back.
+
+Source: docs/sources/accel-sim.md#l1-front-end, #shared-memory, #coalescing.
+"""
 
 from collections import Counter, deque
 from typing import TYPE_CHECKING

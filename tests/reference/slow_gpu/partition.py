@@ -1,4 +1,4 @@
-"""A memory partition: slices of the L2 before a DRAM channel (reference/accel-sim.md B.2, C)."""
+"""A memory partition: slices of the L2 before a DRAM channel (docs/sources/accel-sim.md#l2, #dram)."""
 
 from collections import deque
 

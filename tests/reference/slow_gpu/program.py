@@ -27,7 +27,7 @@ ATOMICS = ("ATOM", "ATOMS", "ATOMG", "RED")
 
 @dataclass(frozen=True)
 class Instruction:
-    """What every execution of an instruction has in common (reference/accel-sim.md B.1)."""
+    """What every execution of an instruction has in common (docs/sources/accel-sim.md#opcode-classes)."""
 
     opcode: str
     unit: str

@@ -34,7 +34,7 @@ HEAD = """-kernel name = k{number}
 -binary version = 75
 -cuda stream id = 0
 -accelsim tracer version = 5
-#traces format = as in reference/accel-sim.md A.4
+#traces format = as in docs/sources/accel-sim.md#instruction-line
 """
 
 

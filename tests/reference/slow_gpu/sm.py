@@ -1,4 +1,7 @@
-"""A streaming multiprocessor: fetch, issue, operand collection, units, write-back, CTAs (reference B.2)."""
+"""A streaming multiprocessor: fetch, issue, operand collection, units, write-back, CTAs.
+
+Source: docs/sources/accel-sim.md#execution-model.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -25,7 +25,7 @@ def gpu() -> Gpu:
 def test_a_streaming_read_approaches_the_peak_of_the_dram(
     micro: Callable[..., Path], load_op: Callable, gpu: Gpu
 ) -> None:
-    """Accel-Sim reaches 319 of 336 GB/s (``reference/accel-sim.md`` B.3); nobody exceeds the peak."""
+    """Accel-Sim reaches 319 of 336 GB/s (``docs/sources/accel-sim.md#bandwidths``); nobody exceeds the peak."""
     loads = [load_op(slot, 1 << slot) for slot in range(6)]
     trace = micro(
         [*loads, *loads], [LOADS // 12] * WARPS,
@@ -56,7 +56,7 @@ def test_occupancy_is_the_tightest_limit(gpu: Gpu) -> None:
 
 @pytest.mark.parametrize(("ctas", "places"), [(1, 1), (5, 1), (6, 2), (11, 3), (160, 32), (500, 32)])
 def test_a_small_launch_is_spread_over_the_sms(gpu: Gpu, ctas: int, places: int) -> None:
-    """An SM holds at most ceil(CTAs / SMs) (``reference/vulkan-sim.md`` 1.1)."""
+    """An SM holds at most ceil(CTAs / SMs) (``docs/sources/vulkan-sim.md#resident-ctas``)."""
     assert held(gpu, 1, 16, 0, ctas) == places
 
 

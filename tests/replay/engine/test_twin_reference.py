@@ -27,7 +27,7 @@ COUNTERS = {
 
 
 def expected(name: str, table: str) -> dict[str, str]:
-    """The row of reference/accelsim/expected_*.csv for the RTX 2060 with the shortest launch latency."""
+    """The row of tests/outside/expected_*.csv for the RTX 2060 with the shortest launch latency."""
     with (OUTSIDE / table).open() as file:
         rows = [row for row in csv.DictReader(file) if row["trace"] == name and row["config"] == "SM75_RTX2060"]
     return min(rows, key=lambda row: int(row["launch_latency"]))

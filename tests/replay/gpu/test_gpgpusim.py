@@ -1,4 +1,7 @@
-"""gpgpusim.config as a GPU description: the values of reference/accel-sim.md C, places in errors, nothing unnamed."""
+"""gpgpusim.config as a GPU description: its values, places in errors, nothing unnamed.
+
+Source: docs/sources/accel-sim.md#configurations.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -9,7 +12,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import explain, load, notes
 
 CONFIG = """\
-# the numbers of reference/accel-sim.md C, SM75_RTX2060
+# the numbers of docs/sources/accel-sim.md#configurations, SM75_RTX2060
 -gpgpu_n_clusters 15
 -gpgpu_n_cores_per_cluster 2
 -gpgpu_n_mem 12

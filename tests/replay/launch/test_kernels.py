@@ -127,7 +127,10 @@ def test_the_table_of_kernels_is_written(trace: Path, tmp_path: Path, run_replay
 
 
 def test_a_streams_successors_do_not_hold_up_another_stream(tmp_path: Path) -> None:
-    """The window is of as many kernels as may run at a time, though fewer streams are there (reference B, A.1)."""
+    """The window is of as many kernels as may run at a time, though fewer streams are there.
+
+    Source: docs/sources/accel-sim.md#concurrent-kernels.
+    """
     kernels = [Kernel((50,), 0), Kernel((50,), 0), Kernel((50,), 1)]
     path = write_kernels(tmp_path / "streams.trace", kernels)
     replay = Replay(open_trace(path), load("mobile", [*GPU, "sm.concurrent_kernels=8"]), 1, 1, None)

@@ -42,7 +42,7 @@ def test_an_l2_hit_takes_the_rop_latency_and_five_cycles(gpu: Gpu) -> None:
 
 
 def test_random_sectors_reach_what_the_reference_measures(gpu: Gpu) -> None:
-    """113 GB/s, bw_util 0.334, dram_eff 0.339, one activate per read (reference/accel-sim.md B.3)."""
+    """113 GB/s, bw_util 0.334, dram_eff 0.339, one activate per read (docs/sources/accel-sim.md#bandwidths)."""
     count = 150000
     sectors = np.random.default_rng(1).integers(0, 2 << 20, count)
     found, machine = rate(gpu, reads(np.arange(count) % 30, np.zeros(count), sectors), 62000, 256)

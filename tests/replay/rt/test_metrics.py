@@ -1,4 +1,7 @@
-"""The RT units' metrics are Vulkan-Sim's statistics (``reference/vulkan-sim.md`` 1.8), recomputed from its own dump."""
+"""The RT units' metrics are Vulkan-Sim's statistics, recomputed from its own dump.
+
+Source: ``docs/sources/vulkan-sim.md#rt-statistics``.
+"""
 
 from pathlib import Path
 

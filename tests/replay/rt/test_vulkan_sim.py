@@ -1,4 +1,7 @@
-"""The RT unit with perfect memory against Vulkan-Sim's own, cycle by cycle (``reference/vulkan-sim.md`` 1.4 and 3)."""
+"""The RT unit with perfect memory against Vulkan-Sim's own, cycle by cycle.
+
+Source: ``docs/sources/vulkan-sim.md#rt-unit, #golden-dumps``.
+"""
 
 from pathlib import Path
 

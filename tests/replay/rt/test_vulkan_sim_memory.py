@@ -1,4 +1,7 @@
-"""The RT unit behind Vulkan-Sim's own L1 (``reference/vulkan-sim.md`` 1.4 and 3): every warp, lane and request."""
+"""The RT unit behind Vulkan-Sim's own L1: every warp, lane and request.
+
+Source: ``docs/sources/vulkan-sim.md#rt-unit, #golden-dumps``.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Groups of asynchronous copies, as ``reference/accel-sim.md`` A.4 records them, and the wait for them."""
+"""Groups of asynchronous copies, and the wait for them.
+
+Source: ``docs/sources/accel-sim.md#instruction-line, #asynchronous-copies``.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""The model ``pipeline`` against Accel-Sim, cycle for cycle: kernels without memory (reference/accel-sim.md B.3)."""
+"""The model ``pipeline`` against Accel-Sim, cycle for cycle: kernels without memory.
+
+Source: docs/sources/accel-sim.md#micro-benchmarks.
+"""
 
 import csv
 from pathlib import Path

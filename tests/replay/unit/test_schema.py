@@ -18,7 +18,7 @@ GPUS = ("rtx2060", "mobile")
     [("rtx2060", 30, 12, 65536, 336_000_000_000), ("mobile", 8, 4, 32768, 56_000_000_000)],
 )
 def test_table_two(name: str, sms: int, controllers: int, registers: int, bandwidth: int) -> None:
-    """The values of Zatel's Table II, and the bandwidth of reference/vulkan-sim.md 1.10."""
+    """The values of Zatel's Table II, and the bandwidth of docs/sources/vulkan-sim.md#dram."""
     gpu = load(name)
     assert (gpu.sm.count, gpu.memory.count, gpu.sm.registers) == (sms, controllers, registers)
     assert (gpu.sm.warps, gpu.rt.warps, gpu.rt.mshr_entries) == (32, 4, 64)

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from rayplay.tracer.lower import compile as jit
 from tests.tracer.harness.execution import both
+from tests.tracer.harness.processors import LEVELS, use
 
 SPECIAL_32 = (
     0, 1, 2, 31, 32, 33, 63, 64, 255, 256, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFFFE, 0x00800000,
@@ -219,14 +218,13 @@ def test_known_answers(opcode: str, operands: str, words: list[int], expected: i
     assert evaluate(opcode, operands, "%r4", words) == expected
 
 
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("forms", [integer_forms(), float_forms(), conversion_forms()], ids=["int", "float", "cvt"])
-def test_code_for_an_older_processor_gives_the_same(
-    forms: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_code_for_every_level_of_processors_gives_the_same(
+    forms: list[tuple[str, str, str]], level: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """AVX2 without AVX-512: other instructions, the same bits."""
-    jit._target()  # prepares LLVM
-    older = llvm.Target.from_default_triple().create_target_machine(cpu="x86-64-v3", opt=2, jit=True)
-    monkeypatch.setattr(jit, "_target", lambda: older)
+    """Other instructions, the same bits."""
+    use(level, monkeypatch)
     monkeypatch.setenv("RAYPLAY_CACHE", str(tmp_path))
     words = np.concatenate([numbers(32, seed) for seed in (7, 8, 9)])
     doubles = np.concatenate([numbers(64, seed) for seed in (10, 11, 12)])

@@ -12,14 +12,15 @@ from rayplay.tracer.run import run_compute_launch
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+FILES = {path.stem: path for path in sorted(FOLDER.glob("[!c]*/*.toml"))}
+NAMES = list(FILES)
 KERNELS = sorted((ROOT / "tracer" / "kernels").glob("*.toml"))
 Buffers = dict[str, np.ndarray]
 
 
 def run(name: str) -> tuple[Buffers, Buffers]:
     """Buffers before and after all launches of an example."""
-    prepared: Prepared = prepare(FOLDER / f"{name}.toml")
+    prepared: Prepared = prepare(FILES[name])
     before = {key: view.copy() for key, view in prepared.buffers.items()}
     for _, launch in prepared.schedule():
         run_compute_launch(launch, None, progress=False)
@@ -191,7 +192,7 @@ def same_counts(path: Path) -> tuple[FileProfile, FileProfile]:
     return sliced, full
 
 
-@pytest.mark.parametrize("path", [FOLDER / f"{name}.toml" for name in NAMES] + KERNELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*FILES.values(), *KERNELS], ids=lambda path: path.stem)
 def test_the_slices_of_a_file_count_as_full_execution(path: Path) -> None:
     same_counts(path)
 
@@ -202,6 +203,6 @@ def test_the_slices_of_a_file_count_as_full_execution(path: Path) -> None:
 ])  # fmt: skip
 def test_a_slice_is_as_small_as_its_jumps_allow(name: str, kernel: str, share: float) -> None:
     """Arithmetic on data is left out where no jump depends on it; k-means decides by what it computes."""
-    path = FOLDER / f"{name}.toml"
+    path = FILES[name]
     found = profile_file(path.with_suffix(".ptx"), path, kernel=kernel, progress=False).launches[0].profile
     assert share - 0.05 < found.executed_instructions / found.dynamic_instructions <= share

@@ -14,6 +14,7 @@ from rayplay.tracer.lower import compile as jit
 from rayplay.tracer.lower import sfu as lower_sfu
 from rayplay.tracer.lower.program import ATTRIBUTES
 from rayplay.tracer.meaning import sfu
+from rayplay.tracer.native.cpu import host
 from tools import sfu_fit
 
 RESULTS = "reference/ptx_approx_f32.csv"
@@ -75,8 +76,8 @@ def machine_code() -> llvm.ExecutionEngine:
         f"%y = call {vector} @sfu.{name}({vector} %x)\nstore {vector} %y, ptr %q, align 4\nret void\n}}"
         for name in lower_sfu.FUNCTIONS
     )
-    data = jit.translate("\n".join((callers, lower_sfu.definitions(callers), ATTRIBUTES, "")))
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), jit._target())
+    data = jit.translate("\n".join((callers, lower_sfu.definitions(callers), ATTRIBUTES, "")), host())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host().machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     return engine

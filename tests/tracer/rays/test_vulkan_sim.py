@@ -1,5 +1,5 @@
 """The same rays through the same room as Vulkan-Sim's golden dump: hits are equal, lists obey the same grammar and are
-about as long (the dump's tree is Embree's, ``reference/vulkan-sim.md`` 1.3 and 3)."""
+about as long (the dump's tree is Embree's, ``docs/sources/vulkan-sim.md#tree, #golden-dumps``)."""
 
 import itertools
 import lzma

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("examples", "examples/cnn", "tracer/kernels", "tests/tracer/data")
+FOLDERS = ("examples/*", "examples/cnn/kernels", "tracer/kernels", "tests/tracer/data")
 CLANGS = ROOT / "tests/tracer/data/gradient.cu"
-SOURCES = sorted({path for folder in FOLDERS for path in (ROOT / folder).glob("*.cu")} - {CLANGS})
+SOURCES = sorted({path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.cu")} - {CLANGS})
 
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")

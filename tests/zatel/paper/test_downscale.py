@@ -16,7 +16,7 @@ def test_the_papers_gpus_are_scaled_by_6_and_4(name: str, factor: int, scaled: t
     assert tuple(parts(gpu.scaled(factor)).values()) == scaled
 
 
-def test_80_sms_and_10_controllers_give_10() -> None:  # paper III-C
+def test_80_sms_and_10_controllers_give_10() -> None:  # Zatel III-C
     gpu = load_gpu("rtx2060")
     l2 = dataclasses.replace(gpu.l2, bytes=gpu.l2.bytes // gpu.memory.count * 10)
     sm = dataclasses.replace(gpu.sm, count=80)

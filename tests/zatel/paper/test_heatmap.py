@@ -67,7 +67,7 @@ def test_the_released_heatmaps_use_this_gradient(data: Path) -> None:
 
 
 def test_the_shifted_hue_is_hot_at_0_and_cold_at_1() -> None:
-    # reference/zatel-code.md 2, step 2: warmth 0.935 for the hottest and 0.197 for the coldest colour
+    # docs/sources/zatel-code.md#quantise: warmth 0.935 for the hottest and 0.197 for the coldest colour
     np.testing.assert_allclose(1 - shifted_hue(np.array([HOTTEST, COLDEST])), [0.935, 0.197], atol=5e-4)
     along = shifted_hue(heat_colour(np.linspace(0, 1, 1001)))
     assert (np.diff(along) < 1e-9).all()

@@ -8,7 +8,7 @@ from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.quantise import QuantisedHeatmap
 from rayplay.zatel.paper.select import apportion, select, wanted_fraction
 
-# paper Fig. 6: chunks of an image divided among four GPUs
+# Zatel Fig. 6: chunks of an image divided among four GPUs
 FIGURE_6 = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 1], [2, 3, 0, 1, 2], [3, 0, 1, 2, 3], [0, 1, 2, 3, 0]]
 
 

@@ -16,7 +16,7 @@ def test_the_seven_metrics_of_table_1_in_its_order() -> None:
     ]  # fmt: skip
 
 
-def test_100_000_cycles_at_a_tenth_of_the_pixels_are_a_million() -> None:  # paper III-G
+def test_100_000_cycles_at_a_tenth_of_the_pixels_are_a_million() -> None:  # Zatel III-G
     assert extrapolate(metrics(gpu_cycles=100_000), 0.1)["gpu_cycles"] == pytest.approx(1_000_000)
 
 
@@ -26,7 +26,7 @@ def test_rates_are_not_extrapolated() -> None:
     assert {name for name in RULES if after[name] != given[name]} == {"gpu_cycles"}
 
 
-def test_20_and_50_ipc_are_70_and_miss_rates_are_averaged() -> None:  # paper III-H
+def test_20_and_50_ipc_are_70_and_miss_rates_are_averaged() -> None:  # Zatel III-H
     both = combine([metrics(gpu_ipc=20, l1d_miss_rate=0.70), metrics(gpu_ipc=50, l1d_miss_rate=0.60)])
     assert both["gpu_ipc"] == 70
     assert both["l1d_miss_rate"] == pytest.approx(0.65)

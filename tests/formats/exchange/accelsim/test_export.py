@@ -120,7 +120,7 @@ def test_files_beside_an_earlier_export_are_not_lost(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [0, 4])
 def test_kernel_files_keep_the_rules_that_accel_sim_asserts(tmp_path: Path, seed: int) -> None:
-    """reference/accel-sim.md A.4 and A.7: operands, widths, one exit per lane, every warp of every CTA."""
+    """docs/sources/accel-sim.md#refused-traces: operands, widths, one exit per lane, every warp of every CTA."""
     make_trace(tmp_path / "a.trace", seed, image_size=None, ctas=3)
     export_accelsim(open_trace(tmp_path / "a.trace"), tmp_path / "files")
     text = (tmp_path / "files/kernel-1.traceg").read_text()

@@ -16,7 +16,7 @@ def test_every_row_is_of_the_trace_format() -> None:
     assert len(sass_classes.CLASSES) == sum(len(text.split()) for text in sass_classes._OPCODES.values())
 
 
-# first tokens and classes of Accel-Sim's opcode tables (reference/accel-sim.md B.1)
+# first tokens and classes of Accel-Sim's opcode tables (docs/sources/accel-sim.md#opcode-classes)
 @pytest.mark.parametrize(("opcodes", "architecture", "where"), [
     ("FADD FMUL FFMA FMNMX FSEL FSET FSETP FCHK FSWZADD HADD2.F32 HFMA2.MMA HMUL2 HSETP2.GT.AND", 75, "sp"),
     ("IADD3 IMAD.WIDE.U32 IABS IMNMX ISETP.GE.AND LEA.HI LOP3.LUT SHF.L.U32 POPC FLO.U32 BREV BMSK IDP.4A.S8.S8", 75,

@@ -10,7 +10,7 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.text.parser import parse
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 from tests.ptx.isa.instructions import FIRST_LINE, HEAD, broken, valid_lines
 
 PTXAS = shutil.which("ptxas")

@@ -16,8 +16,8 @@ from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints
-from rayplay.ptx.verify.declarations import architecture, module_problems
-from rayplay.ptx.verify.operands import OperandChecks
+from rayplay.ptx.verifier.declarations import architecture, module_problems
+from rayplay.ptx.verifier.operands import OperandChecks
 
 OPTIX_PREFIX = "_optix_"
 KNOWN_VERSION = (9, 0)

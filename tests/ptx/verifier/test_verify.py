@@ -8,7 +8,7 @@ import pytest
 
 from rayplay.ptx.text.parser import parse, parse_file
 from rayplay.ptx.text.printer import print_module
-from rayplay.ptx.verify.code import verify
+from rayplay.ptx.verifier.code import verify
 
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: its verdict cannot be compared")
