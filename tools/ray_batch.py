@@ -10,19 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.trace_frame import (
-    FRAME,
-    HIT,
-    HIT_ROWS,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_INTERSECTION,
-    STATUS_MISS,
-    STATUS_START,
-    VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
-    VERDICT_NONE,
-)
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_ROWS, STATUS, VERDICT
 from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.native.jit import compiled, entry_point
@@ -187,14 +175,14 @@ def _trace(
                 return row, written
             used += written
             status = frame[FRAME.status, lane]
-            if status in (STATUS_HIT, STATUS_MISS):
+            if status in (STATUS.hit, STATUS.miss):
                 break
-            if status == STATUS_ANY_HIT:
+            if status == STATUS.any_hit:
                 frame[FRAME.verdict, lane] = (
-                    VERDICT_ACCEPTED if _opaque_here(surfaces, frame, lane) else VERDICT_IGNORED
+                    VERDICT.accepted if _opaque_here(surfaces, frame, lane) else VERDICT.ignored
                 )
-            elif status == STATUS_INTERSECTION:
-                frame[FRAME.verdict, lane] = VERDICT_NONE
+            elif status == STATUS.intersection:
+                frame[FRAME.verdict, lane] = VERDICT.none
                 _intersect_sphere(surfaces, frame, floats, lane)
         node_count[row] = used - begin
         hit[row] = frame[FRAME.committed_t : FRAME.committed_t + HIT_ROWS, lane]
@@ -207,7 +195,7 @@ def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, fl
         floats[FRAME.origin_x + word, lane] = ray[word]
     frame[FRAME.flags, lane], frame[FRAME.visibility_mask, lane] = flags, 0xFF
     frame[FRAME.sbt_offset, lane], frame[FRAME.sbt_stride, lane], frame[FRAME.miss_index, lane] = 0, 1, 0
-    frame[FRAME.status, lane] = STATUS_START
+    frame[FRAME.status, lane] = STATUS.start
     floats[FRAME.committed_t + HIT.t, lane] = ray[7]
 
 

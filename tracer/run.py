@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function
-from rayplay.tracer.abi.words import EXTERNAL, FULL, LAUNCH_DONE, MACHINE, PROGRESS, SCENE
+from rayplay.tracer.abi.words import MACHINE, PROGRESS, SCENE, STOP
 from rayplay.tracer.interp.ctas import Interpreter
 from rayplay.tracer.link.launches import ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_services, refuse_raygen_payload
@@ -140,13 +140,13 @@ class Running:
     def _answer(self, code: int) -> None:
         """Do what the warps stopped for. Raises ``UserError`` for what ends a launch."""
         state, notes = self.state, self.notes
-        if code == FULL:
+        if code == STOP.full:
             self.recorder.drain(state.warps.machine, self._first_open_warp())
             if notes.are_due:
                 state.progress[PROGRESS.last_cta] = state.progress[PROGRESS.next_cta] + 1  # the step ends with this CTA
-        elif code == EXTERNAL:
+        elif code == STOP.external:
             self._serve(int(state.progress[PROGRESS.next_warp]))
-        elif code != LAUNCH_DONE:
+        elif code != STOP.launch_done:
             raise failure(state, code)
         elif notes.are_due:
             self.recorder.drain(state.warps.machine, ALL_WARPS)

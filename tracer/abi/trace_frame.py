@@ -12,8 +12,19 @@ from rayplay.tracer.abi.layout import LANES, Words
 
 ROW_BYTES = 4 * LANES
 
-STATUS_START, STATUS_HIT, STATUS_MISS, STATUS_ANY_HIT, STATUS_INTERSECTION = range(5)
-VERDICT_NONE, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_TERMINATED = range(4)
+STATUS = Words("STATUS", "uint32", """
+    start                   the trace call has written the ray
+    hit                     the traversal is done
+    miss
+    any_hit                 an any-hit program has to look at the candidate
+    intersection            an intersection program has to run
+""")  # fmt: skip
+VERDICT = Words("VERDICT", "uint32", """
+    none                    of an any-hit program on the candidate
+    accepted
+    ignored
+    terminated              accepted, and the ray ends
+""")  # fmt: skip
 NO_PROGRAM = 0xFFFFFFFF
 HIT_KIND_FRONT, HIT_KIND_BACK = 0xFE, 0xFF
 

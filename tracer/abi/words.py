@@ -91,7 +91,13 @@ VIEW = Words("VIEW", "int64", f"""
     kind                    a KIND
     sbt_data[{LANES}]            each lane's pointer to its record's data
 """)  # fmt: skip
-KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
+KIND = Words("KIND", "int64", """
+    raygen                  what the running program is
+    miss
+    closest_hit
+    any_hit
+    intersection
+""")  # fmt: skip
 
 REPORT = Words("REPORT", "uint32", f"""
     t                       one report_intersection in flight, a row of 32 lanes each
@@ -197,14 +203,32 @@ LOG_WORDS = 65_536
 AMENDMENT = 0xFFFFFFFF
 """Sentinel in ``RAY.segment``: the row carries the final hit of the row before of the same warp, lane and frame."""
 
-# Why machine code returned; RETURNED: no lane of the activation is left.
-(
-    RETURNED, CALL, TRACE, REPORTED, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
-    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE, ARRIVE, YIELD, BAD_BARRIER,
-    ENDLESS,
-) = range(21)  # fmt: skip
-CONTINUE, WARP_DONE, LAUNCH_DONE = 100, 101, 200
-"""Further results of the driver's steps: go on with the warp, the warp has ended, all CTAs are done."""
+STOP = Words("STOP", "int64", """
+    returned                why machine code returned: no lane of the activation is left
+    call                    a function of the launch has to run
+    trace                   a trace call
+    report                  a reported intersection
+    barrier                 the warp waits at a barrier
+    full                    a record buffer has no room
+    illegal_address         an access outside memory, or not aligned
+    trapped                 trap
+    stack_overflow          functions nested deeper than the stack or local memory holds
+    trace_depth             trace calls nested deeper than the launch allows
+    deadlock                no barrier of the CTA can open
+    long_stretch            the traversal cannot go on
+    external                a function without a body has to run
+    bad_call                an address that is no function of the launch
+    bad_signature           a function with parameters or results of other sizes
+    bad_handle              no texture, sampler or surface that fits
+    outside_surface         an access outside a surface that traps
+    arrive                  the warp has arrived at a barrier and goes on
+    yields                  the warp lets the others run
+    bad_barrier             a barrier without a number
+    endless                 a warp that visits blocks without an end
+    warp_done               the warp has ended
+    launch_done             all CTAs of the step are done
+    none                    go on
+""")  # fmt: skip
 
 # What machine code records: nothing, the visits, or visits and accesses
 RECORD_NOTHING, RECORD_VISITS, RECORD_ALL = range(3)

@@ -6,7 +6,7 @@ one empty side. Stack entries are int32 block, int32 reconvergence block, int32 
 """
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.words import STACK_ENTRY_BYTES, TRAPPED
+from rayplay.tracer.abi.words import STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.frame import Frame
 
@@ -194,5 +194,5 @@ class Control:
         bits = e.op(f"bitcast <32 x i1> {e.lanes()} to i32")
         lane = e.op(f"call i32 @llvm.cttz.i32(i32 {bits}, i1 false)")
         e.put_machine("error_lane", e.op(f"zext i32 {lane} to i64"))
-        e.put(f"store i64 {TRAPPED}, ptr %reason")
+        e.put(f"store i64 {STOP.trapped}, ptr %reason")
         e.put("br label %leave")

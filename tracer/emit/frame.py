@@ -5,7 +5,7 @@ registers. Each way in fills those that are needed there from the activation, an
 needed when control comes back. All other registers stay in the activation.
 """
 
-from rayplay.tracer.abi.words import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
+from rayplay.tracer.abi.words import ACTIVATION, STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.parts import Flow
 
@@ -74,7 +74,7 @@ class Frame:
         self._branch_on_room(run, full)
         self.e.put(f"{full}:")
         self.e.put(f"store i32 {header}, ptr %pc")
-        self.save(FULL, self.needed_at(header))
+        self.save(STOP.full, self.needed_at(header))
         self.e.put(f"{run}:")
 
     def _branch_on_room(self, run: str, full: str) -> None:
@@ -119,7 +119,7 @@ class Frame:
             e.put(f"{slot} = {f'alloca {kind}, align 64' if register in hot else place}")
         self._branch_on_room("admitted", "refused")
         e.put("refused:")
-        e.put(f"store i64 {FULL}, ptr %reason")
+        e.put(f"store i64 {STOP.full}, ptr %reason")
         e.put("br label %leave")
         e.put("admitted:")
         e.put(f"%nobody = icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
@@ -192,7 +192,7 @@ class Frame:
         e.put(f"store i32 {mask}, ptr %mask")
         e.put(f"br i1 {e.op(f'icmp eq i32 {mask}, 0')}, label %pop, label %dispatch")
         e.put("returned:")
-        self.save(RETURNED, e.layout.returned)
+        self.save(STOP.returned, e.layout.returned)
 
     def close(self) -> None:
         """The ways out: each keeps the registers that are needed, ``leave`` the state of control."""

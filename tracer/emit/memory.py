@@ -1,7 +1,7 @@
 """Memory as LLVM IR: checked addresses, recorded accesses, gathers and scatters in lane order."""
 
 from rayplay.ptx.ir import Address, Immediate, Module, Operand, Register, Symbol
-from rayplay.tracer.abi.words import ACCESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
+from rayplay.tracer.abi.words import ACCESS_BYTES, RECORD_ALL, STOP
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT, Text
 
@@ -47,7 +47,7 @@ def arena_offset(e: Emitter, address: str, space: str, size: int, lanes: str) ->
     return offset
 
 
-def check(e: Emitter, bad: str, address: str, reason: int = ILLEGAL_ADDRESS) -> None:
+def check(e: Emitter, bad: str, address: str, reason: int = STOP.illegal_address) -> None:
     """Leave the function for ``reason``, an illegal address, when a lane of ``bad`` is set."""
     bits = e.op(f"bitcast <32 x i1> {bad} to i32")
     good, wrong = e.label(), e.label()

@@ -7,7 +7,7 @@ from rayplay.tracer.emit.emitter import Emitter
 
 def view_word(e: Emitter, name: str) -> str:
     """A word of the running program's view."""
-    view = e.op(f"inttoptr i64 {e.machine('view')} to ptr")
+    view = e.op(f"inttoptr i64 {e.machine('current_view')} to ptr")
     return e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {view}, i64 {VIEW[name]}')}")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, MACHINE, VISIT_BYTES
+from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, STOP, VISIT_BYTES
 from rayplay.tracer.memory.arena import FIRST_ADDRESS
 from rayplay.tracer.record.recorder import Buffers
 
@@ -20,7 +20,7 @@ def mask_of(lanes: np.ndarray) -> int:
 class IllegalAddressError(Exception):
     """An access outside memory, or not aligned; the machine's words say where."""
 
-    code = ILLEGAL_ADDRESS
+    code = STOP.illegal_address
 
 
 class Arena:

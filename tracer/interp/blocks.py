@@ -7,20 +7,8 @@ import numpy as np
 from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.trace_frame import FRAME, VERDICT_IGNORED, VERDICT_TERMINATED
-from rayplay.tracer.abi.words import (
-    ACTIVATION,
-    CALL,
-    FULL,
-    MACHINE,
-    REPORT,
-    REPORTED,
-    RETURNED,
-    TRACE,
-    TRAPPED,
-    VISIT_BYTES,
-    YIELD,
-)
+from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
+from rayplay.tracer.abi.words import ACTIVATION, MACHINE, REPORT, STOP, VISIT_BYTES
 from rayplay.tracer.interp import barrier, calls, optix
 from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
 from rayplay.tracer.interp.dispatch import run_straight
@@ -58,9 +46,9 @@ class Run(Flow):
             self.pop()
         while reason is None:
             if self.mask == 0 and not self.pop():
-                reason = RETURNED
+                reason = STOP.returned
             elif self._is_full():
-                reason = FULL
+                reason = STOP.full
             else:
                 try:
                     reason = self._visit()
@@ -124,20 +112,20 @@ class Run(Flow):
                 self.header[ACTIVATION.exited] |= taken
             self.leave(taken, after)
         elif i.opcode == "trap":
-            return self._stop(TRAPPED, i, taken, after)
+            return self._stop(STOP.trapped, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
             if "cluster" in i.modifiers and "wait" not in i.modifiers:
                 self.go(after)
                 return None
             return self._stop(barrier.arrive(self.w, i), i, taken, after)
         elif i.opcode == "nanosleep":
-            return self._stop(YIELD, i, taken, after)
+            return self._stop(STOP.yields, i, taken, after)
         elif waits(i):
             self._straight(i)
             if (self.w.read(i.operands[0], "pred") | ~lanes).all():
                 self.go(after)
                 return None
-            return self._stop(YIELD, i, taken, after)
+            return self._stop(STOP.yields, i, taken, after)
         else:
             assert i.call is not None
             return self._call(i, getattr(i.call.target, "name", ""), taken, after)
@@ -162,19 +150,19 @@ class Run(Flow):
         trace = self.owner.trace
         if name in VERDICT_CALLS:
             assert trace is not None
-            verdict = VERDICT_IGNORED if "ignore" in name else VERDICT_TERMINATED
+            verdict = VERDICT.ignored if "ignore" in name else VERDICT.terminated
             trace.frame[FRAME.verdict][lanes_of(taken)] = verdict
             self.leave(taken, after)
             return None
         if TRACE_CALL.fullmatch(name):
             assert trace is not None
             optix.store_trace(self.w, trace, i)
-            return self._stop(TRACE, i, taken, after)
+            return self._stop(STOP.trace, i, taken, after)
         if REPORT_CALL.fullmatch(name):
             assert trace is not None
             optix.store_report(self.w, trace, i)
-            return self._stop(REPORTED, i, taken, after)
-        reason = self._stop(CALL, i, taken, after)
+            return self._stop(STOP.report, i, taken, after)
+        reason = self._stop(STOP.call, i, taken, after)
         if reason is None:
             return None
         self._set("suspend_signature", calls.begin(self.w, i, taken, self.owner.launch))
@@ -189,7 +177,7 @@ class Run(Flow):
                 self.header[ACTIVATION.call_mask] = lanes
                 self._set("suspend_mask", lanes)
                 self._set("suspend_function", function)
-                return CALL
+                return STOP.call
         return None
 
     def _finish_call(self, i: Instruction, block: int) -> int | None:

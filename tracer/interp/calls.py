@@ -4,7 +4,7 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction, Operand, Register, Symbol, Variable
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import BAD_CALL, MACHINE
+from rayplay.tracer.abi.words import MACHINE, STOP
 from rayplay.tracer.interp.arena import IllegalAddressError, as_bytes, from_bytes
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.layout import signature_of
@@ -15,7 +15,7 @@ from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 class BadCallError(IllegalAddressError):
     """A call of an address that is not a function of the launch."""
 
-    code = BAD_CALL
+    code = STOP.bad_call
 
 
 def begin(w: Lanes, i: Instruction, taken: int, launch: LinkedLaunch) -> int:

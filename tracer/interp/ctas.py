@@ -8,7 +8,7 @@ import numpy as np
 
 from rayplay.ptx.ir import Function
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import CONTINUE, ITEM, LAUNCH_DONE, PROGRESS, RETURNED, WARP, WARP_READY
+from rayplay.tracer.abi.words import ITEM, PROGRESS, STOP, WARP, WARP_READY
 from rayplay.tracer.interp.blocks import Machinery, Run
 from rayplay.tracer.interp.calls import accept_arguments, results_of
 from rayplay.tracer.interp.optix import TraceState
@@ -49,17 +49,17 @@ class Interpreter:
                     progress[PROGRESS.next_warp] += 1
                     continue
                 code = begin_run(w, progress, warps, tids)
-                if code == CONTINUE:
+                if code == STOP.none:
                     self.machinery.lanes.tids = tids[warp]
                     code = self._run_warp(warp)
                     end_run(w, progress, warps, self.starts)
                     code = note_stop(w, progress, warps, code)
-                if code != CONTINUE:
+                if code != STOP.none:
                     return code
             code = end_round(w, progress, warps)
-            if code != CONTINUE:
+            if code != STOP.none:
                 return code
-        return LAUNCH_DONE
+        return STOP.launch_done
 
     def arguments(self, warp: int, function: Function) -> list[np.ndarray]:
         """Arguments of the function without a body that a warp calls, uint8[32, bytes] each."""
@@ -75,7 +75,7 @@ class Interpreter:
         w = self.warps
         while True:
             code = advance(w, warp)
-            if code != CONTINUE:
+            if code != STOP.none:
                 return code
             index = int(w.depth[warp]) - 1
             item = w.items[warp, index]
@@ -87,13 +87,13 @@ class Interpreter:
             if trace is not None:
                 trace.depth, trace.view = frame_depth(w, warp), w.views[item[ITEM.view_index]]
             reason = Run(self.machinery, w.stacks[warp, int(item[ITEM.start]) :]).run()
-            if reason == RETURNED:
+            if reason == STOP.returned:
                 del self.activations[warp, index]
                 caller = self.activations.get((warp, index - 1))
                 if caller is not None:
                     caller.returned = results_of(activation)
             code = suspended(w, warp, reason)
-            if code != CONTINUE:
+            if code != STOP.none:
                 return code
 
     def _activation(self, function: int, start: int, warp: int, index: int) -> Activation:

@@ -8,7 +8,7 @@ from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT
-from rayplay.tracer.abi.words import KIND_ANY_HIT, KIND_MISS, REPORT, VIEW
+from rayplay.tracer.abi.words import KIND, REPORT, VIEW
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.meaning.optix import LETTERS, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
@@ -36,13 +36,13 @@ class TraceState:
 
     def hit(self, field: str) -> np.ndarray:
         """A field of the candidate in any-hit and intersection programs, of the committed hit in the others."""
-        which = "candidate" if self.view[VIEW.kind] >= KIND_ANY_HIT else "committed"
+        which = "candidate" if self.view[VIEW.kind] >= KIND.any_hit else "committed"
         return self.frame[FRAME[f"{which}_{field}"]].copy()
 
     def t_max(self) -> np.ndarray:
         """The ray's end as the program's kind sees it."""
         kind = self.view[VIEW.kind]
-        name = "candidate_t" if kind == KIND_ANY_HIT else "t_max" if kind == KIND_MISS else "committed_t"
+        name = "candidate_t" if kind == KIND.any_hit else "t_max" if kind == KIND.miss else "committed_t"
         return self.frame[FRAME[name]].copy()
 
     def by_instance(self, table: np.ndarray, lanes: np.ndarray) -> np.ndarray:

@@ -14,16 +14,8 @@ from rayplay.tracer.abi.words import VISIT_BYTES
 from rayplay.tracer.interp.arena import UNSIGNED, Arena
 from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
+from rayplay.tracer.meaning import special
 from rayplay.tracer.meaning.dispatch import unknown
-from rayplay.tracer.meaning.special import (
-    CLOCKS,
-    CONSTANT_VECTORS,
-    CONSTANTS,
-    LANE_MASKS,
-    TICKS_OF_BLOCK,
-    UNIFORM,
-    ticks_in_block,
-)
 from rayplay.tracer.record.recorder import Buffers
 
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -164,22 +156,22 @@ class Lanes(Arena):
         name, component = register.name, register.component
         if name == "%laneid":
             return LANE.astype(np.uint32)
-        if name in LANE_MASKS:
-            return np.array([LANE_MASKS[name](lane) for lane in range(LANES)], np.uint32)
+        if name in special.LANE_MASKS:
+            return np.array([special.LANE_MASKS[name](lane) for lane in range(LANES)], np.uint32)
         if name == "%tid" and component in ("x", "y", "z"):
             return self.tids["xyz".index(component)]
-        if (name, component) in UNIFORM:
-            return splat(self.machine(UNIFORM[name, component]), 32)
-        if name in CLOCKS:
+        if (name, component) in special.UNIFORM:
+            return splat(self.machine(special.UNIFORM[name, component]), 32)
+        if name in special.CLOCKS:
             visits = (self.machine("visit_next") - self.machine("visit_origin")) // VISIT_BYTES
-            ticks = visits * TICKS_OF_BLOCK + ticks_in_block(self.position)
+            ticks = visits * special.TICKS_OF_BLOCK + special.ticks_in_block(self.position)
             return splat(ticks >> 32 if name.endswith("_hi") else ticks, WIDTHS[name])
-        if name in CONSTANTS:
-            return splat(CONSTANTS[name], WIDTHS[name])
+        if name in special.CONSTANTS:
+            return splat(special.CONSTANTS[name], WIDTHS[name])
         if component == "w":
             return splat(0, 32)
-        if name in CONSTANT_VECTORS:
-            return splat(CONSTANT_VECTORS[name], 32)
+        if name in special.CONSTANT_VECTORS:
+            return splat(special.CONSTANT_VECTORS[name], 32)
         raise unknown(self.activation.linked.module, self.instruction)
 
     def move_home(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """CTA barriers, waits for mbarrier phases and pauses as LLVM IR: where a warp lets the others of its CTA run."""
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, YIELD
+from rayplay.tracer.abi.words import CLUSTER_BARRIER, STOP
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
@@ -21,7 +21,7 @@ def lower_barrier(control: Control, i: Instruction, live: int, after: int | None
     operands = i.operands[1:-1] if kind == "red" else i.operands
     lanes = control.call_lanes(after)
     _suspend_words(e, operands, lanes, i.operands[-1] if kind == "red" else None)
-    control.suspend(ARRIVE if kind == "arrive" else BARRIER)
+    control.suspend(STOP.arrive if kind == "arrive" else STOP.barrier)
     if kind == "red":
         control.returned_lanes(i)
         _write_result(e, i)
@@ -38,7 +38,7 @@ def _lower_cluster(control: Control, i: Instruction, after: int | None) -> None:
         lanes = control.call_lanes(after)
         _suspend_words(e, (), lanes, None)
         e.put_machine("suspend_barrier", str(CLUSTER_BARRIER))
-        control.suspend(BARRIER)
+        control.suspend(STOP.barrier)
     control.go(after)
 
 
@@ -81,7 +81,7 @@ def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
     if i.modifiers != ("u32",):
         raise control.e.unknown()
     control.call_lanes(after)
-    control.suspend(YIELD)
+    control.suspend(STOP.yields)
     control.go(after)
 
 
@@ -98,5 +98,5 @@ def lower_wait(control: Control, i: Instruction, live: int, after: int | None) -
     control.go(after)
     e.put(f"{wait}:")
     e.put_machine("suspend_instruction", str(e.instruction_id))
-    control.suspend(YIELD)
+    control.suspend(STOP.yields)
     control.go(after)

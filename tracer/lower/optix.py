@@ -8,15 +8,8 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Operand, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
-from rayplay.tracer.abi.trace_frame import (
-    FRAME,
-    HIT_KIND_BACK,
-    HIT_KIND_FRONT,
-    ROW_BYTES,
-    VERDICT_IGNORED,
-    VERDICT_TERMINATED,
-)
-from rayplay.tracer.abi.words import REPORT, REPORTED, TRACE, VIEW
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT, ROW_BYTES, VERDICT
+from rayplay.tracer.abi.words import REPORT, STOP, VIEW
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
@@ -216,7 +209,7 @@ def lower_trace(control: Control, i: Instruction, live: int, after: int | None) 
     """A trace call: ray and payload into the next frame, results out of it."""
     e = control.e
     store_trace(e, i, control.call_lanes(after))
-    control.suspend(TRACE)
+    control.suspend(STOP.trace)
     control.returned_lanes(i)
     load_trace_results(e, i)
     e.spill(live)
@@ -228,7 +221,7 @@ def lower_report(control: Control, i: Instruction, live: int, after: int | None)
     e = control.e
     assert i.call is not None
     store_report(e, i, control.call_lanes(after))
-    control.suspend(REPORTED)
+    control.suspend(STOP.report)
     control.returned_lanes(i)
     e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT.answer * ROW_BYTES), 32)
     e.spill(live)
@@ -238,6 +231,6 @@ def lower_report(control: Control, i: Instruction, live: int, after: int | None)
 def lower_verdict(control: Control, name: str, after: int | None) -> None:
     """ignore_intersection, terminate_ray: the verdict, and the lanes leave the any-hit program."""
     e = control.e
-    value = VERDICT_IGNORED if name.startswith("_optix_ignore") else VERDICT_TERMINATED
+    value = VERDICT.ignored if name.startswith("_optix_ignore") else VERDICT.terminated
     store_row(e, view_word(e, "frame"), FRAME.verdict * ROW_BYTES, f"splat (i32 {value})", e.lanes())
     control.leave_lanes(after)

@@ -13,19 +13,7 @@ from typing import cast
 import numpy as np
 from numba import cfunc, types
 
-from rayplay.tracer.abi.trace_frame import (
-    FLAG_FIRST_HIT,
-    FLAG_NO_CLOSEST_HIT,
-    FRAME,
-    HIT,
-    NO_PROGRAM,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_MISS,
-    STATUS_START,
-    VERDICT_IGNORED,
-    VERDICT_TERMINATED,
-)
+from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT, FRAME, HIT, NO_PROGRAM, STATUS, VERDICT
 from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from rayplay.tracer.native.jit import compiled, entry_point
@@ -88,7 +76,7 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
     """``traverse_lane`` on addresses; lane: that of the lane's first field."""
     shared = open_context(context)
     status, count = get(lane, FRAME.status), 0
-    if status == STATUS_START:
+    if status == STATUS.start:
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
         count = 1
@@ -141,25 +129,25 @@ def _settle(lane: int, status: int) -> bool:
     """Act on what the program decided; whether the traversal goes on."""
     verdict = get(lane, FRAME.verdict)
     first_hit = get(lane, FRAME.flags) & FLAG_FIRST_HIT != 0
-    if status == STATUS_ANY_HIT:
-        if verdict == VERDICT_IGNORED:
+    if status == STATUS.any_hit:
+        if verdict == VERDICT.ignored:
             return True
         commit_candidate(lane)
-        return not (verdict == VERDICT_TERMINATED or first_hit)
-    return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(lane)))
+        return not (verdict == VERDICT.terminated or first_hit)
+    return not (verdict == VERDICT.terminated or (first_hit and is_committed(lane)))
 
 
 @compiled
 def _finish(shared: Context, lane: int, count: int) -> int:
     """Status and program of a ray that has ended."""
     if get(lane, FRAME.committed_t + HIT.instance) == NO_INSTANCE:
-        put(lane, FRAME.status, STATUS_MISS)
+        put(lane, FRAME.status, STATUS.miss)
         index = get(lane, FRAME.miss_index)
         if index >= shared.miss_record_count:
             return ERROR_MISS_INDEX
         program = load_i32(shared.miss_programs + 4 * index)
     else:
-        put(lane, FRAME.status, STATUS_HIT)
+        put(lane, FRAME.status, STATUS.hit)
         record = get(lane, FRAME.committed_t + HIT.record)
         if record >= shared.hit_record_count:
             return ERROR_RECORD

@@ -5,25 +5,18 @@ import numpy as np
 from rayplay.tracer.abi.words import (
     ACCESS_BYTES,
     ADDRESS_BYTES,
-    BARRIER,
     BARRIER_STATE,
-    CONTINUE,
-    DEADLOCK,
-    ENDLESS,
-    FULL,
     ITEM,
-    LAUNCH_DONE,
     MACHINE,
     PROGRESS,
     RUN,
+    STOP,
     USED,
     VISIT_BYTES,
     WARP,
-    WARP_DONE,
     WARP_ENDED,
     WARP_READY,
     WARP_WAITING,
-    YIELD,
 )
 from rayplay.tracer.native.calls import borrowed, call_program
 from rayplay.tracer.native.jit import compiled, entry_point, inlined_entry_point
@@ -60,15 +53,15 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
     warp = progress[PROGRESS.next_warp]
     m = w.machine
     if w.counts[USED.runs] >= w.runs.shape[0] or m[MACHINE.visit_next] > m[MACHINE.visit_limit]:
-        return FULL
+        return STOP.full
     if m[MACHINE.access_next] > m[MACHINE.access_limit] or m[MACHINE.address_next] > m[MACHINE.address_limit]:
-        return FULL
+        return STOP.full
     m[MACHINE.tid] = tids[warp].ctypes.data
     m[MACHINE.warp_in_cta] = warp
     m[MACHINE.barrier_true], m[MACHINE.barrier_lanes] = warps[warp, WARP.true], warps[warp, WARP.lanes]
     m[MACHINE.first_thread] = progress[PROGRESS.next_cta] * progress[PROGRESS.threads] + 32 * warp
     m[MACHINE.visit_origin] = m[MACHINE.visit_next] - VISIT_BYTES * warps[warp, WARP.visits]
-    return CONTINUE
+    return STOP.none
 
 
 @inlined_entry_point
@@ -90,22 +83,22 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
 def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> int:
     """After a run: RUN to go on with the next warp, else the code that stops the launch for now."""
     warp = warps[progress[PROGRESS.next_warp]]
-    if code == FULL:
+    if code == STOP.full:
         return _long_stretch(progress, warp)
-    if code == WARP_DONE:
+    if code == STOP.warp_done:
         warp[WARP.state] = WARP_ENDED
-    elif code == BARRIER:
+    elif code == STOP.barrier:
         warp[WARP.state] = WARP_WAITING
         warp[WARP.barrier] = w.machine[MACHINE.suspend_barrier]
         warp[WARP.count] = w.machine[MACHINE.suspend_count]
         warp[WARP.instruction] = w.machine[MACHINE.suspend_instruction]
-    elif code != YIELD:
+    elif code != STOP.yields:
         return code
-    if code != YIELD:
+    if code != STOP.yields:
         progress[PROGRESS.idle_rounds] = 0
     warp[WARP.last_stop] = warp[WARP.visits]
     progress[PROGRESS.next_warp] += 1
-    return CONTINUE
+    return STOP.none
 
 
 @compiled
@@ -113,11 +106,11 @@ def _long_stretch(progress: np.ndarray, warp: np.ndarray) -> int:
     """After a run that has filled the buffers: a warp that goes on and on may wait for another one in a loop."""
     visits = warp[WARP.visits] - warp[WARP.last_stop]
     if visits > ENDLESS_VISITS:
-        return ENDLESS
+        return STOP.endless
     if visits > LONG_VISITS:
         progress[PROGRESS.next_warp] += 1
         progress[PROGRESS.idle_rounds] = 0
-    return FULL
+    return STOP.full
 
 
 @inlined_entry_point
@@ -135,14 +128,14 @@ def end_round(w: Warps, progress: np.ndarray, warps: np.ndarray) -> int:
     if left == 0:
         progress[PROGRESS.in_cta] = 0
         progress[PROGRESS.next_cta] += 1
-        return CONTINUE
+        return STOP.none
     opened = False
     for warp in range(warps.shape[0]):
         if warps[warp, WARP.state] == WARP_WAITING and _is_complete(w, warps[warp], left):
             _open(w, warps, warps[warp, WARP.barrier])
             opened = True
     progress[PROGRESS.idle_rounds] = 0 if opened else progress[PROGRESS.idle_rounds] + 1
-    return CONTINUE if opened or (ready and progress[PROGRESS.idle_rounds] < MOST_IDLE_ROUNDS) else DEADLOCK
+    return STOP.none if opened or (ready and progress[PROGRESS.idle_rounds] < MOST_IDLE_ROUNDS) else STOP.deadlock
 
 
 @compiled
@@ -171,13 +164,13 @@ def run_warp(w: Warps, warp: int) -> int:
     stack = w.stacks[warp].ctypes.data
     while True:
         code = advance(w, warp)
-        if code != CONTINUE:
+        if code != STOP.none:
             return code
         item = w.items[warp, w.depth[warp] - 1]
         enter(w, warp, item)
         reason = call_program(w.addresses[item[ITEM.function]], machine, stack + 8 * item[ITEM.start])
         code = suspended(w, warp, reason)
-        if code != CONTINUE:
+        if code != STOP.none:
             return code
 
 
@@ -197,13 +190,13 @@ def run_ctas(
                 progress[PROGRESS.next_warp] += 1
                 continue
             code = begin_run(w, progress, warps, tids)
-            if code == CONTINUE:
+            if code == STOP.none:
                 code = run_warp(w, progress[PROGRESS.next_warp])
                 end_run(w, progress, warps, starts)
                 code = note_stop(w, progress, warps, code)
-            if code != CONTINUE:
+            if code != STOP.none:
                 return code
         code = end_round(w, progress, warps)
-        if code != CONTINUE:
+        if code != STOP.none:
             return code
-    return LAUNCH_DONE
+    return STOP.launch_done

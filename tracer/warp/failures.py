@@ -7,22 +7,11 @@ from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import (
-    BAD_BARRIER,
-    BAD_CALL,
-    BAD_HANDLE,
-    BAD_SIGNATURE,
     BARRIER_STATE,
     CLUSTER_BARRIER,
-    DEADLOCK,
-    ENDLESS,
-    ILLEGAL_ADDRESS,
-    LONG_STRETCH,
     MACHINE,
-    OUTSIDE_SURFACE,
     PROGRESS,
-    STACK_OVERFLOW,
-    TRACE_DEPTH,
-    TRAPPED,
+    STOP,
     WARP,
     WARP_ENDED,
     WARP_WAITING,
@@ -61,24 +50,29 @@ def _deadlock(state: LaunchState) -> UserError:
 def failure(state: LaunchState, code: int) -> UserError:
     """The error for a code that ends a launch."""
     machine = state.warps.machine
-    if code == DEADLOCK:
+    if code == STOP.deadlock:
         return _deadlock(state)
     lane, address = int(machine[MACHINE.error_lane]), int(machine[MACHINE.error_address])
     what = {
-        ILLEGAL_ADDRESS: _illegal(state, address % 2**64) if code == ILLEGAL_ADDRESS else "",
-        TRAPPED: "stops the program",
-        BAD_CALL: f"calls {address % 2**64:#x}, which is not the address of a function of the launch",
-        BAD_SIGNATURE: "calls a function that has parameters or results of other sizes than the call says",
-        STACK_OVERFLOW: f"calls are nested too deep: more than {RECURSION_DEPTH} functions, or than local memory holds",
-        ENDLESS: f"the warp visits {ENDLESS_VISITS:,} blocks without an end: what its lanes wait for never comes",
-        TRACE_DEPTH: "trace calls are nested deeper than trace_depth allows",
-        BAD_HANDLE: f"uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
-        OUTSIDE_SURFACE: f"accesses a place outside its surface: {address} along x",
-        BAD_BARRIER: f"names barrier {int(machine[MACHINE.suspend_barrier])}, barriers are numbered 0 to 15",
-        LONG_STRETCH: _traversal_error(address) if code == LONG_STRETCH else "",
+        STOP.illegal_address: _illegal(state, address % 2**64) if code == STOP.illegal_address else "",
+        STOP.trapped: "stops the program",
+        STOP.bad_call: f"calls {address % 2**64:#x}, which is not the address of a function of the launch",
+        STOP.bad_signature: "calls a function that has parameters or results of other sizes than the call says",
+        STOP.stack_overflow: "calls are nested too deep: "
+        f"more than {RECURSION_DEPTH} functions, or than local memory holds",
+        STOP.endless: f"the warp visits {ENDLESS_VISITS:,} blocks without an end: what its lanes wait for never comes",
+        STOP.trace_depth: "trace calls are nested deeper than trace_depth allows",
+        STOP.bad_handle: f"uses {address % 2**64:#x}, which is no texture, sampler or surface that fits",
+        STOP.outside_surface: f"accesses a place outside its surface: {address} along x",
+        STOP.bad_barrier: f"names barrier {int(machine[MACHINE.suspend_barrier])}, barriers are numbered 0 to 15",
+        STOP.long_stretch: _traversal_error(address) if code == STOP.long_stretch else "",
     }[code]
-    who = "" if code in (STACK_OVERFLOW, TRACE_DEPTH, BAD_SIGNATURE, BAD_BARRIER, ENDLESS) else f"lane {lane} "
-    who = f"lane {lane}: " if code == LONG_STRETCH else who
+    who = (
+        ""
+        if code in (STOP.stack_overflow, STOP.trace_depth, STOP.bad_signature, STOP.bad_barrier, STOP.endless)
+        else f"lane {lane} "
+    )
+    who = f"lane {lane}: " if code == STOP.long_stretch else who
     place = f"CTA {int(state.progress[PROGRESS.next_cta])}, warp {int(state.progress[PROGRESS.next_warp])}"
     return UserError(f"{place_of(state)}: {who}{what} ({place})")
 

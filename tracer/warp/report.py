@@ -13,12 +13,9 @@ from rayplay.tracer.abi.trace_frame import (
     FRAME,
     HIT_ROWS,
     NO_PROGRAM,
-    VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
-    VERDICT_NONE,
-    VERDICT_TERMINATED,
+    VERDICT,
 )
-from rayplay.tracer.abi.words import CONTINUE, ITEM, KIND_ANY_HIT, REPORT
+from rayplay.tracer.abi.words import ITEM, KIND, REPORT, STOP
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.warp.stack import Warps, leave_activations, push_program
 
@@ -34,19 +31,19 @@ def advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
         for lane in range(LANES):
             if item[ITEM.todo] >> lane & 1:
                 _offer(w, frame, lane, item)
-        return CONTINUE
+        return STOP.none
     _judge(w, frame, item)
     group, program = _next_any_hit(w, frame, item[ITEM.round])
     if group == 0:
         _end_terminated(w, warp, frame, item[ITEM.todo])
         w.depth[warp] -= 1
-        return CONTINUE
+        return STOP.none
     item[ITEM.round] &= ~group
     item[ITEM.group] = group
     for lane in range(LANES):
         if group >> lane & 1:
-            w.frames[frame, FRAME.verdict, lane] = VERDICT_ACCEPTED
-    return push_program(w, warp, program, group, KIND_ANY_HIT, frame, FRAME.candidate_record)
+            w.frames[frame, FRAME.verdict, lane] = VERDICT.accepted
+    return push_program(w, warp, program, group, KIND.any_hit, frame, FRAME.candidate_record)
 
 
 @compiled
@@ -101,11 +98,11 @@ def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
     for lane in range(LANES):
         if item[ITEM.group] >> lane & 1:
             verdict = w.frames[frame, FRAME.verdict, lane]
-            w.frames[frame, FRAME.verdict, lane] = VERDICT_NONE
-            if verdict != VERDICT_IGNORED:
+            w.frames[frame, FRAME.verdict, lane] = VERDICT.none
+            if verdict != VERDICT.ignored:
                 _commit(w, frame, lane)
-                if verdict == VERDICT_TERMINATED:
-                    w.frames[frame, FRAME.verdict, lane] = VERDICT_TERMINATED
+                if verdict == VERDICT.terminated:
+                    w.frames[frame, FRAME.verdict, lane] = VERDICT.terminated
     item[ITEM.group] = 0
 
 
@@ -116,7 +113,7 @@ def _commit(w: Warps, frame: int, lane: int) -> None:
         fields[FRAME.committed_t + row, lane] = fields[FRAME.candidate_t + row, lane]
     w.report[REPORT.answer, lane] = 1
     if fields[FRAME.flags, lane] & FLAG_FIRST_HIT:
-        fields[FRAME.verdict, lane] = VERDICT_TERMINATED
+        fields[FRAME.verdict, lane] = VERDICT.terminated
 
 
 @compiled
@@ -124,6 +121,6 @@ def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
     """Lanes whose ray has ended leave the intersection program, and the functions it is in."""
     ended = 0
     for lane in range(LANES):
-        if lanes >> lane & 1 and w.frames[frame, FRAME.verdict, lane] == VERDICT_TERMINATED:
+        if lanes >> lane & 1 and w.frames[frame, FRAME.verdict, lane] == VERDICT.terminated:
             ended |= 1 << lane
     leave_activations(w, warp, w.depth[warp] - 2, ended)

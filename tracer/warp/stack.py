@@ -9,32 +9,19 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS_START
+from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS
 from rayplay.tracer.abi.words import (
     ACTIVATION,
-    ARRIVE,
-    BAD_BARRIER,
-    BAD_SIGNATURE,
-    BARRIER,
     BARRIER_STATE,
     BARRIERS,
-    CALL,
     CLUSTER_BARRIER,
-    CONTINUE,
-    EXTERNAL,
     ITEM,
     ITEM_ACTIVATION,
     ITEM_REPORT,
     ITEM_TRACE,
-    KIND_ANY_HIT,
-    KIND_MISS,
-    KIND_RAYGEN,
+    KIND,
     MACHINE,
-    REPORTED,
-    RETURNED,
-    STACK_OVERFLOW,
-    TRACE,
-    TRACE_DEPTH,
+    STOP,
     VIEW,
 )
 from rayplay.tracer.native.calls import borrowed
@@ -121,7 +108,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     end = start + w.words[function]
     no_local = local + w.local_bytes[function] > w.machine[MACHINE.local_bytes]
     if depth + 2 >= w.items.shape[1] or end + w.words.max() > w.stacks.shape[1] or no_local:
-        return STACK_OVERFLOW
+        return STOP.stack_overflow
     stack = w.stacks[warp]
     stack[start + ACTIVATION.pc], stack[start + ACTIVATION.reconvergence] = 0, -1
     stack[start + ACTIVATION.mask], stack[start + ACTIVATION.live] = mask, mask
@@ -133,7 +120,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     item[ITEM.kind], item[ITEM.function], item[ITEM.start] = ITEM_ACTIVATION, function, start
     item[ITEM.local_offset], item[ITEM.view_index] = local, view
     w.depth[warp] = depth + 1
-    return CONTINUE
+    return STOP.none
 
 
 @compiled
@@ -147,14 +134,14 @@ def push_program(w: Warps, warp: int, program: int, mask: int, kind: int, frame:
     base = w.frames[frame].ctypes.data
     committed = base + FRAME.committed_t * ROW_BYTES
     candidate = base + FRAME.candidate_t * ROW_BYTES
-    is_candidate = kind >= KIND_ANY_HIT
+    is_candidate = kind >= KIND.any_hit
     view[VIEW.frame] = base
     view[VIEW.hit_rows] = candidate if is_candidate else committed
     view[VIEW.t_row] = (
-        candidate if kind == KIND_ANY_HIT else base + FRAME.t_max * ROW_BYTES if kind == KIND_MISS else committed
+        candidate if kind == KIND.any_hit else base + FRAME.t_max * ROW_BYTES if kind == KIND.miss else committed
     )
     view[VIEW.kind] = kind
-    table = w.sbt_miss if kind == KIND_MISS else w.sbt_hit
+    table = w.sbt_miss if kind == KIND.miss else w.sbt_hit
     for lane in range(LANES):
         if mask >> lane & 1:
             record = w.frames[frame, record_row, lane]
@@ -183,43 +170,43 @@ def frame_depth(w: Warps, warp: int) -> int:
 def suspended(w: Warps, warp: int, reason: int) -> int:
     """Take note of why the innermost function stopped; RUN to go on, else the reason itself."""
     index = w.depth[warp]
-    if reason == RETURNED:
+    if reason == STOP.returned:
         w.depth[warp] = index - 1
         exited = w.stacks[warp, w.items[warp, index - 1, ITEM.start] + ACTIVATION.exited]
         if exited:
             leave_activations(w, warp, index - 2, exited)
-        return CONTINUE
+        return STOP.none
     mask = w.machine[MACHINE.suspend_mask]
-    if reason == CALL:
+    if reason == STOP.call:
         function, wanted = w.machine[MACHINE.suspend_function], w.machine[MACHINE.suspend_signature]
         if wanted >= 0 and w.signatures[function] != wanted:
-            return BAD_SIGNATURE
+            return STOP.bad_signature
         if function >= w.words.shape[0]:
-            return EXTERNAL
+            return STOP.external
         return push_activation(w, warp, function, mask, w.items[warp, index - 1, ITEM.view_index])
-    if reason in (BARRIER, ARRIVE):
+    if reason in (STOP.barrier, STOP.arrive):
         return _arrive(w, reason)
-    if reason != TRACE and reason != REPORTED:
+    if reason != STOP.trace and reason != STOP.report:
         return reason
     frame = frame_depth(w, warp)
-    if (reason == TRACE and frame + 1 >= w.frames.shape[0]) or (reason == REPORTED and frame == 0):
-        return TRACE_DEPTH
+    if (reason == STOP.trace and frame + 1 >= w.frames.shape[0]) or (reason == STOP.report and frame == 0):
+        return STOP.trace_depth
     if index + 2 >= w.items.shape[1]:
-        return STACK_OVERFLOW
+        return STOP.stack_overflow
     item = w.items[warp, index]
-    item[ITEM.kind] = ITEM_TRACE if reason == TRACE else ITEM_REPORT
-    item[ITEM.frame] = frame if reason == TRACE else frame - 1
+    item[ITEM.kind] = ITEM_TRACE if reason == STOP.trace else ITEM_REPORT
+    item[ITEM.frame] = frame if reason == STOP.trace else frame - 1
     item[ITEM.instruction], item[ITEM.todo], item[ITEM.segment] = w.machine[MACHINE.suspend_instruction], mask, 0
     item[ITEM.phase], item[ITEM.round], item[ITEM.group], item[ITEM.lanes] = 0, 0, 0, mask
     w.depth[warp] = index + 1
-    if reason == TRACE:
+    if reason == STOP.trace:
         for lane in range(LANES):
             if mask >> lane & 1:
-                w.frames[frame, FRAME.status, lane] = STATUS_START
+                w.frames[frame, FRAME.status, lane] = STATUS.start
                 w.frames[frame, FRAME.committed_t, lane] = w.frames[frame, FRAME.t_max, lane]
                 w.frames[frame, FRAME.committed_instance, lane] = 0xFFFFFFFF
                 w.frames[frame, FRAME.verdict, lane] = 0
-    return CONTINUE
+    return STOP.none
 
 
 @compiled
@@ -227,12 +214,12 @@ def _arrive(w: Warps, reason: int) -> int:
     """The warp, as a whole, arrives at a barrier; it goes on unless it has to wait."""
     number = w.machine[MACHINE.suspend_barrier]
     if number < CLUSTER_BARRIER or number >= BARRIERS - 1:
-        return BAD_BARRIER
+        return STOP.bad_barrier
     barrier = w.barriers[number]
     barrier[BARRIER_STATE.arrived] += LANES
     barrier[BARRIER_STATE.true] += w.machine[MACHINE.suspend_true]
     barrier[BARRIER_STATE.lanes] += w.machine[MACHINE.suspend_lanes]
-    return CONTINUE if reason == ARRIVE else reason
+    return STOP.none if reason == STOP.arrive else reason
 
 
 @compiled
@@ -251,6 +238,6 @@ def start_warp(w: Warps, warp: int, function: int, mask: int, sbt_data: int) -> 
     """Begin a warp with its entry; an entry sees one record, at ``sbt_data``."""
     w.depth[warp] = 0
     view = w.views[0]
-    view[VIEW.frame], view[VIEW.hit_rows], view[VIEW.t_row], view[VIEW.kind] = 0, 0, 0, KIND_RAYGEN
+    view[VIEW.frame], view[VIEW.hit_rows], view[VIEW.t_row], view[VIEW.kind] = 0, 0, 0, KIND.raygen
     view[VIEW.sbt_data :] = sbt_data
     push_activation(w, warp, function, mask, 0)

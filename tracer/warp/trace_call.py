@@ -11,35 +11,20 @@ from typing import Any
 import numpy as np
 
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.trace_frame import (
-    FLAG_FIRST_HIT,
-    FRAME,
-    NO_PROGRAM,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_INTERSECTION,
-    VERDICT_ACCEPTED,
-    VERDICT_NONE,
-)
+from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FRAME, NO_PROGRAM, STATUS, VERDICT
 from rayplay.tracer.abi.words import (
     AMENDMENT,
-    CONTINUE,
-    FULL,
     ITEM,
     ITEM_ACTIVATION,
     ITEM_TRACE,
-    KIND_ANY_HIT,
-    KIND_CLOSEST_HIT,
-    KIND_INTERSECTION,
-    KIND_MISS,
+    KIND,
     LOG_WORDS,
-    LONG_STRETCH,
     MACHINE,
     RAY,
     SCENE,
+    STOP,
     USED,
     VISIT_BYTES,
-    WARP_DONE,
 )
 from rayplay.tracer.native.calls import call_traversal
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
@@ -58,11 +43,11 @@ def advance(w: Warps, warp: int) -> int:
     while w.depth[warp] > 0:
         item = w.items[warp, w.depth[warp] - 1]
         if item[ITEM.kind] == ITEM_ACTIVATION:
-            return CONTINUE
+            return STOP.none
         code = _advance_trace(w, warp, item) if item[ITEM.kind] == ITEM_TRACE else advance_report(w, warp, item)
-        if code != CONTINUE:
+        if code != STOP.none:
             return code
-    return WARP_DONE
+    return STOP.warp_done
 
 
 @compiled
@@ -71,27 +56,27 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
     frame = item[ITEM.frame]
     if item[ITEM.phase] == PHASE_TRAVERSE:
         if w.counts[USED.rays] + LANES > w.rays.shape[0]:
-            return FULL
+            return STOP.full
         if w.counts[USED.nodes] + LANES * LOG_WORDS > w.nodes.shape[0]:
-            return FULL
+            return STOP.full
         for lane in range(LANES):
             if item[ITEM.todo] >> lane & 1 and not _traverse(w, item, lane):
                 w.machine[MACHINE.error_lane], w.machine[MACHINE.suspend_instruction] = lane, item[ITEM.instruction]
-                return LONG_STRETCH
+                return STOP.long_stretch
         waiting = _suspended_lanes(w, frame, item[ITEM.todo])
         item[ITEM.todo], item[ITEM.round] = waiting, waiting
         item[ITEM.segment] += 1
         item[ITEM.phase] = PHASE_PROGRAMS if waiting else PHASE_END
         if not waiting:
             item[ITEM.round] = item[ITEM.lanes]
-        return CONTINUE
+        return STOP.none
     group, program = _next_group(w, frame, item[ITEM.round])
     if group == 0:
         if item[ITEM.phase] == PHASE_PROGRAMS:
             item[ITEM.phase] = PHASE_TRAVERSE
         else:
             w.depth[warp] -= 1
-        return CONTINUE
+        return STOP.none
     item[ITEM.round] &= ~group
     return _start_group(w, warp, frame, group, program)
 
@@ -103,17 +88,17 @@ def _start_group(w: Warps, warp: int, frame: int, group: int, program: int) -> i
     while not group >> lane & 1:
         lane += 1
     status = w.frames[frame, FRAME.status, lane]
-    verdict = VERDICT_ACCEPTED if status == STATUS_ANY_HIT else VERDICT_NONE
+    verdict = VERDICT.accepted if status == STATUS.any_hit else VERDICT.none
     for each in range(LANES):
         if group >> each & 1:
             w.frames[frame, FRAME.verdict, each] = verdict
-    if status == STATUS_ANY_HIT:
-        return push_program(w, warp, program, group, KIND_ANY_HIT, frame, FRAME.candidate_record)
-    if status == STATUS_INTERSECTION:
-        return push_program(w, warp, program, group, KIND_INTERSECTION, frame, FRAME.candidate_record)
-    if status == STATUS_HIT:
-        return push_program(w, warp, program, group, KIND_CLOSEST_HIT, frame, FRAME.committed_record)
-    return push_program(w, warp, program, group, KIND_MISS, frame, FRAME.miss_index)
+    if status == STATUS.any_hit:
+        return push_program(w, warp, program, group, KIND.any_hit, frame, FRAME.candidate_record)
+    if status == STATUS.intersection:
+        return push_program(w, warp, program, group, KIND.intersection, frame, FRAME.candidate_record)
+    if status == STATUS.hit:
+        return push_program(w, warp, program, group, KIND.closest_hit, frame, FRAME.committed_record)
+    return push_program(w, warp, program, group, KIND.miss, frame, FRAME.miss_index)
 
 
 @compiled
@@ -135,7 +120,7 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
         return False
     fields = w.frames[frame]
     amends = w.scene[SCENE.delayed] != 0 and item[ITEM.segment] > 0
-    if amends and fields[FRAME.status, lane] in (STATUS_ANY_HIT, STATUS_INTERSECTION):
+    if amends and fields[FRAME.status, lane] in (STATUS.any_hit, STATUS.intersection):
         return True
     row = w.rays[w.counts[USED.rays]]
     visits = (w.machine[MACHINE.visit_next] - w.machine[MACHINE.visit_origin]) // VISIT_BYTES
@@ -161,7 +146,7 @@ def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
     for lane in range(LANES):
         if lanes >> lane & 1:
             status = w.frames[frame, FRAME.status, lane]
-            if status in (STATUS_ANY_HIT, STATUS_INTERSECTION):
+            if status in (STATUS.any_hit, STATUS.intersection):
                 waiting |= 1 << lane
     return waiting
 
