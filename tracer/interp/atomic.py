@@ -20,7 +20,7 @@ def run_atom(w: Lanes, i: Instruction) -> None:
     name, length = type_names(i)[-1], lanes_of_vector(i)
     size = TYPES[name] // 8
     first = int(i.opcode == "atom")
-    operation = str(atomic_operation(i))
+    operation = atomic_operation(i)
     address, lanes = effective_address(w, i.operands[first]), w.executing()
     places = w.places(address, space_of(i), size * length, lanes)
     w.record(address, lanes)

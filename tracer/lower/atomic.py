@@ -15,10 +15,7 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
-    operation = atomic_operation(i)
-    if operation is None:
-        raise e.unknown()
-    name, space = type_names(i)[-1], space_of(i)
+    operation, name, space = atomic_operation(i), type_names(i)[-1], space_of(i)
     width, length = TYPES[name], lanes_of_vector(i)
     returns = i.opcode == "atom"
     count = ATOMIC_OPERANDS.get(operation, 1)

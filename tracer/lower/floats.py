@@ -174,9 +174,7 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
     name = type_names(i)[-1]
     width = TYPES[name]
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
-    word = next((m for m in i.modifiers if m in codes), None)
-    if word is None:
-        raise e.unknown()
+    word = next(m for m in i.modifiers if m in codes)
     value = to_float(e, e.read(i.operands[1], name), width)
     test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[word]})"
     e.write(i.operands[0], e.op(test), 1)

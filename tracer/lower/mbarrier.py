@@ -13,11 +13,10 @@ from rayplay.tracer.meaning import mbarrier
 
 def lower_mbarrier(e: Emitter, i: Instruction) -> None:
     """init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count."""
-    word = i.modifiers[0] if i.modifiers else ""
-    if i.modifiers == ("pending_count", "b64"):
+    if i.modifiers[0] == "pending_count":
         left = e.op(f"and {INT[64]} {e.read(i.operands[1], 'b64')}, splat (i64 {mbarrier.COUNT_MASK})")
         return e.write(i.operands[0], left, 64)
-    if word in ("test_wait", "try_wait"):
+    if i.modifiers[0] in ("test_wait", "try_wait"):
         return _wait(e, i)
     change = mbarrier.change_of(i)
     if change is None:
@@ -67,7 +66,7 @@ def _completed(e: Emitter, state: str) -> str:
 
 def _wait(e: Emitter, i: Instruction) -> None:
     """Whether the phase of a state, or the one with a parity, is complete."""
-    if not mbarrier.knows_wait(i):
+    if len(i.operands) not in ((3, 4) if i.modifiers[0] == "try_wait" else (3,)):
         raise e.unknown()
     lanes = e.lanes()
     address = effective_address(e, i.operands[1], space_of(i))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Symbol
-from rayplay.ptx.isa.memory_forms import knows_load_store, lanes_of_vector, space_of
+from rayplay.ptx.isa.memory_forms import lanes_of_vector, space_of
 from rayplay.ptx.isa.types import TYPES, elements, type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import (
@@ -34,13 +34,6 @@ def uniform_symbol(e: Emitter, operand: Operand | None, size: int) -> str | None
     return None
 
 
-def _checked_type(e: Emitter, i: Instruction) -> str:
-    """The type of an ld or st all of whose modifiers are known."""
-    if not knows_load_store(i):
-        raise e.unknown()
-    return type_names(i)[-1]
-
-
 def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | None", ...]:
     found = elements(operand)
     if len(found) != lanes_of_vector(i):
@@ -50,7 +43,7 @@ def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | 
 
 def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
-    name, space = _checked_type(e, i), space_of(i)
+    name, space = type_names(i)[-1], space_of(i)
     targets = _elements(e, i, i.operands[0])
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
@@ -83,7 +76,7 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    name, space = _checked_type(e, i), space_of(i)
+    name, space = type_names(i)[-1], space_of(i)
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
         pointers = lane_variable_pointers(e, i.operands[0], width // 8 * len(sources))
