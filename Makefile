@@ -27,10 +27,10 @@ PAPER := docs/paper/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper test check docs bench fuzz reference clean
+.PHONY: help setup trace replay zatel report paper test test-all check docs bench cudamath fuzz reference clean
 
 help: ## list the verbs
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
 	@echo "  choose with   SCENE=$(SCENE) WORKLOAD=$(WORKLOAD) SIZE=$(SIZE) SAMPLES=$(SAMPLES) GPU=$(GPU) FRACTION=$(FRACTION)"
 
 setup: $(SETUP) ## create the environment in .venv
@@ -78,8 +78,11 @@ $(RESULT)/summary.json: $(TRACE)/manifest.json | $(CODE)
 $(PREDICTION)/prediction.json: $(TRACE)/manifest.json $(RESULT)/summary.json | $(CODE)
 	$(BIN)/python -m zatel predict $(TRACE) --gpu $(GPU) $(if $(FRACTION),--fraction $(FRACTION)) --against $(RESULT) --out $(PREDICTION)
 
-test: $(SETUP_TEST) $(CODE) ## create the environment and pass the tests
-	$(BIN)/python -m pytest -n 2 -q
+test: $(SETUP_TEST) $(CODE) ## create the environment and pass the everyday tests (minutes)
+	$(BIN)/python -m pytest -n 2 -q -m "not later"
+
+test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, gate, twin, damage, process or outside
+	$(BIN)/python -m pytest -n 2 -q $(if $(ONLY),-m $(ONLY))
 
 check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages
 	$(BIN)/ruff format --check .
@@ -98,10 +101,14 @@ bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 reference: $(SETUP_TEST) ## compare with Accel-Sim and Vulkan-Sim (ONLY=TEXT: the cases with TEXT in their name)
 	$(BIN)/python -m outside --only "$(ONLY)"
 
-fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; the replay against its slow twin (SEED= COUNT= TRACES=)
+cudamath: $(SETUP_TEST) ## CUDA's math library, 10,000 inputs a function, against the interpreter and MPFR (SEED= INPUTS=); needs nvcc
+	$(BIN)/python -m tests.tracer.cuda_math $(or $(SEED),1) $(or $(INPUTS),10000)
+
+fuzz: $(SETUP_TEST) ## mutate PTX and every kind of file; replay and machine code against their slow twins (SEED= COUNT= TRACES= PROGRAMS=)
 	$(BIN)/python -m tests.ptx.text.fuzz $(or $(SEED),1) $(or $(COUNT),20000)
 	$(BIN)/python -m tests.replay.engine.fuzz_twin $(or $(SEED),1) $(or $(TRACES),500)
 	$(BIN)/python -m tests.replay.engine.odd_gpus $(or $(SEED),1) $(or $(GPUS),1000)
+	$(BIN)/python -m tests.tracer.native.fuzz_bits $(or $(SEED),1) $(or $(PROGRAMS),20000)
 	$(BIN)/python -m tests.reliability --only mutation --seed $(or $(SEED),1) --count $(or $(COUNT),20000)
 
 reliability: $(SETUP_TEST) ## damage and interrupt everything, write docs/reliability.md (SEED= COUNT=)

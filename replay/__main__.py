@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
+from rayplay.formats.place.names import trace_name
 from rayplay.replay.input.work import MODELS
 
 if TYPE_CHECKING:
@@ -32,13 +34,25 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("trace", nargs="?", type=location, help="trace to replay; with --picture, or a result to draw")
+    made.add_argument("trace", nargs="?", type=trace_name, help="trace to replay; with --picture, or a result to draw")
     made.add_argument(
         "--gpu",
         default="rtx2060",
         metavar="NAME|FILE",
         help="rtx2060, mobile, ..., a .toml file, or a gpgpusim.config of Accel-Sim or Vulkan-Sim (default: rtx2060)",
     )
+    add_options(made)
+    made.add_argument("--out", type=location, metavar="NAME.result", help="folder to write (default: none)")
+    made.add_argument(
+        "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
+    )
+    made.add_argument("--docs", action="store_true", help="print docs/replay.md, and leave")
+    add_limits(made)
+    return made
+
+
+def add_options(made: argparse.ArgumentParser) -> None:
+    """The options of a replay, whatever names its trace, its GPU and its result."""
     made.add_argument("--model", choices=MODELS,
                       help="how an SM is modelled: stalls and slots of the characterisation, Accel-Sim's pipeline, or "
                       "GATSim's Algorithm 1 (default: characterised where the trace has a characterisation, else "
@@ -69,7 +83,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--heartbeat", type=float, metavar="SECONDS", help="print cycle, rate and expected end this often, for logs"
     )
-    made.add_argument("--out", type=location, metavar="NAME.result", help="folder to write (default: none)")
     made.add_argument("--resume", action="store_true",
                       help="go on where a replay with the same trace, GPU and --out was interrupted; the result is the "
                       "same, byte for byte (model gatsim: begins anew)")  # fmt: skip
@@ -77,12 +90,6 @@ def parser() -> argparse.ArgumentParser:
                       help="cycles of a row of the timeline (default: %(default)s)")  # fmt: skip
     made.add_argument("--picture", type=location, metavar="NAME.png|NAME.svg",
                       help="draw the result: cycle stacks, timeline, utilisation, roofline")  # fmt: skip
-    made.add_argument(
-        "--explain", metavar="NAME|FILE", help="print every value of a GPU with unit and source, and leave"
-    )
-    made.add_argument("--docs", action="store_true", help="print docs/replay.md, and leave")
-    add_limits(made)
-    return made
 
 
 def add_selection(made: argparse.ArgumentParser) -> None:
@@ -128,6 +135,11 @@ def main() -> None:
         raise UserError(f"--picture {arguments.picture}: needs --out NAME.result, which it draws")
     if arguments.resume and arguments.out is None:
         raise UserError("--resume: needs --out NAME.result, beside which the interrupted replay left its checkpoint")
+    replay_and_draw(arguments)
+
+
+def replay_and_draw(arguments: argparse.Namespace) -> None:
+    """Replay one trace, write what was asked for, and draw it."""
     check_targets(arguments)
     replay_trace(arguments)
     if arguments.picture is not None:
@@ -187,11 +199,17 @@ def replay_trace(arguments: argparse.Namespace) -> None:
             trace, gpu, arguments.quantum, arguments.threads, arguments.characterisation, heartbeat, chosen,
             model=arguments.model, interval=arguments.interval, notes=kept,
         )  # fmt: skip
-        print(f"{arguments.trace.name} on {gpu.name}")
-        print(table(result))
+        lines = [f"{arguments.trace.name} on {gpu.name}", table(result)]
+        answer(arguments, lines, lambda: metric_records(arguments.trace.name, gpu.name, result.summary))
         if arguments.out is not None:
             result.write(arguments.out, provenance(arguments))
             print(f"wrote {arguments.out}", file=sys.stderr)
+
+
+def metric_records(trace: str, gpu: str, summary: dict[str, Any]) -> Iterator[Record]:
+    """A record per metric of a replay."""
+    for name, entry in summary.items():
+        yield {"trace": trace, "gpu": gpu, "metric": name, "value": entry["value"], "unit": entry["unit"]}
 
 
 @contextmanager

@@ -1,11 +1,40 @@
 """Fixtures that every package's tests share."""
 
 import os
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = tomllib.loads((ROOT / "tests" / "questions.toml").read_text())
+QUESTIONS: dict[str, list[str]] = TABLE["questions"]
+
+settings.register_profile("ci", derandomize=True, database=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for question in QUESTIONS:
+        config.addinivalue_line("markers", f"{question}: a question that tests answer (tests/questions.toml)")
+    config.addinivalue_line("markers", "later: a test of `make test-all` alone")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by the question it answers and by its tier."""
+    for item in items:
+        item.add_marker(question_of(item.path))
+        if any(fnmatch(item.nodeid, pattern) for pattern in TABLE["later"]["tests"]):
+            item.add_marker("later")
+
+
+def question_of(path: Path) -> str:
+    """The first question of ``questions.toml`` with a pattern that fits the file."""
+    name = path.relative_to(ROOT / "tests").as_posix()
+    return next(question for question, patterns in QUESTIONS.items() if any(fnmatch(name, p) for p in patterns))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
@@ -42,9 +43,13 @@ SPHERES = ("together", "apart")
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the verb it names."""
-    options = _parser().parse_args(arguments)
+    return perform(parser().parse_args(arguments))
+
+
+def perform(options: argparse.Namespace) -> int:
+    """Run the verb that ``options`` name."""
     if options.verb == "scenes":
-        return _scenes()
+        return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
     if options.verb == "launch":
@@ -54,12 +59,11 @@ def main(arguments: list[str] | None = None) -> int:
     return _render(options)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     style = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    made = argparse.ArgumentParser("python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style)
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_render(verbs)
     launch = verbs.add_parser("launch", help="a compute kernel to a trace", description=LAUNCH, epilog=LAUNCH_EXAMPLE)
     launch.add_argument(
@@ -72,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
-    return parser
+    return made
 
 
 def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -156,7 +160,8 @@ def _render(options: argparse.Namespace) -> int:
         resume=options.resume,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
     )
-    print(render(request).text())
+    summary = render(request)
+    answer(options, [summary.text()], lambda: [summary.record(request.out)])
     print(f"wrote {request.out} and {request.out.with_suffix('.png')}", file=sys.stderr)
     return 0
 
@@ -165,11 +170,14 @@ def _launch(options: argparse.Namespace) -> int:
     from rayplay.tracer.launch import run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    print(run_launch_file(options.launch, out, backend=options.backend, resume=options.resume).text())
+    summary = run_launch_file(options.launch, out, backend=options.backend, resume=options.resume)
+    answer(options, [summary.text()], lambda: [summary.record()])
     return 0
 
 
 def _network(options: argparse.Namespace) -> int:
+    from rayplay.formats.look.records import rows
+    from rayplay.formats.look.show import open_any
     from rayplay.hypa.network.file import read_network
     from rayplay.hypa.network.plan import plan_network
     from rayplay.hypa.network.profile import profile_network
@@ -178,22 +186,25 @@ def _network(options: argparse.Namespace) -> int:
     plans = [plan_network(read_network(path), options.images) for path in options.network]
     if len({plan.network.name for plan in plans}) < len(plans):
         raise UserError("the networks must have different names: each has its own NAME.profile")
-    profiles = []
-    for plan in plans:
+    profiles, written = [], [options.out / f"{plan.network.name}.profile" for plan in plans]
+    for plan, out in zip(plans, written, strict=True):
         profiles.append(profile_network(plan, options.method))
-        write_network(profiles[-1], options.out / f"{plan.network.name}.profile")
+        write_network(profiles[-1], out)
         if len(plans) == 1:
-            print("\n".join(launch_lines(profiles[-1])), end="\n\n")
-    print("\n".join(comparison_lines(profiles)))
+            answer(options, [*launch_lines(profiles[-1]), ""], list)
+    answer(
+        options, comparison_lines(profiles), lambda: (row for out in written for row in rows(open_any(out), "launches"))
+    )
     return 0
 
 
-def _scenes() -> int:
+def _scenes(options: argparse.Namespace) -> int:
     from rayplay.tracer.scenes.catalogue import catalogue
 
-    print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
-    for row in catalogue():
-        print(f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}")
+    found = catalogue()
+    lines = [f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is"]
+    lines += [f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}" for row in found]
+    answer(options, lines, lambda: [row._asdict() for row in found])
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rayplay.formats.guard.strict import check_choice
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.definitions import METRICS
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # those that follow from the ledger
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
     """What a replay found.
 
@@ -42,6 +43,21 @@ class Result:
     ledger: Ledger
     gpu: Gpu
     host: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        cycles = self.summary["gpu_cycles"]["value"]
+        return f"<Result on {self.gpu.name}: {cycles:,} cycles, {len(self.summary)} metrics>"
+
+    def to_pandas(self, table: str | None = None) -> Any:
+        """A table as a ``pandas.DataFrame``: one of ``TABLES``, ``kernels`` or ``pixels``; else the metrics."""
+        from rayplay.formats.dataset.frames import frame, metric_frame
+
+        if table is None:
+            return metric_frame(self.summary)
+        if table in ("kernels", "pixels"):
+            return frame(getattr(self, table) or {})
+        check_choice(table, (*TABLES, "kernels", "pixels"), "to_pandas")
+        return frame(self.table(table))
 
     @cached_property
     def counters(self) -> dict[str, np.ndarray]:

@@ -78,8 +78,7 @@ class Frame:
         self.e.put(f"{run}:")
 
     def _branch_on_room(self, run: str, full: str) -> None:
-        """Until the next head of a loop every lane executes a block once at most, alone or with others: that is what
-        there is room for beyond the limits (``driver_state``)."""
+        """Checked once per loop iteration: past the limits the buffers still hold one visit per block and lane."""
         e = self.e
         limits = [e.machine(f"{name}_limit") for name in self.buffers]
         nexts = [e.op(f"load i64, ptr %{name}.next") for name in self.buffers]

@@ -60,13 +60,14 @@ def power_of_two(e: Emitter, x: str) -> str:
 
 
 def hyperbolic_tangent(e: Emitter, x: str) -> str:
-    """(1 - 2**-y) / (1 + 2**-y) with y = 2 |x| log2(e) and x's sign; x - x**3 / 3 near 0."""
+    """(1 - 2**-y) / (1 + 2**-y) with y = 2 |x| log2(e) and x's sign; x (1 - x**2 / 3) near 0, which keeps -0."""
     size = e.op(f"call {DOUBLE} @llvm.fabs.v32f64({DOUBLE} {x})")
     power = power_of_two(e, _f(e, "fmul", size, constant(-TWO_LOG2_E)))
     ratio = _f(e, "fdiv", _f(e, "fsub", constant(1.0), power), _f(e, "fadd", constant(1.0), power))
     signed = _choose(e, _less(e, x, "zeroinitializer"), e.op(f"fneg {DOUBLE} {ratio}"), ratio)
-    cube = _f(e, "fmul", _f(e, "fmul", x, x), _f(e, "fmul", x, constant(1 / 3)))
-    return _choose(e, _less(e, size, constant(TANH_SMALL)), _f(e, "fsub", x, cube), signed)
+    third = _f(e, "fmul", _f(e, "fmul", x, x), constant(1 / 3))
+    small = _f(e, "fmul", x, _f(e, "fsub", constant(1.0), third))
+    return _choose(e, _less(e, size, constant(TANH_SMALL)), small, signed)
 
 
 FUNCTIONS: dict[str, Callable[[Emitter, str], str]] = {

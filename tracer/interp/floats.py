@@ -220,7 +220,7 @@ def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
     size = np.abs(x)
     power = power_of_two(size * -TWO_LOG2_E)
     ratio = (1.0 - power) / (1.0 + power)
-    small = x - x * x * (x * (1 / 3))
+    small = x * (1.0 - x * x * (1 / 3))
     return np.where(size < TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
 
 

@@ -26,7 +26,7 @@ class TraceState:
 
     @property
     def frame(self) -> np.ndarray:
-        """uint32[FIELD_COUNT, 32] of the program's own trace call."""
+        """uint32[len(FRAME), 32] of the program's own trace call."""
         return self.warps.frames[self.depth - 1]
 
     @property

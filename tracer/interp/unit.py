@@ -15,7 +15,7 @@ from rayplay.tracer.units.plans import LOADERS, PLANS
 
 
 class UnitError(IllegalAddressError):
-    """A unit ended the launch with a code of ``driver_state``."""
+    """A unit ended the launch with a ``STOP``."""
 
     def __init__(self, code: int) -> None:
         super().__init__()

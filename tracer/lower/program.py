@@ -30,7 +30,7 @@ def lower_program(
 ) -> str:
     """The LLVM module text; ``symbols`` number the variables of (module, name) in the launch's address table.
 
-    ``records`` says what the code writes down (``driver_state``).
+    ``records`` says what the code records (``tracer.abi.words``).
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """

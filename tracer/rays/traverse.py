@@ -58,7 +58,7 @@ ERRORS = {
 def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
     """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
 
-    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[FIELD_COUNT, 32] (``tracer.abi.trace_frame``);
+    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[len(FRAME), 32] (``tracer.abi.trace_frame``);
     state: uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table
     rows, bit 31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it.
     All C-contiguous.

@@ -45,7 +45,7 @@ class Warps(NamedTuple):
     views: np.ndarray  # int64[items, V_SBT + 32]
     barriers: np.ndarray  # int64[BARRIERS, BARRIER_WORDS], of the running CTA
     # trace calls
-    frames: np.ndarray  # uint32[trace depth + 1, FIELD_COUNT, 32]
+    frames: np.ndarray  # uint32[trace depth + 1, len(FRAME), 32]
     report: np.ndarray  # uint32[REPORT_ROWS, 32]
     states: np.ndarray  # uint32[trace depth + 1, 32, words]
     scene: (

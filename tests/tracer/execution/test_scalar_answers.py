@@ -99,6 +99,7 @@ HALVES: list[Row] = [
     ("abs.ftz.f16", (0x8001,), 0), ("min.f16", (0x7E00, 0xBC00), 0xBC00), ("max.NaN.bf16", (0x7FC0, 0x3F80), 0x7FFF),
     ("max.xorsign.abs.f16x2", (0xC0003C00, 0x3C00C000), 0xC000C000), ("ex2.approx.f16", (0x4000,), 0x4400),
     ("ex2.approx.ftz.bf16", (0x4040,), 0x4100), ("tanh.approx.f16", (0x7C00,), 0x3C00),
+    ("tanh.approx.f32", (0x80000000,), 0x80000000), ("tanh.approx.f16", (0x8000,), 0x8000),
     ("tanh.approx.bf16x2", (0xFF800000,), 0xBF800000), ("set.lt.f16.f16", (0x3C00, 0x4000), 0x3C00),
     ("set.gtu.u32.f16x2", (0x7E003C00, 0x00004000), 0xFFFF0000),
     ("set.eq.bf16x2.bf16x2", (0x3F804000, 0x3F803F80), 0x3F800000), ("setp.nan.f16", (0x7E00, 0), 1),
