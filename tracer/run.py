@@ -86,7 +86,7 @@ class Backend(Protocol):
         """Run CTAs until a step is done, a buffer is full, or the launch must stop."""
 
     def arguments(self, warp: int, function: Function) -> list[np.ndarray]:
-        """What a warp passes to a function without a body, uint8[32, bytes] each."""
+        """Arguments of a function without a body that a warp calls, uint8[32, bytes] each."""
 
     def resume(self, warp: int, function: Function, results: list[np.ndarray]) -> None:
         """Hand the results of such a function to the warp."""
@@ -138,7 +138,7 @@ class Running:
         return self.recorder.counts
 
     def _answer(self, code: int) -> None:
-        """Do what the warps stopped for. Raises ``UserError`` for what ends a launch."""
+        """Act on the reason to stop. Raises ``UserError`` for what ends a launch."""
         state, notes = self.state, self.notes
         if code == STOP.full:
             self.recorder.drain(state.warps.machine, self._first_open_warp())
@@ -221,7 +221,7 @@ def _check_address_size(linked: LinkedLaunch, memory: DeviceMemory) -> None:
 
 
 def _put_tables(sink: Sink, state: LaunchState, numbering: Numbering) -> None:
-    """What is known before the first warp runs; ids of the program follow those of the launches before."""
+    """Tables that are known before the first warp runs; ids of the program follow the ids of the launches before."""
     program = state.linked.program
     numbered = replace(
         program,

@@ -1,4 +1,4 @@
-"""What the modifiers of a memory instruction say: its space, its vector, the operation of an atomic.
+"""Modifiers of memory instructions: the space, the length of the vector, the operation of an atomic.
 
 Memory order, scope and cache hints change nothing in execution: warps run one after another and memory is always
 coherent.

@@ -230,7 +230,7 @@ STOP = Words("STOP", "int64", """
     none                    go on
 """)  # fmt: skip
 
-# What machine code records: nothing, the visits, or visits and accesses
+# Machine code records nothing, the visits, or visits and accesses
 RECORD_NOTHING, RECORD_VISITS, RECORD_ALL = range(3)
 
 # Records written by machine code

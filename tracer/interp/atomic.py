@@ -48,7 +48,7 @@ def _each_lane(
 
 
 def combined(operation: str, old: np.generic, operands: list[np.generic], name: str) -> np.generic | int:
-    """What an atomic leaves in memory."""
+    """The value that an atomic stores."""
     if operation == "exch":
         return operands[0]
     if operation == "cas":

@@ -79,7 +79,7 @@ def lane_loop(e: Emitter, inputs: tuple[str, ...], lanes: str, width: int, combi
 
 
 def _combiner(operation: str, name: str) -> Combiner:
-    """What an atomic leaves in memory."""
+    """The value that an atomic stores."""
     if name in HALVES and operation not in ("exch", "cas"):
         return lambda e, old, operands: _halves(e, operation, name, old, operands[0])
     if name in ("f32", "f64") and operation == "add":

@@ -1,4 +1,4 @@
-"""What the special registers hold that are the same for both backends: words of the machine, constants, clocks."""
+"""Values of the special registers: words of the machine, constants, clocks."""
 
 LANE_MASKS = {
     "%lanemask_eq": lambda lane: 1 << lane, "%lanemask_lt": lambda lane: (1 << lane) - 1,

@@ -89,7 +89,7 @@ class Buffers:
             machine[MACHINE[f"{name}_limit"]] = start + length - VISIT_BYTES
 
     def rows(self) -> Rows:
-        """What lies in the buffers, as views."""
+        """The rows in the buffers, as views."""
         runs = self.runs[: self.counts[USED.runs]]
         ends = runs[:, RUN.visits :]
         arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
@@ -103,7 +103,7 @@ class Buffers:
 
 @dataclass
 class Counts:
-    """What was recorded."""
+    """Rows and instructions recorded."""
 
     visits: int = 0
     accesses: int = 0

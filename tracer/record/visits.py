@@ -28,7 +28,7 @@ AnySink = Sink | VisitSink | None
 
 
 def records_of(sink: AnySink) -> int:
-    """What machine code has to write down for a sink; None asks for nothing."""
+    """The records that a sink needs from machine code; None needs none."""
     if sink is None:
         return RECORD_NOTHING
     return RECORD_VISITS if isinstance(sink, VisitSink) else RECORD_ALL

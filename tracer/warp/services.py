@@ -176,14 +176,14 @@ def _callee_area(state: LaunchState, warp: int) -> np.ndarray:
 
 
 def external_arguments(state: LaunchState, warp: int, function: Function) -> list[np.ndarray]:
-    """What the warp passes to ``function``, uint8[32, bytes] each."""
+    """Arguments that the warp passes to ``function``, uint8[32, bytes] each."""
     area = _callee_area(state, warp)
     places = signature_of(function).parameters
     return [area[at : at + LANES * size].reshape(LANES, size) for at, size in places]
 
 
 def write_external_results(state: LaunchState, warp: int, function: Function, results: list[np.ndarray]) -> None:
-    """Put results where the warp looks for them."""
+    """Copy results to the callee area of the stack, where machine code reads them."""
     area = _callee_area(state, warp)
     for (at, size), value in zip(signature_of(function).returns, results, strict=True):
         area[at : at + LANES * size] = value.reshape(-1)
