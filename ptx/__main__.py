@@ -9,7 +9,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
-from rayplay.hypa.analyse import add_analyse
+from rayplay.hypa.verbs import add_analyse, analyse
 from rayplay.ptx.ir import Function, Module
 
 DESCRIPTION = """\
@@ -47,7 +47,7 @@ def perform(options: argparse.Namespace) -> int:
     if options.verb == "inject":
         return _inject(options)
     if options.verb == "analyse":
-        return _analyse(options)
+        return analyse(options)
     from rayplay.ptx.flow.language import parse_file
 
     module = parse_file(options.file)
@@ -179,18 +179,6 @@ def _inject(options: argparse.Namespace) -> int:
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)
-    return 0
-
-
-def _analyse(options: argparse.Namespace) -> int:
-    from rayplay.formats.look.records import rows
-    from rayplay.formats.look.show import open_any
-    from rayplay.hypa.report import analyse  # the one import of tracer in this package: the analysis executes
-
-    method = "static" if options.static else "full" if options.full else "slice"
-    out = options.out or Path("results") / f"{options.launch.stem}.profile"
-    text = analyse(options.file, options.launch, method, options.kernel, options.check, out)
-    answer(options, [text], lambda: rows(open_any(out), "launches"))
     return 0
 
 

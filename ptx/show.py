@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rayplay.formats.guard.answer import Record
-from rayplay.ptx.flow.cfg import END, Cfg
 from rayplay.ptx.flow.language import build
 from rayplay.ptx.flow.liveness import register_count
-from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.graph import END, Cfg
+from rayplay.ptx.ir import NO_FORM, Function, Module
 from rayplay.ptx.sass import registers as sass_registers
 from rayplay.ptx.sass.describe import architecture
 from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS
@@ -54,7 +53,7 @@ def cfg_lines(function: Function) -> Iterator[str]:
     head = f"{function.name}: {len(cfg.blocks)} blocks, {len(function.body)} instructions"
     if function.language == "sass":
         head += f", {sass_registers.register_count(function)} registers"
-    elif all(i.call is not None or lookup(i.opcode, i.modifiers) for i in function.body):
+    elif all(i.form is not NO_FORM for i in function.body):
         head += f", {register_count(function, cfg)} registers live at most"
     yield head
     labels: dict[int, list[str]] = {}

@@ -5,6 +5,8 @@ both wait at the branch's immediate post-dominator. A uniform branch jumps, whic
 one empty side. Stack entries are int32 block, int32 reconvergence block, int32 mask.
 """
 
+from dataclasses import replace
+
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.words import STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
@@ -185,7 +187,7 @@ class Control:
         called = e.header("call_mask")
         bits = e.op(f"trunc i64 {e.op(f'load i64, ptr {called}')} to i32")
         e.values["lanes"], e.waiting = e.op(f"bitcast i32 {bits} to <32 x i1>"), ALL
-        e.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
+        e.instruction = replace(i, guard=None)
 
     def trap(self, after: int | None) -> None:
         """The launch ends here for the first lane that executes it."""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Symbol
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.integer import numbers, put
@@ -14,13 +13,13 @@ from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 def run_cvta(w: Lanes, i: Instruction) -> None:
     """cvta: shared addresses are offsets, all other spaces are generic already."""
     name = type_names(i)[-1]
-    base = w.machine("shared_base") if space_of(i) == "shared" else 0
+    base = w.machine("shared_base") if i.form.space == "shared" else 0
     put(w, i, [v - base if "to" in i.modifiers else v + base for v in numbers(w, i, 1, name)], TYPES[name])
 
 
 def run_isspacep(w: Lanes, i: Instruction) -> None:
     """isspacep: every space is a range, global is the rest."""
-    space, linked = space_of(i), w.activation.linked
+    space, linked = i.form.space, w.activation.linked
     ranges = [(window, w.machine(base), w.machine(size)) for window, (base, size) in WINDOWS.items()]
     constants = constants_of(linked.module, linked.function, w.names())
     ranges += [("const", int(w.symbol_address(Symbol(name))[0]), size) for name, size in constants.items()]

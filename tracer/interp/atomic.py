@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
 from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_bits, as_float
@@ -17,12 +16,12 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def run_atom(w: Lanes, i: Instruction) -> None:
     """atom, red."""
-    name, length = type_names(i)[-1], lanes_of_vector(i)
+    name, length = type_names(i)[-1], i.form.lanes
     size = TYPES[name] // 8
     first = int(i.opcode == "atom")
-    operation = atomic_operation(i)
+    operation = i.form.operation
     address, lanes = effective_address(w, i.operands[first]), w.executing()
-    places = w.places(address, space_of(i), size * length, lanes)
+    places = w.places(address, i.form.space, size * length, lanes)
     w.record(address, lanes)
     operands = i.operands[first + 1 : first + 1 + ATOMIC_OPERANDS.get(operation, 1)]
     values = [[w.read(part, name) for part in elements(operand)] for operand in operands]

@@ -1,6 +1,6 @@
 """One function in flight, interpreted: its blocks, and how lanes part, meet, leave and suspend."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
 from rayplay.tracer.abi.words import ACTIVATION, MACHINE, REPORT, STOP, VISIT_BYTES
 from rayplay.tracer.interp import barrier, calls, optix
 from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
-from rayplay.tracer.interp.dispatch import run_straight
+from rayplay.tracer.interp.dispatch import RECORDING, run_straight
 from rayplay.tracer.interp.flow import Flow
 from rayplay.tracer.interp.optix import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.meaning.dispatch import accesses_memory
 from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 
@@ -62,7 +61,7 @@ class Run(Flow):
         block = self.linked.cfg.blocks[self.block]
         body = self.linked.function.body[block.first : block.first + block.count]
         room = m("visit_next") <= m("visit_limit")
-        if any(accesses_memory(i) for i in body):
+        if any(i.opcode in RECORDING for i in body):
             room = room and m("access_next") <= m("access_limit") and m("address_next") <= m("address_limit")
         return not room
 
@@ -186,7 +185,7 @@ class Run(Flow):
         self.block = block
         w, trace = self.w, self.owner.trace
         w.active = lanes_of(int(self.header[ACTIVATION.call_mask]))
-        w.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
+        w.instruction = replace(i, guard=None)
         name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
             if i.opcode in ("bar", "barrier"):

@@ -20,25 +20,27 @@ from rayplay.tracer.interp import (
     video,
 )
 from rayplay.tracer.interp.values import Handler, Lanes
-from rayplay.tracer.meaning.dispatch import OPCODES, family_of
+from rayplay.tracer.meaning.dispatch import WITHOUT_EFFECT, kind_of
 
 
 def _nothing(w: Lanes, i: Instruction) -> None:
     pass
 
 
-FAMILIES: dict[str, dict[str, Handler]] = {
-    "integer": integer.HANDLERS, "carry": carry.HANDLERS, "packed": carry.PACKED_HANDLERS, "floats": floats.HANDLERS,
-    "pair": floats.PAIR_HANDLERS, "half": half.HANDLERS, "approx": approx.HANDLERS, "bits": bits.HANDLERS,
-    "compare": compare.HANDLERS, "convert": convert.HANDLERS, "video": video.HANDLERS, "address": address.HANDLERS,
-    "memory": memory.HANDLERS, "atomic": atomic.HANDLERS, "mbarrier": mbarrier.HANDLERS, "unit": unit.HANDLERS,
-    "shuffle": shuffle.HANDLERS, "nothing": dict.fromkeys(OPCODES["nothing"], _nothing),
+RECORDING: dict[str, Handler] = {**memory.HANDLERS, **atomic.HANDLERS, **unit.HANDLERS}
+"""Instructions that may record an access."""
+ANY: dict[str, Handler] = {
+    **compare.HANDLERS, **convert.HANDLERS, **video.HANDLERS, **address.HANDLERS, **mbarrier.HANDLERS,
+    **shuffle.HANDLERS, **RECORDING, **dict.fromkeys(WITHOUT_EFFECT, _nothing), "filter_shader": memory.run_filter,
+}  # fmt: skip
+TABLES: dict[str, dict[str, Handler]] = {
+    "approx": approx.HANDLERS, "float": floats.HANDLERS, "half": half.HANDLERS, "pair": floats.PAIR_HANDLERS,
+    "packed": carry.PACKED_HANDLERS, "integer": {**integer.HANDLERS, **carry.HANDLERS, **bits.HANDLERS},
 }  # fmt: skip
 
 
 def run_straight(w: Lanes, i: Instruction) -> None:
     """Execute an instruction that control goes through; one that lowering has taken."""
     i = spelled_out(i, w.activation.linked.module)
-    family = family_of(i)
-    assert family is not None
-    FAMILIES[family][i.opcode](w, i)
+    handler = ANY.get(i.opcode) or TABLES[kind_of(i)][i.opcode]
+    handler(w, i)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.memory import effective_address
 from rayplay.tracer.interp.values import Handler, Lanes
@@ -24,7 +23,7 @@ def run_mbarrier(w: Lanes, i: Instruction) -> None:
 
 def _change(w: Lanes, i: Instruction, change: mbarrier.Change) -> None:
     lanes = w.executing()
-    places = w.places(effective_address(w, change.address), space_of(i), 8, lanes)
+    places = w.places(effective_address(w, change.address), i.form.space, 8, lanes)
     zero = np.zeros(LANES, np.uint32)
     arrivals = zero if change.arrivals is None else w.read(change.arrivals, "u32")
     to_come = zero if change.bytes is None else w.read(change.bytes, "u32")
@@ -58,7 +57,7 @@ def _changed(state: int, change: mbarrier.Change, arrivals: int, to_come: int) -
 
 def _wait(w: Lanes, i: Instruction) -> None:
     lanes = w.executing()
-    places = w.places(effective_address(w, i.operands[1]), space_of(i), 8, lanes)
+    places = w.places(effective_address(w, i.operands[1]), i.form.space, 8, lanes)
     now = w.load(places, lanes, 64) >> np.uint64(mbarrier.PHASE_SHIFT)
     if "parity" in i.modifiers:
         asked = w.read(i.operands[2], "u32").astype(np.uint64) & np.uint64(1)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.ptx.isa.types import TYPES, elements, type_names
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.arena import as_bytes, from_bytes
@@ -35,7 +34,7 @@ def lane_variable(w: Lanes, operand: Operand | None) -> tuple[np.ndarray, int] |
 
 def run_ld(w: Lanes, i: Instruction) -> None:
     """ld: const and parameters are not recorded."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = type_names(i)[-1], i.form.space
     width = TYPES[name]
     targets = elements(i.operands[0])
     variable = lane_variable(w, i.operands[1])
@@ -59,7 +58,7 @@ def run_ld(w: Lanes, i: Instruction) -> None:
 
 def run_st(w: Lanes, i: Instruction) -> None:
     """st: lanes write in order."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = type_names(i)[-1], i.form.space
     width = TYPES[name]
     sources = elements(i.operands[1])
     variable = lane_variable(w, i.operands[0])
@@ -83,4 +82,4 @@ def run_filter(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], w.selected[first : first + LANES].astype(np.uint32))
 
 
-HANDLERS: dict[str, Handler] = {"ld": run_ld, "ldu": run_ld, "st": run_st, "filter_shader": run_filter}
+HANDLERS: dict[str, Handler] = {"ld": run_ld, "ldu": run_ld, "st": run_st}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.flow.cfg import Cfg
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
 from rayplay.tracer.link.layout import FunctionLayout, Signature, signature_of
 

@@ -7,7 +7,6 @@ in device memory, too; all other spaces have generic addresses already.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Symbol
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
@@ -18,7 +17,7 @@ def lower_cvta(e: Emitter, i: Instruction) -> None:
     """cvta: only shared addresses change."""
     width = TYPES[type_names(i)[-1]]
     value = e.read(i.operands[1], f"u{width}")
-    if space_of(i) == "shared":
+    if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
         value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
     e.write(i.operands[0], value, width)
@@ -26,7 +25,7 @@ def lower_cvta(e: Emitter, i: Instruction) -> None:
 
 def lower_isspacep(e: Emitter, i: Instruction) -> None:
     """isspacep: every space is a range of addresses, global is the rest."""
-    space = space_of(i)
+    space = i.form.space
     value = e.read(i.operands[1], "u64")
     ranges = [(window, e.machine(base), e.machine(size)) for window, (base, size) in WINDOWS.items()]
     constants = constants_of(e.module, e.function, e.symbols)

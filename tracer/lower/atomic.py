@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
-from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
 from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import arena_offset, effective_address, record
@@ -15,8 +14,8 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
-    operation, name, space = atomic_operation(i), type_names(i)[-1], space_of(i)
-    width, length = TYPES[name], lanes_of_vector(i)
+    operation, name, space = i.form.operation, type_names(i)[-1], i.form.space
+    width, length = TYPES[name], i.form.lanes
     returns = i.opcode == "atom"
     count = ATOMIC_OPERANDS.get(operation, 1)
     source = i.operands[int(returns) :]

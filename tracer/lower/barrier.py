@@ -1,7 +1,6 @@
 """CTA barriers, waits for mbarrier phases and pauses as LLVM IR: where a warp lets the others of its CTA run."""
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer.abi.words import CLUSTER_BARRIER, STOP
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
@@ -13,7 +12,7 @@ def lower_barrier(control: Control, i: Instruction, live: int, after: int | None
     e = control.e
     if "cluster" in i.modifiers:
         return _lower_cluster(control, i, after)
-    if problem(i.opcode, i.modifiers) or ("arrive" in i.modifiers and len(i.operands) < 2):
+    if "arrive" in i.modifiers and len(i.operands) < 2:
         raise e.unknown()
     kind = next(m for m in i.modifiers if m in ("sync", "arrive", "red"))
     operands = i.operands[1:-1] if kind == "red" else i.operands
@@ -30,8 +29,6 @@ def lower_barrier(control: Control, i: Instruction, live: int, after: int | None
 def _lower_cluster(control: Control, i: Instruction, after: int | None) -> None:
     """barrier.cluster: the cluster is the CTA; its warps meet at the wait, an arrival alone does nothing."""
     e = control.e
-    if problem(i.opcode, i.modifiers) or i.operands:
-        raise e.unknown()
     if "wait" in i.modifiers:
         lanes = control.call_lanes(after)
         _suspend_words(e, (), lanes, None)
@@ -74,8 +71,6 @@ def _write_result(e: Emitter, i: Instruction) -> None:
 
 def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
     """nanosleep: other warps run."""
-    if problem(i.opcode, i.modifiers):
-        raise control.e.unknown()
     control.call_lanes(after)
     control.suspend(STOP.yields)
     control.go(after)

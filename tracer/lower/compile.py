@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from rayplay.formats.guard.code_cache import cache_root, source_digest
+from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.lower.program import lower_program
@@ -31,7 +32,7 @@ class MachineCode:
 @cache
 def _toolchain() -> bytes:
     """Digest of everything that decides compiled code besides the program and the processor: the lowering and LLVM."""
-    digest = hashlib.sha256(source_digest(("tracer", "ptx")).encode())
+    digest = hashlib.sha256(source_digest(TRANSLATION).encode())
     digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, PASSES)).encode())
     return digest.digest()
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.implied import spelled_out
-from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.lower import (
     address,
@@ -24,7 +22,7 @@ from rayplay.tracer.lower import (
     unit,
     video,
 )
-from rayplay.tracer.meaning.dispatch import OPCODES, family_of
+from rayplay.tracer.meaning.dispatch import WITHOUT_EFFECT, is_asynchronous, kind_of
 from rayplay.tracer.meaning.optix import GETTERS
 
 Handler = Callable[[Emitter, Instruction], None]
@@ -34,12 +32,15 @@ def _nothing(e: Emitter, i: Instruction) -> None:
     pass
 
 
-FAMILIES: dict[str, dict[str, Handler]] = {
-    "integer": integer.HANDLERS, "carry": carry.HANDLERS, "packed": carry.PACKED_HANDLERS, "floats": floats.HANDLERS,
-    "pair": floats.PAIR_HANDLERS, "half": half.HANDLERS, "approx": approx.HANDLERS, "bits": bits.HANDLERS,
-    "compare": compare.HANDLERS, "convert": convert.HANDLERS, "video": video.HANDLERS, "address": address.HANDLERS,
-    "memory": memory.HANDLERS, "atomic": atomic.HANDLERS, "mbarrier": mbarrier.HANDLERS, "unit": unit.HANDLERS,
-    "shuffle": shuffle.HANDLERS, "nothing": dict.fromkeys(OPCODES["nothing"], _nothing),
+RECORDING: dict[str, Handler] = {**memory.HANDLERS, **atomic.HANDLERS, **unit.HANDLERS}
+"""Instructions that may record an access."""
+ANY: dict[str, Handler] = {
+    **compare.HANDLERS, **convert.HANDLERS, **video.HANDLERS, **address.HANDLERS, **mbarrier.HANDLERS,
+    **shuffle.HANDLERS, **RECORDING, **dict.fromkeys(WITHOUT_EFFECT, _nothing), "filter_shader": memory.lower_filter,
+}  # fmt: skip
+TABLES: dict[str, dict[str, Handler]] = {
+    "approx": approx.HANDLERS, "float": floats.HANDLERS, "half": half.HANDLERS, "pair": floats.PAIR_HANDLERS,
+    "packed": carry.PACKED_HANDLERS, "integer": {**integer.HANDLERS, **carry.HANDLERS, **bits.HANDLERS},
 }  # fmt: skip
 
 
@@ -53,8 +54,7 @@ def lower_straight(e: Emitter, i: Instruction) -> None:
         return
     if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
         return
-    i = spelled_out(i, e.module)
-    family = family_of(i)
-    if family is None or problem(i.opcode, i.modifiers):
+    handler = ANY.get(i.opcode) or TABLES[kind_of(i)].get(i.opcode)
+    if handler is None or is_asynchronous(i):
         raise e.unknown()
-    FAMILIES[family][i.opcode](e, i)
+    handler(e, i)

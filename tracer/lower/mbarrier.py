@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import arena_offset, effective_address
 from rayplay.tracer.emit.text import INT, gather
@@ -22,8 +21,8 @@ def lower_mbarrier(e: Emitter, i: Instruction) -> None:
     if change is None:
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, change.address, space_of(i))
-    offset = arena_offset(e, address, space_of(i), 8, lanes)
+    address = effective_address(e, change.address, i.form.space)
+    offset = arena_offset(e, address, i.form.space, 8, lanes)
     operands = [e.read(o, "u32") for o in (change.arrivals, change.bytes) if o is not None]
     wide = [e.resize(value, 32, 64) for value in operands]
     old = lane_loop(
@@ -69,8 +68,8 @@ def _wait(e: Emitter, i: Instruction) -> None:
     if len(i.operands) not in ((3, 4) if i.modifiers[0] == "try_wait" else (3,)):
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, i.operands[1], space_of(i))
-    offset = arena_offset(e, address, space_of(i), 8, lanes)
+    address = effective_address(e, i.operands[1], i.form.space)
+    offset = arena_offset(e, address, i.form.space, 8, lanes)
     state = gather(e, e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}"), lanes, 64)
     now = e.op(f"lshr {INT[64]} {state}, splat (i64 {mbarrier.PHASE_SHIFT})")
     if "parity" in i.modifiers:

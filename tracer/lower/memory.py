@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Symbol
-from rayplay.ptx.isa.memory_forms import lanes_of_vector, space_of
 from rayplay.ptx.isa.types import TYPES, elements, type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import (
@@ -36,14 +35,14 @@ def uniform_symbol(e: Emitter, operand: Operand | None, size: int) -> str | None
 
 def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | None", ...]:
     found = elements(operand)
-    if len(found) != lanes_of_vector(i):
+    if len(found) != i.form.lanes:
         raise e.unknown(f"{i.full_opcode} with {len(found)} registers")
     return found
 
 
 def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = type_names(i)[-1], i.form.space
     targets = _elements(e, i, i.operands[0])
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
@@ -76,7 +75,7 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = type_names(i)[-1], i.form.space
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
         pointers = lane_variable_pointers(e, i.operands[0], width // 8 * len(sources))
@@ -113,5 +112,5 @@ def lower_filter(e: Emitter, i: Instruction) -> None:
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    "ld": lower_ld, "ldu": lower_ld, "st": lower_st, "filter_shader": lower_filter,
+    "ld": lower_ld, "ldu": lower_ld, "st": lower_st,
 }  # fmt: skip

@@ -6,6 +6,8 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from rayplay.ptx.flow.cfg import branch_labels, waits
 from rayplay.ptx.ir import Instruction, Symbol
+from rayplay.ptx.isa.form import problem
+from rayplay.ptx.isa.implied import spelled_out
 from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
@@ -16,9 +18,9 @@ from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
 from rayplay.tracer.lower.barrier import lower_barrier, lower_pause, lower_wait
 from rayplay.tracer.lower.calls import lower_call
-from rayplay.tracer.lower.dispatch import lower_straight
+from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
 from rayplay.tracer.lower.optix import lower_report, lower_trace, lower_verdict
-from rayplay.tracer.meaning.dispatch import accesses_memory, unknown
+from rayplay.tracer.meaning.dispatch import unknown
 from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
@@ -75,7 +77,7 @@ class _PartLowering:
         blocks = self.linked.cfg.blocks
         first, last = blocks[self.part.start], blocks[self.part.stop - 1]
         body = self.linked.function.body[first.first : last.first + last.count]
-        accesses = sum(accesses_memory(i) for i in body)
+        accesses = sum(i.opcode in RECORDING for i in body)
         if accesses > MOST_PART_ACCESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
         return accesses
@@ -115,13 +117,21 @@ class _PartLowering:
         body = self.linked.function.body
         last = block.first + block.count - 1
         for position in range(block.first, last):
-            self._straight(block.first, position, body[position])
-        self._end(index, last, body[last])
+            self._straight(block.first, position, self._known(position, body[position]))
+        self._end(index, last, self._known(last, body[last]))
+
+    def _known(self, position: int, i: Instruction) -> Instruction:
+        """The instruction with what its module implies. Raises ``UserError`` where its modifiers make no form."""
+        e = self.e
+        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
+        i = spelled_out(i, e.module)
+        if problem(i.opcode, i.modifiers):
+            raise e.unknown()
+        return i
 
     def _straight(self, first: int, position: int, i: Instruction) -> None:
         """An instruction that control goes through."""
         e = self.e
-        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         e.position = position - first
         lower_straight(e, i)
 
@@ -130,7 +140,6 @@ class _PartLowering:
         e, control = self.e, self.control
         live = self.live_out[index]
         after = index + 1 if index + 1 < len(self.linked.cfg.blocks) else None
-        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
             e.spill(live)
             lower_barrier(control, i, live, after)

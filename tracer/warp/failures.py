@@ -4,7 +4,6 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.describe import describe
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import (
     BARRIER_STATE,
@@ -83,7 +82,7 @@ def _illegal(state: LaunchState, address: int) -> str:
     owner, index = state.linked.at(int(machine[MACHINE.suspend_instruction]))
     instruction = owner.function.body[index]
     size = describe(instruction, owner.function).access_bytes
-    space = space_of(instruction)
+    space = instruction.form.space
     said = f"accesses {address:#x}, which is not allocated or not aligned"
     if size and address % size:
         return f"{said}: it must be a multiple of {size}"

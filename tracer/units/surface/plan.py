@@ -1,7 +1,6 @@
 """suld, sust, sured and suq as calls of the surface unit. Source: PTX ISA 9.0, 9.7.11 (surface instructions)."""
 
 from rayplay.ptx.ir import Instruction, Operand, Texture
-from rayplay.ptx.isa.memory_forms import lanes_of_vector
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import GEOMETRIES
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers, word
@@ -25,7 +24,7 @@ def plan_suld(i: Instruction, place: Place) -> UnitCall:
     """``suld.b.GEOMETRY{.CACHE}{.VECTOR}.TYPE{.CLAMP}``."""
     settings, inputs, width = _access(i, LOAD, place, i.operands[1])
     targets = elements(i.operands[0])
-    check_registers(targets, lanes_of_vector(i), i)
+    check_registers(targets, i.form.lanes, i)
     return UnitCall("surface", settings, tuple(inputs), tuple((t, width) for t in targets), True)
 
 
@@ -33,7 +32,7 @@ def plan_sust(i: Instruction, place: Place) -> UnitCall:
     """``sust.b``, and ``sust.p`` of whole texels."""
     settings, inputs, width = _access(i, STORE, place, i.operands[0])
     sources = elements(i.operands[1])
-    check_registers(sources, lanes_of_vector(i), i)
+    check_registers(sources, i.form.lanes, i)
     for source in sources:
         if source is None:
             raise UnknownFormError
@@ -45,7 +44,7 @@ def _access(i: Instruction, action: int, place: Place, surface: Operand) -> tupl
     """Settings, inputs up to the data, and the width of a register of data."""
     type_name = word(i, ("b8", "b16", "b32", "b64"))
     settings = SURFACE.pack(
-        action=action, bytes=int(type_name[1:]) // 8, lanes=lanes_of_vector(i), **_common(i, surface, place)
+        action=action, bytes=int(type_name[1:]) // 8, lanes=i.form.lanes, **_common(i, surface, place)
     )
     return settings, _coordinates(i, surface), 64 if type_name == "b64" else 32
 
