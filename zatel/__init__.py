@@ -5,4 +5,7 @@ The seven steps of Zatel Fig. 3, in the order of the files: ``heatmap`` (1), ``q
 turn, ``pictures`` and ``report`` show what they found, ``publish`` writes it.
 """
 
+from rayplay.replay import ENGINE
+
 LAYERS = ("replays", "paper", "model", "sample", "changes", "study", "verbs")
+CODE = ("zatel/model", "zatel/paper/work_per_pixel.py", "replay/geometry.py", *ENGINE)  # decide its machine code

@@ -9,7 +9,8 @@ from rayplay.formats.guard.command import add_limits
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import trace_name
-from rayplay.replay.__main__ import add_options, replay_and_draw
+from rayplay.replay.__main__ import replay_and_draw
+from rayplay.replay.arguments import add_options
 
 DEFAULT_GPU = "rtx2060"
 

@@ -8,17 +8,18 @@ its last sector open. Left out are requests that are made while the same sector 
 driven away, and that a DRAM channel prefers open rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.geometry import PARTITION_HASHES, Addresses
+from rayplay.zatel import CODE
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7
@@ -55,7 +56,7 @@ def make_dram(addresses: Addresses) -> Dram:
     return Dram(addresses, row)
 
 
-@njit(cache=True)
+@loop
 def field(bits: np.ndarray, address: int) -> int:
     """The sum of some bits of an address: rows of shift right, mask, shift left."""
     found = 0
@@ -64,7 +65,7 @@ def field(bits: np.ndarray, address: int) -> int:
     return found
 
 
-@njit(cache=True)
+@loop
 def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
     """Read or write sectors of a line. Channels take blocks in turn; the bank is permuted by the row."""
     for offset in range(4):
@@ -83,7 +84,7 @@ def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
             dram.row[channel, bank] = row
 
 
-@njit(cache=True)
+@loop
 def find(sets: Sets, index: int, line: int) -> int:
     """The way of a line in its set; the number of ways when it is not there."""
     way = 0
@@ -92,7 +93,7 @@ def find(sets: Sets, index: int, line: int) -> int:
     return way
 
 
-@njit(cache=True)
+@loop
 def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
     """The line becomes the most recent of its set, in the place of ``way``."""
     while way > 0:
@@ -104,7 +105,7 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
     sets.tag[index, 0], sets.readable[index, 0], sets.dirty[index, 0] = line, readable, dirty
 
 
-@njit(cache=True)
+@loop
 def set_of(addresses: Addresses, line: int, sets: int) -> int:
     """The set of the L2 in which a line lies: in its slice where slices take lines in turn; else hashes spread them."""
     mixed = spread(line) >> MOST_SHIFT
@@ -118,13 +119,13 @@ def set_of(addresses: Addresses, line: int, sets: int) -> int:
     return place * sets + mixed % sets
 
 
-@njit(cache=True)
+@loop
 def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarray:
     """int64[lines]: the slice of the L2 of each."""
     return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
 
 
-@njit(cache=True)
+@loop
 def ask_l2(
     l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -153,7 +154,7 @@ def ask_l2(
     use(l2, index, way, line, readable, dirty)
 
 
-@njit(cache=True)
+@loop
 def read_l1(
     l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -174,7 +175,7 @@ def read_l1(
     use(l1, index, way, line, readable | missing, dirty)
 
 
-@njit(cache=True)
+@loop
 def write_l1(
     l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -192,7 +193,7 @@ def write_l1(
         ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count, load)
 
 
-@njit(cache=True)
+@loop
 def run(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
     asked_of: np.ndarray,

@@ -18,8 +18,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.publish import atomic_file
+from rayplay.replay import RESULTS
 
-CODE = ("formats", "replay")  # the packages whose text decides what a replay says
+CODE = (*RESULTS, "formats/edit")  # the sources that decide what a replay of some pixels says
 
 
 class Store:
