@@ -195,6 +195,8 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
+    if i.form.key != "st":  # st.async, st.bulk
+        raise e.unknown()
     name, space = i.form.type, i.form.space
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
