@@ -13,6 +13,7 @@ import pytest
 from rayplay.formats.guard.code_cache import PACKAGES, source_digest
 from rayplay.replay import ENGINE, RESULTS
 from rayplay.tracer import CODE as TRACER
+from rayplay.tracer import TRANSLATION
 from rayplay.zatel import CODE as ZATEL
 
 
@@ -98,8 +99,17 @@ DECORATORS = {"compiled", "inlined", "entry_point", "inlined_entry_point", "intr
 def test_what_compiled_code_imports_is_in_its_digest(
     package: str, sources: Sequence[str], besides: tuple[str, ...]
 ) -> None:
-    to_see = [path for path in (PACKAGES / package).rglob("*.py") if has_compiled_functions(path)]
-    assert to_see
+    compiled = [path for path in (PACKAGES / package).rglob("*.py") if has_compiled_functions(path)]
+    assert compiled
+    assert_covered(compiled, sources, besides)
+
+
+def test_what_translates_programs_is_in_its_digest() -> None:
+    assert_covered([PACKAGES / "tracer/lower/compile.py", PACKAGES / "tracer/lower/program.py"], TRANSLATION, ())
+
+
+def assert_covered(to_see: list[Path], sources: Sequence[str], besides: tuple[str, ...]) -> None:
+    """All that these files import, and that imports, is among the sources."""
     seen: set[Path] = set()
     while to_see:
         path = to_see.pop()
@@ -107,7 +117,7 @@ def test_what_compiled_code_imports_is_in_its_digest(
         if path in seen or is_in(name, (*NO_CODE, *besides)) or path.name == "__init__.py":
             continue
         seen.add(path)
-        assert is_in(name, sources), f"compiled code of {package} imports {name}"
+        assert is_in(name, sources), f"{name} is not in the digest"
         to_see += imported(path)
 
 
