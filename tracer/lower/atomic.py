@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
-from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import arena_offset, effective_address, record
 from rayplay.tracer.emit.text import FLOAT, INT
@@ -14,7 +14,9 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
-    operation, name, space = i.form.operation, type_names(i)[-1], i.form.space
+    if i.form.key != i.opcode:  # red.async
+        raise e.unknown()
+    operation, name, space = i.form.operation, i.form.type, i.form.space
     width, length = TYPES[name], i.form.lanes
     returns = i.opcode == "atom"
     count = ATOMIC_OPERANDS.get(operation, 1)

@@ -75,7 +75,9 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    name, space = type_names(i)[-1], i.form.space
+    if i.form.key != "st":  # st.async, st.bulk
+        raise e.unknown()
+    name, space = i.form.type, i.form.space
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
         pointers = lane_variable_pointers(e, i.operands[0], width // 8 * len(sources))
