@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "zatel": {"formats", "replay"},
     "hypa": {"formats", "ptx", "tracer"},
 }
-FRONT = {"__main__"}  # command lines stand in front of all packages and nobody imports them
+FRONT = {"__main__"}  # command lines stand in front of all packages and are imported by none
 SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py"))]
 SHOWN = ("formats", "ptx", "tracer", "replay", "zatel", "hypa", "rayplay", "outside", "tools", "bench", "tests")
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, FEWEST_LINES = 25, 400, 40, 40

@@ -24,7 +24,7 @@ BUFFER_WORDS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """What rays met, one row per ray; -1 and infinity where they met nothing."""
+    """Hits of rays, one row per ray; -1 and infinity on a miss."""
 
     t: NDArray[np.float32]
     instance: NDArray[np.int32]
@@ -34,19 +34,19 @@ class Hits:
     v: NDArray[np.float32]
     kind: NDArray[np.int32]
     segments: NDArray[np.int32]
-    """Stretches the ray was traced in: 1 and one more per suspension."""
+    """Segments of the ray: 1, and one more per suspension."""
     node: NDArray[np.uint32]
     node_offset: NDArray[np.int64]
-    """Records of ray i, over all its stretches: ``node[node_offset[i]:node_offset[i + 1]]``."""
+    """Records of ray i, over all its segments: ``node[node_offset[i]:node_offset[i + 1]]``."""
 
 
 class _Surfaces(NamedTuple):
-    """What the alpha and sphere tests look at, by hit record."""
+    """Input of the alpha and sphere tests, by hit record."""
 
     first_row: np.ndarray  # int64[records], into uv and texture; -1 for opaque and procedural ones
     uv: np.ndarray  # float32[rows, 3, 2]
     material: np.ndarray  # int64[rows]
-    texture: np.ndarray  # int64[materials, 3]: first texel, width, height; -1 where there is none
+    texture: np.ndarray  # int64[materials, 3]: first texel, width, height; -1 without a texture
     cutoff: np.ndarray  # float32[materials], in texel units 0..255
     texels: np.ndarray  # uint8[texels]
     sphere: np.ndarray  # float64[spheres, 4]
