@@ -1,4 +1,4 @@
-"""What the tests of the front door share."""
+"""Fixtures of the front door's tests."""
 
 import json
 from collections.abc import Callable
