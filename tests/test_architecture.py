@@ -21,7 +21,8 @@ SOURCES = [path for package in MAY_IMPORT for path in sorted((ROOT / package).rg
 SHOWN = ("formats", "ptx", "tracer", "replay", "zatel", "hypa", "rayplay", "outside", "tools", "bench", "tests")
 MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, FEWEST_LINES = 25, 400, 40, 40
 LONG_FUNCTIONS = {"make_state", "parser", "enter", "walk"}  # one array, option or case a line
-ZATEL_MAY_IMPORT = {"rayplay.replay"} | {
+DOORS = ("layers", "gpu", "gpu.description", "geometry")  # of replay, for zatel
+ZATEL_MAY_IMPORT = {"rayplay.replay", *(f"rayplay.replay.{door}" for door in DOORS)}
     f"rayplay.replay.{door}" for door in ("layers", "gpu", "gpu.description", "geometry")
 }
 
