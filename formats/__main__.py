@@ -113,7 +113,7 @@ def add_writing_verbs(verbs: Any) -> None:
 
 
 def show_verb(arguments: argparse.Namespace) -> int:
-    """Print what is in a file."""
+    """Print the content of a file."""
     from rayplay.formats.look import records
     from rayplay.formats.look.show import describe, open_any
 

@@ -1,4 +1,4 @@
-"""The parts of ``docs/formats.md`` that guide: a writer to start from, questions, versions, interruption, stores."""
+"""Guide in ``docs/formats.md``: a writer to start from, questions, versions, interruption, stores."""
 
 from rayplay.formats.schema.trace import VERSION as TRACE_VERSION
 
@@ -52,18 +52,18 @@ QUESTIONS = """\
 - **Blocks.** A visit executes every instruction of its block once, in order, under one mask. So a block ends after a
   branch, after an exit, after a call of code whose blocks are in the trace, and after a trace instruction, whose rays
   are traced when the visit ends; and it ends before a place that control can come to. Barriers may stand anywhere;
-  Rayplay's own blocks end after those of a CTA.
+  Rayplay's own blocks end after a CTA's barrier.
 - **Reconvergence.** `reconvergence_block` may be -1 everywhere. Replay never reads it: the masks of the visits say what
   lanes do. Only filtering by pixels does, of a program with Zatel's `filter_shader`: with -1 lanes that are left out
-  are also removed from the block where its two ways meet, which other lanes visit.
-- **Parts.** A trace may be partial. A warp may have no visits, and need not end with an exit: it is over after its last
-  visit. A CTA without visits is not launched, one that is not in `warps` neither.
+  are also removed from the block where its two sides reconverge, which other lanes visit.
+- **Parts.** A trace may be partial. A warp may have no visits, and need not end with an exit: it retires after its last
+  visit. A CTA without visits is not launched, nor is one that is not in `warps`.
 - **Streams.** Kernels run one after the other, in the order of `kernels`, whatever their streams. With
-  `--set sm.concurrent_kernels=N` a window of N is looked at, and those of different streams run side by side.
+  `--set sm.concurrent_kernels=N` kernels of different streams in a window of N run side by side.
 - **Copies.** They take no time: before the launch that they name, their sectors are put into the L2
   (`--set memory.copies=none` leaves it cold, `low_32_bits` takes addresses as Accel-Sim does).
 - **Registers.** Two instructions depend on each other where they name the same number; the model `pipeline` also puts
-  register r into bank (r + 1) modulo the banks of a scheduler. Traces of PTX number all registers, predicates too, in
+  register r into bank (r + 1) modulo the banks of a scheduler. Traces of PTX number all registers, also predicates, in
   the order of their first use, a 64-bit one once. Imported SASS has R0 to R255 as 0 to 255, UR0 as 256, P0 as 320 and
   UP0 as 328 onwards; RZ, URZ, PT and UPT are left out (Accel-Sim's tracer writes RZ as R255, which is kept); a pair
   for 64 bits, or more, is named as in the captured trace, mostly by its first register alone. Wide SASS loads then wait
@@ -99,7 +99,7 @@ and the manifest. A table `characterisation` brings known latencies, `rays` and 
 In Python `formats.from_frames("mine.trace", instructions=..., visits=..., accesses=...)` takes pandas or polars frames,
 Arrow tables or plain dicts; from anywhere else `python -m formats import FOLDER --out mine.trace` takes a folder with
 `instructions.csv`, `visits.csv`, `accesses.csv` (or `.parquet`). Columns and tables with one obvious value are filled
-in, all laws are checked, and what is wrong is said by column. `instructions` and `visits` are enough.
+in, all laws are checked, and errors name the column. `instructions` and `visits` are enough.
 
 {QUESTIONS}
 ## Versions
@@ -117,22 +117,22 @@ file (attributes `format` and `version`) carry the format's name and its version
 
 ## Interruption
 
-Whatever is written is made in a hidden folder `.NAME.????????.partial` beside its final name, and takes the name in
-one step when it is complete. Killed at any moment, a run leaves what stood there before, and the hidden folder, which
-the next run that writes the same name removes. A process that is alive holds a lock on its hidden folders. A folder
+Output is made in a hidden folder `.NAME.????????.partial` beside its final name, and takes the name in
+one step when it is complete. Killed at any moment, a run leaves the old content and the hidden folder, which
+the next run that writes the same name removes. A living process holds a lock on its hidden folders. A folder
 that holds more than its manifest lists (notes, pictures of your own) is not replaced: that is one error, before any
-work. Of a symbolic link, what it names is replaced.
+work. A symbolic link stays; its target is replaced.
 
-`python -m tracer render ... --resume` and `python -m replay ... --resume` go on instead, from the last checkpoint
-(`.NAME.????????.checkpoint`), and end with the bytes of a run that nobody interrupted. A render makes one after each
-completed file, or ten seconds, between two CTAs; a replay every thirty seconds. Only a run of the same inputs,
-arguments and code is gone on with; else it begins at the beginning and says so. Ctrl-C and a full disk keep the
-checkpoint, too. A run whose checkpoint the disk does not take warns once, keeps the one before, and goes on.
+`python -m tracer render ... --resume` and `python -m replay ... --resume` resume from the last checkpoint
+(`.NAME.????????.checkpoint`) and end with the bytes of an uninterrupted run. A render saves one after each completed
+file, or ten seconds, between two CTAs; a replay every thirty seconds. Only a run of the same inputs, arguments and code
+is resumed; otherwise it starts from the beginning and says so. Ctrl-C and a full disk also keep the checkpoint. A run
+that cannot save a checkpoint warns once, keeps the one before, and continues.
 
 ## Stores
 
 Every path of a trace or result may be one of a store that fsspec knows: `s3://bucket/NAME.trace` (with `s3fs`
-installed), `gs://` (`gcsfs`), `memory://`, ... Reading fetches what is needed of each file. Writing makes the files in
-the temporary folder of this machine and puts them there, the manifest last, so that nobody reads half a trace. A store
-has no rename: while a trace is replaced, there is none. HDF5 files are of this machine only.
+installed), `gs://` (`gcsfs`), `memory://`, ... Reading fetches the needed parts of each file. Writing makes the
+files in the local temporary folder and puts them into the store, the manifest last, so that no reader finds half a
+trace. A store has no rename: while a trace is replaced, it is absent. HDF5 files are local only.
 """

@@ -1,8 +1,8 @@
-"""What ``python -m formats VERB --help`` says about each verb."""
+"""Help texts of ``python -m formats VERB``."""
 
 DESCRIPTION = """\
-Look at traces, results and predictions (folders of Parquet files, or NAME.trace.h5), check that they keep their laws,
-compare them, cut and join traces, and convert them between Parquet, HDF5 and Accel-Sim's files.
+Inspect traces, results and predictions (folders of Parquet files, or NAME.trace.h5), check their laws,
+compare them, select from and merge traces, and convert them between Parquet, HDF5 and Accel-Sim's files.
 """
 SHOW_EXAMPLE = """\
 prints the columns with units and meaning, rows, bytes per row on disk, and the first rows of each table.
@@ -20,35 +20,35 @@ example:
 """
 VERIFY_EXAMPLE = """\
 reads every byte once: the SHA-256 of each file, the checksum of each page (of each chunk in HDF5), types and limits.
-Prints what is damaged with file, table, row group and column; exit code 0 when all is as it was written, 2 when
-something is not. It does not look at what the numbers mean: that is the verb check.
+Prints each damage with file, table, row group and column; exit code 0 when nothing changed since writing, else 2. The
+meaning of the numbers is the business of the verb check.
 
 example:
   python -m formats verify traces/cornell.trace
 """
 STATS_EXAMPLE = """\
-prints what a trace costs and does: bytes on disk per warp instruction, block visit, lane address and ray; instruction
+prints size and activity of a trace: bytes on disk per warp instruction, block visit, lane address and ray; instruction
 mix; active lanes; different sectors and BVH records that were touched.
 
 example:
   python -m formats stats traces/cornell.trace
 """
 DIFF_EXAMPLE = """\
-prints for each table the first row and column whose values differ. How rows are cut into files does not count, nor
-does how a file was made. Exit code 0 when all values are equal, 1 when not.
+prints for each table the first row and column whose values differ. The division of rows into files and the
+provenance do not count. Exit code 0 when all values are equal, 1 when not.
 
 example:
   python -m formats diff traces/a.trace traces/b.trace.h5
 """
 COMPARE_EXAMPLE = """\
-prints each metric that two results share, and how far A is from B: in percent, shares in percentage points.
+prints each metric that two results share, and the difference of A from B: in percent, for shares in percentage points.
 
 example:
   python -m formats compare results/bfs.result results/measured.result
 """
 SELECT_EXAMPLE = """\
 writes the part of a trace that is in all the given sets (numbers and ranges such as 0,4-7) as a trace of its own, with
-launches, CTAs and warps that stay numbered anew. --pixels removes lanes instead: every warp is still launched, as if
+the remaining launches, CTAs and warps renumbered. --pixels removes lanes instead: every warp is still launched, as if
 the program had been run with filter_shader.
 
 examples:
@@ -68,11 +68,11 @@ example:
   python -m formats convert traces/cornell.trace traces/cornell.trace.h5
 """
 IMPORT_EXAMPLE = """\
-writes one trace (or result) of ours from what was captured elsewhere:
-- kernelslist.g: what Accel-Sim's tracer writes (.traceg or .traceg.xz files beside it, versions 1 to 6); every
+writes one trace (or result) from files captured by other tools:
+- kernelslist.g: output of Accel-Sim's tracer (.traceg or .traceg.xz files beside it, versions 1 to 6); every
   instruction that a warp executed keeps its lanes and addresses;
 - NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
-- FILE.csv: what Nsight Compute measured (ncu --csv --page raw), as a result to compare with;
+- FILE.csv: measurements of Nsight Compute (ncu --csv --page raw), as a result to compare with;
 - a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of which
   instructions and visits are enough; columns with one obvious value may be left out.
 

@@ -17,7 +17,7 @@ SOURCES = (reference_accelsim, reference_vulkansim, reference_rt_unit)
 
 
 def main() -> int:
-    """Print the rows as they are found, then those that missed."""
+    """Print each row when it is known, then the rows outside their tolerance."""
     parser = argparse.ArgumentParser(prog="python -m outside", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="only the cases whose name contains TEXT")
     parser.add_argument("--missed", action="store_true", help="print only the rows that miss their tolerance")

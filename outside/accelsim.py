@@ -30,7 +30,7 @@ Kernel = dict[str, float]
 
 
 class Run:
-    """One trace on one configuration with one launch latency: what Accel-Sim found, kernel after kernel."""
+    """Accel-Sim's numbers, kernel by kernel, for one trace, configuration and launch latency."""
 
     def __init__(self, kind: str, trace: str, config: str, latency: int, expected: list[dict[str, str]]) -> None:
         self.kind, self.trace, self.config, self.latency, self.expected = kind, trace, config, latency, expected
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def gpu(self) -> str:
-        """Name of our description of the configuration."""
+        """Name of Rayplay's description of the configuration."""
         return GPUS[self.config]
 
 
@@ -54,7 +54,7 @@ def runs(kind: str) -> list[Run]:
 
 @cache
 def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
-    """Replay a trace; per kernel what the columns of the expected numbers say."""
+    """Replay a trace; for each kernel the columns of the expected numbers."""
     description = load(gpu, [f"sm.kernel_launch_cycles={latency}"])
     result = simulate(imported(folder), description)
     kernel_id, cycles = result.kernels["kernel_id"], result.kernels["end_cycle"] - result.kernels["start_cycle"]
@@ -98,7 +98,7 @@ def rows_of(run: Run) -> Iterator[Row]:
 
 
 def present(run: Run) -> bool:
-    """Whether there is a description of the run's configuration, and its trace."""
+    """Whether the run's configuration has a description and its trace exists."""
     return (FOLDER / f"{run.gpu}.toml").is_file() and accelsim_folder(run.kind, run.trace).is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Vulkan-Sim's dumps of its RT unit, read into what ``replay.rt.unit`` takes.
+"""Vulkan-Sim's dumps of its RT unit as input of ``replay.rt.unit``.
 
 Source: ``docs/sources/vulkan-sim.md#golden-dumps``.
 """
@@ -75,7 +75,7 @@ def to_records(warps: list[WarpTrace]) -> Records:
 
 
 def read_accesses(path: Path, warp: dict[int, int]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """The ``M`` and ``R`` lines per SM, in order of cycle, as the columns that ``rt_drive`` names.
+    """``M`` and ``R`` lines per SM, in order of cycle, with the columns of ``rt_drive``.
 
     warp  number on its SM of the warp with a uid.
     """

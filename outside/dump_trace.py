@@ -1,4 +1,4 @@
-"""A trace whose warps trace the rays of a Vulkan-Sim dump, on its SMs and at its cycles.
+"""Trace whose warps trace the rays of a Vulkan-Sim dump, on its SMs and at its cycles.
 
 Each warp is a CTA of its own that stalls until its arrival; CTAs go to the SMs in turn, so that every SM gets as many,
 some of which have nothing to trace. The dump leaves out what else the warps did, which is what empties the 32 KB of
@@ -96,7 +96,7 @@ def program(ctas: list[WarpTrace | None], first: int) -> dict[str, Table]:
 
 
 def accesses(ctas: list[WarpTrace | None]) -> Table:
-    """Every thread reads blocks of its own, the same whenever its warp comes."""
+    """Reads of each thread from private blocks, the same at every visit of its warp."""
     rows = len(ctas) * len(READ)
     warp, load = np.divmod(np.arange(rows), len(READ))
     owner = np.array([-1 if warp is None else warp.sm * 32 + warp.warp for warp in ctas])

@@ -1,4 +1,4 @@
-"""One comparison with the outside world is a row: what it is about, their number, ours, how far they may be apart."""
+"""Row of a comparison with another simulator: case, their number, ours, tolerance."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,13 +27,13 @@ class Row:
 
 
 def compare(case: str, quantity: str, theirs: float, ours: float, tolerance: float = 0.0) -> Row:
-    """The row of two numbers; ``ours`` may be NaN (nothing was found), which misses."""
+    """Row of two numbers; NaN for ``ours`` (no value) misses."""
     error = 0.0 if ours == theirs else (ours - theirs) / abs(theirs) if theirs else math.inf
     return Row(case, quantity, theirs, ours, error, tolerance, abs(error) <= tolerance)
 
 
 def mean_error(case: str, rows: Iterable[Row], tolerance: float) -> Row:
-    """The mean of the absolute errors of some rows, as a row of its own."""
+    """Mean of the absolute errors of some rows, as a row."""
     errors = [abs(row.error) for row in rows]
     mean = sum(errors) / len(errors)
     return Row(case, f"mean of {len(errors)}", 0.0, mean, mean, tolerance, mean <= tolerance)

@@ -1,4 +1,4 @@
-"""Rows against Vulkan-Sim's RT unit: the rays of its dumps, with our own L1, L2 and DRAM behind our unit.
+"""Rows against Vulkan-Sim's RT unit: the rays of its dumps, with Rayplay's unit, L1, L2 and DRAM.
 
 That warps, lanes and requests are exact to the cycle where the memory's answers are the dump's is what
 ``tests/replay/rt/test_vulkan_sim_memory.py`` asserts. Here the memory is ours, and what the programs read between two
@@ -31,7 +31,7 @@ def rows(only: str = "") -> Iterator[Row]:
 
 
 def case_name(name: str) -> str:
-    """What the rows of a dump are called."""
+    """Names of a dump's rows."""
     return f"vulkan-sim RT unit {name}"
 
 

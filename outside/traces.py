@@ -1,4 +1,4 @@
-"""The outside world's traces: where they lie, and their imports, which are kept between runs."""
+"""Traces of other simulators: their folders, and their imports, cached between runs."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def data_folder() -> Path:
-    """``RAYPLAY_DATA``, or ``../shared``; ``UserError`` when there are no reference traces in it."""
+    """``RAYPLAY_DATA``, or ``../shared``; ``UserError`` when it holds no traces of other simulators."""
     folder = Path(os.environ.get("RAYPLAY_DATA", ROOT.parent / "shared"))
     if not (folder / "reference").is_dir():
         raise UserError(f"{folder}: must be the data folder with the reference traces (reference/); set RAYPLAY_DATA")
@@ -28,7 +28,7 @@ def accelsim_folder(kind: str, name: str) -> Path:
 
 
 def imported(folder: Path) -> Trace:
-    """A trace of Accel-Sim as one of ours, from the cache where the importer and the files are those of last time."""
+    """Import of a trace of Accel-Sim, from the cache while importer and files are unchanged."""
     digest = hashlib.sha256()
     for source in sorted((ROOT / "formats").rglob("*.py")):
         digest.update(source.read_bytes())

@@ -1,4 +1,4 @@
-"""Rows against Vulkan-Sim: what rays do in our traces, our cycles, and what changes of the GPU do to them.
+"""Rows against Vulkan-Sim: statistics of rays, cycles, and the effect of GPU changes on cycles.
 
 Sources: ``docs/sources/vulkan-sim.md#measured`` and ``tests/outside/vulkan_sim_runs.csv``. Vulkan-Sim's programs and
 trees are not ours: our unoptimised path tracer makes 1.06 times the warp instructions of theirs (1.2 times with
@@ -25,9 +25,8 @@ RUNS = ROOT / "tests" / "outside" / "vulkan_sim_runs.csv"
 WORKLOADS = {"PT": "path-tracing", "SH2": "shadows", "AO4": "ambient-occlusion"}
 RAYS, NODES, FACTOR = 0.03, 0.15, 2.0
 CYCLES, EFFICIENCY = 0.15, 0.2
-# What the released configurations have otherwise than ours (``docs/sources/vulkan-sim.md#thread-variables, #rt-unit,
-# #configurations``): each thread's variables lie in blocks of 256 B of their own, and the SM and the L2 are those of
-# GPGPU-Sim 4.0.
+# Differences of the released configurations from ours (``docs/sources/vulkan-sim.md#thread-variables, #rt-unit,
+# #configurations``): each thread's variables lie in private blocks of 256 B; SM and L2 follow GPGPU-Sim 4.0.
 RULES = [
     "rt.mshr_limit=vulkan-sim", "rt.response=vulkan-sim", "lsu.local_interleaved=false", "lsu.local_block_bytes=256",
     "l2.write_allocate=lazy_whole_sectors", "pipeline.collector_owner=sm", "pipeline.register_banks=16",
@@ -41,7 +40,7 @@ RELEASED = {
 LATENCIES = {
     "header": 8, "internal": 16, "instance": 16, "descriptor": 8, "triangle": 16, "triangle_hit": 16, "procedural": 16,
 }  # fmt: skip
-# What its programs ask of the memory decides what they cost: so ours is compiled as badly as NIR does.
+# Memory traffic decides the cost of Vulkan-Sim's programs, so ours is compiled as poorly as NIR does.
 PROGRAMS = "tracer/programs"
 UNOPTIMISED = (
     "--program", f"{PROGRAMS}/unoptimised/path-tracing.ptx", "--program-config", f"{PROGRAMS}/path-tracing.toml",
@@ -84,13 +83,13 @@ def rows(only: str = "") -> Iterator[Row]:
 
 
 def runs() -> list[dict[str, str]]:
-    """Vulkan-Sim's runs, as its file has them."""
+    """Read Vulkan-Sim's runs from the file."""
     with RUNS.open() as lines:
         return list(csv.DictReader(lines))
 
 
 def ray_cases() -> list[dict[str, str]]:
-    """A run per scene, program and size: the GPU changes nothing of what rays do."""
+    """One run per scene, program and size: rays do not depend on the GPU."""
     found = {case_name(run): run for run in reversed(runs())}
     return list(reversed(found.values()))
 
@@ -102,7 +101,10 @@ def case_name(run: dict[str, str]) -> str:
 
 @cache
 def trace_of(scene: str, workload: str, size: str, bounces: str, program: tuple[str, ...] = ()) -> Path:
-    """Our trace of a run's picture, visited as Vulkan-Sim does; program  options that choose another."""
+    """Trace of a run's picture with Vulkan-Sim's traversal order.
+
+    program  options that choose another program.
+    """
     options = ["--workload", WORKLOADS[workload], "--size", size, "--samples", "1", *TRAVERSAL]
     return rendered([scene.lower(), *options, *(["--bounces", bounces] if bounces else []), *program])
 
@@ -133,12 +135,12 @@ def ray_counts(trace: Trace) -> tuple[int, int, float]:
     return rays, hits, float((counts.sum() - skipped) / max(rays, 1))
 
 
-def ray_sums(table: dict[str, np.ndarray], of_stretch: np.ndarray) -> np.ndarray:
-    """Sum over the stretches of each ray: rows of a lane of a warp up to the next with segment 0."""
+def ray_sums(table: dict[str, np.ndarray], of_segment: np.ndarray) -> np.ndarray:
+    """Sum over the segments of each ray: rows of a lane of a warp up to the next with segment 0."""
     lane = table["warp_id"].astype(np.int64) * 32 + table["lane"]
     order = np.argsort(lane, kind="stable")
     ray = np.cumsum(table["segment"][order] == 0) - 1
-    return np.bincount(ray, of_stretch[order])
+    return np.bincount(ray, of_segment[order])
 
 
 def run_rows(run: dict[str, str]) -> Iterator[Row]:
@@ -193,7 +195,7 @@ def what_if_rows() -> Iterator[Row]:
 
 
 def what_if_row(option: str, theirs: float, ours: float) -> Row:
-    """The factor between two relative changes; a change in the other direction is endlessly far."""
+    """The factor between two relative changes; infinite for a change in the other direction."""
     factor = ours / theirs
     error = max(factor, 1 / factor) - 1 if factor > 0 else math.inf
     name = " ".join(option.removeprefix("-gpgpu_").split(",")[0].split())

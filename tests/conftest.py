@@ -56,13 +56,13 @@ def golden(request: pytest.FixtureRequest):
 
 
 def data_folder() -> Path:
-    """Where the real scenes and the outside world's traces lie: ``RAYPLAY_DATA``, or ``../shared``."""
+    """Folder of the real scenes and other simulators' traces: ``RAYPLAY_DATA``, or ``../shared``."""
     return Path(os.environ.get("RAYPLAY_DATA", ROOT.parent / "shared"))
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The data folder; the test is skipped, saying so, when there is none."""
+    """The data folder; the test is skipped with a message when it is missing."""
     folder = data_folder()
     if not (folder / "scenes").is_dir():
         pytest.skip(f"real scenes and traces are absent: {folder} (set RAYPLAY_DATA)")

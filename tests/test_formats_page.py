@@ -48,7 +48,7 @@ def test_the_example_replays(example: str, tmp_path: Path) -> None:
     assert sum(misses) >= warps * trips  # no two loads have an address in common
 
 
-PARTLY = {  # warps 1, 3, 4 and 5 visit nothing, nobody exits, three instructions leave out lanes under predicates
+PARTLY = {  # warps 1, 3, 4 and 5 visit nothing, no warp exits, three instructions leave out lanes under predicates
     "instructions": {
         "operation_class": ["int", "barrier", "load", "branch"], "opcode": ["IADD", "BAR", "LDG", "BRA"],
         "text": ["IADD", "BAR", "@P LDG", "@P BRA"],

@@ -91,7 +91,7 @@ print("SEEN", seen)
 
 
 def write_hostile_files(folder: Path) -> int:
-    """Files in ``folder/inside`` that name what is outside; how many there are."""
+    """Make files in ``folder/inside`` that name files outside; return their number."""
     inside = folder / "inside"
     inside.mkdir()
     (folder / "secret.mtl").write_text("newmtl a\nmap_Kd secret.png\n")

@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The README's output equals the real output."""
 
 import contextlib
 import io

@@ -1,8 +1,9 @@
 """Zatel: predict the performance of a whole image from a part of its pixels (Grigoryan, Chou, Aamodt).
 
-The seven steps of Zatel Fig. 3, in the order of the files: ``heatmap`` (1), ``quantise`` (2), ``downscale`` (3),
-``divide`` (4), ``select`` (5), ``formats.edit.filter`` and ``simulate`` (6), ``combine`` (7); ``predict`` calls them in
-turn, ``pictures`` and ``report`` show what they found, ``publish`` writes it.
+``paper`` holds the seven steps of Zatel Fig. 3: ``heatmap`` (1), ``quantise`` (2), ``downscale`` (3), ``divide`` (4),
+``select`` (5), ``formats.edit.filter`` and ``replays.simulate`` (6), ``replays.metrics`` (7); ``predict`` calls them in
+turn, ``write`` writes the prediction. ``model`` and ``sample`` are the estimator (``docs/estimate.md``), ``changes``
+compares designs and machine sizes with it, ``study`` repeats the paper's evaluation.
 """
 
 from rayplay.replay import ENGINE

@@ -1,16 +1,16 @@
-"""How near ``zatel estimate`` comes, how often its intervals cover the truth, and how much faster it is.
+"""Errors of ``zatel estimate``, coverage of its intervals, and its speed-up over full replays.
 
     python -m bench.accuracy.estimate TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 5] [--floor]
     python -m bench.accuracy.estimate TRACE --whatif [--fraction 0.25]
     python -m bench.accuracy.estimate TRACE --speed [--times 3]
 
 Full replays are made once and kept in --store. Prints a line per trace, GPU and fraction: mean absolute error of every
-metric over the seeds, their mean, how many of the 95 % intervals cover the full replay, and the processor time of the
-full replay divided by that of the sample's (one core, no file reading; that of a stored one is of when it was made).
-``--floor`` replays the whole trace with latencies and starts off by a cycle, too: the noise floor between two of these
-replays, and how far the estimates are from their mean.
-``--whatif`` compares the relative changes of the designs of ``zatel.changes.whatif.CHANGES``: how many signs are right
-where the full change is above its noise, and where the predicted one is, too, and the mean error of the changes.
+metric over the seeds, their mean, the number of 95 % intervals that cover the full replay, and the speed-up: processor
+time of the full replay / of the sample's (one core, no file reading; a stored replay keeps its original time).
+``--floor`` also replays the whole trace with latencies and starts off by a cycle: the noise floor between two of these
+replays, and the distance of the estimates from their mean.
+``--whatif`` compares the relative changes of the designs of ``zatel.changes.whatif.CHANGES``: right signs among full
+changes above their noise floor, the same where the predicted change is also above its own, and the mean error.
 ``--speed`` replays the sample of seed 1 and the whole trace in turn, --times times, and compares the least processor
 times.
 """

@@ -1,11 +1,10 @@
-"""How far estimates are off over scenes, and how often their 95 % intervals cover the truth.
+"""Errors of estimates over scenes, and coverage of their 95 % intervals.
 
     python -m bench.accuracy.learn_model_errors TRACE [TRACE ...] [--gpu mobile rtx2060] [--fraction 0.1] [--seeds 10]
 
-One seeded sample is a trial. Full replays are kept in --store, and so are trials: an interrupted run goes on. Writes
-``zatel/sample/model_errors.csv`` (--table), from which every interval gets what is added to the sampling error, but
-for the rows of scenes and sizes that this run does not make. Prints the coverage of each metric: with that table, and
-with one that leaves out the scene which is estimated.
+One seeded sample is a trial. Full replays and trials are kept in --store, so an interrupted run resumes. Writes
+``zatel/sample/model_errors.csv`` (--table), the source of every interval's model error; rows of other scenes and sizes
+stay. Prints the coverage of each metric with this table, and with one without the estimated scene.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_ide
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
-from rayplay.zatel.sample.model_error import COLUMNS, TABLE, Doubt, Spread, bounds, doubts, read_table
+from rayplay.zatel.sample.model_error import COLUMNS, TABLE, ModelError, Spread, bounds, model_errors, read_table
 
 CODE = Path(__file__).resolve().parents[2] / "zatel"
 # scene, gpu, fraction, warps, rounds, size, metrics: name -> [estimate, truth, standard error, degrees]
@@ -56,7 +55,7 @@ def main() -> None:
 
 
 def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Work], store: Store) -> Trial:
-    """One sample of a trace, from the store if it was done; ``work`` holds that of the trace once it is needed."""
+    """Estimate from one sample, or read it from the store; ``work`` caches the trace's work."""
     gpu = load_gpu(gpu_name)
     key = {"trial": seed, "trace": trace_identity(trace), "gpu": gpu_name, "fraction": fraction}
     key |= {"engine": engine_identity(), "zatel": code_text()}
@@ -77,8 +76,8 @@ def trial(trace: Trace, gpu_name: str, fraction: float, seed: int, work: list[Wo
 
 
 def code_text() -> str:
-    """What decides an estimate, but for the table of errors."""
-    files = sorted([*CODE.glob("estimate*.py"), *CODE.glob("control*.py"), CODE / "strata.py", CODE / "intervals.py"])
+    """Sources that decide an estimate; the table of errors is not among them."""
+    files = sorted([*(CODE / "model").glob("*.py"), *(CODE / "sample").glob("*.py")])
     return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
@@ -99,7 +98,7 @@ def table(trials: list[Trial]) -> list[Spread]:
 
 
 def write_table(rows: list[Spread], path: Path) -> None:
-    """The table as CSV, with four digits."""
+    """Write the table as CSV, with four digits."""
     with atomic_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -109,7 +108,7 @@ def write_table(rows: list[Spread], path: Path) -> None:
 
 
 def report(trials: list[Trial], rows: list[Spread]) -> None:
-    """Per metric: mean absolute error, bias, what the machine adds in the mean, coverage with and without the scene."""
+    """Print per metric mean absolute error, bias, mean model error, and coverage with and without the scene."""
     scenes = {one["scene"] for one in trials}
     others = {scene: [row for row in rows if row.scene != scene] or rows for scene in scenes}
     print(
@@ -120,24 +119,25 @@ def report(trials: list[Trial], rows: list[Spread]) -> None:
         known = [(one, one["metrics"][name]) for one in trials if name in one["metrics"] and one["metrics"][name][1]]
         errors = 100 * np.array([value / truth - 1.0 for _, (value, truth, _, _) in known])
         both = [
-            [doubts(of, one["warps"], one["rounds"])[name] for of in (rows, others[one["scene"]])] for one, _ in known
+            [model_errors(of, one["warps"], one["rounds"])[name] for of in (rows, others[one["scene"]])]
+            for one, _ in known
         ]
         covers = [
-            [within(found, doubt, 1.0 - one["size"]) for doubt in pair]
+            [within(found, error, 1.0 - one["size"]) for error in pair]
             for (one, found), pair in zip(known, both, strict=True)
         ]
         total += covers
-        added, shown = 100 * np.mean([doubt.machine for doubt, _ in both]), 100 * np.mean(covers, axis=0)
+        added, shown = 100 * np.mean([error.effect for error, _ in both]), 100 * np.mean(covers, axis=0)
         numbers = np.abs(errors).mean(), errors.mean(), added, *shown
         print(f"{name:<24} {{:7.1f}} {{:+7.1f}} {{:10.1f}} {{:10.1f}} {{:11.1f}}".format(*numbers))
     shown = 100 * np.mean(total, axis=0)
     print(f"{'all':<24} {'':7} {'':7} {'':10} {shown[0]:10.1f} {shown[1]:11.1f}")
 
 
-def within(found: list[float], doubt: Doubt, left: float) -> bool:
+def within(found: list[float], known: ModelError, left: float) -> bool:
     """Whether the interval of an estimate covers the truth."""
     value, truth, error, degrees = found
-    low, high = bounds(value, error, int(degrees), doubt, left)
+    low, high = bounds(value, error, int(degrees), known, left)
     return low <= truth <= high
 
 

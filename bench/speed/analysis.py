@@ -2,7 +2,7 @@
 
 Each kernel runs on a larger input than its launch file has, once in full without a trace and without counting anything,
 once by its slice with all counts. One line per launch, ``name: value unit (target X)``; the target holds for slices of
-less than 30 % of the executed instructions. What is done once per kernel (SSA form, dependences, slice) is named apart.
+less than 30 % of the executed instructions. Work done once per kernel (SSA form, dependences, slice) is listed apart.
 """
 
 import tempfile
@@ -54,7 +54,7 @@ INNER:
 }
 """
 
-# file, kernel (of its first launch), and what is written instead in the launch file
+# file, kernel (of its first launch), and replacements in the launch file
 LARGER: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("examples/learning/backprop_layer", "adjust_weights", {
         "[1024, 256]": "[8192, 2048]", "[1024]": "[8192]", "[256]": "[2048]", "[64, 256]": "[512, 2048]",

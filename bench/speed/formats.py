@@ -170,7 +170,7 @@ def bench_real(path: Path) -> None:
 
 
 def main() -> None:
-    """All figures, or those of the trace named on the command line."""
+    """All figures, or only the named trace's."""
     if len(sys.argv) > 1:
         bench_real(Path(sys.argv[1]))
         return

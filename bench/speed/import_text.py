@@ -1,11 +1,11 @@
-"""Speed of ``python -m formats import`` on Accel-Sim's traces, and the size of what it leaves.
+"""Speed of ``python -m formats import`` on Accel-Sim's traces, and the size of the traces.
 
     python -m bench.speed.import_text [--folder FOLDER] [--only TEXT]
 
 Rates are megabytes of plain text (unpacked, where the files are .xz) per second of processor time of all threads, the
-best of three imports; the target is 30. Sizes: bytes of the trace by those of the plain text, at most a tenth. First
-the reference traces that are there (``RAYPLAY_DATA``; most are small: a trace has a file a table, 20 KB together), then
-larger ones: kernels of ``tracer/kernels`` on larger grids, exported to Accel-Sim's text into FOLDER.
+best of three imports; the target is 30. Sizes: bytes of the trace / bytes of the plain text, at most a tenth. First
+Accel-Sim's traces in ``RAYPLAY_DATA`` (most are small: a trace has a file a table, 20 KB together), then larger ones:
+kernels of ``tracer/kernels`` on larger grids, exported to Accel-Sim's text into FOLDER.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def make_larger(name: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Reference traces, then larger ones."""
+    """Accel-Sim's traces, then larger ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where traces are written (default: a temporary folder)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only the traces whose name contains TEXT")

@@ -4,7 +4,7 @@
     python -m bench.speed.line --size 128x128  # quicker, for comparisons
     python -m bench.speed.line --fresh         # a fresh clone to the metrics of the default scene, environment included
 
-The scenes are those of the data folder (``RAYPLAY_DATA``). Seconds are wall-clock with the process's CPU time in
+The scenes lie in the data folder (``RAYPLAY_DATA``). Seconds are wall-clock with the process's CPU time in
 brackets; the first command of each kind also compiles machine code when the cache is empty.
 """
 
@@ -29,7 +29,7 @@ RUNS = (
 
 
 class Cost(NamedTuple):
-    """What a process took."""
+    """Cost of a process."""
 
     wall_s: float
     cpu_s: float

@@ -86,7 +86,7 @@ def put_program(writer: TraceWriter, kernels: int, ctas: int) -> None:
 def put_warps(
     writer: TraceWriter, rng: np.random.Generator, kernel: int, first: int, first_cta: int, loads: np.ndarray
 ) -> None:
-    """Warps from number ``first`` on, a CTA of the kernel each from ``first_cta`` on, that make so many loads."""
+    """Warps from number ``first`` on, a CTA of the kernel each from ``first_cta`` on; ``loads`` of each."""
     number = first + np.arange(len(loads))
     writer.put("warps", {"kernel_id": number * 0 + kernel, "warp_id": number, "cta_id": number - first + first_cta,
                          "warp_in_cta": number * 0, "launched_mask": np.full(len(number), FULL)})  # fmt: skip
@@ -115,7 +115,7 @@ def make_long(path: Path, gigabytes: float) -> None:
 
 
 def make_kernels(path: Path, kernels: int) -> None:
-    """A trace of so many launches of 60 warps."""
+    """Trace of ``kernels`` launches of 60 warps."""
     rng = np.random.default_rng(2)
     with TraceWriter(path, {"command": "bench"}) as writer:
         put_program(writer, kernels, 60)

@@ -27,7 +27,7 @@ OWN = {"method", "slice_instructions", "executed_instructions", "executed_share"
 
 
 def profile(name: str, method: str) -> tuple[dict[str, np.ndarray], float]:
-    """The launches, and CPU seconds from the files to them, but for the random weights that ``full`` runs on."""
+    """Launches, and CPU seconds from the files to them without making the random weights that ``full`` runs on."""
     plan = plan_network(read_network(FOLDER / f"{name}.toml"))
     unwanted = 0.0
     if method == "full":
@@ -40,7 +40,7 @@ def profile(name: str, method: str) -> tuple[dict[str, np.ndarray], float]:
 
 
 def main() -> None:
-    """Profile every network; a first time compiles what is new."""
+    """Profile every network; the first time compiles new code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=NETWORKS, metavar="NETWORK")
     parser.add_argument("--full", action="store_true")

@@ -116,7 +116,7 @@ def put_warps(writer: TraceWriter, rng: np.random.Generator, first: int, warps: 
 
 @dataclass(frozen=True)
 class Case:
-    """A named measurement: its trace, what is set in the GPU, and its goal in M warp-instructions/s."""
+    """A named measurement: trace, GPU settings, and goal in M warp-instructions/s."""
 
     name: str
     pattern: str

@@ -20,7 +20,7 @@ LINES = (
 
 
 def section(size: int) -> str:
-    """A listing of one function of so many instructions."""
+    """Listing of one function of ``size`` instructions."""
     code = "".join(f"        /*{16 * n:05x}*/  {LINES[n % len(LINES)]} ;\n" for n in range(size))
     return f"\t.target\tsm_90\n\t.section\t.text.k\nk:\n{code}"
 

@@ -103,7 +103,7 @@ def seconds(action: Callable[[], object], runs: int = 3, clock: Callable[[], flo
 
 
 def repeated(copies: int) -> str:
-    """The ALU kernel with the body of its loop so many times, each with its own if/else."""
+    """The ALU kernel with the body of its loop repeated, each copy with its own if/else."""
     head, rest = ALU.split("loop:\n")
     body, tail = rest.split("    add.u32 %r7, %r7, 1;\n")
     bodies = (re.sub(r"\b(low|join)\b", rf"\g<1>{copy}", body) for copy in range(copies))

@@ -1,4 +1,4 @@
-"""What a warp instruction of the units costs: matrix products, fragments, asynchronous copies, textures.
+"""Cost of a warp instruction of the units: matrix products, fragments, asynchronous copies, textures.
 
 ``python -m bench.speed.units``; the fastest of three launches of 20,000 iterations each, process time.
 """

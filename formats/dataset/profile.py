@@ -1,4 +1,4 @@
-"""The profile of a PTX program: what its launches execute, and where control parts.
+"""Profile of a PTX program: the instructions that its launches execute, and their divergent branches.
 
 ``NAME.profile/`` holds the tables below as Parquet and a manifest, ``profile.csv`` (a row per launch with the 15
 columns of HyPA, III-C, in its order) and ``host.json`` (times of the machine that analysed). These two files have the
@@ -119,7 +119,7 @@ class ProfileWriter(FolderWriter):
         self._csv = self._host = ""
 
     def launches(self, columns: dict[str, Any], durations_ms: list[float]) -> None:
-        """All rows of ``launches``, and how long the analysis of each took."""
+        """Write all rows of ``launches``, and the seconds of each analysis."""
         self.put("launches", columns)
         self._csv = csv_text(columns, durations_ms)
         self._host = json.dumps({"durations_ms": [round(each, 3) for each in durations_ms]}, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""Reading ahead: a thread of its own makes the next pieces of a stream while the present one is used."""
+"""Read-ahead: a thread of its own produces the next pieces of a stream while the present one is used."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ Piece = TypeVar("Piece")
 
 
 def read_ahead(pieces: Iterator[Piece], most: int) -> Iterator[Piece]:
-    """The same pieces in order, and the same error in its place; ``most`` are made before they are asked for."""
+    """The same pieces in order, and the same error in its place; at most ``most`` are produced ahead."""
     end: Any = object()
     reader = ThreadPoolExecutor(1)
     waiting = deque(reader.submit(next, pieces, end) for _ in range(most))

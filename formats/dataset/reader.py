@@ -1,4 +1,4 @@
-"""Read a trace (or any ``Format``): whole tables, row groups one after the other, or batches of warps."""
+"""Read a trace (or any ``Format``) by whole tables, row groups or batches of warps."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -56,7 +56,7 @@ class Dataset:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Path or location."""
         return self.source.path
 
     @property
@@ -142,7 +142,7 @@ class Trace(Dataset):
         pieces_ahead     pieces of each table, as ``batches`` gives them, that a thread of its own reads before they are
                          asked for.
 
-        Streams: memory holds one batch, what is read ahead, and at most one row group of each table. ``tables`` must
+        Streams: memory holds one batch, the pieces read ahead, and at most one row group of each table. ``tables`` must
         have the column ``warp_id``; a mapping says which columns of each to read, ``warp_id`` among them. Rows that are
         not sorted by warp, or name a warp beyond the last, are a ``FormatError``.
         """

@@ -115,7 +115,7 @@ def check_summary(summary: dict[str, Any], place: str) -> None:
 
 
 def read_json_object(path: Path, digest: str | None = None) -> dict[str, Any]:
-    """A JSON object from a file; ``FormatError`` when it is missing or none, or its SHA-256 is not ``digest``."""
+    """Read a JSON object; ``FormatError`` when the file is missing, no object, or its SHA-256 is not ``digest``."""
     text = read_text(path, "JSON file", LIST_BYTES)
     if digest is not None and file_digest(path) != digest:
         raise FormatError(f"SHA-256 must be {digest}, as the manifest says: it was changed", file=path)

@@ -1,4 +1,4 @@
-"""A trace that is written in several runs: what was complete when the last one was killed is not made again."""
+"""Writer of a trace that resumes after an interruption from the files completed before it."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
 
 class ResumableTraceWriter(TraceWriter):
-    """A ``TraceWriter`` that notes now and then how far it and its caller are.
+    """``TraceWriter`` that saves checkpoints of its own and its caller's progress.
 
-    same      JSON values that must be equal for a run to be gone on with, beside the provenance: version of the code.
-    resume    True: go on with what a killed run of the same provenance left of ``path``, if anything.
+    same      JSON values that must be equal for a run to be resumed, beside the provenance: version of the code.
+    resume    True: resume a killed run of the same provenance, if it left a part of ``path``.
 
-    ``also`` are JSON facts that every checkpoint has besides those of who makes it: where the run is as a whole.
+    ``also`` are JSON facts added to every checkpoint: the progress of the run as a whole.
     ``notes.resumed`` is what the caller gave to the last ``checkpoint``, to go on from there; None: begin at the
     beginning. After it the caller puts the rows that follow, and the trace has the bytes of a run that was never
     interrupted.
@@ -76,7 +76,7 @@ class ResumableTraceWriter(TraceWriter):
         return self._complete_shards() > self._shards_then or self.notes.are_due
 
     def checkpoint(self, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Note what was put so far, and what the caller needs to go on from here. Names of arrays have no dot."""
+        """Save the rows put so far, and the caller's state to resume from. Names of arrays have no dot."""
         self._encoders.finish()
         shards = {name: each.state() for name, each in self._shards.items()}
         waiting = {f"{name}.{c}": a for name, buffer in self._buffers.items() for c, a in buffer.waiting().items()}

@@ -59,7 +59,7 @@ class FolderWriter:
         self._encoders = Encoders(self._workers)
         try:
             self._begin()
-        except BaseException:  # Ctrl-C too: the with statement has not begun, so nobody else cleans up
+        except BaseException:  # also Ctrl-C: the with statement has not begun, so no other code cleans up
             self._clean_up()
             raise
         return self
@@ -87,7 +87,7 @@ class FolderWriter:
             self._launches.extend(launches(columns))
 
     def declare(self, table: str) -> None:
-        """Have ``table`` in the folder even when no row follows; tables that are not optional always are."""
+        """Write ``table`` even when no row follows; tables that are not optional are always written."""
         if table in self._buffers:
             return
         try:
@@ -131,7 +131,7 @@ class FolderWriter:
         """Further files of a format, written before the manifest; a trace has none."""
 
     def _extra_digests(self) -> dict[str, str]:
-        """SHA-256 of every file that is no table's, but of those that hold times."""
+        """SHA-256 of every file outside the tables; files with times are left out."""
         shards = {entry.file for shards in self._shards.values() for entry in shards.entries}
         files = (path for path in sorted(self.folder.iterdir()) if path.is_file() and path.name[0] != ".")
         return {path.name: file_digest(path) for path in files if path.name not in shards | self.TIMES}
@@ -142,7 +142,7 @@ class FolderWriter:
             remove_partial(self.folder)
 
     def _let_go(self) -> None:
-        """Stop writing, wherever it is."""
+        """Abandon the folder, at any stage of writing."""
         self._encoders.stop()
         for shards in self._shards.values():
             shards.abort()
@@ -183,7 +183,7 @@ def _as_json(provenance: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def launches(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Name, stream and geometry of launches, as the manifest sums them up."""
+    """Name, stream and geometry of launches, for the manifest."""
     rows = len(columns["kernel_id"])
     return [
         {

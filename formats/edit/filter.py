@@ -1,10 +1,10 @@
-"""Step 6, first half: the trace that the program with ``filter_shader`` would leave for some pixels (Zatel III-F).
+"""Step 6, first half: filter a trace to some pixels, as the program with ``filter_shader`` would run (Zatel III-F).
 
 The paper injects an instruction at the start of the ray generation shader that sends the lanes of unwanted pixels to
 its exit (Listing 1). Every traced program carries that instruction already, so the trace for fewer pixels need not be
-executed: it is the given one with the other lanes removed. Every warp is still launched; its first block, which asks
-``filter_shader``, and the exit block where its lanes meet again keep all their lanes; of every other visit, access and
-ray only the selected lanes stay, and what is left without lanes goes.
+executed: it is the given one with the other lanes removed. Every warp is still launched. Its first block, which asks
+``filter_shader``, and the exit block where its lanes reconverge keep all their lanes. Every other visit, access and ray
+keeps only the selected lanes; rows without lanes are dropped.
 """
 
 import warnings
@@ -37,7 +37,7 @@ EVERY_LANE = np.uint32(0xFFFFFFFF)
 
 
 class Lanes(NamedTuple):
-    """What one filter keeps.
+    """Lanes that one filter keeps.
 
     selected   uint32[warps], the lanes that stay: selected pixels, and lanes that are no pixel.
     whole      bool[blocks], blocks whose visits keep all their lanes: the prologue and its exit.
@@ -96,7 +96,7 @@ def prologue_and_exit(trace: Trace) -> np.ndarray:
 
 
 def _selected_lanes(trace: Trace, pixels: np.ndarray, launched: np.ndarray, selected: np.ndarray) -> np.ndarray:
-    """uint32[warps]: the launched lanes whose pixel is selected, and those that compute no pixel."""
+    """uint32[warps]: launched lanes whose pixel is selected, and lanes without a pixel."""
     width, height = image_size(trace)
     if selected.shape != (height, width):
         found = f"{selected.shape[1]}x{selected.shape[0]}"
@@ -107,7 +107,7 @@ def _selected_lanes(trace: Trace, pixels: np.ndarray, launched: np.ndarray, sele
 
 
 def _provenance(trace: Trace, selected: np.ndarray) -> dict[str, object]:
-    """What was filtered, how that was made, and how many pixels stay."""
+    """Provenance of the input, and the number of pixels that stay."""
     given = {"name": trace.path.name, "provenance": trace.manifest.provenance}
     return {"command": "zatel filter", "input": given, "pixels": int(selected.sum())}
 

@@ -19,7 +19,7 @@ PIXEL_TABLES = ("threads", "image")
 
 
 def merge(traces: Sequence[Trace], out: Path | str) -> None:
-    """Write one trace with the launches of all, those of the first trace first; each trace keeps its streams apart.
+    """Write one trace with the launches of all, trace after trace; each trace keeps streams of its own.
 
     Streams are numbered on: a trace with streams 0 and 3 takes two numbers. Addresses stay as they are, so traces that
     use the same addresses share memory. Pixels (``threads`` and ``image``) can belong to one image launch only. Tables
@@ -75,7 +75,7 @@ def _first_streams(traces: Sequence[Trace]) -> list[dict[int, int]]:
 
 
 def _numbers(before: Sequence[Trace], table: Table) -> dict[str, Renumbering]:
-    """How rows are numbered that follow those of the traces ``before``."""
+    """Renumbering of rows that follow the rows of the traces ``before``."""
     numbered = [other for other in before[0].layout.tables if other.row_number] if before else []
     return {other.name: shifted_rows(sum(trace.rows(other.name) for trace in before)) for other in numbered}
 

@@ -28,8 +28,8 @@ def select(
 
     kernels  launches by ``kernel_id``. ctas  CTAs by ``cta_id``, in each chosen launch. warps  by ``warp_id``.
 
-    Streams: memory does not grow with the trace. Raises ``UserError`` for a set that is no set, names what is not
-    there or leaves no warp.
+    Streams: memory does not grow with the trace. Raises ``UserError`` for a malformed set, an unknown number or an
+    empty selection.
     """
     expect_valid(trace)
     part = choose(trace, kernels, ctas, warps)
@@ -83,7 +83,7 @@ def members(text: str, count: int, place: str) -> np.ndarray:
 
 
 def _stay(table: Table, batch: Columns, part: Part) -> Columns:
-    """The rows of a batch that stay: those of what they belong to. A copy stays, before the launch that now follows."""
+    """Rows of a batch whose owner stays. A copy stays, before the launch that now follows."""
     if table.name == "copies":
         before = np.concatenate([[0], np.cumsum(part["kernels"])])
         return {**batch, "kernel_id": before[batch["kernel_id"]].astype(np.uint32)}

@@ -1,4 +1,4 @@
-"""What a table lacks and has one obvious value, filled in: tables of somebody's own trace to a whole trace."""
+"""Defaults for missing columns and tables with one obvious value: complete a user's own tables to a trace."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def kernels(given: Columns, all_warps: Columns) -> Columns:
 
 
 def accesses(given: Columns, visits: Columns) -> Columns:
-    """The lanes of an access are those of its visit unless they are given."""
+    """Default lanes of an access: the lanes of its visit."""
     warp, visit = (_needed(ACCESSES, given, name).astype(np.int64) for name in ("warp_id", "visit"))
     place = np.searchsorted(visits["warp_id"], warp) + visit
     inside = np.minimum(place, max(len(visits["warp_id"]) - 1, 0))

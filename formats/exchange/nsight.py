@@ -1,7 +1,7 @@
-"""What Nsight Compute measured on a real GPU, as a result to compare with: ``ncu --csv --page raw > FILE.csv``.
+"""Import measurements of Nsight Compute as a result to compare with: ``ncu --csv --page raw > FILE.csv``.
 
 The raw page has a column per metric, a row of units and a row per launch; the default page of ``--csv`` has a row per
-launch and metric. Both are read. Metrics of ours are computed from those that are there; others are left out.
+launch and metric. Both are read. Rayplay's metrics are computed from the metrics present; others are left out.
 """
 
 import csv
@@ -64,7 +64,7 @@ Launch = dict[str, str | float]
 def import_nsight(path: Path, out: Path) -> None:
     """Write the result ``out`` of the launches in a CSV file of Nsight Compute.
 
-    Raises ``FormatError`` for a file that is none, holds no launch or has no number where one must stand.
+    Raises ``FormatError`` for another kind of file, a file without a launch, or text in place of a number.
     """
     launches = read_launches(path)
     summary = dict(metrics(launches))

@@ -1,4 +1,4 @@
-"""Where compiled machine code is kept between runs.
+"""Cache of compiled machine code between runs.
 
 numba's on-disk cache does not notice that a callee in another file was edited. So each package names the sources that
 decide its machine code, and keeps it in a folder named by their digest: an edit in one of them gives a fresh folder, an

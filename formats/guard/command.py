@@ -1,4 +1,4 @@
-"""How every ``python -m PACKAGE`` ends: one clear line and exit code 2 for whatever the user can mend."""
+"""Frame of every ``python -m PACKAGE``: one clear line and exit code 2 for errors that the user can mend."""
 
 import argparse
 import io
@@ -37,7 +37,7 @@ def run(name: str, main: Callable[[], int | None]) -> None:
     an ``OSError`` (a full disk, a missing file) or Ctrl-C. Letters that the terminal cannot show are escaped.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # whoever imports us may have put something else there
+        if isinstance(stream, io.TextIOWrapper):  # an importing program may have replaced the stream
             stream.reconfigure(errors="backslashreplace")
     try:
         code = main() or 0

@@ -1,14 +1,14 @@
-"""The errors that a user may meet, each one line long and complete."""
+"""Errors for users, each one line long and complete."""
 
 LONGEST = 1000
 _ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(32), 127, 0x85, 0x2028, 0x2029)}
 
 
 class UserError(Exception):
-    """Something the user can mend: says the file, the place, what must hold and what was found.
+    """Error that the user can mend: it names file, place, requirement and finding.
 
     ``formats.guard.command.run`` prints it as one line and exits with code 2. Of a message longer than 1,000
-    characters (what was found may be any text of a damaged file) the middle is left out;
+    characters (a finding may be any text of a damaged file) the middle is left out;
     what would break the line is escaped.
     """
 
@@ -21,8 +21,8 @@ class UserError(Exception):
 class FormatError(UserError):
     """A trace, result or manifest that is missing, damaged, or breaks its schema.
 
-    What is known of the place is also there by name: ``file``, ``table``, ``row_group``, ``column`` (None where they
-    do not apply) and ``reason``; the text is made of them.
+    The place is also available as attributes ``file``, ``table``, ``row_group``, ``column`` (None where they do not
+    apply) and ``reason``, from which the text is made.
     """
 
     def __init__(

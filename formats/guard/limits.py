@@ -1,6 +1,6 @@
-"""How much a file may ask for: counts of rows, widths and unpacked bytes, all checked before the memory is taken.
+"""Limits on the demands of a file: rows, widths and unpacked bytes, checked before memory is allocated.
 
-What a file declares about its own size is never believed: a Parquet file of 0.8 MB can decode to gigabytes, an HDF5
+A file's claims about its own size are never trusted: a Parquet file of 0.8 MB can decode to gigabytes, an HDF5
 file of 1,400 bytes can declare 8 TB (``docs/sources/measurements.md#bombs``). Each limit is raised by the
 flag ``--limit NAME=N`` of every verb that reads files, which its message names, or by an environment variable: the flag
 sets the variable, so that child processes and workers follow it.
@@ -19,7 +19,7 @@ class Limit:
     """One limit.
 
     name        as ``--limit`` takes it.
-    unit        of what is limited.
+    unit        of the limited quantity.
     what        what it holds for, as one sentence for the documentation.
     """
 
@@ -39,7 +39,7 @@ class Limit:
         return self.default if text is None else self._number(text, self.variable)
 
     def put_in_force(self, text: str) -> None:
-        """Replace the limit in this process and those that it starts; ``UserError`` for no whole number."""
+        """Replace the limit in this process and its children; ``UserError`` unless it is a whole number."""
         os.environ[self.variable] = str(self._number(text, f"--limit {self.name}"))
 
     def _number(self, text: str, place: str) -> int:
@@ -48,7 +48,7 @@ class Limit:
         return int(text)
 
     def raised_by(self, needed: int | str) -> str:
-        """What raises the limit to ``needed``, for messages."""
+        """Flag that raises the limit to ``needed``, for messages."""
         return f"--limit {self.name}={needed} or {self.variable} raises the limit"
 
     def check(

@@ -1,4 +1,4 @@
-"""What a law finds: table, row, value and what must hold."""
+"""Finding of a law: table, row, value and requirement."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From raw TOML to frozen dataclasses: strict keys, exact types, one clear line for whatever does not fit."""
+"""Build frozen dataclasses from raw TOML: strict keys, exact types, one clear line for each mistake."""
 
 import dataclasses
 import types
@@ -16,7 +16,7 @@ def build(cls: Any, raw: Any, place: str) -> Any:
     """An instance of the type ``cls`` made of ``raw``; ``place`` is its file, or ``file: key`` inside of it.
 
     cls  a frozen dataclass (``raw`` is a table with its fields as keys), ``tuple[T, ...]`` (a list), ``dict[str, T]``
-         (a table with free names), a union, one of int, float (whole numbers, too), str and bool, or ``Any``.
+         (a table with free names), a union, one of int, float (also from whole numbers), str and bool, or ``Any``.
 
     Raises ``UserError``: an unknown key with the nearest known one, a missing key, a value of another type.
     """
@@ -71,7 +71,7 @@ def _inside(place: str, key: str) -> str:
 
 
 def _build_union(choices: tuple[Any, ...], raw: Any, place: str) -> Any:
-    """The member that takes ``raw``; the complaint is that of a list if ``raw`` is one, else of the first."""
+    """Build the member that accepts ``raw``; the error is the list member's for a list, else the first member's."""
     wanted = [each for each in choices if each is not types.NoneType]
     is_list = isinstance(raw, list)
     like = [each for each in wanted if (typing.get_origin(each) is tuple) == is_list] or wanted

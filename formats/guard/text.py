@@ -10,7 +10,7 @@ from rayplay.formats.guard.limits import TEXT_BYTES, Limit
 
 
 def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
-    """The text of a file (a ``what``); ``FormatError`` when it is missing, no regular file, too long or no UTF-8."""
+    """Read a text file (``what`` names its kind); ``FormatError`` when missing, irregular, over-long or not UTF-8."""
     try:
         if not path.is_file():
             raise FormatError(f"no such {what}", file=path)
@@ -22,12 +22,12 @@ def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML document; ``FormatError`` with the line when it is none."""
+    """Read a TOML document; ``FormatError`` with the line when it is malformed."""
     return parse_toml(read_text(path), path)
 
 
 def parse_toml(text: str, file: object) -> dict[str, Any]:
-    """The TOML document ``text``; ``file`` names it in the ``FormatError`` when it is none."""
+    """Parse the TOML document ``text``; ``file`` names it in the ``FormatError`` when it is malformed."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also a number with more digits than Python reads
@@ -35,7 +35,7 @@ def parse_toml(text: str, file: object) -> dict[str, Any]:
 
 
 def parse_json(text: str, file: object) -> Any:
-    """A JSON value; ``FormatError`` with the line when it is none."""
+    """Parse a JSON value; ``FormatError`` with the line when it is malformed."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:

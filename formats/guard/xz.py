@@ -1,4 +1,4 @@
-"""Texts that may be packed as .xz, unpacked piece by piece: memory, amount and proportion are limited on the way."""
+"""Reader of texts that may be packed as .xz; memory, amount and compression ratio are limited while unpacking."""
 
 import io
 import lzma
@@ -13,7 +13,7 @@ RATIO_COUNTS_FROM = 16 << 20
 
 
 def open_packed(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked when its name ends in .xz; reading raises ``FormatError`` for damage and bombs."""
+    """Open a file's bytes, unpacked when its name ends in .xz; reading raises ``FormatError`` for damage and bombs."""
     try:
         file = open(path, "rb")  # noqa: SIM115
     except (OSError, ValueError) as error:

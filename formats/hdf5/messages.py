@@ -1,6 +1,6 @@
-"""What a process and its child that reads HDF5 say to each other: a JSON object, then the bytes of arrays.
+"""Messages between a process and its child that reads HDF5: a JSON object, then the bytes of arrays.
 
-Nothing is unpickled, and the reader says how much it takes: the child may have been taken over by the file it reads.
+Nothing is unpickled and the receiver bounds the size: a malicious file may have taken over the child.
 """
 
 import json
@@ -26,7 +26,7 @@ def send(connection: socket.socket, head: dict[str, Any], arrays: Sequence[np.nd
 def receive(connection: socket.socket, most_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The head and the arrays (uint8) of a message, together at most ``most_bytes`` long.
 
-    Raises ``EOFError`` when the other side is gone, ``ValueError`` for what is no message.
+    Raises ``EOFError`` when the other side is gone, ``ValueError`` for a malformed message.
     """
     length = int.from_bytes(_exactly(connection, HEAD_BYTES), "little")
     if length > MOST_HEAD:

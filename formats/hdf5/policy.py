@@ -1,4 +1,4 @@
-"""What an HDF5 file may contain: inspected before any data is read.
+"""Policy for the content of an HDF5 file, inspected before any data is read.
 
 HDF5 follows external files and links by itself, and loads filters as code
 (``docs/sources/measurements.md#external-hdf5-storage``): everything but plain, contiguous or gzip-compressed numbers
@@ -60,7 +60,7 @@ def column_dataset(group: h5py.Group, path: Path, column: Column, name: str) -> 
 
 
 def check_bytes(found: int, path: Path, place: dict[str, Any]) -> None:
-    """What is unpacked at once, ``found`` bytes, stays below the limit."""
+    """Check that the ``found`` bytes unpacked at once stay below the limit."""
     GROUP_BYTES.check(found, "rows x width", file=path, **place)
 
 

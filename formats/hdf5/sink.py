@@ -27,7 +27,7 @@ class Hdf5Sink(io.FileIO):
         try:
             while len(left) and self.failure is None:
                 left = left[super().write(left) :]
-        except BaseException as failure:  # an interrupt, too, must wait until the library has closed the file
+        except BaseException as failure:  # an interrupt must also wait until the library has closed the file
             self.failure = failure
         return size
 

@@ -33,7 +33,7 @@ DAMAGE = (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError, A
 
 def serve(control: socket.socket) -> None:
     """Fork for each connection that comes through ``control``, until it is closed."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for the forks
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked
     while True:
         data, handles, _, _ = socket.recv_fds(control, 1, 1)
@@ -129,7 +129,7 @@ def _check_offsets(offsets: np.ndarray, first: int, length: int, is_last: bool) 
 
 
 def _texts(rows: np.ndarray) -> list[np.ndarray]:
-    """Where each text ends, and all texts one after the other."""
+    """End of each text, and all texts concatenated."""
     texts = [bytes(text) for text in rows]
     ends = np.cumsum([len(text) for text in texts], dtype=np.uint64)
     return [ends, np.frombuffer(b"".join(texts), np.uint8)]

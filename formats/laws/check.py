@@ -1,4 +1,4 @@
-"""Does a trace or result keep its laws? Each law is a function that yields problems; here they are called in turn."""
+"""Check the laws of a trace or result: each law is a function that yields problems."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

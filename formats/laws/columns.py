@@ -72,7 +72,7 @@ def targets_exist(table: Table, column: Column, batch: Columns, rows: int, first
 
 
 def codes_are_known(dataset: Dataset) -> Iterator[Problem]:
-    """A column of codes or names holds only those that the schema lists."""
+    """A column of codes or names holds only values that the schema lists."""
     for table, column in _columns(dataset, lambda column: bool(column.values)):
         first = 0
         for batch in dataset.batches(table.name, [column.name]):
@@ -81,7 +81,7 @@ def codes_are_known(dataset: Dataset) -> Iterator[Problem]:
 
 
 def known_codes(table: Table, column: Column, batch: Columns, first: int) -> Iterator[Problem]:
-    """The values of ``column`` in a batch, whose first row is number ``first``, are of those that the schema lists."""
+    """The schema lists the values of ``column`` in a batch whose first row is number ``first``."""
     values = batch[column.name]
     if column.dtype == STRING:
         broken = np.array([value not in column.values for value in values], bool)

@@ -16,7 +16,7 @@ WARPS_TABLES = ("visits", "accesses", "rays", "predicates")
 
 @dataclass(frozen=True, slots=True)
 class Statics:
-    """What the laws need of the small tables, as arrays by block, instruction and warp.
+    """Facts from the small tables, as arrays by block, instruction and warp.
 
     Recorded instructions are the memory instructions whose addresses a trace holds, numbered in program order;
     ``recorded_start[b]`` is the first of block b, ``recorded_rank[i]`` the number of instruction i or -1.
@@ -86,7 +86,7 @@ class Batches:
         self.rows = dict.fromkeys(WARPS_TABLES, 0)
 
     def of(self, first: int, last: int, tables: Mapping[str, Columns]) -> Batch:
-        """The batch of the warps ``first`` to ``last`` (exclusive), whose rows follow those of the call before."""
+        """Batch of the warps ``first`` to ``last`` (exclusive), whose rows follow the previous call's."""
         visits, accesses, rays, predicates = (tables[name] for name in WARPS_TABLES)
         count = np.bincount(visits["warp_id"].astype(np.int64) - first, minlength=last - first)
         start = np.cumsum(count) - count
@@ -213,7 +213,7 @@ def rays_are_complete(batch: Batch) -> Iterator[Problem]:
 
 
 def rays_are_in_order(batch: Batch) -> Iterator[Problem]:
-    """The rays of a warp come by visit, and those of a visit by lane, each lane once."""
+    """The rays of a warp come by visit, and the rays of a visit by lane, each lane once."""
     rows = batch.rays
     keys = (rows["warp_id"].astype(np.int64) << 40) + (rows["visit"].astype(np.int64) << 8) + rows["lane"]
     message = "visit (then lane) must grow from ray to ray of a warp"

@@ -1,4 +1,4 @@
-"""What uses a trace expects it to keep its laws: the first problem is an error, before anything comes of it.
+"""Checks for users of a trace: the first broken law is an error, before any output.
 
 ``check`` lists all problems; a verb that writes, counts or replays a trace stops at the first.
 """
@@ -35,7 +35,7 @@ def expect_program(trace: Trace) -> None:
 
 
 class Guard:
-    """Expects the laws of what the warps did while somebody reads their rows, in order; see ``expect_program``."""
+    """Check the laws of execution while a caller reads the rows in order; see ``expect_program``."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -44,7 +44,7 @@ class Guard:
     def expect(self, first: int, last: int, tables: Mapping[str, Columns]) -> None:
         """Take the rows of the warps ``first`` to ``last`` (exclusive); ``FormatError`` for the first problem.
 
-        tables  by name: all columns but those of hits; a table that is not there has no rows.
+        tables  by name: all columns without the hits; a missing table has no rows.
         """
         present = {name: tables.get(name) or empty(self.trace.layout.table(name).columns) for name in WARPS_TABLES}
         for name, rows in present.items():

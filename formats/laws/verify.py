@@ -1,4 +1,4 @@
-"""Is every byte as it was written? Digests of all files, and the checksums of everything that can be read."""
+"""Integrity of every byte: digests of all files, and the checksums of all readable data."""
 
 from collections.abc import Iterator
 

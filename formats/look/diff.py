@@ -1,4 +1,4 @@
-"""Where two datasets of a format differ first: table, row and column. Streams, so both may be larger than memory."""
+"""First difference of two datasets of a format by table: row and column. Streams, so both may exceed memory."""
 
 from collections.abc import Iterator
 

@@ -22,7 +22,7 @@ LIST_ITEMS = 3
 
 
 def open_any(path: Path | str) -> Dataset:
-    """Open a trace, result or prediction, whichever the manifest names; ``FormatError`` when it is none."""
+    """Open a trace, result or prediction, by its manifest; ``FormatError`` for anything else."""
     path = location(path)
     if path.suffix in HDF5_SUFFIXES:
         return open_trace(path)
@@ -111,7 +111,7 @@ def type_name(column: Column) -> str:
 
 
 def notes(column: Column) -> str:
-    """What else holds for the column, in words."""
+    """Notes on a column: sorting, references and values, in words."""
     facts = []
     if column.sorted:
         facts.append("Never decreases.")

@@ -19,7 +19,7 @@ TABLES = ("visits", "accesses", "predicates", "rays")
 
 @dataclass
 class Statistics:
-    """What ``measure`` counts.
+    """Counts of ``measure``.
 
     warp_instructions, thread_instructions  int64 per operation class of ``OPERATION_CLASSES``.
     active_lanes   int64[33]: warp instructions of visits with that many active lanes.

@@ -12,14 +12,14 @@ MOST_WORKERS = 4
 
 
 def default_workers() -> int:
-    """A thread for every core but that of the program, which makes the rows."""
+    """One thread a core, less the core that makes the rows."""
     return max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1))
 
 
 class Encoders:
-    """Takes row groups, and has each encoded and appended to its shard; what is written does not depend on ``workers``.
+    """Encode row groups on threads and append each to its shard; the bytes do not depend on ``workers``.
 
-    At most two groups more than there are workers wait, so that memory is bounded: ``submit`` blocks until then.
+    At most ``workers`` + 2 groups are pending, to bound memory: ``submit`` blocks until one is done.
     """
 
     def __init__(self, workers: int) -> None:
@@ -53,5 +53,5 @@ def _encode(
     encoded = shards.encoder.encode(group)
     recycle(group)
     if before is not None:
-        before.result()  # it was submitted earlier, so it runs or is over
+        before.result()  # it was submitted earlier, so it runs or has ended
     shards.append(encoded)

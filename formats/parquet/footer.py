@@ -16,7 +16,7 @@ LONG_LIST = 15
 # fields of FileMetaData, and of RowGroup: paths of field numbers through the structs
 FILE_ROWS, FILE_GROUPS = 3, 4
 GROUP_ROWS, GROUP_ORDINAL = (3,), (7,)
-# of the row group: its offset; of each column: those of its data, index and dictionary pages
+# of the row group: its offset; of each column: offsets of its data, index and dictionary pages
 OFFSETS = ((5,), (1, 3, 9), (1, 3, 10), (1, 3, 11))
 
 Change = dict[tuple[int, ...], Callable[[int], int]]
@@ -70,7 +70,7 @@ def moved(entry: bytes, position: int, ordinal: int) -> bytes:
 
 
 def footer(head: bytes, tail: bytes, entries: Sequence[bytes], rows: int) -> bytes:
-    """What follows the row groups ``entries`` of ``rows`` rows in all: footer, length, ``PAR1``."""
+    """End of a file with the row groups ``entries``, ``rows`` rows in all: footer, length, ``PAR1``."""
     made = bytearray(head)
     made.append(1 << 4 | I64)  # field 3 follows field 2
     _put_varint(made, _zigzag(rows))

@@ -1,4 +1,4 @@
-"""A Parquet or CSV file that belongs to no trace: without a manifest, read whole, as guardedly as those of a trace."""
+"""Parquet or CSV file outside a trace: no manifest, read whole, as guardedly as a trace's files."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -70,7 +70,7 @@ def read_table(path: Path, table: Table) -> Columns:
 
 
 def read_csv(path: Path) -> pa.Table:
-    """A CSV file with a line of names; ``FormatError`` when it is none, or larger than the limits."""
+    """Read a CSV file with a line of names; ``FormatError`` when it is malformed or larger than the limits."""
     try:
         TABLE_BYTES.check(path.stat().st_size, "its length", file=path)
         with open_binary(path) as raw:

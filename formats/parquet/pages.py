@@ -1,6 +1,6 @@
-"""What reading a row group will unpack to, from its page headers: counted before any page is decoded.
+"""Unpacked size of a row group from its page headers, counted before any page is decoded.
 
-The footer's own sums are not believed (a file of 0.8 MB can claim 0.7 MB and decode to 2.8 GB). A decoder takes the
+The footer's own sums are not trusted (a file of 0.8 MB can claim 0.7 MB and decode to 2.8 GB). A decoder takes the
 sizes in the page headers, so these bound the memory: no page is unpacked to count them.
 Source: Apache Parquet format 2.11, ``parquet.thrift`` (PageHeader) and the compact protocol of Apache Thrift.
 """
@@ -28,7 +28,7 @@ Widths = dict[str, tuple[int, int]]
 
 
 def widths(columns: list[Column]) -> Widths:
-    """What the columns of a schema take."""
+    """Unpacked bytes of the columns of a schema."""
     return {
         column.name: (
             POINTER_BYTES if column.dtype == STRING else np.dtype(column.dtype).itemsize,

@@ -1,7 +1,7 @@
 """One table to its Parquet files: a new file after a fixed number of row groups, each hashed while it is written.
 
-Row groups are encoded apart, by any thread, and appended in order (``formats.parquet.footer``); the bytes are those
-that one Parquet writer leaves. A file that is not complete can be gone on with, for its footer is in ``state``.
+Row groups are encoded separately, by any thread, and appended in order (``formats.parquet.footer``); the bytes equal
+the output of one Parquet writer. An incomplete file can be resumed, since its footer is in ``state``.
 """
 
 import errno
@@ -32,7 +32,7 @@ def shard_name(table: Table, number: int) -> str:
 class HashingFile:
     """A file open for writing that counts and hashes what goes through it, and names itself in every error.
 
-    keep   bytes of an earlier file that stay; the rest is cut off. 0: begin anew.
+    keep   bytes of an earlier file that stay; the rest is cut off. 0: start an empty file.
     """
 
     def __init__(self, path: Path, keep: int = 0) -> None:
@@ -188,7 +188,7 @@ class ShardWriter:
         self._open = None
 
     def state(self) -> dict[str, Any]:
-        """What there is so far, as JSON, for ``resume``."""
+        """State so far, as JSON, for ``resume``."""
         made: dict[str, Any] = {"complete": [asdict(entry) for entry in self.entries], "open": None}
         if self._open is not None:
             shard = self._open

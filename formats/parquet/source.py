@@ -83,7 +83,7 @@ class ParquetSource:
             raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
 
     def _check_label(self, label: dict[bytes, bytes], path: Path) -> None:
-        """What a file says of itself, if anything, must not contradict the manifest."""
+        """Check that a file's own metadata, if any, does not contradict the manifest."""
         name = label.get(b"rayplay.format", self.layout.name.encode()).decode(errors="replace")
         version = label.get(b"rayplay.version", b"%d.0" % self.layout.version[0]).decode(errors="replace")
         if name != self.layout.name:

@@ -40,7 +40,7 @@ class Reader:
         return number >> 1 ^ -(number & 1)
 
     def skip(self, count: int) -> None:
-        """Pass over so many bytes."""
+        """Skip ``count`` bytes."""
         self.at += count
         if self.at > len(self.data):
             raise IndexError("end of data")

@@ -1,7 +1,7 @@
-"""How far a long run is, in one file beside what it writes, so that a killed run can be gone on with.
+"""Checkpoints: the progress of a long run in one file beside its output, so that a killed run can resume.
 
 A checkpoint is a zip file of numpy arrays, complete or not there; reading one checks the sums of all of them and
-unpickles nothing. It stands beside the hidden partial folder of what the run writes (``formats.place.locks``).
+unpickles nothing. It lies beside the hidden partial folder of the run's output (``formats.place.locks``).
 """
 
 import json
@@ -31,13 +31,13 @@ class Checkpoint(NamedTuple):
 class Checkpoints:
     """The checkpoints of a run that writes ``final``; use it in a ``with`` statement.
 
-    same      JSON values that must be equal for a run to be gone on with: inputs, arguments, version of the code.
-    resume    True: go on with what a killed run left of ``final``; else left-overs are removed.
+    same      JSON values that must be equal for a run to resume: inputs, arguments, version of the code.
+    resume    True: resume a killed run's part of ``final``; False: remove left-overs.
     seconds   time between two checkpoints.
 
     ``folder`` is the run's partial folder, which it may publish, and ``resumed`` what the last checkpoint of a killed
     run holds; None: begin at the beginning. At the end folder and checkpoint are removed, but after Ctrl-C and when
-    the disk is full they stay to be gone on with.
+    the disk is full they stay, to be resumed.
     """
 
     def __init__(self, final: Path, same: Any, resume: bool, seconds: float) -> None:
@@ -59,7 +59,7 @@ class Checkpoints:
 
     @property
     def are_due(self) -> bool:
-        """Whether the last checkpoint is so many seconds old."""
+        """Whether the last checkpoint is at least ``seconds`` old."""
         return time.monotonic() - self._since >= self.seconds
 
     def save(self, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -84,7 +84,7 @@ class Checkpoints:
         companion(self.folder, CHECKPOINT).unlink(missing_ok=True)
 
     def standing(self, where: str) -> str:
-        """A line that says what a run goes on from."""
+        """Line that names the point from which a run resumes."""
         if self.resumed is None:
             return f"{self.final}: no run of the same inputs and code was interrupted; beginning at the beginning"
         return f"{self.final}: going on {where}"
@@ -98,7 +98,7 @@ class Checkpoints:
                 remove_partial(self.folder)
 
     def _left_over(self) -> Claim | None:
-        """The latest of what killed runs left that can be gone on with; the others are removed."""
+        """Latest left-over of a killed run that can be resumed; the others are removed."""
         mine = None
         for claim in left_over(self.final):
             found = load_checkpoint(claim.path)
@@ -126,7 +126,7 @@ def save_checkpoint(partial: Path, facts: Mapping[str, Any], arrays: Mapping[str
 
 
 def load_checkpoint(partial: Path) -> Checkpoint | None:
-    """The checkpoint of a partial folder; None when there is none, or a damaged one."""
+    """Checkpoint of a partial folder; None when it is missing or damaged."""
     try:
         with np.load(companion(partial, CHECKPOINT), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

@@ -1,7 +1,7 @@
-"""Where traces and results lie: in folders of this machine, or in a store that fsspec knows, ``s3://bucket/NAME.trace``.
+"""Locations of traces and results: folders of this machine, or a store known to fsspec, ``s3://bucket/NAME.trace``.
 
-A store has no rename. What is written is made in a hidden folder of this machine first; then its files are put one by
-one, the manifest last, and an earlier manifest is removed before: a reader finds a whole trace or none, never a half.
+A store has no rename. Output is made in a hidden local folder first. Then its files are put one by one, the manifest
+last, after an earlier manifest was removed: a reader finds a whole trace or none.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def location(given: Path | str) -> Path:
         return Path(fsspec.core.strip_protocol(given))
     try:
         path = UPath(given)
-        path.fs  # noqa: B018 - made now, so that what is missing is said now
+        path.fs  # noqa: B018 - made now, so that a missing library is reported now
     except Exception as error:
         raise FormatError(f"cannot be reached: {_short(error)}", file=given) from None
     return cast(Path, path)
@@ -60,7 +60,7 @@ def open_binary(path: Path) -> BinaryIO:
 
 
 def readable(path: Path) -> Any:
-    """What Arrow reads: the path of a local file, which it opens itself, or an open file of the store."""
+    """Input for Arrow: the path of a local file, which it opens itself, or an open file of the store."""
     return path if is_local(path) else path.open("rb")
 
 

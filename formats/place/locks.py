@@ -1,7 +1,7 @@
-"""Partial files and folders, whose they are, and what is left of those whose process was killed.
+"""Ownership of partial files and folders, and the left-overs of killed processes.
 
-A process holds a lock (``flock``) on each of its partial files and folders. The system lets go of it when the process
-ends, however it ends: what is not locked was left over, and may be continued or removed.
+A process holds a lock (``flock``) on each of its partial files and folders. The system releases it when the
+process ends, however it ends: an unlocked partial folder is a left-over, and may be resumed or removed.
 """
 
 import errno
@@ -100,7 +100,7 @@ def remove_partial(partial: Path) -> None:
 
 
 def _hidden(final: Path, suffix: str) -> list[Path]:
-    """What ``tempfile`` named for ``final``."""
+    """Hidden names that ``tempfile`` made for ``final``."""
     name = re.compile(rf"\.{re.escape(final.name)}\.[a-z0-9_]{{8}}{re.escape(suffix)}")
     try:
         return [final.parent / entry for entry in sorted(os.listdir(final.parent)) if name.fullmatch(entry)]

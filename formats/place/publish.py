@@ -1,4 +1,4 @@
-"""Nothing appears under a final name before it is complete, and what stood there before stays until then."""
+"""Publish files and folders by one rename: a final name shows the old content or the complete new one."""
 
 import ctypes
 import errno
@@ -97,7 +97,7 @@ def atomic_file(final: Path) -> Iterator[Path]:
 
 
 def _held(make: Callable[[], str], final: Path) -> Claim:
-    """What ``make`` makes, held: made again when another process took it for a left-over in this very moment.
+    """Make and hold a partial file or folder; repeat when another process took it for a left-over in between.
 
     Where nothing can be made, the error names ``final``: the user never heard of the hidden name.
     """

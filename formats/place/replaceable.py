@@ -1,4 +1,4 @@
-"""What may take the place of what: a folder of ours is replaced by another of its format, and nobody's own files go."""
+"""Rules of replacement: a folder of a format replaces one of the same format, and no user's file is lost."""
 
 import re
 from collections.abc import Set
@@ -16,9 +16,9 @@ _NAMED = 3
 
 
 def check_replaceable(path: Path, layout: Format, times: Set[str] = HOST_TIMES) -> None:
-    """``FormatError`` when something else than such a folder stands at ``path``, or something else lies in it.
+    """``FormatError`` when ``path`` is not a folder of the format, or holds foreign files.
 
-    Nor may ``path`` have the name of another format, by which verbs would take it for what it is not.
+    ``path`` must not have the suffix of another format, which would mislead verbs.
 
     times  files of the format that its manifest does not list.
     """

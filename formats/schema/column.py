@@ -12,7 +12,7 @@ class Column:
 
     name        the name in the file, of the numpy array and in the kernels: there is no other.
     dtype       numpy dtype name, or ``string``.
-    unit        ``bytes``, ``cycles``, ...; ``id``, ``mask``, ``count``, ``name`` or ``1`` where there is none.
+    unit        ``bytes``, ``cycles``, ...; ``id``, ``mask``, ``count``, ``name``, or ``1`` without a unit.
     doc         what it means, in one sentence.
     ragged      True: a list of ``dtype`` per row; in memory ``name`` holds the values of all rows and
                 ``name + "_offset"`` (uint64, rows + 1) where each row starts.
@@ -55,7 +55,7 @@ class Table:
     page_bytes: int = 8 << 20
 
     def column(self, name: str) -> Column:
-        """The column called ``name``; ``KeyError`` when there is none."""
+        """The column called ``name``; ``KeyError`` for an unknown name."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -71,7 +71,7 @@ class Format:
     tables: tuple[Table, ...]
 
     def table(self, name: str) -> Table:
-        """The table called ``name``; ``KeyError`` when there is none."""
+        """The table called ``name``; ``KeyError`` for an unknown name."""
         for table in self.tables:
             if table.name == name:
                 return table
@@ -79,7 +79,7 @@ class Format:
 
 
 def misnamed(wanted: Sequence[str], found: Sequence[str], more: bool = False) -> str:
-    """What is wrong with the names of a table's columns, the culprits first; "" when nothing is.
+    """Error in the names of a table's columns, the culprits first; "" when they are right.
 
     more  whether there may be further columns, which are not looked at.
     """

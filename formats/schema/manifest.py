@@ -33,7 +33,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a folder says about itself.
+    """Description of a folder's content.
 
     format, version   name and (major, minor) of the format.
     provenance        how it was made: command, tool version, seeds, input hashes; JSON values, nothing that changes
@@ -102,7 +102,7 @@ def read_manifest(folder: Path, expected: Format) -> Manifest:
 
 
 def without_manifest(folder: Path) -> str:
-    """What stands in the place of a folder with a manifest."""
+    """Description of a path that is no folder with a manifest, for messages."""
     if folder.is_dir():
         return f"it has no {MANIFEST}"
     return "it is a file, not a folder" if folder.exists() else "there is no such folder"
@@ -115,7 +115,7 @@ def format_of(folder: Path) -> str | None:
 
 
 def strangers(folder: Path, others: Set[str]) -> list[str]:
-    """What lies in a folder that its manifest, of any version, does not list; ``others`` are ours all the same."""
+    """Files of a folder that its manifest, of any version, does not list; ``others`` are allowed as well."""
     document = _document(folder)
     tables, files = (each if isinstance(each := document.get(key), dict) else {} for key in ("tables", "files"))
     entries = [entry for listed in tables.values() if isinstance(listed, list) for entry in listed]
@@ -125,7 +125,7 @@ def strangers(folder: Path, others: Set[str]) -> list[str]:
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """A folder's manifest as it stands there, unchecked; empty when there is none to be read."""
+    """A folder's manifest, unchecked; empty when it is missing or unreadable."""
     try:
         document = parse_json(read_text(folder / MANIFEST, "manifest", LIST_BYTES), folder)
     except FormatError:

@@ -107,7 +107,7 @@ class _Walk:
         )
 
     def visit(self, program: Program, block: str, mask: int) -> None:
-        """The warp executes a block with the lanes of ``mask``, unless there are none."""
+        """Let the warp execute a block with the lanes of ``mask``; nothing for an empty mask."""
         if not mask:
             return
         number = program.first_block + program.order.index(block)

@@ -22,7 +22,7 @@ class Instruction:
 
 @dataclass
 class Warp:
-    """What a warp does: its blocks with their active threads, and by (visit, instruction in the block) its accesses.
+    """Work of a warp: its blocks with their active threads, and by (visit, instruction in the block) its accesses.
 
     accesses  line numbers of a global access in ascending order, or ``("shared", cycles)``.
     rays      visit -> records of the longest lane of the trace operation that ends it.

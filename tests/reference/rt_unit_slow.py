@@ -184,7 +184,7 @@ class Unit:
 
 
 class Log:
-    """What happened: rows of accesses (cycle, core, sector, is a write, status) and responses, warps, counters."""
+    """Log: rows of accesses (cycle, core, sector, is a write, status) and responses, warps, counters."""
 
     def __init__(self) -> None:
         self.accesses: list[tuple[int, int, int, int, int]] = []
@@ -272,7 +272,7 @@ def accept(unit: Unit, warp: Warp, now: int) -> None:
 
 
 def respond(units: list[Unit], options: Options, log: Log, now: int, sector: int, waiters: list) -> None:
-    """A response: an acknowledged store, or a sector for those that wait, the first of whom asked for it."""
+    """A response: an acknowledged store, or a sector for its waiters, the first of which asked for it."""
     if sector < 0:
         log.responses.append((now, 0, 1, waiters[0]))
         for unit in units:

@@ -1,4 +1,4 @@
-"""What the slow RT unit holds: lanes, warps, and the options it follows."""
+"""State of the slow RT unit: lanes, warps, and its options."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Lane:
     end: int = 0
 
     def load(self) -> None:
-        """Look at the front record: nothing of it is there, nobody asked for it."""
+        """Look at the front record: no part of it has arrived or been requested."""
         self.marked = False
         if self.records:
             self.missing = set(range(-(-self.records[0][1] // 32)))

@@ -1,1 +1,1 @@
-"""What survives damage, malice and interruption: suites that CI runs shortly and ``make reliability`` at length."""
+"""Survival of damage, malice and interruption: suites that CI runs shortly and ``make reliability`` at length."""

@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 
 
 def main() -> int:
-    """Run what is asked for; exit code 1 when a case failed."""
+    """Run the requested suites; exit code 1 when a case failed."""
     made = argparse.ArgumentParser("python -m tests.reliability", description=__doc__)
     made.add_argument("--only", action="append", default=[], metavar="SUITE", help="these suites (default: all)")
     made.add_argument("--subject", action="append", default=[], metavar="NAME", help="these subjects (default: all)")

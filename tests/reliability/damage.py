@@ -83,7 +83,7 @@ def prepared(subject: str, seed: int, folder: Path, damage: Callable[[bytes, int
 
 
 def backup(folder: Path) -> Callable[[], None]:
-    """What restores the files of ``folder`` as they are now, and removes what came since."""
+    """Function that restores the present files of ``folder`` and removes later ones."""
     kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     def undo() -> None:
@@ -100,7 +100,7 @@ def backup(folder: Path) -> Callable[[], None]:
 
 
 def outcome(subject: Subject, file: Path, data: bytes, wanted: str) -> tuple[str, str]:
-    """Read a damaged file: what happened, and what is wrong with that."""
+    """Read a damaged file: outcome, and the error in the outcome."""
     subject.publish(file, data)
     try:
         found = subject.read(file)

@@ -30,7 +30,7 @@ Job = Callable[..., None]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder but the host's times; empty when there is none."""
+    """Every file of a folder without the host's times; empty for a missing folder."""
     files = folder.iterdir() if folder.is_dir() else ()
     return {file.name: file.read_bytes() for file in files if file.name not in TIMES}
 
@@ -84,7 +84,7 @@ def quietly(job: Job, out: Path, *more: str) -> None:
 
 
 def killed(job: Job, out: Path, after: float, more: tuple[str, ...]) -> bool:
-    """Run a job in a child of this process, and kill it after so many seconds; False when it was over before."""
+    """Run a job in a child of this process, and kill it after ``seconds``; False when it ended before."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -102,7 +102,7 @@ def killed(job: Job, out: Path, after: float, more: tuple[str, ...]) -> bool:
 
 
 def kills(subject: str, seed: int, count: int) -> Row:
-    """Kill runs at random moments, each going on where the last one was, until they are over; then compare."""
+    """Kill runs at random moments, each resuming the last one, until one completes; then compare."""
     name, job = JOBS[subject]
     chance, count = random.Random(f"{seed} {subject}"), min(count, MOST_KILLS)
     row, outcomes = Row(subject, count), Counter[str]()
@@ -142,7 +142,7 @@ def _remove(out: Path) -> None:
 
 
 def failing_writes(subject: str, seed: int, count: int) -> Row:
-    """Fail every k-th write of a writer; what was there before must stay, and nothing else."""
+    """Fail every k-th write of a writer; the old content must stay, and nothing else."""
     number, plain = [0, 0], HashingFile._write_some
     row, outcomes = Row(subject, 0), Counter[str]()
     code: int = getattr(errno, subject)

@@ -1,4 +1,4 @@
-"""What is damaged: for each kind of file a valid specimen and the public way to read it."""
+"""Subjects of damage: for each kind of file a valid specimen and its public reader."""
 
 import hashlib
 import json
@@ -32,11 +32,11 @@ class Subject:
     make    (empty folder) -> the files that may be damaged, each whole; called again for each process.
     read    (a file of ``make``) -> a digest of all that was read of it, by the public way; raises ``UserError`` to
             refuse, and ``AssertionError`` when what it accepted is not valid.
-    exact   True: what is read is what was written, or refused. False: a text in which a change may mean something else
+    exact   True: reading gives the written data or an error. False: a text in which a change may mean something else
             that is valid too; then ``read`` has asserted that it is.
-    is_text   True: changes of numbers, lines and words beside those of bytes.
+    is_text   True: changes of numbers, lines and words beside changes of bytes.
     damage  (data, chance) -> damaged data, in place of changes of bytes or text.
-    publish   (file, damaged bytes) puts them in place; where a manifest says lengths, it then says those of the damage.
+    publish   (file, damaged bytes) puts them in place; a manifest with lengths then states the damaged lengths.
     """
 
     make: Callable[[Path], list[Path]]
@@ -160,5 +160,5 @@ SUBJECTS: dict[str, Subject] = {
 
 
 def chance_of(seed: int, subject: str, number: int) -> random.Random:
-    """What decides a case: the same for the same seed, subject and number, in whatever process."""
+    """Random source of a case: the same for the same seed, subject and number, in any process."""
     return random.Random(f"{seed}/{subject}/{number}")

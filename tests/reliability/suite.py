@@ -27,8 +27,8 @@ class Suite:
     """One suite.
 
     name      as ``--only`` takes it.
-    what      what is done to what.
-    rule      what must come out; anything else is a failure.
+    what      the damage and its subject, as a sentence.
+    rule      the required outcome; anything else is a failure.
     subjects  names of its rows.
     run       (subject, seed, count) -> its row; ``count``: cases wanted, where the number is not fixed.
     """

@@ -1,4 +1,4 @@
-"""The forms of every opcode as patterns, and those of a pattern: what the page about opcodes shows and tries.
+"""Patterns of the forms of every opcode, and expansion of a pattern into forms, for the page about opcodes.
 
 Where ``ptx.isa`` lets more through than PTX has, ``TYPICAL`` has the forms of PTX ISA 9.0 (9.7.9.27 for copies,
 9.7.14 to 9.7.17 for matrices), in the language of ``ptx.isa.patterns``.

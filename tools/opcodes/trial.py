@@ -23,7 +23,7 @@ BATCH = 400  # kernels of one module
 
 @dataclass(frozen=True)
 class Trial:
-    """A pattern of an opcode: the forms that were tried, and those that the executor refuses."""
+    """A pattern of an opcode: the forms tried, and the forms that the executor refuses."""
 
     key: str
     pattern: str
@@ -43,7 +43,7 @@ def try_all(chosen: list[str]) -> list[Trial]:
 
 
 def refused_forms(wanted: list[tuple[Form, str]]) -> set[tuple[Form, str]]:
-    """Those of the forms, each with its key, that cannot be executed."""
+    """Forms, each with its key, that cannot be executed."""
     by_header: dict[str, list[tuple[Form, str]]] = defaultdict(list)
     for form, key in wanted:
         by_header[header(form)].append((form, key))

@@ -1,9 +1,9 @@
-"""The noise floor: how far a machine's metrics move when nothing that matters changes.
+"""Noise floor: the change of a machine's metrics under perturbations without meaning.
 
-Which warp is served first decides what the next one finds in the caches, so a cycle more or less of a latency moves the
-cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (docs/sources/vulkan-sim.md#noise-floor). A change of a design
-that is smaller than that says nothing. Here the same warps are replayed a handful of times with a latency off by a
-cycle, or with all CTAs starting some cycles later, when the DRAM's clock, which is another one, has another phase.
+The order in which warps are served decides what the next one finds in the caches. So a cycle more or less of a latency
+moves the cycles of a ray-traced image by 3 to 7 % in Vulkan-Sim (docs/sources/vulkan-sim.md#noise-floor). A smaller
+effect of a design change says nothing. Here the same warps are replayed several times with a latency off by a cycle, or
+with all CTAs starting some cycles later, at another phase of the DRAM's clock.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from rayplay.replay.gpu.description import Gpu
 
-# Cycles more of the latency of L2 and DRAM, none worth half a per cent of a miss, and before the first CTA starts.
+# Cycles added to the latency of L2 and of DRAM (each below half a per cent of a miss), and before the first CTA starts.
 OFFSETS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 3))
 MORE_OFFSETS = (*OFFSETS, (1, 1, 0), (-1, 1, 0), (0, 0, 2), (1, 0, 1), (-1, 0, 1), (0, 1, 1))
 
@@ -22,7 +22,7 @@ Metrics = Mapping[str, float | None]
 
 
 def perturbed(gpu: Gpu, offsets: Sequence[tuple[int, int, int]] = OFFSETS) -> list[Gpu]:
-    """The GPU a handful of times, each with a latency or the start of its CTAs off by some cycles."""
+    """Variants of the GPU, each with a latency or the start of its CTAs off by some cycles."""
     return [
         dataclasses.replace(
             gpu,
@@ -36,21 +36,22 @@ def perturbed(gpu: Gpu, offsets: Sequence[tuple[int, int, int]] = OFFSETS) -> li
 
 
 def mean_of(runs: Sequence[Metrics]) -> dict[str, float | None]:
-    """Metric -> its mean over the runs; ``None`` where one of them has none.
+    """Metric -> mean over the runs; ``None`` where a run lacks it.
 
-    What a change is compared with: a single run's luck would shift all changes alike.
+    The base of every change: the chance of a single run would shift all changes alike.
     """
     values = {name: [run[name] for run in runs] for name in runs[0]}
     return {name: None if None in found else float(np.mean(found)) for name, found in values.items()}  # type: ignore[arg-type]
 
 
 def noise_floor(runs: Sequence[Metrics], changes: int | None = None, confidence: float = 0.95) -> dict[str, float]:
-    """Metric -> relative change that noise alone exceeds with 1 - ``confidence``: between two runs, each like ``runs``.
+    """Metric -> relative change between two runs that noise alone exceeds with probability 1 - ``confidence``.
 
     runs     metrics of the machine and of its perturbed twins, at least two.
-    changes  instead, of so many runs from ``mean_of`` these runs: that noise alone moves any of them further than that.
+    changes  number of changes compared with ``mean_of`` the runs: noise moves any of them beyond the floor with
+             probability 1 - ``confidence``.
 
-    Student's t times the standard deviation of such a difference, for several changes with Sidak's confidence for each;
+    Student's t times the standard deviation of the difference; for several changes with Sidak's confidence for each.
     0 for a metric that is missing or 0.
     """
     each = confidence ** (1.0 / (changes or 1))

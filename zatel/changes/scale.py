@@ -1,9 +1,8 @@
 """Scale models: a GPU predicted from machines with fewer, or more, SMs and memory controllers than it has.
 
-K times fewer of them (K from 1 to 6), or as many as another GPU has: RTX 2060 from Mobile-sized groups, and the
-reverse. Each machine replays its share of the CTAs, a stratified sample, and the estimate is made from that as
-``estimate`` does. Beside it stands the noise floor: a difference between two machines that is smaller says nothing
-about their size.
+K times fewer of them (K from 1 to 6), or the counts of another GPU: RTX 2060 from Mobile-sized groups, and the
+reverse. Each machine replays its share of the CTAs, a stratified sample, from which ``sample.estimate`` estimates.
+A difference between two machines below the noise floor says nothing about their size.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ FACTORS = (1, 2, 3, 4, 5, 6)
 
 
 class Model(NamedTuple):
-    """A machine: what it is called, its SMs and memory controllers, and the part of the CTAs that it replays."""
+    """A machine: name, SMs, memory controllers, and the fraction of the CTAs that it replays."""
 
     name: str
     sms: int
@@ -30,7 +29,7 @@ class Model(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """The estimate from a machine, and its noise floor: metric -> relative difference; see ``noise.noise_floor``."""
+    """Estimate from a machine, and its noise floor: metric -> relative difference (``noise.noise_floor``)."""
 
     model: Model
     estimate: Estimate
@@ -38,7 +37,7 @@ class Scaled(NamedTuple):
 
 
 def divided(gpu: Gpu, factors: Sequence[int]) -> list[Model]:
-    """The GPU's machines with 1/K of its SMs and controllers, rounded down as the paper's sweep needs it."""
+    """Machines with 1/K of the GPU's SMs and controllers, rounded down as in the paper's sweep."""
     found = []
     for factor in factors:
         if factor < 1 or gpu.sm.count < factor or gpu.memory.count < factor:
@@ -49,7 +48,7 @@ def divided(gpu: Gpu, factors: Sequence[int]) -> list[Model]:
 
 
 def sized_as(gpu: Gpu, other: Gpu) -> Model:
-    """The machine of this GPU's parts with as many SMs and controllers as ``other`` has."""
+    """Machine of this GPU's SMs and controllers, as many as ``other`` has."""
     return _model(f"as {other.name}", gpu, other.sm.count, other.memory.count)
 
 
@@ -61,9 +60,9 @@ def scale(
     trace: Trace, gpu: Gpu, models: Sequence[Model], seed: int = 1, workers: int = 1, work: Work | None = None,
     folder: Path | None = None,
 ) -> list[Scaled]:  # fmt: skip
-    """What each of ``models`` says of the whole ``gpu``; ``UserError`` as of ``estimate``.
+    """Estimate the whole ``gpu`` from each of ``models``; ``UserError`` as in ``estimate``.
 
-    folder, workers  as of ``estimate_many``.
+    folder, workers  as in ``estimate_many``.
     """
     work = work or read_work(trace)
     found = []
@@ -77,6 +76,6 @@ def scale(
 
 
 def full_replays(trace: Trace, gpu: Gpu, workers: int = 1) -> tuple[Metrics, dict[str, float]]:
-    """The metrics of the whole trace on the whole GPU, and their noise floor."""
+    """Replay the whole trace on the whole GPU: metrics, and their noise floor."""
     replays = simulate_all([(trace.path, one) for one in [gpu, *perturbed(gpu)]], workers)
     return replays[0].metrics, noise_floor([one.metrics for one in replays])

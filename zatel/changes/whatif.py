@@ -1,8 +1,8 @@
-"""What a change of the design does: the relative change of each metric, from a sample, beside the noise floor.
+"""Effect of a design change: the relative change of each metric, from a sample, beside the noise floor.
 
-Every design replays the same CTAs, so that what they are unlike the others cancels. It is compared with the mean of the
-unchanged machine's replays, some with a cycle more of a latency; what is left must be more than what that cycle does
-(``noise``) to the one of so many changes that it moves most, or it says nothing.
+Every design replays the same CTAs, so the sampling error cancels. A design is compared with the mean of the unchanged
+machine's replays, some with a latency off by a cycle. Its change must exceed the noise floor, which holds for all
+changes of a list at once (``noise``); otherwise it says nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
 from rayplay.zatel.sample.estimate import Work, estimate_many
 
-# The changes of the paper's purpose: RT unit, caches, SMs, memory, schedulers (reference GPUs: both).
+# Changes of an architect's interest: RT unit, caches, SMs, memory, schedulers; legal on both GPUs.
 CHANGES = {
     "half the RT warps": "rt.warps/2", "twice the RT warps": "rt.warps*2",
     "half the RT MSHRs": "rt.mshr_entries/2", "twice the RT MSHRs": "rt.mshr_entries*2",
@@ -34,13 +34,14 @@ TOGETHER = {
     "l1.ways": ("l1.bytes",),
     "l2.ways": ("l2.bytes",),
     "memory.count": ("l2.bytes",),
-}  # what must grow with a value
+}  # values that change together
 
 
 class Design(NamedTuple):
-    """One change, and what it does.
+    """A change and its effect.
 
-    predicted  metric -> relative change; ``full`` likewise by replaying everything, ``None`` unless asked for.
+    predicted  metric -> relative change.
+    full       the same from full replays; ``None`` unless asked for.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Design(NamedTuple):
 
 
 class WhatIf(NamedTuple):
-    """The designs, the noise floor of each metric's change, and that of full replays, ``None`` unless asked for."""
+    """Designs, noise floor of each metric, and the full replays' noise floor (``None`` unless asked for)."""
 
     designs: list[Design]
     floor: dict[str, float]
@@ -66,10 +67,10 @@ class WhatIf(NamedTuple):
 
 
 def changed(gpu: Gpu, change: str) -> Gpu:
-    """The GPU with ``KEY=VALUE`` applied, or a whole number times or divided: ``KEY*2``, ``KEY/2``.
+    """Apply a change to the GPU: ``KEY=VALUE``, or a whole factor as in ``KEY*2`` and ``KEY/2``.
 
-    Values that belong together (ways and bytes of the L1, controllers and bytes of the L2) change together. Raises
-    ``UserError`` for what is no change, or leaves no machine.
+    Values of ``TOGETHER`` (ways and bytes of the L1, controllers and bytes of the L2) change together. Raises
+    ``UserError`` for an unknown form or an illegal machine.
     """
     if "=" in change:
         return gpu.with_values([change])
@@ -104,12 +105,12 @@ def what_if(
     trace: Trace, gpu: Gpu, changes: Sequence[str], fraction: float, seed: int = 1, workers: int = 1,
     full: bool = False, work: Work | None = None, folder: Path | None = None, store: Store | None = None,
 ) -> WhatIf:  # fmt: skip
-    """The relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
+    """Relative change of every metric for each of ``changes`` (see ``changed``), from a sample of the CTAs.
 
     full   also replay the whole trace on every design, to compare.
-    store  where these replays are kept, if anywhere: none of them is done twice.
+    store  keeps these replays, so that none is done twice.
 
-    Errors as of ``changed`` and ``estimate``.
+    Errors as in ``changed`` and ``estimate``.
     """
     twins, designs = [gpu, *perturbed(gpu, MORE_OFFSETS)], [changed(gpu, change) for change in changes]
     found = estimate_many(trace, [*twins, *designs], fraction, seed, work, folder, workers)
@@ -126,7 +127,7 @@ def what_if(
 
 
 def _changes(runs: Sequence[Metrics], twins: int) -> tuple[list[dict[str, float | None]], dict[str, float]]:
-    """What each run changes that follows the ``twins``, those of the unchanged machine, and the noise floor of that."""
+    """Changes of the runs after the first ``twins`` (the unchanged machine), and their noise floor."""
     base = mean_of(runs[:twins])
     return [relative_change(run, base) for run in runs[twins:]], noise_floor(runs[:twins], len(runs) - twins)
 

@@ -1,9 +1,9 @@
-"""What the memory instructions of warps ask for, line by line: global memory as it is, local memory by its words.
+"""Memory instructions of warps as requests for lines.
 
-Word w of the local memory of all threads of an SM lies together, so that a word of a warp is one line; which one
-depends on the place that the warp gets, so that the stream names it by its word (``control.in_order`` adds the place).
-A sector that a store does not write in full must be fetched before it can be read (lazy fetch on read), so stores say
-which they write in full. Shared and constant memory do not reach the L1. Source:
+Global memory keeps its addresses. Local memory is interleaved: word w of all threads of an SM lies together, so a word
+of a warp is one line. The line depends on the warp's slot, so the stream names it by its word and ``traffic.in_order``
+adds the slot. A sector that a store does not write in full must be fetched before it is read (lazy fetch on read), so
+stores mark the sectors they write in full. Shared and constant memory do not reach the L1. Source:
 ``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
 """
 
@@ -19,8 +19,8 @@ from rayplay.zatel import CODE
 loop: Any = kept(njit(cache=True), CODE)
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
-WRITE = 16  # bit of ``sectors`` above those of the four sectors
-FULL_SHIFT = 8  # from there on the sectors that a store writes in full
+WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
+FULL_SHIFT = 8  # first of four bits: sectors that a store writes in full
 LANES = 32
 GLOBAL, ELSEWHERE, LOCAL, GENERIC = range(4)
 SPACES = {"global": GLOBAL, "shared": ELSEWHERE, "const": ELSEWHERE, "param": ELSEWHERE, "local": LOCAL}
@@ -28,7 +28,7 @@ COLUMNS = ("warp_id", "visit", "instruction_id", "lane_mask", "address")
 
 
 class Static(NamedTuple):
-    """Of each static instruction its bytes, whether it stores, its space; where local memory lies, a thread's bytes."""
+    """Bytes, store flag and space of each static instruction; bounds of local memory and a thread's bytes of it."""
 
     access_bytes: np.ndarray
     stores: np.ndarray
@@ -39,7 +39,7 @@ class Static(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of ``accesses``: instruction, lanes and offset of each as int64, int64 addresses."""
+    """Rows of ``accesses``, int64: instruction, lanes and offset of each, and the addresses."""
 
     instruction: np.ndarray
     lane_mask: np.ndarray
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 class Accesses(NamedTuple):
-    """What accesses ask for: warp, visit, offset as int64; of each request its line, and its sectors as in a stream."""
+    """Requests of accesses: warp, visit and offset by access, int64; line and sectors (as in a stream) by request."""
 
     warp: np.ndarray
     visit: np.ndarray
@@ -58,7 +58,7 @@ class Accesses(NamedTuple):
 
 
 def read_static(trace: Trace) -> Static:
-    """What the instructions of a trace's first launch do to memory."""
+    """Read the memory behaviour of the instructions of a trace's first launch."""
     table, kernel = trace.read("instructions"), trace.read("kernels")
     space = np.array([SPACES.get(name, GENERIC) for name in table["memory_space"].astype(str)], np.int64)
     begin, thread_bytes = int(kernel["local_base"][0]), int(kernel["local_bytes"][0])
@@ -68,7 +68,7 @@ def read_static(trace: Trace) -> Static:
 
 
 def lines_of(columns: dict[str, np.ndarray] | None, static: Static) -> Accesses:
-    """The requests of a batch of ``accesses``; ``None`` is a trace without them."""
+    """Requests of a batch of ``accesses``; ``None`` stands for a trace without the table."""
     if columns is None:
         none = np.zeros(0, np.int64)
         return Accesses(none, none, np.zeros(1, np.int64), none, np.zeros(0, np.uint16))
@@ -86,7 +86,7 @@ def lines_of(columns: dict[str, np.ndarray] | None, static: Static) -> Accesses:
 
 @loop
 def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int:
-    """Fill the requests of ``out``; ``words``, uint32 of as many zeros, gets the words of the line that each is for."""
+    """Fill the requests of ``out``; ``words``, uint32 zeros, gets the words of the line that each request covers."""
     end = 0
     for row in range(rows.instruction.size):
         start, of = end, rows.instruction[row]
@@ -114,7 +114,7 @@ def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int
 
 @loop
 def touch(line: int, word: int, start: int, end: int, out: Accesses, words: np.ndarray) -> int:
-    """Note a word of a line for an access whose requests begin at ``start``; returns their new end."""
+    """Add a word of a line to an access whose requests begin at ``start``; return their new end."""
     row = start
     while row < end and out.line[row] != line:
         row += 1
@@ -128,7 +128,7 @@ def touch(line: int, word: int, start: int, end: int, out: Accesses, words: np.n
 
 @loop
 def mark_stores(start: int, end: int, out: Accesses, words: np.ndarray) -> None:
-    """The requests from ``start`` to ``end`` are stores: which of their sectors have all eight words written."""
+    """Mark the requests from ``start`` to ``end`` as stores, and their sectors with all eight words written."""
     for row in range(start, end):
         out.sectors[row] |= WRITE
         for sector in range(4):

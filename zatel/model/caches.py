@@ -1,11 +1,10 @@
-"""The functional caches: what L1s and L2 make of requests in order, without time.
+"""Functional caches: L1s, L2 and DRAM rows for requests in order, without time.
 
-Sets of 16 lines, the least recently used one goes, places chosen by a hash (that comes near both to the L1, one set of
-all lines, and to the L2, whose hash spreads lines as evenly). As in ``replay``, a write to global memory drops what it
-hits in the L1 and goes on; one to local memory stays where it hits; the L2 takes every write, writes back what it
-drives away, and fetches a sector that was not written in full when it is read. Each bank of the DRAM keeps the row of
-its last sector open. Left out are requests that are made while the same sector is under way, lines that cannot be
-driven away, and that a DRAM channel prefers open rows.
+LRU sets, chosen by a hash (near both to the L1, one set of all lines, and to the L2, whose hash spreads lines evenly).
+As in ``replay``, a write to global memory invalidates the sectors it hits in the L1 and goes to the L2; a write to
+local memory stays in the L1 where it hits. The L2 allocates on every write, writes back evicted dirty sectors, and
+fetches a partly written sector when it is read. Each DRAM bank keeps the row of its last sector open. Not modelled:
+merging into misses under way, lines that cannot be evicted, and a DRAM scheduler that prefers open rows.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ loop: Any = kept(njit(cache=True), CODE)
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7
-BEFORE = -1  # instead of an SM: the line is in the L2 before the first cycle, and nothing is counted
+BEFORE = -1  # sentinel in place of an SM: the line is in the L2 before the first cycle; not counted
 READS, READ_MISSES, WRITES, WRITE_MISSES, WRITE_BACKS, ROWS_OPENED, L1_ACCESSES, L1_MISSES = range(8)  # in sectors
 COUNTERS = 8
 SECTORS = 15
@@ -31,7 +30,7 @@ COUNT_BITS = np.array([bin(sectors).count("1") for sectors in range(16)], np.int
 
 
 class Sets(NamedTuple):
-    """Lines of all sets, most recent first: int64[sets, ways] tag, sectors that can be read, sectors written to."""
+    """Tag arrays, most recently used way first, int64[sets, ways]: tag, readable sectors, dirty sectors."""
 
     tag: np.ndarray
     readable: np.ndarray
@@ -39,26 +38,26 @@ class Sets(NamedTuple):
 
 
 def make_sets(sets: int, ways: int) -> Sets:
-    """Empty sets for so many lines each."""
+    """Empty sets of ``ways`` lines."""
     return Sets(*(np.full((sets, ways), value, np.int64) for value in (-1, 0, 0)))
 
 
 class Dram(NamedTuple):
-    """Addresses of sectors as in ``replay.memory.addresses``, without hashes, and each bank's open row, -1 for none."""
+    """Address map as in ``replay.memory.addresses``, without hashes, and each bank's open row (-1: none)."""
 
     addresses: Addresses
     row: np.ndarray  # int64[channels, banks]
 
 
 def make_dram(addresses: Addresses) -> Dram:
-    """All rows closed."""
+    """DRAM with all rows closed."""
     row = np.full((addresses.channels, addresses.banks), -1, np.int64)
     return Dram(addresses, row)
 
 
 @loop
 def field(bits: np.ndarray, address: int) -> int:
-    """The sum of some bits of an address: rows of shift right, mask, shift left."""
+    """Gather a bit field of an address; rows of ``bits`` are shift right, mask, shift left."""
     found = 0
     for index in range(bits.shape[0]):
         found |= ((address >> bits[index, 0]) & bits[index, 1]) << bits[index, 2]
@@ -67,7 +66,7 @@ def field(bits: np.ndarray, address: int) -> int:
 
 @loop
 def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
-    """Read or write sectors of a line. Channels take blocks in turn; the bank is permuted by the row."""
+    """Read or write sectors of a line. Blocks interleave over the channels; the row permutes the bank."""
     for offset in range(4):
         if (sectors >> offset) & 1:
             address = (line * 4 + offset) << 5
@@ -86,7 +85,7 @@ def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
 
 @loop
 def find(sets: Sets, index: int, line: int) -> int:
-    """The way of a line in its set; the number of ways when it is not there."""
+    """Way of a line in its set; the number of ways on a miss."""
     way = 0
     while way < sets.tag.shape[1] and sets.tag[index, way] != line:
         way += 1
@@ -95,7 +94,7 @@ def find(sets: Sets, index: int, line: int) -> int:
 
 @loop
 def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
-    """The line becomes the most recent of its set, in the place of ``way``."""
+    """Make the line the most recently used of its set, replacing ``way``."""
     while way > 0:
         before = way - 1
         sets.tag[index, way] = sets.tag[index, before]
@@ -107,7 +106,7 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
 
 @loop
 def set_of(addresses: Addresses, line: int, sets: int) -> int:
-    """The set of the L2 in which a line lies: in its slice where slices take lines in turn; else hashes spread them."""
+    """L2 set of a line: within its slice where slices interleave lines; otherwise by the hash alone."""
     mixed = spread(line) >> MOST_SHIFT
     if addresses.hash != CONSECUTIVE:
         return mixed % sets
@@ -121,7 +120,7 @@ def set_of(addresses: Addresses, line: int, sets: int) -> int:
 
 @loop
 def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarray:
-    """int64[lines]: the slice of the L2 of each."""
+    """L2 slice of each line, int64[lines]."""
     return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
 
 
@@ -129,9 +128,9 @@ def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarra
 def ask_l2(
     l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
-    """Read or write the sectors ``asked`` of a line in the L2; ``full`` are those written in full."""
+    """Read or write the sectors ``asked`` of a line in the L2; a write covers the sectors ``full`` completely."""
     index = set_of(dram.addresses, line, l2.tag.shape[0])
-    counted = COUNT_BITS[asked] if line < TABLE_LINES else 0  # ``control.traffic`` counts those of intersection tables
+    counted = COUNT_BITS[asked] if line < TABLE_LINES else 0  # ``traffic`` counts entries of intersection tables
     load[index // (l2.tag.shape[0] // load.size)] += counted
     way = find(l2, index, line)
     readable, dirty = 0, 0
@@ -179,7 +178,7 @@ def read_l1(
 def write_l1(
     l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
-    """Write sectors of a line through the set ``index`` of an L1, which takes no line for that."""
+    """Write sectors of a line through the set ``index`` of an L1, which allocates nothing for a write."""
     way = find(l1, index, line)
     kept = 0
     if way < l1.tag.shape[1]:
@@ -198,9 +197,9 @@ def run(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
     asked_of: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """int64[COUNTERS]: what is counted while the requests pass the L1s of their SMs, one after the other.
+    """Send the requests, in order, through the L1s of their SMs; return the counters, int64[COUNTERS].
 
-    asked_of  int64[windows, slices], zeros: gets the sectors that each slice of the L2 is asked for in each window.
+    asked_of  int64[windows, slices], zeros: gets the sectors asked of each L2 slice in each window.
     """
     count, ignored, nothing = np.zeros(COUNTERS, np.int64), np.zeros(COUNTERS, np.int64), np.zeros_like(asked_of[0])
     sets = l1.tag.shape[0] // sms
@@ -214,7 +213,7 @@ def run(
             ask_l2(l2, dram, line[row], asked, True, full, count, nothing)
             continue
         count[L1_ACCESSES] += COUNT_BITS[asked]
-        # another order than that of the L2's sets
+        # a hash independent of the L2's
         index = sm[row] * sets + (spread(line[row]) >> MOST_SHIFT) * 7919 % 65521 % sets
         if kind & WRITE:
             write_l1(l1, l2, dram, index, line[row], asked, full, count, asked_of[window[row]])

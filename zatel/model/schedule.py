@@ -1,9 +1,9 @@
-"""When each warp does what, from the warps' work alone: ramp-up, steady state and drain of the GPU.
+"""Schedule of the warps from their work alone: ramp-up, steady state and drain of the GPU.
 
-A warp goes through phases in turn: accesses to memory, then a trace call. An SM holds some warps at a time and its RT
-units some of these; others wait in line for the RT unit. A record of a trace call takes a step and an access ``cost``
-steps, whoever else is there. In the middle the RT units are full, at the end the last long warps are alone; so the
-drain is neither ignored nor stretched with the rest.
+A warp alternates between two phases: memory accesses, then a trace call. An SM holds a fixed number of warps and its RT
+units some of these; the others queue for the RT unit. A record of a trace call takes one step and an access ``cost``
+steps, without contention. In steady state the RT units are full; in the drain the last long warps run alone. So the
+drain is neither ignored nor scaled with the rest.
 """
 
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ VISIT_BITS = 32
 
 
 class Phases(NamedTuple):
-    """What warps do: accesses, a trace call, accesses, a trace call and so on.
+    """Phases of warps, alternately accesses and a trace call.
 
-    first   int64[warps + 1], the number of each warp's first phase, which is one of accesses; even.
-    length  int64[phases], their steps: accesses, or records on the longest way of a trace call's rays. Either may be 0.
+    first   int64[warps + 1], index of each warp's first phase (accesses, so an even index).
+    length  int64[phases], steps: accesses, or records on the longest path of a trace call's rays. Either may be 0.
     """
 
     first: np.ndarray
@@ -33,7 +33,7 @@ class Phases(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """SMs and memory controllers of a GPU, the warps that an SM holds at a time, and those that its RT units hold."""
+    """SMs and memory controllers of a GPU, warp slots of an SM (``places``), and warp slots of its RT units."""
 
     sms: int
     controllers: int
@@ -42,9 +42,11 @@ class Machine(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """When phases begin, float64[phases], in steps; the place of each warp, int64[warps]; how long all of it takes.
+    """Start of each phase in steps, float64[phases]; warp slot of each warp, int64[warps]; length of the schedule.
 
-    The SM of a place is its remainder by the number of SMs. resident  mean number of warps on an SM.
+    The SM of a slot is the slot modulo the number of SMs.
+
+    resident  mean number of warps on an SM.
     """
 
     begins: np.ndarray
@@ -54,11 +56,12 @@ class Schedule(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What changes while warps run.
+    """State of the simulation.
 
-    time, who   a heap of the phases that end: when, and at which place.
-    phase, end  of each place: its phase, and where those of its warp end.
-    busy        of each SM the warps in its RT units; ring, head, waiting  the places that wait for them.
+    time, who            heap of phase ends: time and warp slot.
+    phase, end           of each slot: its phase, and the end of its warp's phases.
+    busy                 of each SM, the warps in its RT units.
+    ring, head, waiting  queue of slots that wait for the SM's RT units.
     """
 
     time: np.ndarray
@@ -72,13 +75,13 @@ class Run(NamedTuple):
 
 
 def phases_of(rays: Rays, accesses: Accesses, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of the warps from ``first`` to before ``last``: how many phases each has, and ``Phases.length`` of all."""
+    """Number of phases of each warp from ``first`` to before ``last``, and ``Phases.length`` of all."""
     asked = (accesses.warp << VISIT_BITS) + accesses.visit
     called = (rays.warp << VISIT_BITS) + rays.visit
     begin = np.flatnonzero(np.diff(called, prepend=-1))
     longest = np.maximum.reduceat(np.diff(rays.offset), begin) if len(begin) else np.zeros(0, np.int64)
-    over = (np.arange(first + 1, last + 1) << VISIT_BITS) - 1  # what a warp does after its last call
-    calls, steps = np.append(called[begin], over), np.append(longest, np.zeros(len(over), np.int64))
+    final = (np.arange(first + 1, last + 1) << VISIT_BITS) - 1  # accesses after the warp's last call
+    calls, steps = np.append(called[begin], final), np.append(longest, np.zeros(len(final), np.int64))
     order = np.argsort(calls, kind="stable")
     before = np.searchsorted(asked, calls[order], side="right")
     length = np.stack([np.diff(before, prepend=0), steps[order]], axis=1).ravel()
@@ -86,7 +89,7 @@ def phases_of(rays: Rays, accesses: Accesses, first: int, last: int) -> tuple[np
 
 
 def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 1.0) -> Schedule:
-    """The ``warps``, bool[warps], in launch order on ``machine``; a free place takes the next one."""
+    """Schedule the ``warps``, bool[warps], in launch order on ``machine``; a free slot takes the next warp."""
     count = machine.sms * machine.places
     places, sms = np.zeros(count, np.int64), np.zeros(machine.sms, np.int64)
     ring = np.zeros((machine.sms, machine.places), np.int64)
@@ -100,7 +103,7 @@ def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 
 def run(
     phases: Phases, warps: np.ndarray, slots: int, cost: float, state: Run, begins: np.ndarray, place_of: np.ndarray
 ) -> tuple[float, float]:
-    """Fill ``begins`` and ``place_of``; returns the end of the last warp and the sum of all warps' times."""
+    """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times."""
     sms, events, following, now, resident = len(state.busy), 0, 0, 0.0, 0.0
     for place in range(min(len(state.who), len(warps))):
         events = take(phases, warps[place], place, 0.0, slots, cost, state, events, begins, place_of)
@@ -110,8 +113,8 @@ def run(
         resident += live * (state.time[0] - now)
         now, place = state.time[0], state.who[0]
         events = pop(state, events)
-        over, sm = state.phase[place], place % sms
-        if over & 1 and phases.length[over]:
+        ended, sm = state.phase[place], place % sms
+        if ended & 1 and phases.length[ended]:
             if state.waiting[sm]:
                 first = state.ring[sm, state.head[sm]]
                 state.head[sm] = (state.head[sm] + 1) % state.ring.shape[1]
@@ -134,7 +137,7 @@ def take(
     phases: Phases, warp: int, place: int, now: float, slots: int, cost: float, state: Run, events: int,
     begins: np.ndarray, place_of: np.ndarray,
 ) -> int:  # fmt: skip
-    """A warp begins at a place; returns the number of events."""
+    """Start a warp in a slot; return the number of events."""
     place_of[warp] = place
     state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
     return begin(phases, place, now, slots, cost, state, events, begins)
@@ -144,7 +147,7 @@ def take(
 def begin(
     phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, events: int, begins: np.ndarray
 ) -> int:
-    """The phase of a place begins, or its warp waits for the RT unit; returns the number of events."""
+    """Start the phase of a slot, or queue it for the RT unit; return the number of events."""
     phase, sm = state.phase[place], place % len(state.busy)
     length = phases.length[phase]
     if phase & 1 and length:
@@ -159,7 +162,7 @@ def begin(
 
 @loop
 def push(state: Run, events: int, time: float, place: int) -> int:
-    """Add an event to the heap; returns their number."""
+    """Add an event to the heap; return the number of events."""
     at = events
     while at and (time, place) < (state.time[(at - 1) // 2], state.who[(at - 1) // 2]):
         state.time[at], state.who[at] = state.time[(at - 1) // 2], state.who[(at - 1) // 2]
@@ -170,7 +173,7 @@ def push(state: Run, events: int, time: float, place: int) -> int:
 
 @loop
 def pop(state: Run, events: int) -> int:
-    """Remove the first event from the heap; returns the number of the others."""
+    """Remove the first event from the heap; return the number left."""
     last, at = events - 1, 0
     time, place = state.time[last], state.who[last]
     while 2 * at + 1 < last:
@@ -190,7 +193,7 @@ def pop(state: Run, events: int) -> int:
 def moments(
     phases: Phases, begins: np.ndarray, cost: float, warps: np.ndarray, requests: np.ndarray, step: np.ndarray
 ) -> np.ndarray:
-    """float64[requests of the ``warps``]: when each is made; requests and step as in a stream."""
+    """Time of each request of the ``warps``, float64; ``requests`` and ``step`` as in a stream."""
     found = np.empty(requests[warps].sum())
     row = at = 0
     for warp in range(len(requests)):

@@ -1,11 +1,11 @@
-"""What all pixels do to the L2, known without replaying them: the control of the sampled replay.
+"""Functional memory traffic of all warps: the control variate of the sampled replay.
 
-The functional trace of the whole image is cheap. Its BVH records and memory accesses, walked in the order in which a
-GPU with so many resident warps would reach them, pass functional caches of the GPU's size (``control_caches``): so many
-sectors miss and are written back, within some per cent of what the replay counts. The sampled warps, fewer of them
-resident, need a smaller L2 to miss as often; ``estimate_machine.match`` finds it. That replaces the paper's rule that
-an L2 shrinks with the memory partitions: the upper levels of the BVH, which every warp reads, do not shrink with the
-image. What no size of the L2 makes equal, local memory say, ``estimate`` corrects by the ratio of both runs.
+The trace of the whole image is cheap to walk. Its BVH records and memory accesses, in the order of a schedule on the
+GPU, pass functional caches of the GPU's size (``caches``). Their misses and write-backs come within some per cent of
+the replay's. The sample has fewer resident warps and needs a smaller L2 to miss as often; ``sample.machine.match``
+finds it. This replaces the paper's rule that the L2 shrinks with the memory partitions: every warp reads the BVH's
+upper levels, which do not shrink with the image. ``sample.extrapolate`` corrects the differences that no size of the L2
+removes, for example local memory's.
 """
 
 from typing import NamedTuple
@@ -37,19 +37,21 @@ SECTOR_BYTES = 32
 WARPS_PER_BATCH = 256
 WINDOWS = 128  # so short that a slice which is busy for a while shows, so long that thousands of requests are in each
 RAYS = ("warp_id", "visit", "lane", "node")
-SAMPLED_RECORDS = 40_000_000  # of all records, about so many are walked with their lines, the others only counted
+SAMPLED_RECORDS = 40_000_000  # records whose lines are followed; beyond, set sampling follows some lines only
 
 
 class Stream(NamedTuple):
-    """The lines that warps ask for.
+    """Requests of all warps, warp after warp.
 
-    steps    int64[warps], accesses of each warp and records on the longest ways of its rays; ``phases`` in turn.
-    requests  int64[warps], requests of each warp among the following, which stand warp after warp.
-    step     int32[requests], step of its warp. line  int64[requests]; local memory's as in ``control_accesses``.
-    sectors  uint16[requests]: a bit for each of the line's sectors; of stores also ``WRITE``, and a bit for each sector
-             that is written in full.
-    shift    log2 of the lines that one line in the stream stands for (set sampling).
-    first    int32[nodes], the first warp that fetches each node, -1 for none.
+    steps     int64[warps], steps of each warp: its accesses, and the records on the longest paths of its rays.
+    phases    the same steps, phase by phase.
+    requests  int64[warps], number of requests of each warp.
+    step      int32[requests], step of its warp.
+    line      int64[requests], line number; of local memory as in ``accesses``.
+    sectors   uint16[requests], a bit for each sector asked; for stores also ``WRITE``, and a bit for each sector
+              written in full.
+    shift     log2 of the lines that one line in the stream stands for (set sampling).
+    first     int32[nodes], first warp that fetches each node, -1 for none.
     """
 
     steps: np.ndarray
@@ -63,7 +65,7 @@ class Stream(NamedTuple):
 
 
 def read_stream(trace: Trace) -> Stream:
-    """One pass over the rays of a trace; ``UserError`` when it has none."""
+    """Read the requests of a trace in one pass; ``UserError`` when it traces no rays."""
     if "rays" not in trace.tables or not trace.rows("rays"):
         raise UserError(f"{trace.path}: must trace rays, to be estimated")
     line, sectors = node_lines(trace)
@@ -97,7 +99,7 @@ def _rays(columns: dict[str, np.ndarray]) -> Rays:
 
 
 def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """int64[nodes], the line in which each BVH record begins, and uint8[nodes], the sectors it takes of it."""
+    """First line of each BVH record, int64[nodes], and the sectors it covers there, uint8[nodes]."""
     nodes = trace.read("nodes", ["address", "bytes"])
     address, length = nodes["address"].astype(np.int64), nodes["bytes"].astype(np.int64)
     first = address % LINE_BYTES // SECTOR_BYTES
@@ -106,17 +108,18 @@ def node_lines(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _shift(trace: Trace) -> int:
-    """So many bits of set sampling that the stream fits into memory."""
+    """Bits of set sampling with which the stream fits into memory."""
     records = 64 * trace.rows("rays")
     return min(MOST_SHIFT, max(0, int(np.ceil(np.log2(max(records, 1) / SAMPLED_RECORDS)))))
 
 
 class Requests(NamedTuple):
-    """A stream in the order in which so many resident warps make it.
+    """Requests of resident warps in the order of a schedule.
 
-    sm       int16, the SM of each. window  int16, which of ``WINDOWS`` equal parts of all requests it is in.
-    entered  int64[n] lines and int16[n] windows of all that goes into intersection tables, whichever lines are
-             followed: few lines are stored to so often that one of some would not stand for them.
+    sm       int16[requests], SM of each.
+    window   int16[requests], which of ``WINDOWS`` equal parts of all requests it is in.
+    entered  int64[n] lines and int16[n] windows of all stores into intersection tables. Set sampling skips them: few
+             lines get most of the stores, so a sample of lines would not represent them.
     """
 
     line: np.ndarray
@@ -128,12 +131,12 @@ class Requests(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """What a GPU's L2 does, in sectors: reads and writes of the SMs, those that miss, and what it writes back.
+    """Traffic of a GPU's L2 in sectors: reads and writes of the SMs, their misses, and write-backs.
 
-    rows_opened  rows of the DRAM that are opened for that.
+    rows_opened             DRAM rows activated for it.
     l1_accesses, l1_misses  of all L1s, in sectors.
-    asked, entered  float64[WINDOWS, slices]: sectors that each slice is asked for in each of so many equal parts of the
-             requests, by the L1s and by entries of intersection tables.
+    asked, entered          float64[WINDOWS, slices], sectors asked of each slice in each window, by the L1s and by
+                            entries of intersection tables.
     """
 
     reads: float
@@ -149,32 +152,32 @@ class Traffic(NamedTuple):
 
     @property
     def miss_rate(self) -> float:
-        """Misses of all accesses; 0 without any."""
+        """Misses / accesses of the L2; 0 without accesses."""
         return (self.read_misses + self.write_misses) / max(self.reads + self.writes, 1.0)
 
     @property
     def l1_miss_rate(self) -> float:
-        """Misses of all accesses of the L1s; 0 without any."""
+        """Misses / accesses of the L1s; 0 without accesses."""
         return self.l1_misses / max(self.l1_accesses, 1.0)
 
     @property
     def dram_sectors(self) -> float:
-        """Sectors that DRAM reads and writes."""
+        """Sectors that the DRAM reads and writes."""
         return self.read_misses + self.write_backs
 
     @property
     def rows_per_sector(self) -> float:
-        """Rows opened for a sector that DRAM reads or writes; 0 without any."""
+        """Rows activated per sector that the DRAM reads or writes; 0 without sectors."""
         return self.rows_opened / max(self.dram_sectors, 1.0)
 
 
 def in_order(
     stream: Stream, warps: np.ndarray, machine: Machine, interleaved: bool = True, tables: bool = True
 ) -> Requests:
-    """The requests of the ``warps``, bool[warps], on the SMs of a ``machine``, as they come after each other.
+    """Order the requests of the ``warps``, bool[warps], by their time on the SMs of a ``machine``.
 
-    interleaved  whether a word of local memory belongs to the place of a warp, where the next one finds it again, as
-                 ``lsu.local_interleaved`` says; else it is the warp's own.
+    interleaved  whether local memory belongs to the warp slot, so that the slot's next warp finds the same lines
+                 (``lsu.local_interleaved``); otherwise each warp has lines of its own.
     tables       whether procedural primitives are entered into intersection tables.
     """
     planned = schedule(stream.phases, warps, machine)
@@ -198,17 +201,17 @@ def in_order(
 
 
 def table_line(place: np.ndarray, sms: int) -> np.ndarray:
-    """int64[places]: line in which the intersection table of a warp at each place begins, counted from the first's."""
+    """First line of the intersection table of each warp slot, int64, relative to the first slot's."""
     return (place % sms * WARPS_PER_SM + place // sms) * (TABLE_BYTES // LINE_BYTES)
 
 
 def followed(line: np.ndarray, shift: int) -> np.ndarray:
-    """bool[lines]: those that are followed where one of 2^``shift`` is, in a cache so much smaller."""
+    """Lines followed by set sampling of one in 2^``shift``, bool[lines]; caches shrink by the same factor."""
     return np.asarray(which_are_followed(line, (1 << shift) - 1))
 
 
 def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests:
-    """The requests, when the L2 holds ``line`` with ``sectors`` before, the last of them most recently."""
+    """Prepend the L2's initial contents, ``line`` with ``sectors``, the most recently used last."""
     before = followed(line, requests.shift)
     return requests._replace(
         line=np.concatenate([line[before], requests.line]),
@@ -219,9 +222,9 @@ def after(requests: Requests, line: np.ndarray, sectors: np.ndarray) -> Requests
 
 
 def thinned(requests: Requests, most: int) -> Requests:
-    """The requests of a half of the sets, or a quarter and so on, so that they ask about ``most`` times at most.
+    """Keep the requests of one in 2, 4, ... sets, so that about ``most`` remain.
 
-    Not of fewer than one of 2^``MOST_SHIFT`` sets: an L1 has to keep some.
+    At least one in 2^``MOST_SHIFT`` sets stays, so that an L1 keeps some lines.
     """
     more = max(0, int(np.ceil(np.log2(max(len(requests.line), 1) / most))))
     more = min(more, max(0, MOST_SHIFT - requests.shift))
@@ -234,7 +237,7 @@ def thinned(requests: Requests, most: int) -> Requests:
 
 
 def traffic(requests: Requests, gpu: Gpu) -> Traffic:
-    """What the requests do to the functional caches of ``gpu``, with its SMs and the capacity of its L1s and its L2."""
+    """Run the requests through functional caches with the SMs, L1 and L2 capacities of ``gpu``."""
     lines = max(1, round(gpu.l1.bytes / (LINE_BYTES << requests.shift)))
     ways = min(gpu.l1.ways, lines)
     slices = gpu.memory.count * gpu.l2.slices_per_controller
@@ -256,10 +259,10 @@ def traffic(requests: Requests, gpu: Gpu) -> Traffic:
 
 
 def held_before(trace: Trace, stream: Stream, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What other warps brought into the L2 for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] their sectors.
+    """L2 contents that other warps left for the ``chosen``, bool[warps]: int64[n] lines, uint8[n] sectors.
 
-    The BVH records that chosen warps fetch and that a warp that is not chosen fetches first, the last used first, so
-    that what the sample needs soon is the youngest.
+    They are BVH records that chosen warps fetch and another warp fetched first, in reverse order of their first use by
+    the sample: a record needed soon is the most recently used.
     """
     used: list[np.ndarray] = []
     seen = np.zeros(len(stream.first), bool)

@@ -1,4 +1,4 @@
-"""The loops behind the control: which lines the warps ask for, step by step, and when each warp has its turn."""
+"""Compiled walk over rays and accesses: the lines that each warp requests, step by step."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesse
 loop: Any = kept(njit(cache=True), CODE)
 
 HIT_LINES = 1 << 40  # hits have lines from here on
-TABLE_LINES = 1 << 41  # and intersection tables from here on, which ``control.in_order`` moves to that of the place
+TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
 NODE_BITS = np.uint32(0x7FFFFFFF)
 WHOLE_STORE = WRITE | 1 << FULL_SHIFT | 1  # of one sector
 MOST_SHIFT = 6  # one of 2^6 lines is followed at least: of the 512 of an L1 of 64 KB eight are left
@@ -31,9 +31,9 @@ class Rays(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Of each BVH record: its line, the sectors of it that it takes (a bit each), the first warp to fetch it or -1.
+    """BVH records: line, sectors of the line (a bit each), first warp to fetch the record or -1.
 
-    procedural  bool[nodes], whether it is a procedural primitive.
+    procedural  bool[nodes], procedural primitives.
     """
 
     line: np.ndarray
@@ -43,7 +43,7 @@ class Nodes(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """Rows of requests: step of its warp, line, sectors (as in ``Stream``); and how many rows each warp has."""
+    """Rows of requests: step of its warp, line, sectors (as in ``Stream``); and the number of rows of each warp."""
 
     step: np.ndarray
     line: np.ndarray
@@ -61,13 +61,13 @@ def spread(line: int) -> int:
 
 @loop
 def is_followed(line: int, only: int) -> bool:
-    """Whether a line is one of those that are followed; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
+    """Whether set sampling follows a line; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
     return spread(line) & only == 0
 
 
 @loop
 def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
-    """Add a request of one step, whose others are the rows from ``start`` on; a line is asked for once a step."""
+    """Add a request to the step whose rows begin at ``start``; a step requests a line once."""
     for row in range(start, rows):
         if out.line[row] == line:
             out.sectors[row] |= sectors
@@ -78,13 +78,12 @@ def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requeste
 
 @loop
 def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
-    """Walk what some warps do to memory, step by step; returns the rows written to ``out``.
+    """Walk the memory requests of some warps step by step; return the rows written to ``out``.
 
-    An access is a step, and so is a record of a trace call: its lanes go record by record, side by side. A hit also
-    stores to a line of its own, which nobody else uses; ``base`` records came before these. Only one of
-    2^``shift`` lines is written (set sampling), and those of local memory and of intersection tables, which get their
-    number later; but every step is counted in ``steps``, int64[warps], and ``out.owned`` grows by the rows of each
-    warp.
+    An access is a step. So is a record of a trace call, whose lanes advance record by record in lockstep. A hit also
+    stores to a private line of its own; ``base`` records came before these. Set sampling writes one of 2^``shift``
+    lines, and all lines of local memory and intersection tables, whose final numbers follow later. Every step counts in
+    ``steps``, int64[warps]; ``out.owned`` grows by the rows of each warp.
     """
     rows, begin, access, only = 0, 0, 0, (1 << shift) - 1
     while begin < rays.warp.size or access < accesses.warp.size:
@@ -116,7 +115,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, st
 def trace_call(
     rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
 ) -> int:
-    """The rays ``begin`` to ``end`` of one trace call."""
+    """Walk the rays ``begin`` to ``end`` of one trace call."""
     of, longest = rays.warp[begin], 0
     for ray in range(begin, end):
         longest = max(longest, rays.offset[ray + 1] - rays.offset[ray])
@@ -143,7 +142,7 @@ def trace_call(
 
 @loop
 def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
-    """Store what a ray enters into the intersection table of its warp: two words of a row for each procedural record.
+    """Add a ray's stores into the intersection table of its warp: two words of a row for each procedural record.
 
     They leave one by one, all in the ray's first step. Layout and rule: ``replay.input.intersection_tables``.
     """

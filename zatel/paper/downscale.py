@@ -9,9 +9,9 @@ from rayplay.replay.gpu.description import Gpu
 
 
 def load_gpu(name: str) -> Gpu:
-    """The GPU called ``name`` (``rtx2060``, ``mobile``), or described by the TOML file ``name``.
+    """Load the GPU called ``name`` (``rtx2060``, ``mobile``), or described by the TOML file ``name``.
 
-    ``UserError`` when there is none, or it breaks a rule.
+    ``UserError`` when it does not exist or breaks a rule.
     """
     return gpu_description.load(name)
 
@@ -29,8 +29,8 @@ def parts(gpu: Gpu) -> dict[str, int]:
 def downscale(gpu: Gpu, factor: int) -> Gpu:
     """The GPU with 1/``factor`` of its SMs and memory partitions, rounded down where the factor does not divide them.
 
-    The L2 is part of the partitions and shrinks with them, and so does DRAM's bandwidth; the crossbar follows (Zatel
-    Zatel III-C). The paper's sweep of K from 2 to 6 on 30 SMs and 12 partitions needs the rounding; the released code
+    The L2 is part of the partitions and shrinks with them, and so does DRAM's bandwidth; the crossbar follows
+    (Zatel III-C). The paper's sweep of K from 2 to 6 on 30 SMs and 12 partitions needs the rounding; the released code
     rounds down. ``UserError`` when nothing would be left of one of them, or the smaller GPU breaks a rule.
     """
     if factor == 1:

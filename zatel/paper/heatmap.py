@@ -1,4 +1,4 @@
-"""Step 1: how much work each pixel is, and its temperature colour (Zatel III-B).
+"""Step 1: work of each pixel, and its temperature colour (Zatel III-B).
 
 The paper profiles the runtime of each pixel with the clock of a real GPU, or with the simulator's functional mode, and
 says that the hardware is mostly irrelevant. A trace already knows the work: the thread instructions that the pixel's
@@ -57,7 +57,7 @@ def pixel_work(trace: Trace) -> np.ndarray:
 def normalise(work: np.ndarray, headroom: float = 1.0) -> np.ndarray:
     """The heat of each pixel in [0, 1]: its work divided by the longest (Zatel III-B); all 0 when nothing worked.
 
-    headroom  what the longest is multiplied by; 1.1 in the released code.
+    headroom  factor on the longest work; 1.1 in the released code.
     """
     longest = work.max(initial=0.0) * headroom
     return work / longest if longest > 0 else np.zeros_like(work)
@@ -82,7 +82,7 @@ def heat_colour(heat: np.ndarray) -> np.ndarray:
 
 
 def colour_heat(colour: np.ndarray) -> np.ndarray:
-    """The way back: the heat in [0, 1] whose colour is nearest to each of ``colour``, float64[..., 3] in [0, 1].
+    """Inverse of ``heat_colour``: the heat in [0, 1] with the nearest colour; ``colour`` is float64[..., 3] in [0, 1].
 
     Within 0.0002 for colours of the gradient, within 0.025 when they were rounded to 8 bits: near both ends the
     gradient hardly changes. 17 released heatmaps (docs/sources/zatel-code.md#heatmap) lie within 0.8/255 of the

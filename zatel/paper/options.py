@@ -1,4 +1,4 @@
-"""Every choice of the method, by name, with the paper's as default, and what the released code does otherwise."""
+"""Choices of the method by name, with the paper's as default, and the departures of the released code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Options:
     colours        of the quantised heatmap.
     factor         K; the greatest common divisor of SMs and memory partitions when ``None`` (Zatel III-C).
     division       of the image plane into K groups: one of ``DIVISIONS`` (Zatel III-D).
-    block          width and height of a section block in pixels; of a chunk, too, in the fine division (Zatel III-E).
+    block          width and height of a section block in pixels; also of a chunk in the fine division (Zatel III-E).
     fraction       part of each group's pixels; equation (1) when ``None``.
     bounds         least and most fraction that equation (1) gives.
     distribution   one of ``DISTRIBUTIONS``: the share of each colour, equations (2) and (3).

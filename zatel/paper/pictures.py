@@ -1,4 +1,4 @@
-"""What each step saw, as PNG files of the image's size."""
+"""PNG files of each step, of the image's size."""
 
 import colorsys
 from pathlib import Path
@@ -41,7 +41,7 @@ def write_selected(heatmap: QuantisedHeatmap, selected: np.ndarray, path: Path) 
 
 
 def write_picture(trace: Trace, path: Path) -> bool:
-    """The picture that the traced program computed, gamma corrected; ``False`` when the trace holds none."""
+    """Write the picture that the traced program computed, gamma corrected; ``False`` when the trace lacks one."""
     if "image" not in trace.tables:
         return False
     width, height = image_size(trace)

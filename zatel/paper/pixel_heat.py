@@ -1,4 +1,4 @@
-"""Step 1 from elsewhere: the heat of each pixel from replayed cycles or from any picture (Zatel III-B)."""
+"""Step 1 from other sources: the heat of each pixel from replayed cycles or a picture (Zatel III-B)."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ EXR = ".exr"
 
 
 def pixel_measure(trace: Trace, source: str) -> np.ndarray:
-    """float64[height, width]: what the heat of each pixel is measured by.
+    """Measure of each pixel's heat, float64[height, width].
 
     source  ``work``: thread instructions and BVH records of the trace; a ``.result`` of the whole trace: the cycles of
             each pixel's thread; else a picture (PNG, PPM, EXR, whatever Pillow reads) of the image's size, grey or in

@@ -29,7 +29,7 @@ HEADROOM = 1.1  # of the released heat: its longest pixel is 0.91
 
 
 class Plan(NamedTuple):
-    """Steps 2 to 5: what shall be replayed.
+    """Steps 2 to 5: the plan of the replays.
 
     heatmap     step 2: the quantised heatmap (of group 0, where every group has its own).
     scaled_gpu  step 3: the description of the GPU that each group is replayed on.
@@ -48,11 +48,11 @@ class Plan(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Everything that the steps found.
+    """Outcome of all steps.
 
-    work          float64[height, width], step 1: what the heat of each pixel was measured by.
+    work          float64[height, width], step 1: the measure of each pixel's heat.
     plan          steps 2 to 5.
-    simulated     step 6: what the replays say, shaped as ``plan.selections``.
+    simulated     step 6: outcomes of the replays, shaped as ``plan.selections``.
     extrapolated  step 7: the metrics of each group as if all its pixels had been simulated.
     metrics       step 7: the metrics of Table I, combined.
     seconds       wall time of each step on this machine.

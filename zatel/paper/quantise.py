@@ -1,4 +1,4 @@
-"""Step 2: merge similar temperature colours into a few, and say how cold each is (Zatel III-B and III-E)."""
+"""Step 2: merge similar temperature colours into a few, and rate their coldness (Zatel III-B and III-E)."""
 
 import colorsys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rules of step 5 as the released code has them where it departs from the paper's text.
+"""Rules of step 5 in which the released code departs from the paper's text.
 
 Source: ``docs/sources/zatel-code.md#fraction, #blocks, #pixel-list``.
 """
@@ -36,8 +36,8 @@ def extra_block(weights: np.ndarray, pixels: int, share: float, block: tuple[int
 def choose_cold_first(colour_of_block: np.ndarray, quota: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The chosen blocks in the order of choice, colour by colour from the coldest.
 
-    A colour that has no block in the group at all gets none; one whose blocks run out, be it that a colder colour took
-    them, goes on with any that is left.
+    A colour without a block in the group gets none. One whose blocks run out, for example because a colder colour took
+    them, takes any block that is left.
     """
     left = np.ones(len(colour_of_block), bool)
     chosen: list[int] = []
@@ -60,7 +60,7 @@ def choose_cold_first(colour_of_block: np.ndarray, quota: np.ndarray, random: np
 def read_back(x: np.ndarray, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """bool[height, width]: the pixels that a simulator finds in the list ``x y`` when its last buffer was not written.
 
-    The file ends after the last whole 8 KiB, perhaps within a number: what is there of it is read as the number.
+    The file ends after the last whole 8 KiB, perhaps within a number; the digits before the cut are read as the number.
     """
     text = "".join(f"{column} {row}\n" for column, row in zip(x.tolist(), y.tolist(), strict=True))
     visible = text[: len(text) // BUFFER_BYTES * BUFFER_BYTES]

@@ -1,4 +1,4 @@
-"""A prediction in words and in one picture: what was predicted beside what the full simulation says."""
+"""Table and overview picture of a prediction, beside the full simulation."""
 
 from pathlib import Path
 from typing import Any

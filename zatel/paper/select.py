@@ -1,6 +1,6 @@
-"""Step 5: how many pixels of a group represent it, and which (Zatel III-E).
+"""Step 5: select the representative pixels of a group (Zatel III-E).
 
-Rules of the released code that differ are taken, each by its name in ``options.DEPARTURES``, from ``released``.
+Rules of the released code, by their names in ``options.DEPARTURES``, are in ``released``.
 """
 
 from typing import NamedTuple
@@ -37,12 +37,11 @@ def wanted_fraction(coldness: np.ndarray, bounds: tuple[float, float] = (0.3, 0.
 def select(
     heatmap: QuantisedHeatmap, groups: np.ndarray, group: int, options: Options, fraction: float | None = None
 ) -> Selection:
-    """Choose section blocks of one group at random, so many of each colour as its share of the distribution says.
+    """Choose section blocks of one group at random, each colour by its share of the distribution.
 
-    ``groups`` is int32[height, width] as ``divide`` gives it. ``fraction`` replaces that of the options. The choice
-    depends on the seed of the options and ``group`` only. A block has the colour that most of its pixels have; whole
-    blocks are taken, as few as reach the fraction; when a colour has too few, blocks of other colours, drawn at random,
-    make up for it.
+    ``groups`` is int32[height, width] from ``divide``. ``fraction`` overrides the options' fraction. The choice depends
+    on the seed of the options and ``group`` only. A block has the colour of most of its pixels. Whole blocks are taken,
+    the fewest that reach the fraction. When a colour has too few blocks, others drawn at random replace them.
     """
     members = groups == group
     labels = heatmap.labels[members]
@@ -69,7 +68,7 @@ def select(
 
 
 def _share(heatmap: QuantisedHeatmap, labels: np.ndarray, options: Options) -> float:
-    """The part of the group's pixels to take: the options' constant, or what the colours say."""
+    """Fraction of the group's pixels to take: the options' constant, or from the colours."""
     if options.fraction is not None:
         return options.fraction
     if "warm-fraction" in options.departures:
@@ -78,7 +77,7 @@ def _share(heatmap: QuantisedHeatmap, labels: np.ndarray, options: Options) -> f
 
 
 def _quota(heatmap: QuantisedHeatmap, labels: np.ndarray, blocks: int, share: float, options: Options) -> np.ndarray:
-    """int64[colours]: how many of the group's ``blocks`` each colour should have."""
+    """int64[colours]: number of the group's ``blocks`` due to each colour."""
     everywhere = heatmap.labels.ravel() if "image-shares" in options.departures else labels
     counted = everywhere if options.distribution == "uniform" else labels
     counts = np.bincount(counted, minlength=len(heatmap.colours))

@@ -1,4 +1,4 @@
-"""The speed-up law, equation (4): how much shorter a simulation is for the percentage of pixels it keeps."""
+"""Speed-up law, equation (4): speed-up of a simulation as a power of the percentage of pixels it keeps."""
 
 from collections.abc import Sequence
 
@@ -19,5 +19,5 @@ def fit_speedup(percentages: Sequence[float], speedups: Sequence[float]) -> tupl
 
 
 def speedup(percentage: np.ndarray, law: tuple[float, float] = PAPER) -> np.ndarray:
-    """What the law predicts for percentages of pixels, in (0, 100]."""
+    """Speed-up that the law predicts for percentages of pixels in (0, 100]."""
     return law[0] * np.asarray(percentage, np.float64) ** law[1]

@@ -30,7 +30,9 @@ from rayplay.zatel.replays.full_result import full_metrics
 from rayplay.zatel.replays.metrics import RULES, mean_absolute_error, relative_error
 from rayplay.zatel.replays.result_cache import Store
 
-HARDLY = 0.1  # of the pixels that a group's fraction counts: with fewer of them replayed, the metrics say little
+HARDLY = (
+    0.1  # least share, of the pixels that a group's fraction counts, to be replayed: below it the metrics say little
+)
 
 
 def publish(
@@ -72,7 +74,7 @@ def asked(options: Options) -> dict[str, Any]:
 
 
 def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
-    """Wall times of this machine, in seconds, and how much shorter than the full replay it was.
+    """Wall times of this machine in seconds, and the speed-up over the full replay.
 
     ``speedup`` compares with what this prediction took here, filter and heatmap included; ``speedup_parallel`` with the
     longest group alone, the paper's measure, for a machine with a core per group.
@@ -125,7 +127,7 @@ def warnings_of(summary: dict[str, Any]) -> list[str]:
 def summarise(
     prediction: Prediction, full: dict[str, float | None] | None, provenance: dict[str, Any]
 ) -> dict[str, Any]:
-    """The content of ``prediction.json``: metrics beside those of the full replay, groups, and how they were made."""
+    """Content of ``prediction.json``: metrics beside the full replay's, groups, and provenance."""
     metrics: dict[str, dict[str, Any]] = {}
     for name, rule in RULES.items():
         metrics[name] = {"title": rule.title, "predicted": prediction.metrics[name]}

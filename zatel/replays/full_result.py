@@ -1,4 +1,4 @@
-"""The result of a full replay that a prediction is compared with: same trace, GPU and model, all launches."""
+"""Result of a full replay to compare a prediction with: same trace, GPU and model, all launches."""
 
 import json
 from dataclasses import asdict
@@ -16,10 +16,10 @@ SELECTION = ("kernel", "kernel_name", "launch_skip", "launch_count")  # what rep
 
 
 def full_metrics(result: Result, trace: Trace, gpu: Gpu) -> dict[str, float | None]:
-    """The metrics of Table I of a full replay; ``UserError`` when one is absent, or it is of anything else.
+    """Metrics of Table I of a full replay; ``UserError`` when one is missing or the replay does not match.
 
-    It must be of the same trace, by its name and its warp-instructions, on the same GPU, in the model that a prediction
-    replays in, and of all launches.
+    It must be of the same trace (name and warp-instructions), on the same GPU, with the model of the prediction's
+    replays, and of all launches.
     """
     made, place = result.manifest.provenance, result.path
     if made.get("trace", trace.path.name) != trace.path.name:
@@ -40,7 +40,7 @@ def full_metrics(result: Result, trace: Trace, gpu: Gpu) -> dict[str, float | No
 
 
 def _check_instructions(found: float | None, result: Result, trace: Trace) -> None:
-    """Another trace of the same name, or some of its launches, have other instructions."""
+    """Refuse another trace of the same name, or some of its launches: their instruction counts differ."""
     wanted = warp_instructions(trace)
     if found != wanted:
         made = result.manifest.provenance

@@ -1,12 +1,12 @@
-"""Step 7: from the metrics of the groups to those of the whole GPU (Zatel III-G and III-H).
+"""Step 7: combine the metrics of the groups into the whole GPU's (Zatel III-G and III-H).
 
-How the paper's text is read here, metric by metric of its Table I:
+Reading of the paper's text, metric by metric of its Table I:
 
 - Extrapolation (Zatel III-G) is linear and for absolute metrics "such as the simulation cycles". Cycles are the only
   absolute metric of Table I, so only they are divided by the fraction of the group's pixels that was simulated. IPC,
   the miss rates, RT efficiency, DRAM efficiency and bandwidth utilisation are rates and stay as they are. (Zatel III-G
-  also says that some of these are biased and "should be extrapolated", without a rule; the released code, too, divides
-  only cycles.)
+  also says that some of these are biased and "should be extrapolated", without a rule; the released code also
+  divides only cycles.)
 - Combination (Zatel III-H): IPC is summed, because the parts of the GPU run at the same time; all others are averaged.
   That includes the cycles: each group's cycles already estimate how long the whole GPU takes.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """What happens to one metric of Table I."""
+    """Rule for one metric of Table I."""
 
     title: str
     absolute: bool = False  # divided by the fraction of pixels simulated
@@ -49,11 +49,11 @@ def extrapolate(metrics: Metrics, fraction: float) -> dict[str, float | None]:
 
 
 def combine(groups: Sequence[Metrics], combination: Mapping[str, str] | None = None) -> dict[str, float | None]:
-    """The metrics of the whole GPU from those of its groups: IPC summed, the others averaged (Zatel III-H).
+    """Combine the groups' metrics into the whole GPU's: IPC summed, the others averaged (Zatel III-H).
 
-    combination  metric -> one of ``COMBINATIONS``, for those that shall be combined otherwise.
+    combination  metric -> one of ``COMBINATIONS``, overrides of the rule.
 
-    A group that has no value for a metric (RT efficiency without a ray) does not take part; no group, no value.
+    A group without a value for a metric (RT efficiency without a ray) is left out; without any group there is no value.
     """
     combined: dict[str, float | None] = {}
     for name in groups[0]:

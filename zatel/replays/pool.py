@@ -1,4 +1,4 @@
-"""The processes that replay for a verb: they end with it, however it ends, and one that dies is one clear error.
+"""Worker processes of a verb: they end with it, however it ends, and the death of one is one clear error.
 
 Like ``simulate``, this file imports nothing compiled.
 """
@@ -23,9 +23,9 @@ from rayplay.formats.guard.errors import UserError
 
 @contextmanager
 def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
-    """So many processes; when the block ends early, they are ended too.
+    """Pool of ``count`` processes, which are terminated when the block ends early.
 
-    replayed  what each of them replays, for the message.
+    replayed  name of a process's work, for the message.
 
     Raises ``UserError`` when a process dies.
     """
@@ -65,15 +65,15 @@ class _Context(SpawnContext):
 
 
 def _begin() -> None:
-    """What a process does first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the one that started this one ends it
+    """Initialise a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent ends this one
     end_with_parent()
     # A bar's own lock is a semaphore of the system, which a process that is terminated would leave behind.
     tqdm.set_lock(threading.RLock())
 
 
 def end_with_parent() -> None:
-    """End this process as soon as the one that started it has ended, even in the middle of a replay."""
+    """End this process when its parent has ended, even in the middle of a replay."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
@@ -81,4 +81,4 @@ def end_with_parent() -> None:
 
 def _end_after(sentinel: int) -> None:
     wait([sentinel])
-    os._exit(1)  # nobody is left to hear of it, and a replay in another thread would go on for long
+    os._exit(1)  # no parent is left to report to, and a replay in another thread would run on for long

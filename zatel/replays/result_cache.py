@@ -1,8 +1,8 @@
-"""Results kept by content: what was computed once for the same inputs and the same code is never computed again.
+"""Content-addressed store of results: equal inputs and equal code are computed once.
 
-A store is a folder with one JSON file per entry, named by the SHA-256 of its key; the key stands in the file beside
-the value, so that ``jq`` or pandas can look through a study. An entry appears whole or not at all, so any number of
-processes may use one store, and an interrupted study continues.
+A store is a folder with one JSON file per entry, named by the SHA-256 of its key. The file holds the key beside the
+value, so ``jq`` or pandas can search a study. An entry is published whole or not at all, so several processes may
+share a store and an interrupted study resumes.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.publish import atomic_file
 from rayplay.replay import RESULTS
 
-CODE = (*RESULTS, "formats/edit")  # the sources that decide what a replay of some pixels says
+CODE = (*RESULTS, "formats/edit")  # sources that decide the outcome of a replay of some pixels
 
 
 class Store:
@@ -33,7 +33,7 @@ class Store:
         self.folder = folder
 
     def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The value of ``key``, or ``None`` when there is none, or its file is damaged."""
+        """Value of ``key``; ``None`` when it is missing or its file is damaged."""
         text = canonical(key)
         try:
             entry = parse_json(read_text(self._path(text), limit=LIST_BYTES), self._path(text))
@@ -43,14 +43,14 @@ class Store:
         return entry["value"] if is_whole else None
 
     def put(self, key: Mapping[str, Any], value: dict[str, Any]) -> None:
-        """Keep ``value``, JSON, under ``key``; what was there before is replaced."""
+        """Store ``value``, JSON, under ``key``, replacing an earlier value."""
         path = self._path(canonical(key))
         path.parent.mkdir(exist_ok=True)
         with atomic_file(path) as partial:
             partial.write_text(json.dumps({"key": key, "value": value}, sort_keys=True) + "\n", encoding="utf-8")
 
     def get_or_make(self, key: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The value of ``key``; made, and kept, when there is none."""
+        """Value of ``key``; computed and stored when it is missing."""
         value = self.get(key)
         if value is None:
             value = make()
@@ -63,12 +63,12 @@ class Store:
 
 
 def canonical(key: Mapping[str, Any]) -> str:
-    """The key as JSON, one text for one content; ``TypeError`` or ``ValueError`` for what JSON cannot say."""
+    """Canonical JSON of the key; ``TypeError`` or ``ValueError`` for a value outside JSON."""
     return json.dumps(key, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def trace_identity(trace: Trace) -> str:
-    """64 digits for the content of a trace, whatever its name and however it was made: the digests of its tables."""
+    """Digest of a trace's content, from the digests of its tables; name and provenance do not matter."""
     manifest = trace.manifest
     if trace.path.is_file():  # HDF5: one file
         with open(trace.path, "rb") as file:
@@ -80,5 +80,5 @@ def trace_identity(trace: Trace) -> str:
 
 @cache
 def engine_identity() -> str:
-    """64 digits for the source text that decides cycles: an edit anywhere in it makes every replay new."""
+    """Digest of the sources that decide cycles: any edit invalidates every stored replay."""
     return source_digest(CODE)

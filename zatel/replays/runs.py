@@ -1,8 +1,8 @@
-"""Many replays of parts of one trace: each is done once, whoever asks for it, and the trace is decoded once for all.
+"""Many replays of parts of one trace, each done once, with one decoding of the trace for all.
 
-A run is a set of pixels on a GPU. Runs that a store knows are looked up. The others share one pass over the trace that
-filters it for every set of pixels at once (a few dozen at a time, so that disk and open files stay bounded), are
-replayed over all cores, longest first, and are kept as they end.
+A run is a set of pixels on a GPU. Runs in the store are looked up. The others share one pass over the trace that
+filters it for every set of pixels at once (a few dozen at a time, to bound disk and open files). They are replayed on
+all cores, longest first, and stored as they end.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 
 def run_key(trace: str, run: Run) -> dict[str, Any]:
-    """What decides the outcome of a run: the trace's identity, pixels, GPU (but for its name) and the engine."""
+    """Key of a run's outcome: the trace's identity, pixels, GPU without its name, and the engine."""
     gpu = asdict(run.gpu)
     del gpu["name"]
     pixels = None if run.pixels is None else hashlib.sha256(np.packbits(run.pixels).tobytes()).hexdigest()
@@ -48,13 +48,13 @@ def simulate_runs(
     workers: int | None = None,
     folder: Path | None = None,
 ) -> list[Simulated]:
-    """What each run says, in order. Without a ``store`` equal runs are still done once.
+    """Outcome of each run, in order. Without a ``store`` equal runs are still done once.
 
     workers  processes at a time; one per core when ``None``.
-    folder   where the filtered traces may lie meanwhile; the system's temporary folder when ``None``.
+    folder   for filtered temporary traces; the system's temporary folder when ``None``.
 
-    Raises ``UserError`` as ``filter_to_many`` and ``simulate_all`` do. Times of runs that the store knew are those of
-    the machine that made them.
+    Raises ``UserError`` as ``filter_to_many`` and ``simulate_all`` do. A stored run keeps the times of the machine that
+    made it.
     """
     with tempfile.TemporaryDirectory(prefix="rayplay-runs-", dir=folder) as temporary:
         place = Path(temporary)
@@ -72,13 +72,13 @@ def simulate_runs(
 
 
 def known_runs(trace: Trace, runs: Sequence[Run], store: Store) -> list[Simulated | None]:
-    """What the store knows of each run, ``None`` where it must be replayed."""
+    """Stored outcome of each run; ``None`` where it must be replayed."""
     identity = trace_identity(trace)
     return [_read(store, run_key(identity, run)) for run in runs]
 
 
 def missing_runs(trace: Trace, runs: Sequence[Run], store: Store) -> list[Run]:
-    """The runs that the store does not know, each once."""
+    """Runs missing from the store, each once."""
     identity, known = trace_identity(trace), known_runs(trace, runs, store)
     missing = [run for run, outcome in zip(runs, known, strict=True) if outcome is None]
     return list({_mark(run_key(identity, run)): run for run in missing}.values())
@@ -89,7 +89,7 @@ def _mark(key: dict[str, Any]) -> str:
 
 
 def _size(item: tuple[dict[str, Any], Run]) -> int:
-    """The longest runs first; a whole trace is the longest."""
+    """Sort key: the longest runs first; a whole trace is the longest."""
     pixels = item[1].pixels
     return -(1 << 62) if pixels is None else -int(pixels.sum())
 
@@ -97,7 +97,7 @@ def _size(item: tuple[dict[str, Any], Run]) -> int:
 def _make(
     trace: Trace, part: Sequence[tuple[dict[str, Any], Run]], store: Store, workers: int | None, folder: Path
 ) -> None:
-    """Filter the trace for the runs of ``part`` in one pass, replay them, and keep what they say."""
+    """Filter the trace for the runs of ``part`` in one pass, replay them, and store the outcomes."""
     selections = {key["pixels"]: run.pixels for key, run in part if run.pixels is not None}
     paths = {pixels: folder / f"{number}.trace" for number, pixels in enumerate(selections)}
     if selections:

@@ -18,7 +18,7 @@ from rayplay.zatel.replays.pool import processes
 
 
 class Simulated(NamedTuple):
-    """What the replay of one group says.
+    """Outcome of the replay of one group.
 
     metrics      the metrics of Table I, ``None`` where one is not defined.
     seconds      wall time of the replay in its process, reading the trace included.
@@ -33,7 +33,7 @@ class Simulated(NamedTuple):
 
 
 def simulate_groups(traces: Sequence[Path], gpu: Any, workers: int | None = None) -> list[Simulated]:
-    """Replay each trace on ``gpu`` and return what they say, in the order of the traces; else as ``simulate_all``."""
+    """Replay each trace on ``gpu``; outcomes in the order of the traces. Otherwise as ``simulate_all``."""
     return simulate_all([(path, gpu) for path in traces], workers)
 
 
@@ -42,13 +42,13 @@ def simulate_all(
     workers: int | None = None,
     arrived: Callable[[int, Simulated], None] | None = None,
 ) -> list[Simulated]:
-    """Replay traces on GPUs, in this order; return what they say, in the same order.
+    """Replay traces on GPUs, started in this order; return the outcomes in the same order.
 
     workers  processes at a time; as many as cores, and not more than replays, when ``None``. The result does not depend
              on it.
-    arrived  called in this process with the number and the outcome of each replay as soon as it is over.
+    arrived  called in this process with the number and the outcome of each replay as soon as it ends.
 
-    Raises what ``replay`` raises, and ``UserError`` when a process dies.
+    Raises the errors of ``replay``, and ``UserError`` when a process dies.
     """
     count = min(workers or os.cpu_count() or 1, len(replays))
     with processes(count, "a group") as pool:

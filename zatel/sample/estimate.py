@@ -1,11 +1,11 @@
-"""Better than the paper: a stratified sample on a machine of its size, and what is known of all pixels as control.
+"""Estimate a replay's metrics from a stratified sample, with a functional model of all warps as control variate.
 
-1. ``control`` reads what all warps ask of the memory; ``strata`` draws CTAs that represent them.
-2. ``estimate_machine`` makes a GPU of the sample's size whose L2 misses as the whole one does.
-3. The sample is replayed once, in one piece: no K cold starts, and an IPC that is not lowered by K drains.
-4. Instructions are known exactly. Cycles are the steps that a simple model of warps on SMs (``control_schedule``)
-   takes for all warps, times what a step takes in the replay.
-5. ``intervals`` says how sure each metric is.
+1. ``model.traffic`` reads all warps' memory requests; ``draw`` selects a balanced sample of the CTAs.
+2. ``machine`` makes a GPU of the sample's size whose L2 misses as the whole GPU's does.
+3. The sample is replayed once, in one piece: no K cold starts, no IPC lowered by K drains.
+4. ``extrapolate``: instructions are known exactly. Cycles are the steps of all warps in a schedule
+   (``model.schedule``) times the cycles of a step in the replay.
+5. ``intervals`` and ``model_error`` give each metric's confidence interval.
 """
 
 import tempfile
@@ -24,22 +24,22 @@ from rayplay.zatel.sample.draw import Sample, draw
 from rayplay.zatel.sample.extrapolate import extrapolate
 from rayplay.zatel.sample.intervals import Interval, sampling_errors
 from rayplay.zatel.sample.machine import Matched, build, comparable, machine_for, match, traffic_of_all
-from rayplay.zatel.sample.model_error import Doubt, bounds, doubts, read_table
+from rayplay.zatel.sample.model_error import ModelError, bounds, model_errors, read_table
 from rayplay.zatel.sample.replay import Replayed, replay_all
 from rayplay.zatel.sample.trace import write_sample
 
-CYCLES_PER_STEP = 300  # about, for the length of an interval of the timeline
+CYCLES_PER_STEP = 300  # rough, to choose the length of an interval of the timeline
 INTERVALS = 200
 ERRORS = read_table()
 
 
 class Work(NamedTuple):
-    """What is known of every warp without a replay.
+    """Facts of every warp that need no replay.
 
-    stream               what it asks of the memory.
-    cta                  int64[warps], its CTA in launch order.
+    stream               memory requests.
+    cta                  int64[warps], CTA of each in launch order.
     thread_instructions, warp_instructions  int64[warps].
-    whole                what all warps do to the functional caches of GPUs, filled as it is asked for.
+    whole                functional traffic of all warps by GPU, computed on first use.
     """
 
     stream: Stream
@@ -50,14 +50,15 @@ class Work(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What is estimated, and from what.
+    """Estimated metrics and the sample behind them.
 
     metrics    the seven metrics of Table I.
     intervals  95 % confidence interval of each.
-    warps      bool[warps], those that were replayed; share of all thread instructions: ``share``.
-    rounds     how often all warps fill the whole GPU.
-    machine    what they were replayed on, ``gpu`` its description, ``l2_share`` its share of the L2.
-    replayed   what the replay says.
+    warps      bool[warps], the sample.
+    share      of all thread instructions, in the sample.
+    rounds     times that all warps fill the whole GPU.
+    machine    that replayed the sample; ``gpu`` is its description, ``l2_share`` its share of the L2.
+    replayed   outcome of the replay.
     """
 
     metrics: dict[str, float | None]
@@ -87,7 +88,7 @@ class Estimate(NamedTuple):
 
 
 def read_work(trace: Trace) -> Work:
-    """What all pixels do, in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
+    """Read all warps' work in two passes over the trace; ``UserError`` unless it is one launch that traces rays."""
     if trace.rows("kernels") != 1:
         raise UserError(f"{trace.path}: must be one launch, to be estimated, but has {trace.rows('kernels')}")
     cta = np.unique(trace.read("warps", ["cta_id"])["cta_id"], return_inverse=True)[1]
@@ -106,7 +107,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the metrics of replaying ``trace`` on ``gpu`` from about ``fraction`` of its CTAs.
 
-    work    of ``read_work``, if known. folder  where the sample's trace may lie meanwhile.
+    work    from ``read_work``, if known.
+    folder  for the sample's temporary trace.
 
     Raises ``UserError`` as ``read_work`` and ``draw`` do.
     """
@@ -117,10 +119,10 @@ def estimate_many(
     trace: Trace, gpus: Sequence[Gpu], fraction: float, seed: int = 1, work: Work | None = None,
     folder: Path | None = None, workers: int = 1, counts: tuple[int, int] | None = None,
 ) -> list[Estimate]:  # fmt: skip
-    """``estimate`` for several GPUs, all from the same CTAs, so that what a sample is off by cancels in comparisons.
+    """Estimate several GPUs from the same sample, whose error cancels in comparisons.
 
     workers  replays at a time; the outcome does not depend on it.
-    counts   SMs and memory controllers of the machine that replays the sample; by the fraction when ``None``.
+    counts   SMs and memory controllers of the machine that replays the sample; from the fraction when ``None``.
     """
     if not 0.0 < fraction <= 1.0:
         raise UserError(f"--fraction must be greater than 0 and at most 1, not {fraction:g}")
@@ -146,10 +148,10 @@ def estimate_many(
     for gpu, parts, own, description, replayed in zip(gpus, machines, matched, scaled, replays, strict=True):
         metrics = extrapolate(gpu, *parts, work.stream, instructions, chosen, own, replayed)
         size = parts[1].sms / parts[0].sms
-        alike = min(float(chosen.mean()), size, 1.0 / size)
+        likeness = min(float(chosen.mean()), size, 1.0 / size)
         rounds = len(chosen) / (parts[0].sms * parts[0].places)
-        known = doubts(ERRORS, int(chosen.sum()), rounds)
-        intervals = confidence(metrics, replayed, known, float(chosen.mean()), alike)
+        known = model_errors(ERRORS, int(chosen.sum()), rounds)
+        intervals = confidence(metrics, replayed, known, float(chosen.mean()), likeness)
         found.append(Estimate(metrics, intervals, chosen, taken, rounds, parts[1], description, own.share, replayed))
     return found
 
@@ -158,7 +160,7 @@ def find_machines(
     gpus: Sequence[Gpu], machines: Sequence[tuple[Machine, Machine]], work: Work, chosen: np.ndarray,
     line: np.ndarray, sectors: np.ndarray,
 ) -> list[Matched]:  # fmt: skip
-    """``match`` for each GPU; those that differ in nothing that the functional caches know are matched once."""
+    """``match`` for each GPU; GPUs that the functional caches cannot tell apart are matched once."""
     known: dict[object, Matched] = {}
     found = []
     for gpu, (whole, part) in zip(gpus, machines, strict=True):
@@ -172,27 +174,33 @@ def find_machines(
 
 
 def _interval(steps: int, part: Machine) -> int:
-    """Cycles of a row of the timeline, so that there are about ``INTERVALS`` of them."""
+    """Cycles of a row of the timeline that give about ``INTERVALS`` rows."""
     return max(500, int(steps / (part.sms * part.places) * CYCLES_PER_STEP / INTERVALS))
 
 
 def sample(work: Work, fraction: float, seed: int) -> Sample:
-    """CTAs balanced by their steps, the squares of these, their requests and instructions."""
+    """Draw CTAs balanced on steps, squared steps, requests and instructions."""
     columns = (work.stream.steps, work.stream.steps**2, work.stream.requests, work.warp_instructions)
     return draw(np.stack([np.bincount(work.cta, column) for column in columns], axis=1), fraction, seed)
 
 
 def confidence(
-    metrics: dict[str, float | None], replayed: Replayed, known: dict[str, Doubt], fraction: float, alike: float
+    metrics: dict[str, float | None],
+    replayed: Replayed,
+    known: dict[str, ModelError],
+    fraction: float,
+    likeness: float,
 ) -> dict[str, Interval | None]:
-    """The 95 % interval of each metric; ``None`` where it has no value. known  of ``doubts``.
+    """95 % interval of each metric; ``None`` where the metric has no value.
 
-    Of the sampling error the finite population leaves sqrt(1 - ``fraction``), of the machine's 1 - ``alike``: it has
-    not all SMs, or not all warps to fill them.
+    known  from ``model_errors``.
+
+    The finite population leaves sqrt(1 - ``fraction``) of the sampling error, and 1 - ``likeness`` of the model error:
+    the sample's machine lacks SMs, or warps to fill them.
     """
     found: dict[str, Interval | None] = {}
     for name, (error, degrees) in sampling_errors(replayed.intervals, fraction).items():
         value = metrics[name]
         has_one = value is not None and np.isfinite(error)
-        found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - alike) if has_one else None
+        found[name] = bounds(float(value or 0), error, degrees, known[name], 1.0 - likeness) if has_one else None
     return found

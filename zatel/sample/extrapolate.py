@@ -1,8 +1,8 @@
-"""From what the replay of a sample counted to what the replay of everything would.
+"""Extrapolate the counts of a sample's replay to the replay of all warps.
 
-The replay measures what the functional caches leave out and the schedule does not know: how long a step takes, which
-requests meet. The functional caches know how the sample differs from all warps. So each figure is the replay's,
-corrected by what the same model says of the sample and of everything.
+The replay measures effects that the functional model lacks: the cycles of a step, requests that coincide. The model
+knows how the sample differs from all warps. It serves as a control variate: each figure is the replay's, corrected by
+the model of all warps against the model of the sample.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from rayplay.zatel.sample.l2_slices import asked_more, least_cycles, unhindered,
 from rayplay.zatel.sample.machine import Matched
 from rayplay.zatel.sample.replay import Replayed
 
-SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # of an access's time, from 1 to 1/8
+SHARES = tuple(2.0 ** -(step / 4) for step in range(13))  # candidate factors of an access's cost, from 1 to 1/8
 
 
 def extrapolate(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, instructions: float, chosen: np.ndarray,
     matched: Matched, replayed: Replayed,
 ) -> dict[str, float | None]:  # fmt: skip
-    """The metrics of all warps on the whole GPU, from those of the chosen ones on a part of it.
+    """Metrics of all warps on the whole GPU, from the replay of the chosen warps on a part of it.
 
     instructions  thread instructions of all warps.
     """
@@ -45,7 +45,7 @@ def extrapolate(
     if counted.rows_opened and not stream.shift:
         longer = expected_traffic.rows_per_sector / counted.rows_per_sector
         expected_efficiency = rescale_efficiency(efficiency, used, expected, longer)
-    else:  # lines without their neighbours do not show the rows, of which load opens more: that may cost all it gains
+    else:  # with set sampling, row locality is unknown: more load may or may not help, so the geometric mean of both
         expected_efficiency = (efficiency * rescale_efficiency(efficiency, used, expected)) ** 0.5
     return found | {
         "l1d_miss_rate": expected_traffic.l1_miss_rate if found["l1d_miss_rate"] is not None else None,
@@ -59,9 +59,9 @@ def extrapolate(
 
 
 class Time(NamedTuple):
-    """Cycles of all warps, and how many times longer busy slices of the L2 hold them up than they held up the sample.
+    """Cycles of all warps, and the hold-up by busy L2 slices relative to the sample's (``longer``).
 
-    Meanwhile the rays of a warp are over, so that its RT efficiency falls by as much.
+    Rays of a held-up warp are finished, so its RT efficiency falls by the factor ``longer``.
     """
 
     cycles: float
@@ -72,13 +72,13 @@ def all_cycles(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, chosen: np.ndarray, busy: tuple[np.ndarray, np.ndarray],
     replayed: Replayed, later: float,
 ) -> Time:  # fmt: skip
-    """Cycles of all warps: the steps of their schedule, times what a step took the ``chosen``.
+    """Cycles of all warps: steps of their schedule times the cycles of a step in the replay of the ``chosen``.
 
     busy   float64[WINDOWS] each, ``least_cycles`` of the chosen warps on the part and of all on the whole.
-    later  cycles that a step takes longer than theirs.
+    later  correction to the cycles of a step.
 
-    What a resident warp does not wait for the RT unit is the time of its accesses. That is their time while warps
-    crowd; of the last ones they take less. So the part of it is taken with which the sample ends when it did.
+    Cost of an access = resident time outside the RT unit / accesses, while warps crowd; the last warps wait less. So it
+    is scaled by the factor of ``SHARES`` with which the sample's schedule ends nearest to the end of its replay.
     """
     totals, launch, phases = replayed.totals, gpu.sm.kernel_launch_cycles, stream.phases
     owner = np.repeat(chosen, np.diff(phases.first))
@@ -99,10 +99,10 @@ def all_cycles(
 
 
 def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
-    """Cycles by which a step takes longer where caches miss as ``expected`` and not as ``counted``.
+    """Extra cycles of a step when caches miss as ``expected`` instead of as ``counted``.
 
-    A record that misses in the L1 waits for the L2, one that misses there for a row of the DRAM, too. Warps of a sample
-    lie further apart in the image, so that they find less of what they need in the L1.
+    An L1 miss waits for the L2, an L2 miss also for a row of the DRAM. Warps of a sample lie further apart in the
+    image, so they share fewer lines in the L1 than all warps do.
     """
     ticks = gpu.dram.rcd + gpu.dram.cl
     dram = gpu.dram.latency_cycles + ticks * gpu.sm.clock_khz / gpu.dram.clock_khz
@@ -111,7 +111,7 @@ def later(gpu: Gpu, expected: Traffic, counted: Traffic) -> float:
 
 
 def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
-    """What a replay counted (``Replayed.totals``), in sectors."""
+    """Traffic of a replay (``Replayed.totals``) in sectors."""
     reads, writes = (totals[f"l2_{kind}_hits"] + totals[f"l2_{kind}_misses"] for kind in ("read", "write"))
     written = totals["dram_writes"] * atom_bytes / SECTOR_BYTES
     missed = totals["l2_read_misses"], totals["l2_write_misses"]
@@ -120,13 +120,15 @@ def counted_traffic(totals: dict[str, float], atom_bytes: int) -> Traffic:
 
 
 def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
-    """The whole GPU's traffic, from the functional caches' and from where the replay of the sample departs from theirs.
+    """Estimate the whole GPU's traffic with the functional caches as control variate.
 
-    scale  work of all warps for that of the sample.
+    scale  work of all warps / work of the sample.
 
-    Accesses of the L2 and rows for a sector: theirs of all warps, times the ratio of the replay's to theirs of the
-    sample. Misses and write-backs, of which a sample with more L2 for each warp may have hardly any: theirs of all
-    warps, plus the difference; what the L1s do likewise. Either is the replay itself when the sample is everything.
+    Ratio estimator, for L2 accesses and rows per sector: model of all x replay / model of the sample.
+    Difference estimator, for misses, write-backs and the L1s: model of all + scale x (replay - model of the sample). A
+    sample may have hardly any misses, so their ratio is unstable. 1,000 misses of all warps and 90 of the sample in the
+    model, 100 in the replay, a scale of 10: 1000 + 10 x (100 - 90) = 1,100.
+    When the sample is everything, both equal the replay.
     """
     whole, part = matched.whole, matched.part
     reads, writes = (
@@ -145,13 +147,13 @@ def correct(matched: Matched, counted: Traffic, scale: float) -> Traffic:
 
 
 def rescale_efficiency(efficiency: float, used: float, expected: float, longer: float = 1.0) -> float:
-    """The efficiency of a DRAM channel that is used for the share ``expected`` of its ticks instead of ``used``.
+    """Efficiency of a DRAM channel at the utilisation ``expected`` instead of ``used``.
 
-    longer  for how long a request keeps the channel active, relative to the channel that is known.
+    longer  active time per request, relative to the measured channel.
 
-    A sample's channels serve more or fewer SMs than the whole GPU's, and hold other rows. Requests that arrive at
-    random, each of which keeps the channel active for a while, leave it idle with the probability exp(-rate x while):
-    so the idle share is raised to the power by which rate and while grow.
+    A sample's channels serve more or fewer SMs than the whole GPU's and hold other rows. With random arrivals a channel
+    idles with probability exp(-rate x active time per request). So the idle share is raised to the power by which rate
+    and active time grow.
     """
     if used <= 0.0 or efficiency <= 0.0:
         return efficiency

@@ -1,9 +1,9 @@
-"""How sure an estimate is: confidence intervals from the stretches of one replay.
+"""Confidence intervals from the sampling variance of one replay.
 
-A stratified sample is replayed in launch order, so that its stretches of time are strata, too. A ratio of counters, say
-misses to accesses, is estimated by the ratio of the sums; its variance by the successive differences of the stretches'
-residuals (as for systematic samples: W. G. Cochran, Sampling Techniques, 8.11), which leaves out what merely differs
-from one part of the image to the next. ``doubt`` says how much of that is true, and what comes to it.
+A stratified sample is replayed in launch order, so intervals of its timeline are strata in time. A metric is a ratio of
+sums, for example misses / accesses. Its variance follows from successive differences of the strata's residuals (as for
+systematic samples: W. G. Cochran, Sampling Techniques, 8.11), which cancels a trend from one part of the image to the
+next. ``model_error`` gives the share of this variance that is real, and the model error to add.
 """
 
 from typing import NamedTuple
@@ -11,26 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-STRETCHES = 24
+STRATA = 24
 
 
 class Interval(NamedTuple):
-    """Bounds between which the truth lies with the confidence asked for."""
+    """Bounds that hold the truth with the requested confidence."""
 
     low: float
     high: float
 
 
-def stretches(values: np.ndarray, count: int = STRETCHES) -> np.ndarray:
-    """float64[<= count]: sums over so many stretches of about equally many intervals."""
+def strata_in_time(values: np.ndarray, count: int = STRATA) -> np.ndarray:
+    """Sum consecutive intervals into at most ``count`` strata of about equal length, float64[<= count]."""
     bounds = np.unique(np.linspace(0, len(values), min(count, len(values)) + 1).astype(int))[:-1]
     return np.add.reduceat(values, bounds) if len(values) else values
 
 
 def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, int]:
-    """Standard error of sum(above) / sum(below), as a share of it, and its degrees of freedom.
+    """Relative standard error of the ratio sum(above) / sum(below), and its degrees of freedom.
 
-    above, below  float64[n], stretch by stretch. NaN where there is nothing to divide by or fewer than 3 stretches.
+    above, below  float64[n], one for each stratum. NaN for a sum of 0 or fewer than 3 strata.
     """
     if len(above) < 3 or below.sum() == 0 or above.sum() == 0:
         return float("nan"), 1
@@ -41,13 +41,13 @@ def relative_error_of_ratio(above: np.ndarray, below: np.ndarray) -> tuple[float
 
 
 def interval(estimate: float, sampling: float, degrees: int, model: float, confidence: float = 0.95) -> Interval:
-    """The interval around ``estimate`` for relative standard errors of ``sampling`` and of the ``model``."""
+    """Interval around ``estimate`` for the relative standard errors of ``sampling`` and of the ``model``."""
     half = float(student.ppf(0.5 + confidence / 2, degrees)) * float(np.hypot(sampling, model)) * abs(estimate)
     return Interval(estimate - half, estimate + half)
 
 
 def ratios(counted: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Metric -> the counters above and below the line whose ratio it follows; ``counted`` as in ``Replayed``."""
+    """Metric -> numerator and denominator of the ratio that it follows; ``counted`` as in ``Replayed``."""
     work = counted["instructions"] / max(counted["instructions"].sum(), 1.0)
     work = work + counted["records"] / max(counted["records"].sum(), 1.0)
     found = {"gpu_cycles": (counted["cycles"], work), "gpu_ipc": (counted["cycles"], work)}
@@ -63,9 +63,9 @@ def ratios(counted: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.nda
 def sampling_errors(counted: dict[str, np.ndarray], fraction: float) -> dict[str, tuple[float, int]]:
     """Metric -> relative standard error of its estimate and degrees of freedom; NaN where too little was counted.
 
-    counted  as in ``Replayed``. The finite population leaves sqrt(1 - ``fraction``) of the error.
+    counted  as in ``Replayed``. sqrt(1 - ``fraction``) corrects for the finite population.
     """
-    summed = {name: stretches(values) for name, values in counted.items()}
+    summed = {name: strata_in_time(values) for name, values in counted.items()}
     found = {}
     for name, (above, below) in ratios(summed).items():
         error, degrees = relative_error_of_ratio(above, below)

@@ -1,9 +1,9 @@
-"""What a busy L2 slice adds to the time: it takes one sector a cycle, however many SMs ask.
+"""Bound on time by the busiest L2 slice, which serves one sector a cycle however many SMs ask.
 
-Intersection tables of all warps begin in the same few slices, so that where rays meet procedural primitives the busiest
-slice, and not the SMs, may decide how fast all of them go. The functional caches know what each slice is asked for in
-each window of the requests, the schedule how long a window is. No window is shorter than its busiest slice is busy:
-that holds for the sample on its machine, whose replay says how fast warps are apart from that, and for all warps on the
+Intersection tables of all warps start in the same few slices. So for procedural primitives the busiest slice, not the
+SMs, may decide the speed. The functional caches count the sectors asked of each slice in each window of the requests;
+the schedule gives the length of the window. A window takes the larger of its length and its busiest slice's time. The
+bound holds for the sample on its machine, where it is removed to find the unhindered speed, and for all warps on the
 whole GPU.
 """
 
@@ -17,7 +17,7 @@ BISECTIONS = 40
 
 
 def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarray) -> np.ndarray:
-    """float64[WINDOWS]: steps of the schedule that each equal part of the requests of the ``warps`` takes."""
+    """Length of each window in steps of the schedule, float64[WINDOWS]; windows hold equally many requests."""
     time = moments(stream.phases, planned.begins, cost, warps, stream.requests, stream.step)
     if not len(time):
         return np.full(WINDOWS, planned.steps / WINDOWS)
@@ -27,9 +27,9 @@ def window_steps(stream: Stream, planned: Schedule, cost: float, warps: np.ndarr
 
 
 def asked_more(part: Traffic, counted: Traffic) -> float:
-    """How many times more sectors L1s ask for in the replay of a sample, ``counted``, than the functional caches say.
+    """Ratio of the sectors that L1s ask of the L2 in the sample's replay, ``counted``, to the functional caches'.
 
-    Apart from entries of intersection tables, of which both have the same.
+    Entries of intersection tables, equal in both, are left out.
     """
     entered = float(part.entered.sum())
     expected, found = (max(of.reads + of.writes - entered, 0.0) for of in (part, counted))
@@ -37,18 +37,19 @@ def asked_more(part: Traffic, counted: Traffic) -> float:
 
 
 def least_cycles(traffic: Traffic, gpu: Gpu, more: float = 1.0) -> np.ndarray:
-    """float64[WINDOWS]: cycles for which the busiest slice is busy with each part of the requests.
+    """Cycles of the busiest slice in each window, float64[WINDOWS].
 
-    more  of ``asked_more``.
+    more  ratio from ``asked_more``.
     """
     slowest = min(gpu.memory.l2_clock_khz, gpu.memory.interconnect_clock_khz)
     return (traffic.asked * more + traffic.entered).max(axis=1) * gpu.sm.clock_khz / slowest
 
 
 def unhindered(cycles: float, steps: np.ndarray, least: np.ndarray) -> float:
-    """Cycles in which the windows would be over if no slice were busy, when they take ``cycles``.
+    """Cycles of the windows without the bound of the slices, given that they take ``cycles`` with it.
 
-    steps  float64[WINDOWS], how their lengths compare. least  of ``least_cycles``.
+    steps  float64[WINDOWS], relative lengths.
+    least  float64[WINDOWS], from ``least_cycles``.
     """
     share = steps / steps.sum()
     low, high = 0.0, cycles

@@ -1,8 +1,8 @@
-"""The machine that a sample is replayed on: fewer SMs and memory controllers, and an L2 that misses as the whole does.
+"""Machine that replays a sample: fewer SMs and memory controllers, and an L2 that misses as the whole GPU's does.
 
-The paper divides SMs, memory partitions and with them the L2 by one K. Here SMs and controllers follow the fraction as
-far as whole ones go, and the L2 gets the capacity with which the sampled warps miss as often in the functional cache of
-``control`` as all warps do in the whole L2: the BVH's upper levels are read by all of them and do not shrink.
+The paper divides SMs, memory partitions and with them the L2 by one K. Here SMs and controllers follow the fraction,
+rounded to whole ones. The L2 gets the capacity with which the sampled warps miss in the functional caches
+(``model.caches``) as often as all warps in the whole L2: all warps read the BVH's upper levels, which do not shrink.
 """
 
 import dataclasses
@@ -19,21 +19,21 @@ from rayplay.zatel.model.traffic import Requests, Stream, Traffic, after, in_ord
 
 BISECTIONS = 7
 LEAST_CONTROLLERS = 2
-ROUNDS = 2.5  # warps for each place, at least, where there is more than one SM
-LARGEST_L2 = 4.0  # times that of the whole GPU
-SEARCHED = 500_000  # about so many of a sample's requests are followed to find the size of its L2
+ROUNDS = 2.5  # least warps for each warp slot, on more than one SM
+LARGEST_L2 = 4.0  # times the whole GPU's
+SEARCHED = 500_000  # requests of a sample that are simulated, by set sampling, to find the size of its L2
 
 
 def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
-    """The machine for a ``fraction`` of the warps of a launch: as much of the GPU as they fill ``ROUNDS`` times.
+    """Machine for a ``fraction`` of the warps of a launch: the part of the GPU that they fill ``ROUNDS`` times.
 
-    The less a machine is scaled, the nearer its memory is to the whole GPU's: SMs that share an L2 slice, requests of a
-    warp's step that meet in a DRAM channel (with one channel its efficiency is 16 % higher, so two at least). The fewer
-    warps an SM gets, the more of its time is ramp-up and drain.
+    A trade-off: a larger machine has a memory nearer to the whole GPU's (SMs that share an L2 slice, requests of a step
+    that meet in a DRAM channel; with one channel its efficiency is 16 % higher, so at least two). A smaller one
+    spends less of its time in ramp-up and drain.
     """
     alone = dataclasses.replace(
         gpu, sm=dataclasses.replace(gpu.sm, count=1)
-    )  # else no more than its part of the launch
+    )  # else the SM's slots are limited to its part of the launch
     need, ctas = places_of(alone, trace.read("kernels"), 0)
     places, slots = ctas * need.warps, gpu.rt.cores * gpu.rt.warps
     if fraction == 1.0:
@@ -44,10 +44,10 @@ def machine_for(gpu: Gpu, trace: Trace, fraction: float) -> Machine:
 
 
 def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: Machine) -> Machine:
-    """``part`` of ``whole``, to be compared with ``first_part`` of ``first_whole``.
+    """Adjust ``part`` of ``whole`` so that it compares with ``first_part`` of ``first_whole``.
 
-    It has more or fewer controllers for an SM than the first part as its GPU has than the first GPU: were both rounded
-    up to ``LEAST_CONTROLLERS``, half of a GPU's controllers or twice its SMs would leave the part as it is.
+    Its controllers per SM are the first part's, times the ratio of the two GPUs' controllers per SM. Rounding both up
+    to ``LEAST_CONTROLLERS`` would hide a change: with half the controllers, 2 of 8 SMs would again get 2.
     """
     more = whole.controllers / first_whole.controllers * first_whole.sms / whole.sms
     controllers = round(first_part.controllers * more * part.sms / first_part.sms)
@@ -55,7 +55,7 @@ def comparable(part: Machine, whole: Machine, first_part: Machine, first_whole: 
 
 
 def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
-    """The description of ``machine`` with about ``l2_share`` of the capacity of the L2, in whole sets."""
+    """Description of ``machine`` with about ``l2_share`` of the L2's capacity, rounded to whole sets."""
     slices = machine.controllers * gpu.l2.slices_per_controller
     whole_set = slices * gpu.l2.ways * gpu.l2.line_bytes
     sets = max(1, round(gpu.l2.bytes * l2_share / whole_set))
@@ -76,7 +76,7 @@ def build(gpu: Gpu, machine: Machine, l2_share: float) -> Gpu:
 
 
 class Matched(NamedTuple):
-    """The share of the L2 for a sample, and what all warps on the whole GPU and the sample on its part do to it."""
+    """L2 share of a sample's machine, and functional traffic of all warps on the GPU and of the sample on its part."""
 
     share: float
     whole: Traffic
@@ -84,13 +84,13 @@ class Matched(NamedTuple):
 
 
 def traffic_of_all(gpu: Gpu, whole: Machine, stream: Stream) -> Traffic:
-    """What all warps do to the functional caches of the whole GPU."""
+    """Functional traffic of all warps on the whole GPU."""
     everybody = np.ones(len(stream.steps), bool)
     return traffic(_ordered(gpu, whole, stream, everybody), gpu)
 
 
 def _ordered(gpu: Gpu, machine: Machine, stream: Stream, warps: np.ndarray) -> Requests:
-    """The requests of the ``warps`` as ``machine``, a part of ``gpu``, makes them."""
+    """Requests of the ``warps`` in the order of ``machine``, a part of ``gpu``."""
     return in_order(stream, warps, machine, gpu.lsu.local_interleaved, gpu.rt.intersection_table != "none")
 
 
@@ -98,10 +98,13 @@ def match(
     gpu: Gpu, whole: Machine, part: Machine, stream: Stream, goal: Traffic, chosen: np.ndarray, line: np.ndarray,
     sectors: np.ndarray,
 ) -> Matched:  # fmt: skip
-    """The share of the L2 with which reads of the ``chosen`` warps miss as often as those of all.
+    """Find the L2 share with which reads of the ``chosen`` warps miss as often as reads of all warps.
 
-    It lies between the share of SMs and ``LARGEST_L2``: lines that the other warps would fetch shortly before must stay
-    until they are used. goal  of ``traffic_of_all``. line, sectors  what the L2 holds before; see ``estimate_trace``.
+    It lies between the share of SMs and ``LARGEST_L2``: lines that other warps would fetch shortly before must stay
+    until they are used.
+
+    goal           from ``traffic_of_all``.
+    line, sectors  contents of the L2 at the start; see ``trace.write_sample``.
     """
     requests = after(_ordered(gpu, part, stream, chosen), line, sectors)
     weight = stream.steps.sum() / max(stream.steps[chosen].sum(), 1)

@@ -1,15 +1,15 @@
-"""How wide an interval must be: what many estimates of many scenes were off by, in ``model_errors.csv``.
+"""Model error of an estimate, learned from many estimates of many scenes (``model_errors.csv``).
 
-Estimates of one scene on one GPU are off for two reasons. Samples differ: the stretches of a replay say by how much,
-but more than is true, for samples are balanced and most metrics corrected by what all pixels do. And the machine and
-the schedule are wrong alike for every sample; that differs from scene to scene and takes most of the width. Both are
-learned from the table. A scene that nobody has seen is one more draw, predicted from the n scenes of the table: with
-the factor 1 + 1 / n for the variance and Student's t of n - 1 degrees.
+The error of an estimate has two components. Sampling error: the variance of a replay's strata overstates it, since
+samples are balanced and most metrics are corrected by control variates. Model error: the smaller machine and the
+schedule are wrong alike for every sample of a scene. It is a random effect of the scene and most of the interval's
+width. Both are learned from the table. A new scene is one more draw than the table's n: its variance is the mean
+squared effect times 1 + 1 / n, with Student's t of n - 1 degrees of freedom.
 ``bench/accuracy/learn_model_errors.py`` writes the table.
 
-How much is wrong depends on how often warps fill the whole GPU, its rounds: where all of them find a place at once the
-longest decide when it ends, and a machine with few SMs, whose places are filled anew, has another time. So estimates of
-like rounds are compared, from samples of like size.
+The effect depends on rounds, the times that all warps fill the whole GPU. In one round the longest warps decide the
+end; a machine with few SMs, whose slots are refilled, ends by throughput. So only estimates of like rounds and like
+sample size are compared.
 """
 
 import csv
@@ -26,13 +26,13 @@ COLUMNS = ("scene", "gpu", "fraction", "warps", "rounds", "trials", "metric", "e
 
 
 class Spread(NamedTuple):
-    """How far the estimates of a metric were off for one scene and GPU; all of the following relative to the estimate.
+    """Errors of a metric's estimates for one scene and GPU, relative to the estimate.
 
     warps           of a sample.
-    rounds          of all warps: their number by that of the places for warps on the whole GPU.
+    rounds          all warps / warp slots of the whole GPU.
     error           root mean square of the errors of ``trials`` samples.
-    spread          their standard deviation, 0 for a single one.
-    sampling_error  root mean square of their standard errors by their stretches.
+    spread          standard deviation of the estimates, 0 for a single one.
+    sampling_error  root mean square of the standard errors from the replays' strata.
     """
 
     scene: str
@@ -47,21 +47,21 @@ class Spread(NamedTuple):
     sampling_error: float
 
 
-class Doubt(NamedTuple):
-    """What is added to what an estimate says of itself.
+class ModelError(NamedTuple):
+    """Corrections to the sampling error of an estimate.
 
-    share    of the standard error by the stretches that is true.
-    machine  standard error of what is wrong however many pixels are sampled, for one more scene.
-    degrees  of freedom that this is known with.
+    share    real share of the standard error from the replay's strata.
+    effect   standard error of the scene's effect, for one more scene.
+    degrees  degrees of freedom of ``effect``.
     """
 
     share: float
-    machine: float
+    effect: float
     degrees: int
 
 
 def read_table(path: Path = TABLE) -> list[Spread]:
-    """The rows of a table of errors."""
+    """Read a table of errors."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [[row[name] for name in COLUMNS] for row in csv.DictReader(file)]
     return [
@@ -70,12 +70,12 @@ def read_table(path: Path = TABLE) -> list[Spread]:
     ]
 
 
-def doubts(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str, Doubt]:
-    """Metric -> the doubt about samples of ``warps`` where all warps fill the GPU ``rounds`` times.
+def model_errors(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str, ModelError]:
+    """Metric -> model error for samples of ``warps`` where all warps fill the GPU ``rounds`` times.
 
-    Of the rows those count whose samples and rounds come nearest, by powers of four. The share is the median over all
-    scenes and GPUs with several trials, at most 1; the machine's error follows from the mean square over scenes and
-    GPUs, each of which counts the same. A bias is part of it.
+    Only the rows with the nearest sample size and rounds count, by powers of four. The share is the median over all
+    scenes and GPUs with several trials, at most 1. The effect is the root mean square over scenes and GPUs with equal
+    weight; a bias is part of it.
     """
     known, here = np.array([(row.warps, row.rounds) for row in rows]), np.array([warps, rounds])
     away = np.abs(np.log2(known) // 2 - np.log2(here) // 2).sum(axis=1)
@@ -88,15 +88,15 @@ def doubts(rows: Sequence[Spread], warps: int, rounds: float) -> dict[str, Doubt
         sampled = [row.spread if row.trials > 1 else share * row.sampling_error for row in mine]
         left = [max(row.error**2 - part**2, 0.0) for row, part in zip(mine, sampled, strict=True)]
         scenes = len({row.scene for row in mine})
-        machine = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
-        found[metric] = Doubt(share, machine, max(scenes - 1, 1))
+        effect = float(np.sqrt(np.mean(left) * (1.0 + 1.0 / scenes)))
+        found[metric] = ModelError(share, effect, max(scenes - 1, 1))
     return found
 
 
-def bounds(estimate: float, error: float, degrees: int, doubt: Doubt, left: float) -> Interval:
-    """The 95 % interval around ``estimate``.
+def bounds(estimate: float, error: float, degrees: int, known: ModelError, left: float) -> Interval:
+    """95 % interval around ``estimate``.
 
-    error, degrees  its standard error by its stretches, and the degrees of freedom of that.
-    left            part of the machine's error that is left; 0 where the machine is the whole GPU with all warps.
+    error, degrees  standard error from the replay's strata, and its degrees of freedom.
+    left            remaining factor of the scene's effect: 0 when all warps run on the whole GPU.
     """
-    return interval(estimate, error * doubt.share, min(degrees, doubt.degrees), doubt.machine * left)
+    return interval(estimate, error * known.share, min(degrees, known.degrees), known.effect * left)

@@ -1,6 +1,7 @@
-"""The replay of a sample, in a process of its own, and what each stretch of it counted.
+"""Replay of a sample in a process of its own, with counters for each interval of its timeline.
 
-Like ``simulate``, this file imports nothing compiled: the process uses the machine code of ``python -m replay``.
+Like ``replays.simulate``, this file imports nothing compiled: the process uses the machine code of
+``python -m replay``.
 """
 
 from pathlib import Path
@@ -10,7 +11,16 @@ import numpy as np
 
 from rayplay.zatel.replays.pool import processes
 
-BUSY = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch")  # replay.stack.REASONS but "idle"
+BUSY = (
+    "issue",
+    "data",
+    "unit",
+    "lsu",
+    "rt_unit",
+    "memory",
+    "barrier",
+    "fetch",
+)  # REASONS of the cycle stack without "idle"
 COUNTED = {
     "cycles": (),
     "instructions": (("sm", "warp_instructions"),),
@@ -37,11 +47,11 @@ COUNTED = {
 
 
 class Replayed(NamedTuple):
-    """What a replay says.
+    """Outcome of a replay.
 
     summary      metric -> value, as in ``summary.json``.
-    intervals    name of ``COUNTED`` -> float64[intervals]: what each interval counted after the launch.
-    totals       name of ``COUNTED`` -> what the whole replay counted.
+    intervals    name of ``COUNTED`` -> float64[intervals], increments after the launch.
+    totals       name of ``COUNTED`` -> total of the replay.
     cpu_seconds  processor time of the replay.
     """
 
@@ -54,7 +64,7 @@ class Replayed(NamedTuple):
 def replay_all(jobs: list[tuple[Path, Any, int]], workers: int = 1) -> list[Replayed]:
     """``replay_one`` of each (trace, GPU, cycles of an interval), in order; the outcome does not depend on workers.
 
-    Raises what ``replay`` raises, and ``UserError`` when a process dies.
+    Raises the errors of ``replay``, and ``UserError`` when a process dies.
     """
     with processes(min(workers, len(jobs)), "a sample") as pool:
         return list(pool.map(replay_one, *zip(*jobs, strict=True)))

@@ -11,7 +11,7 @@ KEYS = frozenset({"trace", "gpu", "seed", "confidence", "metrics", "samples"})  
 
 
 def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
-    """What was replayed, and one line per metric: estimate, interval, and the full value where it is known."""
+    """Cost of the samples, and one line per metric: estimate, interval, and the full value where it is known."""
     last = steps[-1]
     lines = [cost_text(step) for step in steps]
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
@@ -27,7 +27,7 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
 
 
 def cost_text(step: Estimate) -> str:
-    """One line: what was replayed, on what."""
+    """Cost of one sample: warps, instructions, machine and time in one line."""
     return (
         f"replayed {int(step.warps.sum()):,} of {len(step.warps):,} warps, {100 * step.share:.1f} % of the"
         f" instructions, on {step.machine.sms} SMs and {step.machine.controllers} memory controllers with"
@@ -42,7 +42,7 @@ def _number(value: float | None) -> str:
 
 
 def as_json(steps: Sequence[Estimate], trace: str, gpu: str, seed: int, full: Full | None) -> dict[str, Any]:
-    """Content of the file: no times, so that equal estimates are equal files."""
+    """Content of the file, without times: equal estimates are equal files."""
     last = steps[-1]
     metrics = {
         name: {"estimate": last.metrics[name], "interval": last.intervals[name] and list(last.intervals[name] or ())}

@@ -1,7 +1,7 @@
-"""The trace of some CTAs, and what was in the L2 before them.
+"""Trace of the sampled CTAs, with the contents of the L2 before them.
 
-A CTA without visits changes nothing in a replay, so the others' rows are left out and all numbers stay. The BVH records
-that CTAs outside the sample fetch before it are not misses of the sample: a host copy leaves them in the L2.
+A CTA without visits changes nothing in a replay, so rows of other CTAs are dropped and all ids stay. BVH records that
+CTAs outside the sample fetch earlier must not miss: a host copy puts them into the L2.
 """
 
 from pathlib import Path
@@ -18,9 +18,9 @@ LEFT_OUT = ("image", "copies")
 
 
 def write_sample(trace: Trace, warps: np.ndarray, line: np.ndarray, sectors: np.ndarray, out: Path) -> None:
-    """Write the rows of the ``warps``, bool[warps], to ``out``, with the lines that the L2 already holds.
+    """Write the rows of the ``warps``, bool[warps], and the lines that the L2 holds, to ``out``.
 
-    line, sectors  int64[n] and uint8[n], a bit each, in the order in which they came into the L2.
+    line, sectors  int64[n], and uint8[n] with a bit for each sector, in the order in which they entered the L2.
     """
     given = {"name": trace.path.name, "provenance": trace.manifest.provenance}
     provenance = {"command": "zatel estimate", "input": given, "warps": int(warps.sum())}
@@ -37,7 +37,7 @@ def write_sample(trace: Trace, warps: np.ndarray, line: np.ndarray, sectors: np.
 
 
 def copies(line: np.ndarray, sectors: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows of the table ``copies``: one for sectors of a line that lie side by side."""
+    """Rows of the table ``copies``, one for each run of adjacent sectors of a line."""
     held = (sectors[:, None] >> np.arange(LINE_BYTES // SECTOR_BYTES) & 1).astype(np.int8)
     row, first = np.nonzero(np.diff(held, axis=1, prepend=0) > 0)
     last = np.nonzero(np.diff(held, axis=1, append=0) < 0)[1]

@@ -1,4 +1,4 @@
-"""How many CTAs are enough: samples grow until the interval of the cycles is as tight as wanted."""
+"""Sequential sampling: samples grow until the interval of the cycles is as narrow as requested."""
 
 import numpy as np
 
@@ -6,58 +6,57 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.sample.estimate import ERRORS, Estimate, Work, estimate, read_work
 from rayplay.zatel.sample.intervals import sampling_errors
-from rayplay.zatel.sample.model_error import bounds, doubts
+from rayplay.zatel.sample.model_error import bounds, model_errors
 
 FIRST_FRACTION = 0.05
-GROWTH = 1.5  # of the fraction, at least, from one sample to the next
-MOST = 0.5  # beyond that everything is replayed
+GROWTH = 1.5  # least ratio of successive fractions
+MOST = 0.5  # largest sample; beyond it everything is replayed
 FINENESS = 1.05
-LEAST_CTAS = 64  # of the first sample: fewer say too little about their own spread
+LEAST_CTAS = 64  # of the first sample: fewer give a poor variance
 
 
 def estimate_until(trace: Trace, gpu: Gpu, target: float, seed: int = 1, work: Work | None = None) -> list[Estimate]:
-    """Estimates of growing fractions; in the last one the cycles' 95 % interval is within ``target`` of them, or all
-    CTAs were replayed.
+    """Estimate from growing fractions until the cycles' 95 % interval is within ``target``, or all CTAs are replayed.
 
-    target  half of the interval, as a share of the cycles. Errors as of ``estimate``.
+    target  half width of the interval, as a share of the cycles. Errors as of ``estimate``.
 
-    The next fraction follows from the last interval, and is 1 where no other promises to be enough.
+    The next fraction follows from the last interval; it is 1 when no other promises to be enough.
     """
     work = work or read_work(trace)
     fraction = min(1.0, max(FIRST_FRACTION, LEAST_CTAS / (int(work.cta.max()) + 1)))
     found = [estimate(trace, gpu, fraction, seed, work)]
     while fraction < 1.0 and half_width(found[-1]) > target:
-        fraction = next_fraction(fraction, *parts(found[-1]), target)
+        fraction = next_fraction(fraction, *half_widths(found[-1]), target)
         found.append(estimate(trace, gpu, fraction, seed, work))
     return found
 
 
-def next_fraction(fraction: float, sampling: float, machine: float, target: float) -> float:
-    """The least fraction with which half the interval should be ``target``; 1 where a half of the CTAs is not enough.
+def next_fraction(fraction: float, sampling: float, model: float, target: float) -> float:
+    """Least fraction whose interval should have the half width ``target``; 1 when half the CTAs are not enough.
 
-    sampling, machine  half of an interval at ``fraction``, if there were only the one error or the other.
+    sampling, model  half width at ``fraction`` from the sampling error alone, and from the model error alone.
 
-    The first falls with the square root of the CTAs and that of those left out, the second with those left out.
+    The sampling error falls as sqrt((1 - f) / f), the model error as 1 - f.
     """
     wanted = fraction * GROWTH
     while wanted <= MOST:
         left = (1.0 - wanted) / (1.0 - fraction)
-        if np.hypot(sampling * (left * fraction / wanted) ** 0.5, machine * left) <= target:
+        if np.hypot(sampling * (left * fraction / wanted) ** 0.5, model * left) <= target:
             return wanted
         wanted *= FINENESS
     return 1.0
 
 
 def half_width(found: Estimate) -> float:
-    """Half the interval of the cycles, as a share of them; infinite without an interval."""
+    """Half width of the cycles' interval, as a share of the cycles; infinite without an interval."""
     bounds, cycles = found.intervals["gpu_cycles"], found.metrics["gpu_cycles"]
     return (bounds.high - bounds.low) / 2 / cycles if bounds and cycles else float("inf")
 
 
-def parts(found: Estimate) -> tuple[float, float]:
-    """``half_width`` as it would be with the sampling error alone, and with the machine's alone."""
+def half_widths(found: Estimate) -> tuple[float, float]:
+    """``half_width`` from the sampling error alone, and from the model error alone."""
     errors = sampling_errors(found.replayed.intervals, float(found.warps.mean()))
-    known = doubts(ERRORS, int(found.warps.sum()), found.rounds)["gpu_cycles"]
+    known = model_errors(ERRORS, int(found.warps.sum()), found.rounds)["gpu_cycles"]
     sampling = bounds(1.0, *errors["gpu_cycles"], known, 0.0).high - 1.0
     both = half_width(found)
     return (sampling, float(np.sqrt(max(both**2 - sampling**2, 0.0)))) if np.isfinite(both) else (both, 0.0)

@@ -63,7 +63,7 @@ def paper_verb(arguments: argparse.Namespace) -> int:
 
 
 def open_studies(traces: Sequence[Path], extent: Extent, studies: Collection[str] = STUDIES) -> list[SceneStudy]:
-    """What is studied of each trace; scenes are named by their files. ``UserError`` for two of one name."""
+    """Predictions to study of each trace; scenes are named by their files. ``UserError`` for two of one name."""
     scenes = [path.name.removesuffix(".h5").removesuffix(".trace") for path in traces]
     if len(set(scenes)) < len(scenes):
         raise UserError(f"traces must have different names, not {', '.join(scenes)}")

@@ -52,7 +52,7 @@ class SceneStudy:
         self.plans = _plans(trace, self.work, gpus, points)
 
     def runs(self) -> list[Run]:
-        """The replays of everything: the full ones first, then those of each point's plan."""
+        """All replays: the full ones first, then the replays of each point's plan."""
         return [*self.full.values(), *(run for plan in self.plans for run in plan.runs())]
 
     def tenth(self, gpu: str) -> Plan:
@@ -61,7 +61,7 @@ class SceneStudy:
         return next(p for q, p in points if (q.study, q.gpu, q.options.fraction) == ("whole", gpu, 0.1))
 
     def estimate(self, store: Store) -> tuple[int, float]:
-        """How many replays the store lacks, and roughly how many seconds of one core they take."""
+        """Number of replays missing from the store, and roughly their seconds on one core."""
         total = float(self.work.sum())
         known = known_runs(self.trace, list(self.full.values()), store)
         rates = {

@@ -1,4 +1,4 @@
-"""What the paper found, put to the rows: each finding with the figures that decide whether it holds here."""
+"""Findings of the paper, tested on the rows: each with the figures that decide whether it holds here."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """The verb ``join``: studies of different scenes, or different studies of a scene -> one study, as if done at once.
 
-A study keeps every prediction and time as Parquet, so that figures, tables and findings can be made again without a
-trace or a replay: scenes can be studied on different machines, and their folders joined.
+A study keeps every prediction and time as Parquet, so figures, tables and findings can be made again without a trace or
+a replay. Scenes can be studied on different machines and their folders joined.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def join_verb(arguments: argparse.Namespace) -> int:
 
 
 def read_rows(study: Dataset) -> list[Row]:
-    """The predictions of a study; ``FormatError`` when one lacks a metric or its times, or its options are none."""
+    """Read the predictions of a study; ``FormatError`` for a missing metric or time, or for illegal options."""
     table, times = study.read("predictions"), study.read("times")
     numbers = np.arange(len(times["prediction"]))
     shape_holds = np.array_equal(times["prediction"], numbers) and np.array_equal(
@@ -139,9 +139,9 @@ def _check_full(parts: Sequence[tuple[Path, list[Row]]]) -> None:
 
 
 def join_requests(studies: Sequence[Dataset], out: Path) -> dict[str, Any]:
-    """What was asked for, of all studies: sizes and versions that differ are named one after the other.
+    """Join the studies' requests; sizes and versions that differ are listed one after the other.
 
-    Raises ``FormatError`` when a manifest does not say how its study was made.
+    Raises ``FormatError`` when a manifest does not record how its study was made.
     """
     made = [study.manifest.provenance for study in studies]
     for study, one in zip(studies, made, strict=True):

@@ -1,4 +1,4 @@
-"""The study in words: the tables of the figures, Table III, and the paper's findings beside what is found here."""
+"""Pages of the study: the tables of the figures, Table III, and the paper's findings beside this study's."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What is studied: for each scene a list of predictions, each a study's name, a GPU and the options of the method."""
+"""Points of the study: for each scene a list of predictions, each a study's name, a GPU and options."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def _fractions(extent: Extent) -> Iterator[Point]:
 
 
 def _regression() -> Iterator[Point]:
-    """Zatel IV-F: the exponential through 20, 30 and 40 % (Fig. 20); its replays are those of ``_fractions``."""
+    """Zatel IV-F: the exponential through 20, 30 and 40 % (Fig. 20); its replays are shared with ``_fractions``."""
     for gpu in GPUS:
         yield Point("regression", gpu, Options(factor=1, extrapolation="regression"))
 

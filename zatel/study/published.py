@@ -1,4 +1,4 @@
-"""What the paper's text says in numbers (its figures' other values are only drawn). Errors are parts of 1."""
+"""Numbers in the paper's text (other values of its figures are only drawn). Errors are fractions of 1."""
 
 SPEEDUP_LAW = (181.0, -1.15)  # equation (4)
 

@@ -1,4 +1,4 @@
-"""What each scene looks like to the method: heatmap, quantised heatmap, groups and selected pixels (Figs. 4 to 9)."""
+"""Pictures of each scene's steps: heatmap, quantised heatmap, groups and selected pixels (Figs. 4 to 9)."""
 
 from collections.abc import Sequence
 from pathlib import Path

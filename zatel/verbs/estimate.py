@@ -10,16 +10,16 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_js
 from rayplay.zatel.verbs.targets import check_json_target
 
 DESCRIPTION = """\
-Estimate the metrics of a replay from a few of its CTAs, with a confidence interval on each. Unlike predict, which
-follows the paper, the CTAs are a stratified sample replayed in one piece on a GPU of the sample's size, whose L2 is as
-large as makes it miss as often as the whole one; what every pixel does is read from the trace and known exactly.
+Estimate the metrics of a replay from a sample of its CTAs, with a confidence interval on each. Unlike predict, which
+follows the paper, the sample is stratified and replayed in one piece on a GPU of the sample's size, whose L2 misses as
+often as the whole GPU's. The work of every pixel is read from the trace and known exactly.
 """
 EXAMPLE = """\
 examples:
   python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
   python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
 
---target-error chooses the fraction: it adds samples until the interval of the cycles is as tight as that.
+--target-error chooses the fraction: samples grow until the interval of the cycles is as narrow.
 """
 
 

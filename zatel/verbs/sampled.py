@@ -1,4 +1,4 @@
-"""What the verbs share that replay a sample of a trace's CTAs: options, their checks, and the file that is written."""
+"""Options, checks and output file common to the verbs that replay a sample of CTAs."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from rayplay.formats.place.publish import atomic_file
 def add_sampled_verb(
     verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, description: str, example: str
 ) -> argparse.ArgumentParser:
-    """A verb with a trace, a GPU and the options of a sample; returns its parser for what is its own."""
+    """Add a verb with a trace, a GPU and the options of a sample; return its parser for further options."""
     made: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=what,
@@ -30,7 +30,7 @@ def add_sampled_verb(
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    """The option of a verb that replays on several machines."""
+    """Add the option of a verb that replays on several machines."""
     parser.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
 
 
@@ -50,7 +50,7 @@ def checked_seed(arguments: argparse.Namespace) -> int:
 
 
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
-    """Write the file that was asked for, if any."""
+    """Write the requested file, if any."""
     if path:
         with atomic_file(path) as partial:
             partial.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``python -m zatel scale``: a trace, a GPU and sizes of machines in, what each machine predicts of the GPU out."""
+"""``python -m zatel scale``: a trace, a GPU and machine sizes in, each machine's prediction of the GPU out."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from rayplay.zatel.verbs.targets import check_json_target
 from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
 
 DESCRIPTION = """\
-How small may the machine be? Predict the whole GPU from machines with 1/K of its SMs and memory controllers, which
-replay 1/K of its CTAs, or from one with as many of them as another GPU has. Differences between them stand beside the
-noise floor: what a cycle of latency, or of the CTAs' start, changes on each.
+Predict the whole GPU from smaller or larger machines: 1/K of its SMs and memory controllers, replaying 1/K of its
+CTAs, or the counts of another GPU. Beside each machine stands its noise floor, the effect of a cycle of latency or of
+the CTAs' start.
 """
 EXAMPLE = """\
 examples:
@@ -73,7 +73,7 @@ def table_text(found: Sequence[Any], full: Any, floor: Any) -> str:
 
 
 def as_json(found: Sequence[Any], full: Any, floor: Any) -> dict[str, Any]:
-    """Content of the file: no times, so that equal comparisons are equal files."""
+    """Content of the file, without times: equal comparisons are equal files."""
     models = [
         {"name": one.model.name, "sms": one.model.sms, "controllers": one.model.controllers}
         | {"fraction": one.model.fraction, "metrics": one.estimate.metrics, "noise_floor": one.floor}

@@ -1,4 +1,4 @@
-"""A file that a verb shall write: refused before any work when it cannot be written, or would replace another's."""
+"""Checks of a verb's output file, before any work: writable, and no file of another kind."""
 
 import os
 from collections.abc import Set

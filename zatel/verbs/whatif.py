@@ -11,8 +11,8 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_s
 from rayplay.zatel.verbs.targets import check_json_target
 
 DESCRIPTION = """\
-What would a change of the design do? Each design replays the same sample of the image, and so does the unchanged GPU
-with a latency off by a cycle or two: what such a trifle does is the noise floor, and a change below it says nothing.
+Predict the effect of design changes. Each design replays the same sample of the image, and so does the unchanged GPU
+with a latency off by a cycle or two. The effect of such a trifle is the noise floor; a change below it says nothing.
 """
 EXAMPLE = """\
 examples:
@@ -21,7 +21,7 @@ examples:
 
 A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
 halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
-trace on every design as well, and prints what it finds beside; with --store it can be interrupted, and goes on.
+trace on every design as well and prints its changes below; with --store an interrupted run resumes.
 """
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 KEYS = frozenset({"noise_floor", "full_noise_floor", "designs"})  # of the file
@@ -35,7 +35,7 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
     made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
-    made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there, and go on there")
+    made.add_argument("--store", type=Path, metavar="FOLDER", help="keep the replays of --full there; resume from it")
     add_workers(made)
 
 
@@ -62,7 +62,7 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
 
 
 def table_text(found: Any) -> str:
-    """A line per design, a column per metric; ``BELOW`` before a change within the noise, full values below."""
+    """Table with a line per design and a column per metric; ``BELOW`` marks a change within the noise."""
     lines = [f"{'relative change, %':<28}" + "".join(f"{name:>17}" for name in SHOWN)]
     lines.append(f"{'noise floor':<28}" + "".join(f"{100 * found.floor[name]:>17.1f}" for name in SHOWN))
     for design in found.designs:
@@ -75,13 +75,13 @@ def table_text(found: Any) -> str:
 
 
 def cell(change: float | None, floor: float) -> str:
-    """A relative change in per cent, marked where it is within the noise; ``-`` where there is none."""
+    """Relative change in per cent, marked within the noise; ``-`` where it is undefined."""
     if change is None:
         return f"{'-':>17}"
     return f"{(BELOW if abs(change) <= floor else '') + f'{100 * change:+.1f}':>17}"
 
 
 def as_json(found: Any) -> dict[str, Any]:
-    """Content of the file: no times, so that equal comparisons are equal files."""
+    """Content of the file, without times: equal comparisons are equal files."""
     designs = [{"change": one.name, "predicted": one.predicted, "full": one.full} for one in found.designs]
     return {"noise_floor": found.floor, "full_noise_floor": found.full_floor, "designs": designs}

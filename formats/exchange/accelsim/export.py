@@ -1,7 +1,7 @@
-"""A trace of ours as Accel-Sim's files (``kernelslist.g`` and ``.traceg``): ``python -m formats export``.
+"""Export a trace as Accel-Sim's files (``kernelslist.g`` and ``.traceg``): ``python -m formats export``.
 
-Every instruction that a warp executed keeps its lanes and addresses, so importing what was exported gives the same
-stream again. Instructions of PTX become the SASS opcode of their class (``docs/sources/accel-sim.md#export``). Rays are
+Every instruction that a warp executed keeps its lanes and addresses, so importing the export gives the same stream
+again. Instructions of PTX become the SASS opcode of their class (``docs/sources/accel-sim.md#export``). Rays are
 refused: Accel-Sim has no RT unit.
 """
 
@@ -125,7 +125,7 @@ class KernelFile:
         )
 
     def put(self, first: int, end: int, tables: dict[str, Columns]) -> None:
-        """Write the warps ``first`` to ``end`` (exclusive) of the trace; their rows are among those of ``tables``."""
+        """Write the warps ``first`` to ``end`` (exclusive) of the trace; ``tables`` hold their rows."""
         rows = batch_rows(self.blocks, self.warps, first, end, tables, self.exact)
         longest = int(np.diff(self.lines.head).max(initial=0)) + LINE_BYTES + LANES * NUMBER_BYTES
         out = np.empty(_most_instructions(rows) * longest + LINE_BYTES, np.uint8)

@@ -30,7 +30,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before a kernel's instructions; addresses are generic ones."""
+    """Header of a kernel file, before its instructions; addresses are generic."""
 
     name: str
     grid: tuple[int, int, int]

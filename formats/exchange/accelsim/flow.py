@@ -17,7 +17,7 @@ FIRST_SEEN = -3
 
 
 class Flow(NamedTuple):
-    """What was seen around each instruction, by its number (``accelsim_program``)."""
+    """Neighbours of each instruction, by its number (``program``)."""
 
     before: np.ndarray  # int32: the only instruction ever executed before it; SEVERAL; NOWHERE: a warp's first
     after: np.ndarray  # int32: likewise the one after it; NOWHERE: a warp's last
@@ -74,7 +74,7 @@ def leaders(flow: Flow, order: np.ndarray, sends_away: np.ndarray) -> np.ndarray
 
 
 class Placed(NamedTuple):
-    """Where each instruction stands in the trace's tables, by its number."""
+    """Position of each instruction in the trace's tables, by its number."""
 
     order: np.ndarray  # int64: numbers in the order of the tables
     instruction: np.ndarray  # int64: instruction_id

@@ -70,7 +70,7 @@ def sass_opcode(rows: Columns, row: int, recorded: bool) -> str:
 
 
 def _tail(rows: Columns, row: int, opcode: str, recorded: bool, is_sass: bool) -> str:
-    """What follows the mask: registers, opcode and width, and without addresses the immediate."""
+    """Text after the mask: registers, opcode and width, and without addresses the immediate."""
     written = _registers(rows, row, "destination_registers", is_sass)[:1]
     read = _registers(rows, row, "source_registers", is_sass)[:SOURCES]
     width = min(16, 1 << max(int(rows["access_bytes"][row]) - 1, 0).bit_length()) if recorded else 0

@@ -59,9 +59,9 @@ class Names(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """What stood between mask and addresses the last time a PC was read, which is nearly always the same again.
+    """Memo of the text between mask and addresses by PC, which nearly always repeats.
 
-    A slot holds the text of one PC and what it means; a length of 0: nothing yet.
+    A slot holds the last text of one PC and its parsed meaning; length 0 marks an empty slot.
     """
 
     pc: np.ndarray  # int64[slots]
@@ -79,7 +79,7 @@ class Rows(NamedTuple):
     pc: np.ndarray  # int64[n]
     mask: np.ndarray  # uint32[n]
     opcode: np.ndarray  # int32[n]
-    register: np.ndarray  # int16[n, destinations and sources], NO_REGISTER where there is none
+    register: np.ndarray  # int16[n, destinations and sources], NO_REGISTER fills the rest
     width: np.ndarray  # uint8[n], bytes of an access; without one, the low 7 bits of the immediate, 0 for none
     first_address: np.ndarray  # int64[n + 1]
     address: np.ndarray  # uint64[m], one per lane of the mask
@@ -101,7 +101,7 @@ def make_memo() -> Memo:
 
 
 def make_rows(instructions: int) -> Rows:
-    """Room for so many, with eight addresses each on average and 32 at least."""
+    """Room for ``instructions``, with eight addresses each on average and 32 at least."""
     n = instructions
     registers = np.zeros((n, MOST_DESTINATIONS + MOST_SOURCES), np.int16)
     return Rows(
@@ -117,7 +117,7 @@ def parse_lines(
     """Read whole lines of ``text`` from ``state[AT]`` on; returns a status, and how many instructions and warps.
 
     text: uint8[n], ends with a newline. skipped: tokens before the PC (4 in versions below 3). has_line: a line number
-    stands before the PC. FULL: go on with the same state and empty rows; after an error ``state[AT]`` is the place.
+    stands before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
     """
     count, addresses, first_warp = 0, 0, state[WARP_ROW]
     while state[AT] < len(text):

@@ -1,8 +1,8 @@
-"""Which instruction of the program each executed one is.
+"""Map each executed instruction to an instruction of the program.
 
-To Accel-Sim a PC is an id and no more: each line has an opcode and registers of its own, and NVBit counts PCs from the
-begin of a function, so that those of a kernel's functions collide. An instruction therefore is all that its line says
-and the trace's tables keep; several may share a PC.
+In Accel-Sim a PC is only an id: each line has its own opcode and registers, and NVBit counts PCs from the start of each
+function, so PCs of a kernel's functions collide. So an instruction is identified by everything in its line that the
+trace's tables keep; several may share a PC.
 """
 
 from typing import NamedTuple
@@ -73,7 +73,7 @@ class Program:
         return Seen(seen.pc[:end], seen.opcode[:end], seen.register[:end], seen.width[:end], seen.slot)
 
     def order(self) -> np.ndarray:
-        """Numbers in the order of the trace's tables: by PC; those that share a PC with earlier ones come after all.
+        """Numbers in the order of the trace's tables: by PC; instructions that share a PC with earlier ones come last.
 
         So the instructions of a function whose PCs collide with another's stay together, and its blocks whole.
         """

@@ -115,7 +115,7 @@ def whole_ctas(reader: KernelReader) -> Iterator[Piece]:
 
 
 class Pieces:
-    """The pieces of a kernel file, for going through them again and again: few are kept, many are read anew."""
+    """Pieces of a kernel file for repeated passes: a few are kept in memory, many are read again."""
 
     def __init__(self, reader: KernelReader) -> None:
         self._reader = reader
@@ -136,7 +136,7 @@ class Pieces:
 
 
 def _join(rest: Piece | None, rows: parse.Rows, count: int, ctas: np.ndarray, warp_in_cta: np.ndarray) -> Piece:
-    """What was left over, and a chunk's rows after it."""
+    """Join the rest of the previous chunk and a chunk's rows."""
     lanes = np.diff(rows.first_address[: count + 1])
     address = rows.address[: rows.first_address[count]]
     first = rest.first_warp if rest else 0

@@ -1,7 +1,7 @@
-"""What the opcodes of SASS are: operation class, memory space and unit, as pure tables.
+"""SASS opcodes: operation class, memory space and unit, as pure tables.
 
 Both ``ptx`` (listings) and importers of dynamic traces that keep the dotted opcode (``LDG.E.64``) read them. Classes
-and units are those of Accel-Sim's tables (docs/sources/accel-sim.md#opcode-classes), named as ``formats.schema.trace``
+and units follow Accel-Sim's tables (docs/sources/accel-sim.md#opcode-classes), named as ``formats.schema.trace``
 names them, over the instruction sets of NVIDIA's "CUDA Binary Utilities", Volta to Blackwell.
 """
 
@@ -113,7 +113,7 @@ def operation_class(opcode: str, architecture: int) -> str:
 def memory_space(opcode: str) -> str:
     """Memory space (of ``formats.schema.trace.MEMORY_SPACES``) that an opcode reads or writes; ``none`` without one.
 
-    ``LDGSTS`` copies from global to shared memory: its accesses are those of the load.
+    ``LDGSTS`` copies from global to shared memory: its accesses are the load's.
     """
     return SPACES.get(opcode.partition(".")[0], "none")
 

@@ -1,4 +1,4 @@
-"""The static tables of an imported kernel: instructions and blocks, from what was seen of them."""
+"""Static tables of an imported kernel: instructions and blocks, reconstructed from their executions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -153,7 +153,7 @@ def instruction_rows(
 
 
 def _access_bytes(seen: Seen, placed: Placed, names: list[str]) -> np.ndarray:
-    """What the opcode says; Accel-Sim's width column where the table does not know the opcode."""
+    """Access width by the opcode; Accel-Sim's width column where the table does not know the opcode."""
     known = np.array([sass_classes.access_bytes(name) for name in names], np.uint16)
     width = np.where(placed.is_memory, seen.width, 0)[placed.order]
     return np.where(known == 0, width, known).astype(np.uint16)

@@ -22,7 +22,7 @@ UNIFORM_REGISTER, PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER = 256, 320, 328
 
 @loop
 def skip_blanks(text: np.ndarray, at: int) -> int:
-    """The next byte that is no blank; a newline is none."""
+    """Position of the next byte other than a blank; a newline counts as other."""
     while text[at] == SPACE or text[at] == TAB or text[at] == RETURN:
         at += 1
     return at

@@ -33,7 +33,7 @@ def types_of_the_page() -> dict[str, dict[str, pa.DataType]]:
 
 
 def accepted(columns: dict[str, pa.Array]) -> pa.Table:
-    """The columns as the page says that they may be, too: in another order, wide, dictionary-encoded, nullable."""
+    """Columns in the other forms that the page permits: in another order, wide, dictionary-encoded, nullable."""
     arrays = {}
     for name, array in reversed(columns.items()):
         if pa.types.is_list(array.type):

@@ -1,4 +1,4 @@
-"""What ``put`` refuses: each column that does not fit is named, with what must hold."""
+"""Refusals of ``put``: each column that does not fit is named, with the requirement."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Results: what is written is read; the bytes are the same whatever the host's times; broken summaries are refused."""
+"""Results: round trip; bytes do not depend on the host's times; broken summaries are refused."""
 
 from pathlib import Path
 from typing import Any

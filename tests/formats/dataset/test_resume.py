@@ -1,4 +1,4 @@
-"""What a killed writer leaves on the disk, at any of its writes, is enough to end with the bytes of an unkilled one."""
+"""A writer killed at any of its writes can be resumed, and ends with the bytes of an uninterrupted one."""
 
 import errno
 import os

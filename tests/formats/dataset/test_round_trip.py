@@ -1,4 +1,4 @@
-"""What is written is read, in both containers, whatever the calls; and the bytes depend on the rows alone."""
+"""Round trip in both containers, whatever the calls; the bytes depend on the rows alone."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ quick = settings(max_examples=12, deadline=None, derandomize=True, suppress_heal
 
 @pytest.fixture(autouse=True)
 def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of small traces: what is on the disk when the power fails is no matter here."""
+    """Skip syncing for hundreds of small traces: durability does not matter here."""
     monkeypatch.setattr("os.fsync", lambda handle: None)
 
 

@@ -36,7 +36,7 @@ def opcodes(trace: Trace) -> list[str]:
 
 
 def stories(trace: Trace) -> dict[tuple[str, int, int], list[Any]]:
-    """What each warp did, told without row numbers: (launch, CTA, place) -> opcodes, masks, addresses and rays."""
+    """Execution of each warp without row numbers: (launch, CTA, warp in CTA) -> opcodes, masks, addresses and rays."""
     names, texts = trace.read("kernels", ["name"])["name"], opcodes(trace)
     blocks = trace.read("blocks", ["first_instruction", "instruction_count"])
     spans = list(zip(blocks["first_instruction"].tolist(), blocks["instruction_count"].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Pixel lists: what is written is read, and each mistake names file and line."""
+"""Pixel lists: round trip, and each mistake names file and line."""
 
 from pathlib import Path
 

@@ -84,7 +84,7 @@ BOUNDS = [(variable, case) for variable, cases in CASES.items() for case in case
 
 
 def found_size(variable: str, read: Callable[[], object], monkeypatch) -> int:
-    """What the file asks for: the largest number that the messages of too low limits give."""
+    """Demand of the file: the largest number in the messages of too low limits."""
     limit = 0
     for _ in range(30):
         monkeypatch.setenv(variable, str(limit))
@@ -153,7 +153,7 @@ def test_the_flag_that_a_message_names_raises_the_limit(sample, tmp_path, monkey
         path = tmp_path / "a.trace.h5"
         convert(open_trace(sample), path)
     for limit in LIMITS:
-        monkeypatch.setenv(limit.variable, str(limit.default))  # so that it is as before when the test is over
+        monkeypatch.setenv(limit.variable, str(limit.default))  # restored when the test ends
     monkeypatch.setenv("RAYPLAY_MAX_GROUP_BYTES", "100")
     monkeypatch.setenv("RAYPLAY_MAX_FILE_ROWS", "30")
     given: list[str] = []

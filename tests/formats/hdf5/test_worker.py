@@ -1,4 +1,4 @@
-"""What HDF5 does to the process that reads it stays in that process; nothing is loaded, nothing is unpickled."""
+"""Effects of HDF5 stay in the process that reads it; nothing is loaded, nothing is unpickled."""
 
 import os
 import signal

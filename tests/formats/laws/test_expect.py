@@ -1,4 +1,4 @@
-"""What uses a trace stops at the first law that it breaks, whoever reads it."""
+"""Every user of a trace stops at the first broken law."""
 
 from pathlib import Path
 

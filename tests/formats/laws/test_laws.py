@@ -186,7 +186,7 @@ def fresh_tables() -> Tables:
 
 
 def problems_of(folder: Path, tables: Tables) -> list[Problem]:
-    """What ``validate`` finds when the tables are a trace."""
+    """Findings of ``validate`` when the tables are a trace."""
     with TraceWriter(folder / "a.trace", image_size=(40, 6)) as writer:
         for name, columns in tables.items():
             writer.put(name, columns)

@@ -36,7 +36,7 @@ def groups_of(count: int, rows: int = 40) -> list[Columns]:
 
 
 def one_writer(groups: list[Columns]) -> bytes:
-    """What pyarrow alone writes."""
+    """Bytes written by pyarrow alone."""
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, arrow_schema(ACCESSES), **parquet_options(ACCESSES)) as parquet:
         for group in groups:

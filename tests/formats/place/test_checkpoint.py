@@ -18,7 +18,7 @@ from rayplay.formats.place.checkpoint import Checkpoints, load_checkpoint
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes, as on a full disk."""
+    """Limit the size of files, as on a full disk."""
     ignored, (soft, hard) = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -29,7 +29,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 
 def standing(number: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a run gives to ``save``: about 80 KB."""
+    """Arguments of ``save``: about 80 KB."""
     return {"next": number}, {"rows": np.full(10_000, number), "names": np.array(["a", "bc"], object)}
 
 

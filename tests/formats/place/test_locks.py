@@ -1,4 +1,4 @@
-"""What killed processes leave behind is found and removed by the next run; what a living one holds stays."""
+"""Left-overs of killed processes are found and removed by the next run; files held by a living one stay."""
 
 import os
 import signal
@@ -138,7 +138,7 @@ def test_a_left_over_is_made_again_when_somebody_takes_it_at_once(
 
 
 def test_four_processes_write_one_name(tmp_path: Path) -> None:
-    """Whoever is last wins; nothing is torn and nothing is left."""
+    """The last writer wins; nothing is torn and nothing is left."""
     command = "import sys; from formats.generate import make_trace; make_trace(sys.argv[1], int(sys.argv[2]))"
     processes = [
         subprocess.Popen([sys.executable, "-c", command, str(tmp_path / "a.trace"), str(seed)]) for seed in range(4)

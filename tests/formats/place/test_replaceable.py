@@ -57,7 +57,7 @@ def test_what_a_user_keeps_in_a_trace_is_not_lost(tmp_path: Path, names: list[st
 
 def test_what_a_user_keeps_in_a_result_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "a.result"
-    for _ in range(2):  # the second one replaces host.json, too
+    for _ in range(2):  # the second one also replaces host.json
         with ResultWriter(path) as writer:
             writer.summary({})
     (path / "cycles.png").write_text("mine")

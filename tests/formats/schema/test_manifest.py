@@ -1,4 +1,4 @@
-"""A manifest is what its schema says and names what is there, or it is an error with its place."""
+"""A manifest follows its schema and lists the files present; otherwise an error names the place."""
 
 import json
 from pathlib import Path

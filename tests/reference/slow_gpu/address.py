@@ -1,4 +1,4 @@
-"""Where an address lies: channel, slice, bank, row; and the hashes of sets and partitions."""
+"""Map of an address to channel, slice, bank, row; and the hashes of sets and partitions."""
 
 from dataclasses import dataclass, replace
 
@@ -70,7 +70,7 @@ class Mapping:
         return Place(part // self.slices_each, part, bank, row, self)
 
     def _hashed(self, address: int, part: int) -> int:
-        """IPOLY over the next power of two; what is beyond the last slice wraps around."""
+        """IPOLY over the next power of two; a value beyond the last slice wraps around."""
         channels = 1 << (self.channels - 1).bit_length()
         high = (address >> CHANNEL_BIT) // self.channels
         if channels == self.channels:

@@ -69,7 +69,7 @@ class Tags:
         return ipoly(high, low, self.config.sets) if self.config.ipoly else low
 
     def probe(self, address: int, is_write: bool) -> tuple[str, int]:
-        """What an access would find, and the line it means (or the victim; -1 without one)."""
+        """Outcome of a probe, and its line (or the victim; -1 without one)."""
         tag, sector = address // 128, address % 128 // 32
         first = self.set_index(address) * self.ways
         invalid, oldest, oldest_use = -1, -1, 1 << 62
@@ -282,7 +282,7 @@ class Cache:
         return id(request) in self.filling
 
     def fill(self, request: Request) -> None:
-        """The answer to a miss: its sector is valid, those that wait can go on."""
+        """Answer to a miss: its sector becomes valid, its waiters are ready."""
         _, index = self.filling.pop(id(request))
         self.tags.fill(index, request)
         if request.address in self.mshrs.has_atomic:

@@ -1,4 +1,4 @@
-"""What a GPU has: one flat record, its values named as in docs/sources/accel-sim.md#configurations."""
+"""Configuration of a GPU: one flat record, its values named as in docs/sources/accel-sim.md#configurations."""
 
 from dataclasses import dataclass, field
 

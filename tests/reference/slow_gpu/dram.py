@@ -7,7 +7,7 @@ from .request import Request
 
 
 class Pipe:
-    """Delays what is pushed by ``delay`` pops; holds at most one more than it delays."""
+    """Delay line of ``delay`` pops; holds at most one entry more."""
 
     def __init__(self, delay: int, most: int) -> None:
         self.delay, self.most = delay, most
@@ -58,7 +58,7 @@ class Bank:
                 setattr(self, name, value - 1)
 
     def choose(self) -> None:
-        """Go on with the row being served; else the open row; else the row of the oldest."""
+        """Choose the row being served; else the open row; else the oldest request's row."""
         if self.served_row < 0:
             self.served_row = self.row if self.row in self.rows else self.order[0].place.row
         queue = self.rows[self.served_row]
@@ -110,7 +110,7 @@ class Dram:
         return done
 
     def _transfer(self) -> list[Request]:
-        """What leaves the bus is an answer, or a write-back that is done."""
+        """Retire an entry from the bus: an answer, or a completed write-back."""
         if len(self.answers) >= self.config.return_queue:
             return []
         request = self.bus.pop()
@@ -146,7 +146,7 @@ class Dram:
         """At most one column command, and a row command if none came before it.
 
         The order starts at ``first``, which a row command changes while the banks are gone through: the next step then
-        lands elsewhere, as in the reference.
+        lands elsewhere, as in Accel-Sim.
         """
         count, idle, column, row = self.config.banks, 0, False, False
         for step in range(count):

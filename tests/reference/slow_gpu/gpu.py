@@ -18,7 +18,7 @@ from .warp import Warp
 
 @dataclass
 class Result:
-    """What a kernel took. ``retired``: (cycle, SM, warp slot) of every warp."""
+    """Cost of a kernel. ``retired``: (cycle, SM, warp slot) of every warp."""
 
     name: str
     cycles: int
@@ -27,7 +27,7 @@ class Result:
 
 
 class Clocks:
-    """The next domains to tick: times in seconds as floating point, as the reference adds them up."""
+    """The next domains to tick: times in seconds as floating point, added up as in Accel-Sim."""
 
     def __init__(self, config: GpuConfig) -> None:
         self.core_period, self.dram_period = 1 / (config.core_mhz * 1000000), 1 / (config.dram_mhz * 1000000)
@@ -184,6 +184,6 @@ def l1_ways(config: GpuConfig, shared: int) -> int:
     cache: CacheConfig = config.l1
     if not config.unified_bytes:
         return cache.ways
-    option = next(option for option in sorted(config.shared_options) if shared <= option)
+    option = min((size for size in config.shared_options if shared <= size), default=max(config.shared_options))
     most = config.unified_bytes // (cache.sets * 128)
     return int(most * (1 - option / config.unified_bytes) + 0.5)

@@ -37,7 +37,7 @@ class LdSt:
         self.turn = 0
 
     def cycle(self) -> None:
-        """In this order: what was under way moves on before the dispatch register is served."""
+        """Cycle in this order: entries under way advance before the dispatch register is served."""
         self._write_back()
         for stage in range(len(self.stages) - 1):
             if self.stages[stage] is None:
@@ -66,8 +66,10 @@ class LdSt:
         if self.writing is not None and self.sm.collector.write(self.writing):
             self._written(self.writing)
             self.writing = None
-        if self.writing is not None:
-            return
+        if self.writing is None:
+            self._choose_result()
+
+    def _choose_result(self) -> None:
         for step in range(len(CLIENTS)):
             client = (self.turn + step) % len(CLIENTS)
             op = self._result_of(CLIENTS[client])

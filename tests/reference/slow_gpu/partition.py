@@ -9,7 +9,7 @@ from .crossbar import Network
 from .dram import Dram
 from .request import Request
 
-POPPED_AT_ONCE = 4  # a request could be broken into so many sectors
+POPPED_AT_ONCE = 4  # most sectors of a request
 
 
 class Slice:

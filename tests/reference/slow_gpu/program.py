@@ -27,7 +27,7 @@ ATOMICS = ("ATOM", "ATOMS", "ATOMG", "RED")
 
 @dataclass(frozen=True)
 class Instruction:
-    """What every execution of an instruction has in common (docs/sources/accel-sim.md#opcode-classes)."""
+    """Static facts of an instruction (docs/sources/accel-sim.md#opcode-classes)."""
 
     opcode: str
     unit: str

@@ -51,7 +51,7 @@ class Line:
 
 
 class Room:
-    """What is left of the sectors that a trace may access, so that the twin takes no more than a second."""
+    """Remaining budget of sectors of a trace, so that the twin takes at most a second."""
 
     def __init__(self, sectors: int) -> None:
         self.sectors = sectors
@@ -138,7 +138,7 @@ def _access(random: Random, written: tuple[int, ...], read: tuple[int, ...]) -> 
 
 
 def _warp(code: list[Line], random: Random, lanes: int, base: int, span: int, room: Room) -> list[str]:
-    """What a warp executes of the code: some instructions are skipped, lanes are off, some exit early."""
+    """Execution of the code by a warp: some instructions are skipped, lanes are off, some exit early."""
     executed, live = [], lanes
     divergence = random.choice((0.0, 0.0, 0.3, 0.9))
     for place, line in enumerate(code):

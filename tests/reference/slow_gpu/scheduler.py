@@ -15,7 +15,7 @@ class Scheduler:
         self.number, self.sm = number, sm
         self.warps = [warp for warp in sm.warps if warp.slot % sm.config.schedulers == number]
         self.last: int | None = None if sm.config.policy == "lrr" else 0
-        self.pool = list(self.warps)  # two-level: the active warps, then those that pend
+        self.pool = list(self.warps)  # two-level: the active warps, then the pending ones
 
     def cycle(self) -> None:
         """At most one instruction of one warp."""
@@ -39,7 +39,7 @@ class Scheduler:
         return by_age
 
     def _admit(self) -> list[Warp]:
-        """The active warps that wait go to the end of the pool; returns those that are active now."""
+        """Move waiting active warps to the end of the pool; return the active ones."""
         active = self.pool[: self.sm.config.active_warps]
         sent = [warp for warp in active if self._pends(warp)]
         kept = [warp for warp in active if warp not in sent]
@@ -52,7 +52,7 @@ class Scheduler:
         return self.sm.scoreboard.waits_for_memory(warp.buffer[warp.next])
 
     def _turn(self, warp: Warp) -> None:
-        """The warp that issued is the last of the active ones, after those that came before it."""
+        """Make the warp that issued the last of the active ones."""
         active = self.pool[: self.sm.config.active_warps]
         place = active.index(warp) + 1
         self.pool[: len(active)] = active[place:] + active[:place]

@@ -84,7 +84,7 @@ class Sm:
         self.gpu.count("thread_instructions", op.lanes)
 
     def waits(self, warp: Warp) -> bool:
-        """At a barrier, a fence or for atomics; a fence that is over invalidates the L1."""
+        """At a barrier, a fence or for atomics; a completed fence invalidates the L1."""
         if warp.done or warp.slot in self.barrier.arrived:
             return True
         if warp.fence:
@@ -95,7 +95,7 @@ class Sm:
         return warp.atomics > 0 or bool(warp.awaited)
 
     def issue(self, op: Op, warp: Warp) -> None:
-        """What happens at once when an instruction is issued."""
+        """Immediate effects of issuing an instruction."""
         op.number = self.gpu.next_number()
         instruction = op.instruction
         if instruction.is_atomic:
@@ -113,7 +113,7 @@ class Sm:
         self.scoreboard.reserve(op)
 
     def _group(self, op: Op, warp: Warp) -> None:
-        """Copies join a group, the group ends, or the warp waits for what is under way of all but the latest groups."""
+        """Copies join a group, the group ends, or the warp waits for copies of all groups except the latest."""
         instruction = op.instruction
         if instruction.is_copy and op.accesses:
             op.under_way = len(op.accesses)

@@ -25,7 +25,7 @@ class Op:
 
 
 class Warp:
-    """A hardware warp: what is fetched, what is under way, whether it waits."""
+    """Hardware warp: fetched instructions, instructions under way, and waiting."""
 
     def __init__(self, slot: int) -> None:
         self.slot = slot
@@ -39,7 +39,7 @@ class Warp:
         self.stores = 0  # sent, not yet acknowledged
         self.atomics = 0  # lanes of atomics not yet answered
         self.fence = False
-        self.groups: list[set[Op]] = [set()]  # copies under way; those of the last group may still get more
+        self.groups: list[set[Op]] = [set()]  # copies under way; the last group is still open
         self.awaited: set[Op] = set()
         self.cta = -1
         self.age = -1

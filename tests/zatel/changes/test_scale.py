@@ -31,7 +31,7 @@ def test_a_factor_leaves_something(factor: int) -> None:
         divided(load("mobile"), [factor])
 
 
-def test_the_whole_size_is_the_full_replay_and_others_have_doubts(tmp_path: Path) -> None:
+def test_the_whole_size_is_the_full_replay_and_others_have_intervals(tmp_path: Path) -> None:
     path = make_trace(tmp_path / "small.trace", 2, (64, 24), 0)
     gpu = load("mobile", ["sm.kernel_launch_cycles=100", "sm.count=2", "memory.count=2", "l2.bytes=196608"])
     larger = load("mobile", ["sm.count=3", "memory.count=2"])

@@ -29,7 +29,7 @@ class SlowSets:
 def slow_spread(line: int) -> int:
     mixed = line * 0x9E3779B97F4A7C15 % (1 << 64)
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % (1 << 64)
-    return (mixed ^ (mixed >> 27)) >> 33 >> 6  # without those that choose which lines are followed
+    return (mixed ^ (mixed >> 27)) >> 33 >> 6  # without the bits that choose the followed lines
 
 
 def sum_of(bits: list[list[int]], address: int) -> int:
@@ -37,7 +37,7 @@ def sum_of(bits: list[list[int]], address: int) -> int:
 
 
 class SlowCaches:
-    """L1s and L2 of a GPU, and what is counted: ``count`` as above, ``load`` of each window and slice."""
+    """L1s and L2 of a GPU, and counters: ``count`` as above, ``load`` of each window and slice."""
 
     def __init__(self, gpu: Gpu, l1_sets: int, l2_sets: int) -> None:
         self.addresses, self.l1_sets, self.l2_sets = gpu.addresses, l1_sets, l2_sets
@@ -104,7 +104,7 @@ class SlowCaches:
 
 
 def slow_traffic(requests: Requests, gpu: Gpu, l1_sets: int, l2_sets: int) -> tuple[list[int], list[list[int]]]:
-    """What is counted, and what each slice is asked for in each window."""
+    """Counters, and the sectors asked of each slice in each window."""
     caches = SlowCaches(gpu, l1_sets, l2_sets)
     columns = requests.line, requests.sectors, requests.sm, requests.window
     for line, kind, sm, window in zip(*(column.tolist() for column in columns), strict=True):

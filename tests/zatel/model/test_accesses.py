@@ -1,4 +1,4 @@
-"""What warps ask of the memory, in which order and in which phases, against slow twins and by hand."""
+"""Requests of warps, their order and phases, against slow twins and by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the functional caches make of requests, against slow twins and by hand."""
+"""Functional caches against slow twins and by hand."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_traffic_equals_slow_caches(spheres: Trace, l1_sets: int, l2_sets: int) 
 
 
 def small(gpu: Gpu, sms: int, l1_sets: int, l2_sets: int) -> Gpu:
-    """The GPU with so many sets of 16 lines in each L1 and each slice of the L2, which has four."""
+    """GPU with the given sets of 16 lines in each L1 and in each of the four slices of the L2."""
     found = replace(gpu, sm=replace(gpu.sm, count=sms), l1=replace(gpu.l1, bytes=l1_sets * 2048, ways=16))
     controllers = 4 // gpu.l2.slices_per_controller
     return build(found, Machine(sms, controllers, 1, 1), 4 * l2_sets * 2048 / gpu.l2.bytes)

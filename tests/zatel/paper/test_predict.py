@@ -154,7 +154,7 @@ def test_a_result_of_something_else_is_refused(
 
 
 class Fatal:
-    """What ends the process that unpickles it."""
+    """End the process that unpickles it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (3,)

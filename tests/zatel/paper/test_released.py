@@ -90,7 +90,7 @@ def test_released_groups() -> None:
 
 
 def test_corner_colour() -> None:
-    # of ten blocks one is hot but for its corner; half of the pixels, so half of the blocks, shall be taken by colour
+    # of ten blocks one is hot except at its corner; half of the pixels, so half of the blocks, shall be taken by colour
     labels = rows_of([0] * 9 + [1])
     labels[18, 0] = 0
     heatmap, groups = heatmap_of(labels, [0.8, 0.1]), np.zeros((20, 32), int)
@@ -141,7 +141,7 @@ def test_extra_block() -> None:
 
 def test_cold_first() -> None:
     random = np.random.default_rng(1)
-    # colour 1 has no block: nothing for it. Colour 0 has one and wants three: two come from what is left, colour 2.
+    # colour 1 has no block: nothing for it. Colour 0 has one and wants three: two come from the rest, colour 2.
     chosen = choose_cold_first(np.array([2, 0, 2, 2]), np.array([3, 5, 1]), random)
     assert chosen[0] == 1  # the cold one first
     assert sorted(chosen.tolist()) == [0, 1, 2, 3]
@@ -173,7 +173,7 @@ def test_lost_tail() -> None:
     found = read_back(x, y, (200, 1001))
     assert found[13, 9]
     assert not found[137, 9]
-    # the fraction counts what was lost
+    # the fraction counts the lost pixels
     heatmap, groups = heatmap_of(rows_of([0] * 40), [0.8]), np.zeros((80, 32), int)
     chosen = select(heatmap, groups, 0, with_rules("lost-tail", fraction=0.5))
     assert chosen.fraction == 0.5

@@ -100,7 +100,7 @@ def test_other_blocks_make_up_for_a_colour_that_has_too_few() -> None:
 
 
 def test_a_block_has_the_colour_of_most_of_its_pixels() -> None:
-    # One block in ten is hot but for its top left pixel; the released code would call it cold.
+    # One block in ten is hot except at its top left pixel; the released code would call it cold.
     labels = np.zeros((20, 32))
     labels[4:6] = 4
     labels[4, 0] = 0

@@ -18,7 +18,7 @@ from rayplay.zatel.verbs.estimate import estimate_verb
 
 
 def written(path: Path, instructions: float, provenance: dict[str, Any]) -> Result:
-    """A result of so many warp-instructions."""
+    """Result with the given number of warp-instructions."""
     values = {**dict.fromkeys(RULES, 1.0), "warp_instructions": instructions}
     with ResultWriter(path, provenance) as writer:
         writer.summary({n: {"value": v, "unit": "1", "kind": "mean", "definition": "-"} for n, v in values.items()})

@@ -43,7 +43,7 @@ DEADLINE_SECONDS = 30.0
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody asked about does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -82,7 +82,7 @@ def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> 
 
 
 class Fatal:
-    """What ends the process that unpickles it."""
+    """End the process that unpickles it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os._exit, (3,)

@@ -28,7 +28,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_trace(tmp_path_factory.mktemp("estimate") / "small.trace", 2, (128, 24), 0)
 
 
-def test_all_ctas_are_the_full_replay_without_doubt(path: Path) -> None:
+def test_all_ctas_are_the_full_replay_without_an_interval(path: Path) -> None:
     gpu = load("mobile", GPU)
     found = estimate(open_trace(path), gpu, 1.0)
     full = simulate_groups([path], gpu)[0].metrics

@@ -43,7 +43,7 @@ def stream_of(phases: Phases) -> Stream:
 
 
 def busy(cycles: float) -> np.ndarray:
-    """The busiest slice is busy for so many cycles of every window."""
+    """The busiest slice is busy for the given cycles of every window."""
     return np.full(WINDOWS, cycles)
 
 
@@ -115,7 +115,7 @@ def test_a_slice_goes_at_the_pace_of_the_slower_clock() -> None:
 
 
 def asked_for(asked: float, entered: float) -> Traffic:
-    """So many sectors of the first of two slices in every window, half of them reads, and entries in its tables."""
+    """Sectors of the first of two slices in every window, half of them reads, and entries in its tables."""
     slices = np.tile([1.0, 0.0], (WINDOWS, 1))
     each = asked * WINDOWS
     counts = each / 2, 0.0, each / 2 + entered * WINDOWS, 0.0, 0.0, 0.0

@@ -6,14 +6,14 @@ import pytest
 from rayplay.zatel.model.traffic import Traffic
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.sample.extrapolate import correct, rescale_efficiency
-from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, stretches
+from rayplay.zatel.sample.intervals import interval, ratios, relative_error_of_ratio, sampling_errors, strata_in_time
 from rayplay.zatel.sample.machine import Matched
 from rayplay.zatel.sample.until import next_fraction
 
 
-def test_stretches_keep_the_sum() -> None:
-    assert stretches(np.arange(10.0), 3).tolist() == [3.0, 12.0, 30.0]
-    assert stretches(np.arange(2.0), 24).tolist() == [0.0, 1.0]
+def test_strata_in_time_keep_the_sum() -> None:
+    assert strata_in_time(np.arange(10.0), 3).tolist() == [3.0, 12.0, 30.0]
+    assert strata_in_time(np.arange(2.0), 24).tolist() == [0.0, 1.0]
 
 
 def test_relative_error_by_hand() -> None:

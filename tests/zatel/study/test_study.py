@@ -131,7 +131,7 @@ def test_an_estimate_does_nothing(arguments: argparse.Namespace, tmp_path: Path)
 def test_a_part_of_the_study_has_its_own_figures_and_findings(
     study: Path, arguments: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One scene is predicted as a whole only; no replay is repeated, the rows are those of the complete study."""
+    """One scene is predicted as a whole only; no replay is repeated, the rows equal the complete study's."""
     monkeypatch.setattr(command, "QUICK", dataclasses.replace(SMALL, only_whole=("one",)))
     monkeypatch.setattr(runs, "simulate_all", None)
     part = argparse.Namespace(**{**vars(arguments), "out": study.with_name("part"), "only": ("fractions",)})
@@ -170,7 +170,7 @@ def parts(study: Path, arguments: argparse.Namespace) -> dict[str, Path]:
 
 
 def test_joined_parts_are_the_whole_study(parts: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Byte for byte, but for the commands that made them, also when joined in two steps."""
+    """Byte for byte, except for the commands that made them, also when joined in two steps."""
     monkeypatch.setattr(join, "SATURATING", SMALL.subset)
     whole = parts["all"]
     two, out = whole.with_name("two"), whole.with_name("joined")

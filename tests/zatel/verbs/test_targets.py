@@ -14,7 +14,7 @@ SAMPLED = ("estimate", "whatif", "scale")
 
 
 def refusal(arguments: list[str]) -> str:
-    """What a verb says to these arguments; the trace does not exist, so that no work can have begun."""
+    """Message of a verb to these arguments; the trace does not exist, so no work can have begun."""
     options = command.parser().parse_args(arguments)
     verbs = {
         "estimate": command.estimate_verb, "whatif": command.whatif_verb, "scale": command.scale_verb,

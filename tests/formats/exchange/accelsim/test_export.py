@@ -22,7 +22,7 @@ Step = tuple[int, dict[int, int]]  # lanes, and the address of each that accesse
 
 
 def steps(trace: Trace) -> dict[tuple[int, int, int], list[Step]]:
-    """What each warp did: (launch, CTA, place) -> one step per executed instruction."""
+    """Execution of each warp: (launch, CTA, warp in CTA) -> one step per executed instruction."""
     blocks, told = rows_of(trace.read("blocks")), {}
     tables = {name: by_warp(trace, name) for name in ("visits", "accesses", "predicates")}
     for warp in rows_of(trace.read("warps")):

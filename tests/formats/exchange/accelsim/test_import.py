@@ -55,7 +55,7 @@ def write(folder: Path, body: str = BODY, version: int = 5, grid: str = "(1,1,1)
 
 
 def executed(trace: Trace) -> dict[tuple[int, int], list[Executed]]:
-    """What each warp of each kernel did, put together again from the tables with plain loops."""
+    """Execution of each warp of each kernel, reassembled from the tables with plain loops."""
     instructions, blocks, warps = trace.read("instructions"), trace.read("blocks"), trace.read("warps")
     visits, accesses, predicates = trace.read("visits"), trace.read("accesses"), trace.read("predicates")
     key = ("warp_id", "visit", "instruction_id")
@@ -85,7 +85,7 @@ def executed(trace: Trace) -> dict[tuple[int, int], list[Executed]]:
 
 
 def slow_parse(path: Path) -> list[list[Executed]]:
-    """What each warp did, warps in file order: an obvious parser of a kernel file."""
+    """Execution of each warp, in file order: an obvious parser of a kernel file."""
     text = (lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()).decode()
     version = int(re.search(r"tracer version = (\d+)", text)[1]) if "tracer version" in text else 0
     lines = "lineinfo = 1" in text
@@ -233,7 +233,7 @@ def test_a_number_may_begin_with_zeros(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["R2 0 0", "R2 4 1 0x0 0 0", "R2 4 0 0x0 " + "0x10 " * 31])
 def test_lanes_without_an_access(tmp_path: Path, line: str) -> None:
-    """Address 0 is no access, nor is a width of 0: the instruction is one under a predicate that nobody named."""
+    """Address 0 is no access, nor is a width of 0: the instruction is under an unnamed predicate."""
     import_accelsim(write(tmp_path, BODY.replace("R2 4 1 0x10000000 4 0", line)), tmp_path / "a.trace")
     trace = open_trace(tmp_path / "a.trace")
     assert validate(trace) == []

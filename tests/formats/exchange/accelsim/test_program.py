@@ -21,7 +21,7 @@ EXIT = "{pc:04x} ffffffff 0 EXIT 0 0 0\n"
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_instructions_of_one_pc_keep_their_own_registers(tmp_path: Path, turn: int) -> None:
-    """To Accel-Sim a PC is an id only; the registers once were those of the warp that came first."""
+    """To Accel-Sim a PC is an id only; the registers once came from the first warp."""
     apart = "".join(f"{16 * n:04x} ffffffff 1 R{4 + n} FFMA 1 R2 0 0\n" for n in range(3)) + EXIT.format(pc=48)
     chain = "".join(f"{16 * n:04x} ffffffff 1 R4 FFMA 1 R4 0 0\n" for n in range(3)) + EXIT.format(pc=48)
     bodies = [apart, chain][::turn]

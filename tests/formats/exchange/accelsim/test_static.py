@@ -1,4 +1,4 @@
-"""What opcodes that no table has are taken as."""
+"""Classification of opcodes missing from every table."""
 
 from pathlib import Path
 
