@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import EXIT_USER_ERROR, add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.help import (
@@ -22,6 +23,7 @@ from rayplay.formats.help import (
     VERIFY_EXAMPLE,
 )  # fmt: skip
 from rayplay.formats.place.location import location
+from rayplay.formats.place.names import any_name, result_name, trace_name
 
 
 def main() -> int:
@@ -56,43 +58,43 @@ def add_verb(verbs: Any, name: str, run_verb: Callable[[argparse.Namespace], int
 def add_reading_verbs(verbs: Any) -> None:
     """Verbs that print."""
     show = add_verb(verbs, "show", show_verb, "print what is in a file", SHOW_EXAMPLE)
-    show.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
+    show.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
     show.add_argument("--rows", type=int, default=5, metavar="N", help="rows of each table (default: 5)")
     check = add_verb(verbs, "check", check_verb, "verify the laws", CHECK_EXAMPLE)
-    check.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
+    check.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
     verify = add_verb(verbs, "verify", verify_verb, "is every byte as it was written?", VERIFY_EXAMPLE)
-    verify.add_argument("path", type=location, metavar="PATH", help="trace, result or prediction")
+    verify.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
     stats = add_verb(verbs, "stats", stats_verb, "print what a trace costs and does", STATS_EXAMPLE)
-    stats.add_argument("path", type=location, metavar="TRACE", help="trace")
+    stats.add_argument("path", type=trace_name, metavar="TRACE", help="trace")
 
 
 def add_comparing_verbs(verbs: Any) -> None:
     """Verbs that look at two files."""
     diff = add_verb(verbs, "diff", diff_verb, "name the first difference of two files", DIFF_EXAMPLE)
-    diff.add_argument("left", type=location, metavar="A", help="trace, result or prediction")
-    diff.add_argument("right", type=location, metavar="B", help="another of the same format")
+    diff.add_argument("left", type=any_name, metavar="A", help="trace, result or prediction")
+    diff.add_argument("right", type=any_name, metavar="B", help="another of the same format")
     compare = add_verb(verbs, "compare", compare_verb, "metrics of two results side by side", COMPARE_EXAMPLE)
-    compare.add_argument("left", type=location, metavar="A.result", help="result")
-    compare.add_argument("right", type=location, metavar="B.result", help="result to measure it by")
+    compare.add_argument("left", type=result_name, metavar="A.result", help="result")
+    compare.add_argument("right", type=result_name, metavar="B.result", help="result to measure it by")
 
 
 def add_writing_verbs(verbs: Any) -> None:
     """Verbs that write a trace."""
     select = add_verb(verbs, "select", select_verb, "a part of a trace", SELECT_EXAMPLE)
-    select.add_argument("path", type=location, metavar="TRACE", help="trace to read")
+    select.add_argument("path", type=trace_name, metavar="TRACE", help="trace to read")
     select.add_argument("--kernels", metavar="SET", help="launches that stay, by kernel_id")
     select.add_argument("--ctas", metavar="SET", help="CTAs that stay in each launch, by cta_id")
     select.add_argument("--warps", metavar="SET", help="warps that stay, by warp_id")
     select.add_argument("--pixels", type=location, metavar="FILE", help='pixels that stay, "x y" per line')
     select.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
     merge = add_verb(verbs, "merge", merge_verb, "traces as the streams of one", MERGE_EXAMPLE)
-    merge.add_argument("paths", type=location, nargs="+", metavar="TRACE", help="traces to read, two or more")
+    merge.add_argument("paths", type=trace_name, nargs="+", metavar="TRACE", help="traces to read, two or more")
     merge.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
     convert = add_verb(verbs, "convert", convert_verb, "Parquet to HDF5 or back", CONVERT_EXAMPLE)
-    convert.add_argument("path", type=location, metavar="PATH", help="trace to read")
+    convert.add_argument("path", type=trace_name, metavar="PATH", help="trace to read")
     convert.add_argument("out", type=location, metavar="OUT", help="trace to write")
     export = add_verb(verbs, "export", export_verb, "a trace to Accel-Sim's files", EXPORT_EXAMPLE)
-    export.add_argument("path", type=location, metavar="TRACE", help="trace to read, without rays")
+    export.add_argument("path", type=trace_name, metavar="TRACE", help="trace to read, without rays")
     export.add_argument("--out", type=location, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
     importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
@@ -112,53 +114,56 @@ def add_writing_verbs(verbs: Any) -> None:
 
 def show_verb(arguments: argparse.Namespace) -> int:
     """Print the content of a file."""
+    from rayplay.formats.look import records
     from rayplay.formats.look.show import describe, open_any
 
-    for line in describe(open_any(arguments.path), arguments.rows):
-        print(line)
+    dataset = open_any(arguments.path)
+    answer(arguments, describe(dataset, arguments.rows), lambda: records.description(dataset))
     return 0
 
 
 def check_verb(arguments: argparse.Namespace) -> int:
     """Print every problem; exit code 1 when there is one."""
     from rayplay.formats.laws.check import validate
+    from rayplay.formats.look import records
     from rayplay.formats.look.show import counted, extent, open_any
 
     dataset = open_any(arguments.path)
     problems = validate(dataset)
-    if problems:
-        print(f"{arguments.path} breaks laws of docs/formats.md:")
-    for problem in problems:
-        print(problem)
+    lines = [f"{arguments.path} breaks laws of docs/formats.md:", *map(str, problems)] if problems else []
     verdict = counted(len(problems), "problem") if problems else "all laws hold"
-    print(f"{arguments.path}: {verdict} ({extent(dataset)})")
+    lines.append(f"{arguments.path}: {verdict} ({extent(dataset)})")
+    answer(arguments, lines, lambda: records.problems(problems))
     return 1 if problems else 0
 
 
 def verify_verb(arguments: argparse.Namespace) -> int:
     """Print every damage; exit code 2 when there is one."""
     from rayplay.formats.laws.verify import damages
+    from rayplay.formats.look import records
     from rayplay.formats.look.show import counted, open_any
 
     dataset = open_any(arguments.path)
     found = list(damages(dataset))
-    for damage in found:
-        print(damage)
     tables = counted(len(dataset.tables), "table")
     one_file = arguments.path.stat().st_size if arguments.path.is_file() else None
     stored = sum(dataset.manifest.bytes(table) for table in dataset.tables) if one_file is None else one_file
     verdict = counted(len(found), "damaged place") if found else "every byte is as it was written"
-    print(f"{arguments.path}: {verdict} ({stored:,} bytes {'in' if one_file is None else 'in all, with'} {tables})")
+    extent = f"{stored:,} bytes {'in' if one_file is None else 'in all, with'} {tables}"
+    lines = [*map(str, found), f"{arguments.path}: {verdict} ({extent})"]
+    answer(arguments, lines, lambda: records.damages(found))
     return EXIT_USER_ERROR if found else 0
 
 
 def stats_verb(arguments: argparse.Namespace) -> int:
     """Print the statistics of a trace."""
     from rayplay.formats.dataset.reader import open_trace
-    from rayplay.formats.look.statistics import lines
+    from rayplay.formats.look import records
+    from rayplay.formats.look.statistics import lines, measure
 
-    for line in lines(open_trace(arguments.path)):
-        print(line)
+    trace = open_trace(arguments.path)
+    found = measure(trace)
+    answer(arguments, lines(trace, found), lambda: records.statistics(found))
     return 0
 
 
@@ -168,20 +173,19 @@ def diff_verb(arguments: argparse.Namespace) -> int:
     from rayplay.formats.look.show import open_any
 
     found = list(differences(open_any(arguments.left), open_any(arguments.right)))
-    for line in found:
-        print(line)
-    if not found:
-        print(f"{arguments.left} and {arguments.right}: all values are equal")
+    lines = found or [f"{arguments.left} and {arguments.right}: all values are equal"]
+    answer(arguments, lines, lambda: [{"difference": line} for line in found])
     return 1 if found else 0
 
 
 def compare_verb(arguments: argparse.Namespace) -> int:
     """Print the metrics of two results side by side."""
     from rayplay.formats.dataset.result import open_result
+    from rayplay.formats.look import records
     from rayplay.formats.look.compare import compare
 
-    for line in compare(open_result(arguments.left), open_result(arguments.right)):
-        print(line)
+    pair = open_result(arguments.left), open_result(arguments.right)
+    answer(arguments, compare(*pair), lambda: records.comparison(*pair))
     return 0
 
 
@@ -201,42 +205,34 @@ def select_verb(arguments: argparse.Namespace) -> int:
 
         selected = read_pixels(arguments.pixels, image_size(trace))
         filter_trace(arguments.path, selected, arguments.out)
-        print(f"{arguments.out}: {selected.sum()} of {selected.size} pixels")
-        return 0
+        return say_written(arguments, f"{arguments.out}: {selected.sum()} of {selected.size} pixels")
     from rayplay.formats.edit.select import select
 
     part = select(trace, arguments.out, *sets)
     kept = ", ".join(f"{part[name].sum():,} of {len(part[name]):,} {name}" for name in ("kernels", "warps"))
-    print(f"{arguments.out}: {kept}")
-    return 0
+    return say_written(arguments, f"{arguments.out}: {kept}")
 
 
 def merge_verb(arguments: argparse.Namespace) -> int:
     """Write one trace with the launches of several."""
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.merge import merge
-    from rayplay.formats.look.show import written
 
     merge([open_trace(path) for path in arguments.paths], arguments.out)
-    print(written(arguments.out))
-    return 0
+    return say_written(arguments)
 
 
 def convert_verb(arguments: argparse.Namespace) -> int:
     """Write a trace in the other container."""
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.convert import convert
-    from rayplay.formats.look.show import written
 
     convert(open_trace(arguments.path), arguments.out)
-    print(written(arguments.out))
-    return 0
+    return say_written(arguments)
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
     """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
-    from rayplay.formats.look.show import written
-
     if arguments.path.is_dir():
         from rayplay.formats.exchange.frames import import_folder
 
@@ -253,8 +249,7 @@ def import_verb(arguments: argparse.Namespace) -> int:
         from rayplay.formats.exchange.accelsim.importer import import_accelsim
 
         import_accelsim(arguments.path, arguments.out, arguments.unknown)
-    print(written(arguments.out))
-    return 0
+    return say_written(arguments)
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
@@ -265,7 +260,17 @@ def export_verb(arguments: argparse.Namespace) -> int:
 
     trace = open_trace(arguments.path)
     export_accelsim(trace, arguments.out, arguments.xz)
-    print(f"{arguments.out}: kernelslist.g and {counted(trace.rows('kernels'), 'kernel')}")
+    line = f"{arguments.out}: kernelslist.g and {counted(trace.rows('kernels'), 'kernel')}"
+    answer(arguments, [line], lambda: [{"out": str(arguments.out), "kernels": trace.rows("kernels")}])
+    return 0
+
+
+def say_written(arguments: argparse.Namespace, line: str | None = None) -> int:
+    """Say what a verb has written to ``arguments.out``; returns its exit code."""
+    from rayplay.formats.look import records
+    from rayplay.formats.look.show import written
+
+    answer(arguments, [line or written(arguments.out)], lambda: records.written(arguments.out))
     return 0
 
 

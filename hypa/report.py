@@ -24,7 +24,7 @@ def branch_efficiency(branches: int, divergent: int) -> float:
     return 100.0 * (branches - divergent) / branches if branches else 100.0
 
 
-def analyse(program: Path, launch: Path, method: str, kernel: str | None, check: bool, out: Path) -> str:
+def analyse_file(program: Path, launch: Path, method: str, kernel: str | None, check: bool, out: Path) -> str:
     """The verb ``analyse``: profile, write ``out``, and return the text for the terminal.
 
     Raises ``UserError`` as ``profile_file`` does, and when ``check`` finds that full execution counts otherwise.

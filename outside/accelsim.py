@@ -13,8 +13,8 @@ import numpy as np
 from outside.rows import Row, compare, mean_error
 from outside.traces import ROOT, accelsim_folder, imported
 from rayplay.replay.gpu.description import FOLDER, load
-from rayplay.replay.results.metrics import Result, collect
-from rayplay.replay.run.driver import Replay, read_characterisation
+from rayplay.replay.results.metrics import Result
+from rayplay.replay.run.driver import simulate
 
 EXPECTED = ROOT / "tests" / "outside"
 GPUS = {"SM75_RTX2060": "accelsim-rtx2060", "SM86_RTX3070": "accelsim-rtx3070", "SM7_QV100": "accelsim-qv100"}
@@ -56,11 +56,9 @@ def runs(kind: str) -> list[Run]:
 def replay(folder: Path, gpu: str, latency: int) -> list[Kernel]:
     """Replay a trace; for each kernel the columns of the expected numbers."""
     description = load(gpu, [f"sm.kernel_launch_cycles={latency}"])
-    trace = imported(folder)
-    run = Replay(trace, description, description.longest_quantum, 1, read_characterisation(trace, None))
-    run.run(lambda standing: None)
-    result = collect(run)
-    return [{"cycles": end - start, **counts(result, kernel)} for kernel, (start, end) in sorted(run.spans.items())]
+    result = simulate(imported(folder), description)
+    kernel_id, cycles = result.kernels["kernel_id"], result.kernels["end_cycle"] - result.kernels["start_cycle"]
+    return [{"cycles": int(cycles[row]), **counts(result, int(kernel_id[row]))} for row in np.argsort(kernel_id)]
 
 
 def counts(result: Result, kernel: int) -> Kernel:

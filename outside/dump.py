@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.schema.trace import NODE_KINDS
-from rayplay.replay.rt import state as rt_unit_state
-from rayplay.replay.rt.state import Records
+from rayplay.replay.input import rays
+from rayplay.replay.input.rays import Records
 
 TRIANGLE_HIT = 5
 # Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit
@@ -60,7 +60,7 @@ def to_records(warps: list[WarpTrace]) -> Records:
     lane, first_ray, first_node, node = [], [0], [0], []
     for warp in warps:
         for index, records in sorted(warp.records.items()):
-            lane.append(index | rt_unit_state.FIRST_STRETCH)
+            lane.append(index | rays.FIRST_STRETCH)
             for address, size, kind in records:
                 number = nodes.setdefault((address, size, KINDS[kind]), len(nodes))
                 node.append(number | (kind == TRIANGLE_HIT) << 31)
@@ -70,7 +70,7 @@ def to_records(warps: list[WarpTrace]) -> Records:
     return Records(
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
         np.array(node, np.uint32), np.zeros(len(lane) + 1, np.int64), np.zeros(0, np.int64),
-        rt_unit_state.node_info(address, size, kinds),
+        rays.node_info(address, size, kinds),
     )  # fmt: skip
 
 

@@ -1,13 +1,15 @@
 """``python -m ptx VERB FILE``: look into a PTX file or a SASS listing."""
 
 import argparse
+import functools
 import sys
 from pathlib import Path
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
-from rayplay.hypa.analyse import add_analyse
+from rayplay.hypa.verbs import add_analyse, analyse
 from rayplay.ptx.ir import Function, Module
 
 DESCRIPTION = """\
@@ -34,14 +36,18 @@ WRITTEN = {"characterise": ".parquet", "inject": ".ptx"}
 
 
 def main() -> int:
-    """Run the verb the command line asks for; 0, or 2 when ``parse`` finds problems."""
-    options = _options()
+    """Parse the command line and run its verb; 0, or 2 when ``parse`` finds problems."""
+    return perform(parser().parse_args())
+
+
+def perform(options: argparse.Namespace) -> int:
+    """Run the verb that ``options`` name."""
     if options.verb in WRITTEN:
         _check_out(options.out, options.file, WRITTEN[options.verb])
     if options.verb == "inject":
         return _inject(options)
     if options.verb == "analyse":
-        return _analyse(options)
+        return analyse(options)
     from rayplay.ptx.flow.language import parse_file
 
     module = parse_file(options.file)
@@ -52,9 +58,10 @@ def main() -> int:
             there = ", ".join(f.name for f in module.functions.values() if not f.is_declaration) or "none"
             raise UserError(f"{options.file}: there is no function '{options.entry}'; there are: {there}")
     if options.verb == "parse":
-        return _parse(module)
+        return _parse(options, module)
     if options.verb == "print":
-        sys.stdout.write(_text(module))
+        text = _text(module)
+        answer(options, [text.removesuffix("\n")], lambda: [{"file": str(options.file), "text": text}])
     elif options.verb == "cfg":
         _cfg(options, functions)
     else:
@@ -80,11 +87,12 @@ def _text(module: Module) -> str:
     return printer.print_module(module)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
         "python -m ptx", description=DESCRIPTION, epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in ("parse", "print", "cfg", "characterise", "inject"):
         made = verbs.add_parser(verb, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         made.add_argument(
@@ -100,28 +108,29 @@ def _options() -> argparse.Namespace:
             made.add_argument("--out", type=Path, metavar="FILE.ptx", help="write there instead of printing")
     add_analyse(verbs)
     add_limits(*verbs.choices.values())
-    return parser.parse_args()
+    return top
 
 
 def _cfg(options: argparse.Namespace, functions: list[Function]) -> None:
-    from rayplay.ptx.show import cfg_dot, cfg_lines
+    from rayplay.ptx.show import cfg_dot, cfg_lines, cfg_records
 
     for function in functions:
         try:
-            print("\n".join(cfg_dot(function) if options.dot else cfg_lines(function)))
+            lines = cfg_dot(function) if options.dot else cfg_lines(function)
+            answer(options, lines, functools.partial(cfg_records, function))
         except UserError as error:
             raise UserError(f"{options.file}: {error}") from None
 
 
-def _parse(module: Module) -> int:
-    from rayplay.ptx.show import module_lines
+def _parse(options: argparse.Namespace, module: Module) -> int:
+    from rayplay.ptx.show import module_lines, module_records
 
     if module.language == "sass":
         from rayplay.ptx.sass.verify import verify
     else:
         from rayplay.ptx.verifier.code import verify
 
-    print("\n".join(module_lines(module)))
+    answer(options, module_lines(module), lambda: module_records(module))
     problems = verify(module)
     if len(problems) == 1:
         raise UserError(str(problems[0]))
@@ -138,11 +147,12 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
 
     program = link([(module, function) for function in functions])
     if options.out is None:
-        from rayplay.ptx.show import characterisation_lines
+        from rayplay.ptx.show import characterisation_lines, characterisation_records
 
         chosen = pipeline(options.pipeline)
         for function, entered in zip(functions, program.entered_by_trace, strict=True):
-            print("\n".join(characterisation_lines(function, chosen, entered)))
+            lines = characterisation_lines(function, chosen, entered)
+            answer(options, lines, functools.partial(characterisation_records, function, chosen, entered))
         return
     columns = program.tables(options.pipeline)["characterisation"]
     import pyarrow.parquet as pq
@@ -153,7 +163,8 @@ def _characterise(options: argparse.Namespace, module: Module, functions: list[F
 
     with atomic_file(options.out) as partial:
         pq.write_table(to_arrow(CHARACTERISATION, columns), partial, **parquet_options(CHARACTERISATION))
-    print(f"{options.out}: {len(columns['unit'])} instructions")
+    line = f"{options.out}: {len(columns['unit'])} instructions"
+    answer(options, [line], lambda: [{"out": str(options.out), "instructions": len(columns["unit"])}])
 
 
 def _inject(options: argparse.Namespace) -> int:
@@ -162,21 +173,12 @@ def _inject(options: argparse.Namespace) -> int:
     LIST_BYTES.check(options.file.stat().st_size, "its length", file=options.file)
     text = inject_text(options.file.read_bytes().decode(errors="replace"), str(options.file), options.entry)
     if options.out is None:
-        sys.stdout.write(text)
+        answer(options, [text.removesuffix("\n")], lambda: [{"file": str(options.file), "text": text}])
         return 0
     from rayplay.formats.place.publish import atomic_file
 
     with atomic_file(options.out) as partial:
         partial.write_text(text)
-    return 0
-
-
-def _analyse(options: argparse.Namespace) -> int:
-    from rayplay.hypa.report import analyse  # the one import of tracer in this package: the analysis executes
-
-    method = "static" if options.static else "full" if options.full else "slice"
-    out = options.out or Path("results") / f"{options.launch.stem}.profile"
-    print(analyse(options.file, options.launch, method, options.kernel, options.check, out))
     return 0
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Guard, Immediate, Instruction, Module, Position, Register, Symbol
+from rayplay.ptx.isa.form import form_of, instruction
 from rayplay.ptx.text.parser import parse
 
 OPCODE = "filter_shader"
@@ -41,29 +42,29 @@ def inject_filter(function: Function) -> Function:
         return function
     passes, filtered, label = _free_names(function)
     prologue = (
-        Instruction(OPCODE, (), (Register(passes),), None, _NOWHERE, f"{OPCODE} {passes};"),
-        Instruction(
+        instruction(OPCODE, (), (Register(passes),), None, _NOWHERE, f"{OPCODE} {passes};"),
+        instruction(
             "setp", ("eq", "u32"), (Register(filtered), Register(passes), Immediate(0)), None, _NOWHERE,
             f"setp.eq.u32 {filtered}, {passes}, 0;",
         ),
-        Instruction(
+        instruction(
             "bra", (), (Symbol(label),), Guard(Register(filtered), False), _NOWHERE, f"@{filtered} bra {label};",
         ),
     )  # fmt: skip
-    body = (*prologue, *(_branch_out(instruction, label) for instruction in function.body))
+    body = (*prologue, *(_branch_out(i, label) for i in function.body))
     return replace(
         function,
         registers={passes: "u32", filtered: "pred", **function.registers},
-        body=(*body, Instruction("ret", (), (), None, _NOWHERE, "ret;")),
+        body=(*body, instruction("ret", (), (), None, _NOWHERE, "ret;")),
         labels={**{name: index + len(prologue) for name, index in function.labels.items()}, label: len(body)},
     )
 
 
-def _branch_out(instruction: Instruction, label: str) -> Instruction:
-    if instruction.opcode not in _LEAVES:
-        return instruction
-    text = _LEAVE.sub("bra", instruction.text, count=1).rstrip("; ") + f" {label};"
-    return replace(instruction, opcode="bra", operands=(Symbol(label),), text=text)
+def _branch_out(left: Instruction, label: str) -> Instruction:
+    if left.opcode not in _LEAVES:
+        return left
+    text = _LEAVE.sub("bra", left.text, count=1).rstrip("; ") + f" {label};"
+    return replace(left, opcode="bra", operands=(Symbol(label),), text=text, form=form_of("bra", left.modifiers))
 
 
 def _free_names(function: Function) -> tuple[str, str, str]:
@@ -110,10 +111,10 @@ def inject_text(text: str, name: str, entry: str | None = None) -> str:
     )
     edits = [(opening + 1, opening + 1, prologue)]
     tail = f"{label}:\n\tret;\n"
-    for instruction in function.body:
-        if instruction.opcode not in _LEAVES:
+    for i in function.body:
+        if i.opcode not in _LEAVES:
             continue
-        start = starts[instruction.position.line - 1] + instruction.position.column - 1
+        start = starts[i.position.line - 1] + i.position.column - 1
         if start == closing:  # the ret that the closing brace implies
             tail = f"\tbra \t{label};\n{tail}"
             continue

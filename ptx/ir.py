@@ -130,11 +130,46 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """A full opcode, its modifiers by meaning; a meaning that no modifier has is empty.
+
+    ``key`` names its row in ``ptx.isa.table``; ``types`` are the type modifiers in order; ``lanes`` is 2, 4 or 8 for
+    ``.v2``, ``.v4``, ``.v8``; ``space`` is the state space named, ``generic`` without one; ``operation`` belongs to
+    an atomic, a reduction or a second step (``setp.lt.and``, ``vadd.add``). ``memory_space`` and ``access_bytes`` (of
+    a lane) go into traces: ``none`` and 0 without an access.
+    """
+
+    key: str
+    modifiers: tuple[str, ...]
+    types: tuple[str, ...]
+    lanes: int
+    operation_class: str
+    memory_space: str
+    access_bytes: int
+    space: str
+    rounding: str
+    compare: str
+    operation: str
+    ftz: bool
+    saturates: bool
+
+    @property
+    def type(self) -> str:
+        """The last type modifier, ``""`` without one."""
+        return self.types[-1] if self.types else ""
+
+
+NO_FORM = Form("", (), (), 1, "", "none", 0, "generic", "", "", "", False, False)
+"""Of an instruction without a row: an unknown opcode, or SASS."""
+
+
+@dataclass(frozen=True, slots=True)
 class Instruction:
     """One instruction. ``opcode`` is the first word, ``modifiers`` the rest: ``ld`` and ``("global", "f32")``.
 
     Operands stand as written, destinations first; a ``call`` has ``call`` and no operands. ``address`` is the byte
     address of a SASS instruction in its section and ``encoding`` its 128 bits; both None where they are not known.
+    ``form`` says what opcode and modifiers mean (``ptx.isa.form``).
     """
 
     opcode: str
@@ -146,6 +181,7 @@ class Instruction:
     call: Call | None = None
     address: int | None = None
     encoding: int | None = None
+    form: Form = field(default=NO_FORM, compare=False, repr=False)
 
     @property
     def full_opcode(self) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import UNITS
-from rayplay.ptx.flow.cfg import END, Cfg
 from rayplay.ptx.flow.language import build, describe, require_rows
 from rayplay.ptx.flow.liveness import register_count
+from rayplay.ptx.graph import END, Cfg
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.timing.characterise import Characterisation
 from rayplay.ptx.timing.control_codes import characterise_function

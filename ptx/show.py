@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rayplay.ptx.flow.cfg import END, Cfg
+from rayplay.formats.guard.answer import Record
 from rayplay.ptx.flow.language import build
 from rayplay.ptx.flow.liveness import register_count
-from rayplay.ptx.ir import Function, Module
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.graph import END, Cfg
+from rayplay.ptx.ir import NO_FORM, Function, Module
 from rayplay.ptx.sass import registers as sass_registers
 from rayplay.ptx.sass.describe import architecture
 from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS
@@ -53,7 +53,7 @@ def cfg_lines(function: Function) -> Iterator[str]:
     head = f"{function.name}: {len(cfg.blocks)} blocks, {len(function.body)} instructions"
     if function.language == "sass":
         head += f", {sass_registers.register_count(function)} registers"
-    elif all(i.call is not None or lookup(i.opcode, i.modifiers) for i in function.body):
+    elif all(i.form is not NO_FORM for i in function.body):
         head += f", {register_count(function, cfg)} registers live at most"
     yield head
     labels: dict[int, list[str]] = {}
@@ -108,3 +108,34 @@ def characterisation_lines(function: Function, pipeline: Pipeline, entered_by_tr
             f"{made.initiation_cycles[index]:3d}  set {sets}  wait {waits}  "
             f"{f'{codes[index]}  ' if codes else ''}{instruction.text}"
         )
+
+
+def module_records(module: Module) -> Iterator[Record]:
+    """A record per function of a module."""
+    for function in module.functions.values():
+        kind = {"function": function.name, "is_entry": function.is_entry, "is_declaration": function.is_declaration}
+        yield kind | {"instructions": len(function.body), "line": function.position.line}
+
+
+def cfg_records(function: Function) -> Iterator[Record]:
+    """A record per basic block; successors are numbers of blocks, ``end`` where a path leaves, joined by spaces."""
+    cfg = build(function)
+    for number, block in enumerate(cfg.blocks):
+        targets = [str(successor) for successor in block.successors] + ["end"] * block.leaves
+        meets = cfg.reconvergence[number]
+        extent = {"function": function.name, "block": number, "first": block.first, "count": block.count}
+        yield extent | {"successors": " ".join(targets), "reconverges": None if meets == END else int(meets)}
+
+
+def characterisation_records(function: Function, pipeline: Pipeline, entered_by_trace: bool) -> Iterator[Record]:
+    """A record per instruction, with the columns of ``characterisation_lines``."""
+    made = characterise_function(function, build(function), pipeline, entered_by_trace)
+    for index, instruction in enumerate(function.body):
+        slot = int(made.scoreboard_slot[index])
+        cycles = {
+            "stall_cycles": int(made.stall_cycles[index]),
+            "initiation_cycles": int(made.initiation_cycles[index]),
+        }
+        slots = {"set_slot": None if slot == NO_SLOT else slot, "wait_mask": int(made.wait_mask[index])}
+        place = {"function": function.name, "instruction": index, "unit": str(made.unit[index])}
+        yield place | cycles | slots | {"text": instruction.text}

@@ -1,14 +1,104 @@
 """Trace and GPU description to cycles: ``simulate`` replays a trace, ``python -m replay`` writes the result."""
 
-from typing import Any
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import FILES
 
-use_numba_cache("replay")
+# Folders and files in the order of the data flow: each imports only itself and earlier ones.
+LAYERS = {
+    "jit": "how the engine becomes machine code",
+    "unit": "what every unit is made of: descriptions, clocks, counters, the cycle stack",
+    "input": "the trace as the engine reads it: a window of coalesced warps",
+    "memory": "from the SM's port through crossbar and L2 to DRAM and back; L1 and texture cache",
+    "lsu": "the load/store unit of an SM",
+    "rt": "the ray-tracing units of an SM",
+    "sm": "CTAs, warps and schedulers: the models of an SM",
+    "gpu": "descriptions of whole GPUs",
+    "launch": "kernels, in the order and on the streams of the trace",
+    "engine": "the machine, quantum by quantum",
+    "results": "counters to metrics and tables",
+    "stuck": "who waits for whom when nothing moves",
+    "run": "the loop from launch to result, checkpoints and progress",
+    "geometry": "what models outside the engine may know of a GPU",
+    "picture": "a result as a picture",
+    "arguments": "the command line",
+    "page": "this page",
+}
+COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "engine")
+# Sources that decide the engine's machine code, and sources that decide a replay's result.
+ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
+RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "gpu", "launch", "results", "run")), *FILES)
 
 
 def simulate(*arguments: Any, **options: Any) -> Any:
-    """``replay.simulate.simulate``, imported when it is called: it brings numba with it."""
+    """``replay.run.driver.simulate``, imported when it is called: it brings numba with it."""
     from rayplay.replay.run.driver import simulate as run
 
     return run(*arguments, **options)
+
+
+if TYPE_CHECKING:
+    from rayplay.formats.dataset.reader import Trace
+    from rayplay.replay.gpu.description import Gpu
+    from rayplay.replay.results.metrics import Result
+
+    AnyTrace: TypeAlias = Trace | Path | str
+    AnyGpu: TypeAlias = Gpu | Path | str
+
+
+class ReplayPackage(ModuleType):
+    """This package, which can be called: ``rayplay.replay(trace, gpu)``."""
+
+    def __call__(
+        self,
+        trace: "AnyTrace",
+        gpu: "AnyGpu" = "rtx2060",
+        *,
+        model: str | None = None,
+        threads: int = 1,
+        interval: int = 10_000,
+        out: Path | str | None = None,
+    ) -> "Result":
+        """Replay a trace on a GPU.
+
+        model     ``characterised``, ``pipeline`` or ``gatsim``; by default the first where the trace has a
+                  characterisation, else the second.
+        threads   threads that share the SMs; changes no result.
+        interval  cycles of a row of the timeline.
+        out       ``NAME.result`` to write, with the bytes that the command writes.
+
+        Raises ``UserError`` for whatever the user can mend.
+        """
+        from rayplay.formats.guard.errors import UserError
+        from rayplay.formats.place.location import location
+
+        if out is not None and not str(out).endswith(".result"):
+            raise UserError(f"out {out}: must end in .result")
+        opened, described = opened_trace(trace), described_gpu(gpu)
+        result: Result = simulate(opened, described, threads=threads, model=model, interval=interval)
+        if out is not None:
+            made = {"command": "replay", "trace": opened.path.name, "gpu": asdict(described)}
+            result.write(location(out), made | {"model": model or "default", "interval_cycles": interval})
+        return result
+
+
+def opened_trace(trace: "AnyTrace") -> "Trace":
+    """The trace, opened where it is named; a name needs no suffix."""
+    from rayplay.formats.dataset.reader import Trace, open_trace
+    from rayplay.formats.place.names import trace_name
+
+    return trace if isinstance(trace, Trace) else open_trace(trace_name(str(trace)))
+
+
+def described_gpu(gpu: "AnyGpu") -> "Gpu":
+    """The GPU, loaded where it is named."""
+    from rayplay.replay.gpu.description import Gpu
+
+    return gpu if isinstance(gpu, Gpu) else Gpu.load(gpu)
+
+
+sys.modules[__name__].__class__ = ReplayPackage

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.replay import LAYERS
+from rayplay.replay.arguments import parser
 from rayplay.replay.gpu.description import FOLDER, Gpu, find, load
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
@@ -24,6 +26,14 @@ This page is made from the code by `python -m replay --docs`; `make docs` writes
 `python -m replay TRACE --gpu NAME --out NAME.result` replays a trace on a GPU description and writes a result, whose
 tables are laid out in [formats.md](formats.md). `--picture NAME.png` draws it, now or later:
 `python -m replay NAME.result --picture NAME.png`.
+"""
+LAYERS_TEXT = """\
+## Where the code is
+
+The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it.
+
+| name | holds |
+|---|---|
 """
 STACK_TEXT = """\
 ## Where the cycles went
@@ -66,15 +76,13 @@ The pages are in [sources](sources/README.md), papers in [papers.md](sources/pap
 def page() -> str:
     """The whole page."""
     parts = [HEAD, *options(), *stack_section(), *unit_section(), *metric_section(), *counter_section()]
-    return "\n".join([*parts, *shared_section(), *description_section(), *derived_section()])
+    return "\n".join([*parts, *shared_section(), *description_section(), *derived_section(), *layer_section()])
 
 
 def options() -> Iterator[str]:
     """The command line, as its parser knows it."""
-    from rayplay.replay.__main__ import parser
-
     yield "## Options\n\n| option | meaning |\n|---|---|"
-    for action in parser()._actions:
+    for action in parser().options:
         name = ", ".join(action.option_strings) or action.dest
         value = f" {action.metavar}" if action.metavar and action.option_strings else ""
         yield f"| `{name}{value}` | {cell((action.help or '').replace('%(default)s', str(action.default)))} |"
@@ -83,8 +91,9 @@ def options() -> Iterator[str]:
 
 def stack_section() -> Iterator[str]:
     """The reasons of the cycle stack and the rule by which slots are divided."""
-    rule = (inspect.getdoc(stack) or "").split("\n\n")[1].replace("``", "`").replace("\n", " ")
-    yield STACK_TEXT.format(rule=rule) + "\n".join(f"| `{name}` | {text} |" for name, text in stack.MEANINGS.items())
+    yield STACK_TEXT.format(rule=stack.RULE) + "\n".join(
+        f"| `{name}` | {text} |" for name, text in stack.MEANINGS.items()
+    )
     yield ""
 
 
@@ -117,7 +126,7 @@ def counter_section() -> Iterator[str]:
 
 
 def shared_section() -> Iterator[str]:
-    """What kernels that run side by side are told, and what is not told apart."""
+    """Attribution of counters to kernels that run side by side, and the counters that have none."""
     yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items())
     yield ""
 
@@ -163,6 +172,12 @@ def derived_section() -> Iterator[str]:
                 continue  # a state is no value
             meaning = " ".join((member.__doc__ or "").split())
             yield f"| `{path + key}` | {getattr(part, key)} | {cell(meaning)} |"
+    yield ""
+
+
+def layer_section() -> Iterator[str]:
+    """The folders of the package."""
+    yield LAYERS_TEXT + "\n".join(f"| `{name}` | {text} |" for name, text in LAYERS.items())
     yield ""
 
 

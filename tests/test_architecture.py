@@ -85,7 +85,7 @@ UNFINISHED = pytest.mark.xfail(strict=True, reason="edges that remain after the 
 
 @pytest.mark.parametrize(
     "package",
-    [pytest.param(p, marks=UNFINISHED) if p in {"tracer", "replay", "ptx"} else p for p in MAY_IMPORT],
+    [pytest.param(p, marks=UNFINISHED) if p in {"tracer"} else p for p in MAY_IMPORT],
 )
 def test_a_layer_imports_only_earlier_layers(package: str) -> None:
     rank = {layer: position for position, layer in enumerate(layers(package))}
@@ -165,6 +165,26 @@ def test_zatel_reaches_replay_through_its_doors() -> None:
     assert not found
 
 
+# Folders of replay that name the columns of a state through its module (``warps.AGE``), and modules that declare some.
+NAMESPACED = ("engine", "launch", "results", "run", "sm", "stuck")
+COLUMNS = ("state", "warps", "ctas", "work", "port", "units", "rounds", "cycle_stack")
+NO_COLUMNS = {"MAX_CTAS", "MODELS"}
+
+
+@pytest.mark.parametrize("folder", NAMESPACED)
+def test_columns_are_named_through_their_module(folder: str) -> None:
+    found = [
+        f"{relative(path)} imports {alias.name} of {node.module}"
+        for path in sorted((ROOT / "replay" / folder).rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("rayplay.replay")
+        if node.module.rpartition(".")[2] in COLUMNS
+        for alias in node.names
+        if len(alias.name) > 2 and alias.name.isupper() and alias.name not in NO_COLUMNS
+    ]
+    assert not found
+
+
 def test_a_folder_is_one_floor() -> None:
     listing = {
         relative(folder): sum(1 for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
@@ -188,3 +208,18 @@ def test_a_file_is_one_room(path: Path) -> None:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef) and node.name not in LONG_FUNCTIONS:
             assert code_lines(node) <= MOST_FUNCTION_LINES, f"{relative(path)}: {node.name} is too long"
+
+
+# Files of fewer lines, and why no neighbour holds what they say; a package joins when its files are of one idea.
+SMALL = {
+    "replay/geometry.py": "a door, of names alone",
+    "replay/jit/indexing.py": "one private function of numba, replaced",
+    "replay/launch/host_copies.py": "copies are no launches, and only the machine makes them",
+}
+
+
+@pytest.mark.parametrize("package", ["replay"])
+def test_a_small_file_has_a_reason(package: str) -> None:
+    sizes = {relative(path): len(path.read_text().splitlines()) for path in (ROOT / package).rglob("*.py")}
+    small = {name for name, lines in sizes.items() if lines < FEWEST_LINES and not name.endswith("__init__.py")}
+    assert small == {name for name in SMALL if name.startswith(package)}

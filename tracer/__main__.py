@@ -4,9 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
+from rayplay.hypa.verbs import add_network, network
 
 DESCRIPTION = """Run ray-tracing programs on a scene, or compute kernels on buffers, and write what every warp did
 as a trace: blocks visited, addresses accessed, rays traced and the BVH records they fetched."""
@@ -23,18 +25,11 @@ LAUNCH = """Run the kernels of a launch file (docs/kernels.md) on its buffers, c
 what to expect, and write one trace of all launches."""
 LAUNCH_EXAMPLE = "example: python -m tracer launch tracer/kernels/breadth_first_search.toml --out traces/search.trace"
 
-NETWORK = """Profile the inference of a neural network launch by launch, as HyPA does: instructions, floating-point
-operations, branches, divergent branches and branch efficiency, without executing more than decides where threads go.
-The description (examples/cnn/README.md) lists layers; the PTX file it names has the kernels. Printed beside the figures
-are those that the paper's Table II has for the network."""
-NETWORK_EXAMPLE = "example: python -m tracer network examples/cnn/vgg16.toml"
-
 OPCODES = """Print the page docs/opcodes.md: the forms of every PTX opcode, whether they are executed (each is lowered
 to find out, which takes seconds), class, unit and latency."""
 
 WORKLOADS = ("path-tracing", "shadows", "ambient-occlusion")
 BACKENDS = ("machine", "interpreter")
-METHODS = ("slice", "full")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
@@ -42,24 +37,27 @@ SPHERES = ("together", "apart")
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the verb it names."""
-    options = _parser().parse_args(arguments)
+    return perform(parser().parse_args(arguments))
+
+
+def perform(options: argparse.Namespace) -> int:
+    """Run the verb that ``options`` name."""
     if options.verb == "scenes":
-        return _scenes()
+        return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
     if options.verb == "launch":
         return _launch(options)
     if options.verb == "network":
-        return _network(options)
+        return network(options)
     return _render(options)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     style = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    made = argparse.ArgumentParser("python -m tracer", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=style)
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_render(verbs)
     launch = verbs.add_parser("launch", help="a compute kernel to a trace", description=LAUNCH, epilog=LAUNCH_EXAMPLE)
     launch.add_argument(
@@ -68,11 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--out", type=location, metavar="NAME.trace", help="default: traces/LAUNCH.trace")
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     launch.add_argument("--resume", action="store_true", help="go on where a run of the same files was interrupted")
-    _add_network(verbs)
+    add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)
     add_limits(*verbs.choices.values())
-    return parser
+    return made
 
 
 def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -110,25 +108,6 @@ def _add_render(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "the same, byte for byte")  # fmt: skip
 
 
-def _add_network(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    style = argparse.RawDescriptionHelpFormatter
-    network = verbs.add_parser(
-        "network",
-        help="profile the inference of a CNN, launch by launch",
-        description=NETWORK,
-        epilog=NETWORK_EXAMPLE,
-        formatter_class=style,
-    )
-    add = network.add_argument
-    add("network", type=Path, nargs="+", metavar="NETWORK.toml", help="layers with their shapes; of several "
-        "networks only the sums are printed")  # fmt: skip
-    add("--images", type=_positive, default=1, metavar="N", help="images inferred at once (default: %(default)s)")
-    add("--method", choices=METHODS, default="slice", help="execute the instructions that decide where threads go, or "
-        "all, on random weights; the counts are the same (default: %(default)s)")  # fmt: skip
-    add("--out", type=Path, default=Path("results"), metavar="FOLDER", help="where NETWORK.profile is written "
-        "(default: %(default)s)")  # fmt: skip
-
-
 def _render(options: argparse.Namespace) -> int:
     if options.program_config and not options.program:
         raise UserError("--program-config needs --program")
@@ -156,7 +135,8 @@ def _render(options: argparse.Namespace) -> int:
         resume=options.resume,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
     )
-    print(render(request).text())
+    summary = render(request)
+    answer(options, [summary.text()], lambda: [summary.record(request.out)])
     print(f"wrote {request.out} and {request.out.with_suffix('.png')}", file=sys.stderr)
     return 0
 
@@ -165,35 +145,18 @@ def _launch(options: argparse.Namespace) -> int:
     from rayplay.tracer.launch import run_launch_file
 
     out = options.out or Path("traces") / f"{options.launch.stem}.trace"
-    print(run_launch_file(options.launch, out, backend=options.backend, resume=options.resume).text())
+    summary = run_launch_file(options.launch, out, backend=options.backend, resume=options.resume)
+    answer(options, [summary.text()], lambda: [summary.record()])
     return 0
 
 
-def _network(options: argparse.Namespace) -> int:
-    from rayplay.hypa.network.file import read_network
-    from rayplay.hypa.network.plan import plan_network
-    from rayplay.hypa.network.profile import profile_network
-    from rayplay.hypa.network.show import comparison_lines, launch_lines, write_network
-
-    plans = [plan_network(read_network(path), options.images) for path in options.network]
-    if len({plan.network.name for plan in plans}) < len(plans):
-        raise UserError("the networks must have different names: each has its own NAME.profile")
-    profiles = []
-    for plan in plans:
-        profiles.append(profile_network(plan, options.method))
-        write_network(profiles[-1], options.out / f"{plan.network.name}.profile")
-        if len(plans) == 1:
-            print("\n".join(launch_lines(profiles[-1])), end="\n\n")
-    print("\n".join(comparison_lines(profiles)))
-    return 0
-
-
-def _scenes() -> int:
+def _scenes(options: argparse.Namespace) -> int:
     from rayplay.tracer.scenes.catalogue import catalogue
 
-    print(f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is")
-    for row in catalogue():
-        print(f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}")
+    found = catalogue()
+    lines = [f"{'scene':<12}{'triangles':>12}{'instanced':>12}{'spheres':>9}  what it is"]
+    lines += [f"{row.name:<12}{row.triangles:>12,}{row.instanced:>12,}{row.spheres:>9,}  {row.note}" for row in found]
+    answer(options, lines, lambda: [row._asdict() for row in found])
     return 0
 
 

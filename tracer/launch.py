@@ -60,6 +60,11 @@ class Summary:
         table = "\n".join(f"{name:<22}{value:>18}  {note}".rstrip() for name, value, note in rows)
         return f"{self.printed}{'' if self.printed.endswith(chr(10)) or not self.printed else chr(10)}{table}"
 
+    def record(self) -> dict[str, Any]:
+        """The same for a program."""
+        counts = {"launches": self.kernels, "warps": self.warps, "thread_instructions": self.thread_instructions}
+        return {"out": str(self.out)} | counts | {"bytes": self.bytes_on_disk, "expectations_met": self.expectations}
+
 
 def run_launch_file(
     path: Path, out: Path, backend: str = "machine", progress: bool = True, resume: bool = False

@@ -81,6 +81,11 @@ class Summary:
         lines = [f"{name:<22}{value:>18}  {rate}" for name, value, rate in rows]
         return "\n".join([*lines, "  ".join(f"{name} {value:.2f} s" for name, value in self.seconds.items())])
 
+    def record(self, out: Path) -> dict[str, Any]:
+        """The same for a program, with the trace ``out``."""
+        counts = {"rays": self.rays, "thread_instructions": self.thread_instructions, "bytes": self.bytes_on_disk}
+        return {"out": str(out)} | counts | {f"{name}_seconds": value for name, value in self.seconds.items()}
+
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Count the wall time of a block under ``name``."""

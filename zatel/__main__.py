@@ -4,10 +4,13 @@ import argparse
 import warnings
 from pathlib import Path
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
+from rayplay.formats.place.names import prediction_name, result_name, trace_name
 from rayplay.zatel.study.points import STUDIES
+from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
 from rayplay.zatel.verbs.estimate import estimate_verb
 from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
@@ -60,9 +63,14 @@ they had been studied at once. No trace is read and nothing is replayed.
 
 
 def main() -> int:
-    """Run one of the verbs."""
+    """Parse the command line and run its verb."""
     arguments = parser().parse_args()
     warnings.showwarning = lambda message, *_: print(f"zatel: warning: {message}")
+    return perform(arguments)
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Run the verb that ``arguments`` name."""
     verbs = {
         "predict": predict_verb,
         "estimate": estimate_verb,
@@ -90,9 +98,11 @@ def parser() -> argparse.ArgumentParser:
         "a trace and a GPU -> predicted metrics, NAME.prediction",
         f"{departures_help()}\n\n{PREDICT_EXAMPLE}",
     )
-    predict.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
+    predict.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
-    predict.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay to compare with")
+    predict.add_argument(
+        "--against", type=result_name, metavar="RESULT", help="result of the full replay to compare with"
+    )
     predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
     predict.add_argument("--out", type=location, metavar="PREDICTION", help="default: beside the trace")
     predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
@@ -101,13 +111,13 @@ def parser() -> argparse.ArgumentParser:
     add_whatif(verbs)
     add_scale(verbs)
     filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
-    filtering.add_argument("trace", type=location, metavar="TRACE", help="trace of an image launch")
+    filtering.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(
         "--pixels", type=Path, required=True, metavar="FILE", help='pixels that stay, "x y" per line'
     )
     filtering.add_argument("--out", type=location, required=True, metavar="TRACE", help="trace to write")
     report = _add_verb(verbs, "report", "a prediction -> its table, and one overview picture", REPORT_EXAMPLE)
-    report.add_argument("prediction", type=location, metavar="PREDICTION", help="folder that predict wrote")
+    report.add_argument("prediction", type=prediction_name, metavar="PREDICTION", help="folder that predict wrote")
     report.add_argument(
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: none, print the table only)"
     )
@@ -119,7 +129,9 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     paper = _add_verb(verbs, "paper", "traces of scenes -> the paper's Figures 10 to 20 and Table III", PAPER_EXAMPLE)
-    paper.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="traces of image launches, one a scene")
+    paper.add_argument(
+        "traces", type=trace_name, nargs="+", metavar="TRACE", help="traces of image launches, one a scene"
+    )
     paper.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     paper.add_argument(
         "--store", type=Path, required=True, metavar="FOLDER", help="where replays are kept: go on there"
@@ -146,6 +158,7 @@ def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name
 
 def predict_verb(arguments: argparse.Namespace) -> int:
     """Predict, print the table, and write the folder."""
+    from rayplay.zatel.paper.report import read_prediction
     from rayplay.zatel.paper.write import publish
     from rayplay.zatel.replays.result_cache import Store
 
@@ -153,7 +166,8 @@ def predict_verb(arguments: argparse.Namespace) -> int:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     options, out = read_options(arguments), arguments.out or _beside(arguments.trace)
     store = Store(arguments.store) if arguments.store else None
-    print(publish(arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store))
+    text = publish(arguments.trace, arguments.gpu, out, arguments.against, options, arguments.workers, store)
+    answer(arguments, [text], lambda: records.predicted(read_prediction(out)))
     return 0
 
 
@@ -167,10 +181,12 @@ def filter_verb(arguments: argparse.Namespace) -> int:
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.filter import filter_trace
     from rayplay.formats.edit.pixels import image_size, read_pixels
+    from rayplay.formats.look.records import written
 
     selected = read_pixels(arguments.pixels, image_size(open_trace(arguments.trace)))
     filter_trace(arguments.trace, selected, arguments.out)
-    print(f"{arguments.out}: {selected.sum()} of {selected.size} pixels")
+    line = f"{arguments.out}: {selected.sum()} of {selected.size} pixels"
+    answer(arguments, [line], lambda: written(arguments.out))
     return 0
 
 
@@ -181,10 +197,11 @@ def report_verb(arguments: argparse.Namespace) -> int:
 
     if arguments.out:
         check_png_target(arguments.out)
-    print(table_text(read_prediction(arguments.prediction)))
+    prediction = read_prediction(arguments.prediction)
+    answer(arguments, [table_text(prediction)], lambda: records.predicted(prediction))
     if arguments.out:
         write_overview(arguments.prediction, arguments.out)
-        print(f"{arguments.out}: overview")
+        answer(arguments, [f"{arguments.out}: overview"], list)
     return 0
 
 

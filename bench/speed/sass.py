@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 from bench.speed.ptx import least_seconds, tables  # noqa: E402
 from rayplay.ptx.flow.language import parse  # noqa: E402
-from rayplay.ptx.flow.sass_liveness import SassLiveness  # noqa: E402
 from rayplay.ptx.sass.verify import verify  # noqa: E402
 
 LINES = (
@@ -37,7 +36,6 @@ def main() -> None:
         ("parse", lambda: [parse(text, "bench") for text in texts], 60),
         ("verify", lambda: [verify(module) for module in modules], 20),
         ("graphs, characterisation and tables", lambda: [tables(module) for module in modules], 40),
-        ("live registers", lambda: [SassLiveness(module) for module in modules], 40),
     ):
         print(f"{name}: {least_seconds(work) / count * 1e6:.1f} us/instruction (target <= {target})")
     for size in (2_000, 100_000):

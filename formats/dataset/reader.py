@@ -44,6 +44,16 @@ class Dataset:
         self.source = source
         self.layout = layout
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.rows(table):,} {table}" for table in self.tables[:4])
+        return f"<{type(self).__name__} {self.path}: {counts}{', ...' if len(self.tables) > 4 else ''}>"
+
+    def to_pandas(self, table: str, columns: Sequence[str] | None = None) -> Any:
+        """A table, or some of its columns, as a ``pandas.DataFrame``; a cell of a ragged column is an array."""
+        from rayplay.formats.dataset.frames import frame
+
+        return frame(self.read(table, columns))
+
     @property
     def path(self) -> Path:
         """Path or location."""

@@ -5,6 +5,7 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.dataset.writer import FolderWriter, write_text
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import LIST_BYTES
+from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.location import location
 from rayplay.formats.schema.column import STRING, Column, Format, Table
@@ -160,6 +162,19 @@ class Result(Dataset):
         metrics = read_json_object(path, self.manifest.files.get(SUMMARY))
         check_summary(metrics, str(path))
         return metrics
+
+    def value(self, metric: str) -> float:
+        """Value of a metric; NaN where it is not defined. ``UserError`` suggests the nearest name."""
+        summary = self.summary
+        check_choice(metric, summary, str(self.path))
+        found = summary[metric]["value"]
+        return float("nan") if found is None else found
+
+    def to_pandas(self, table: str | None = None, columns: Sequence[str] | None = None) -> Any:
+        """A table as a ``pandas.DataFrame``; the metrics, a row each, unless one is named."""
+        from rayplay.formats.dataset.frames import metric_frame
+
+        return metric_frame(self.summary) if table is None else super().to_pandas(table, columns)
 
     @property
     def host(self) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """The loops over masks, addresses and lists that numba compiles for ``filter_rows``."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
 
-use_numba_cache("formats")
+loop: Any = kept(njit(cache=True), ["formats/edit/filter_loops.py"])
 
 
-@njit(cache=True)
+@loop
 def mask_visits(
     warp: np.ndarray, block: np.ndarray, active_mask: np.ndarray, selected: np.ndarray, whole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +34,7 @@ def mask_visits(
     return masks, ordinals
 
 
-@njit(cache=True)
+@loop
 def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, total: int) -> np.ndarray:
     """Of the values, one per set bit of the masks ``old``, the ``total`` ones whose bit is set in ``new``."""
     kept = np.empty(total, values.dtype)
@@ -51,7 +53,7 @@ def compress(old: np.ndarray, new: np.ndarray, values: np.ndarray, total: int) -
     return kept
 
 
-@njit(cache=True)
+@loop
 def take_lists(values: np.ndarray, offset: np.ndarray, rows: np.ndarray, total: int) -> np.ndarray:
     """The lists of the given rows, ``total`` values, one after the other."""
     taken = np.empty(total, values.dtype)

@@ -4,7 +4,6 @@ Three tables say what warps did: ``instructions`` (the program), ``visits`` (bas
 (addresses). Every other table, and every column that has an obvious value, may be left out.
 """
 
-import difflib
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.exchange.frames_defaults import complete
 from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.formats.laws.check import validate
 from rayplay.formats.parquet.arrow import Columns, offset_name
 from rayplay.formats.place.location import location
@@ -180,5 +180,5 @@ def _missing() -> int:
 
 
 def _suggestion(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    near = nearest(name, known)
+    return f" (did you mean {near!r}?)" if near else ""

@@ -1,17 +1,20 @@
 """Cache of compiled machine code between runs.
 
-numba's on-disk cache does not notice that a callee in another file was edited, so the cache folder is named by a
-hash of the package's sources: an edit anywhere gives a fresh folder, and a stale kernel can never be run.
+numba's on-disk cache does not notice that a callee in another file was edited. So each package names the sources that
+decide its machine code, and keeps it in a folder named by their digest: an edit in one of them gives a fresh folder, an
+edit elsewhere (a picture, a page) leaves it.
 """
 
 import hashlib
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGES = Path(__file__).parents[2]  # the folder of all packages
-_announced: dict[str, str] = {}
+# layers of formats that decide the content of files, read or written
+FILES = tuple(f"formats/{layer}" for layer in ("guard", "schema", "place", "parquet", "hdf5", "dataset", "laws"))
 
 
 def cache_root() -> Path:
@@ -22,26 +25,45 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayplay"
 
 
-def use_numba_cache(package: str) -> None:
-    """Point numba at the cache of this exact source text; call it before the package's own modules are imported.
+def kept(decorator: Callable[[Any], Any], sources: Sequence[str]) -> Any:
+    """A numba decorator whose functions keep their machine code in the folder of these sources.
 
-    With several packages in one process each folder's name covers all packages that were announced before it, and a
-    numba that is already imported is told: functions take the folder that is set when they are decorated.
+    numba takes the folder of its configuration when a function is decorated. It is set for that moment only, so that
+    packages with different sources share a process, and each finds the code it compiled in any other process.
     """
-    if package not in _announced:
-        _announced[package] = source_digest([package])
-    covered = hashlib.sha256("".join(_announced.values()).encode()).hexdigest()
-    os.environ["NUMBA_CACHE_DIR"] = str(cache_root() / f"numba-{package}-{covered[:16]}")
-    numba = sys.modules.get("numba")
-    if numba is not None:
-        numba.core.config.reload_config()
+
+    def decorate(function: Any) -> Any:
+        import numba
+
+        config: Any = numba.config
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(code_folder(tuple(sources)))
+        try:
+            return decorator(function)
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
 
 
-def source_digest(packages: Sequence[str], root: Path = PACKAGES) -> str:
-    """SHA-256 over the Python sources of these packages of ``root``, sub-folders included."""
+@cache
+def code_folder(sources: tuple[str, ...]) -> Path:
+    """The folder of the machine code that these sources decide."""
+    return cache_root() / f"numba-{sources[0].partition('/')[0]}-{source_digest(sources)[:16]}"
+
+
+def source_digest(sources: Sequence[str], root: Path = PACKAGES) -> str:
+    """SHA-256 over Python sources below ``root``: files, and folders with their sub-folders.
+
+    Raises ``FileNotFoundError`` for a name that stands for nothing.
+    """
     digest = hashlib.sha256()
-    for package in packages:
-        for source in sorted((root / package).rglob("*.py")):
-            digest.update(str(source.relative_to(root)).encode())
-            digest.update(source.read_bytes())
+    for source in sources:
+        path = root / source
+        found = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        if not found:
+            raise FileNotFoundError(f"{path}: no Python sources")
+        for file in found:
+            digest.update(str(file.relative_to(root)).encode())
+            digest.update(file.read_bytes())
     return digest.hexdigest()

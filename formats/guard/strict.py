@@ -1,13 +1,13 @@
 """Build frozen dataclasses from raw TOML: strict keys, exact types, one clear line for each mistake."""
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Iterable
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 
 SCALARS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
@@ -45,8 +45,8 @@ def check_choice(value: str, known: Iterable[str], place: str) -> None:
     names = list(known)
     if value in names:
         return
-    near = difflib.get_close_matches(value, names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names) or 'none'}"
+    near = nearest(value, names)
+    hint = f"did you mean {near!r}?" if near else f"known are {', '.join(names) or 'none'}"
     raise UserError(f"{place}: unknown name {value!r}; {hint}")
 
 

@@ -105,9 +105,8 @@ def _count_rays(found: Statistics, rays: Columns) -> None:
     found.nodes = np.union1d(found.nodes, rays["node"] & np.uint32(NODE_HIT_BIT - 1))
 
 
-def lines(trace: Trace) -> Iterator[str]:
-    """The statistics of a trace as text."""
-    found = measure(trace)
+def lines(trace: Trace, found: Statistics) -> Iterator[str]:
+    """The statistics that ``measure`` found in a trace as text."""
     total = int(found.warp_instructions.sum())
     threads = int(found.thread_instructions.sum())
     disk = sum(trace.manifest.bytes(name) for name in trace.tables)

@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
-from rayplay.ptx.ir import Address, Function, Instruction, Operand
-from rayplay.ptx.isa.describe import SPACES, describe
+from rayplay.ptx.ir import NO_FORM, Address, Function, Instruction, Operand
+from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.form import SPACES
+from rayplay.ptx.isa.table import TABLE
 
-_NO_ACCESS = frozenset(("prefetch", "prefetchu", "applypriority", "discard", "membar", "fence", "txq", "suq"))
-_READS = frozenset(("ld", "ldu", "ldmatrix"))
-_WRITES = frozenset(("st", "stmatrix"))
-_TEXTURE_READS, _TEXTURE_WRITES = frozenset(("tex", "tld4", "suld")), frozenset(("sust", "sured"))
-_OPAQUE = frozenset(("wgmma", "tcgen05"))  # they find their operands through descriptors
 MATRIX_BYTES = 1 << 20  # a matrix instruction reaches rows at a stride: any length
 
 
@@ -27,25 +24,19 @@ class Use:
 def memory_uses(instruction: Instruction, function: Function) -> tuple[Use, ...]:
     """The accesses of an instruction; none for an instruction that computes.
 
-    Prefetches and fences have none: they change no value. Instructions that are not known to only read or only write
-    do both.
+    Prefetches and fences have none: they change no value.
     """
-    i = instruction
-    if i.opcode in _NO_ACCESS or i.call is not None:
+    form = instruction.form
+    if form is NO_FORM or instruction.call is not None:
         return ()
-    if i.opcode in _TEXTURE_READS or i.opcode in _TEXTURE_WRITES:
-        return (Use(None, "global", 0, i.opcode != "sust", i.opcode in _TEXTURE_WRITES),)
-    if i.opcode in _OPAQUE:
-        return (Use(None, "generic", 0, True, True),)
-    addresses = [operand for operand in i.operands if isinstance(operand, Address)]
-    spaces = [SPACES[m] for m in i.modifiers if m in SPACES] or ["generic"]
-    size = describe(i, function).access_bytes or MATRIX_BYTES
-    if i.opcode == "cp" and len(addresses) == 2:
+    memory = TABLE[form.key].memory
+    if memory.by in ("image", "hidden"):
+        return (Use(None, "global" if memory.by == "image" else "generic", 0, memory.reads, memory.writes),)
+    if not memory.by:
+        return ()
+    addresses = [operand for operand in instruction.operands if isinstance(operand, Address)]
+    spaces = [SPACES[m] for m in form.modifiers if m in SPACES] or ["generic"]
+    size = MATRIX_BYTES if memory.by == "rows" else describe(instruction, function).access_bytes or MATRIX_BYTES
+    if memory.by == "copy" and len(addresses) == 2:
         return (Use(addresses[0], spaces[0], size, False, True), Use(addresses[1], spaces[-1], size, True, False))
-    reads, writes = True, True
-    if i.opcode in _READS or (i.opcode == "wmma" and "load" in i.modifiers):
-        writes = False
-    elif i.opcode in _WRITES or (i.opcode == "wmma" and "store" in i.modifiers):
-        reads = False
-    size = MATRIX_BYTES if i.opcode in ("wmma", "ldmatrix", "stmatrix") else size
-    return tuple(Use(operand, spaces[0], size, reads, writes) for operand in addresses)
+    return tuple(Use(operand, spaces[0], size, memory.reads, memory.writes) for operand in addresses)

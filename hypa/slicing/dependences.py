@@ -17,7 +17,9 @@ from rayplay.hypa.slicing.call_graph import Place, passed, returned
 from rayplay.hypa.slicing.pointers import UNKNOWN, Location, may_alias
 from rayplay.hypa.slicing.points_to import PointsTo, private_places
 from rayplay.hypa.slicing.ssa import ENTRY, INSTRUCTION
-from rayplay.ptx.ir import Address, Operand, Register, Symbol
+from rayplay.ptx.ir import NO_FORM, Address, Operand, Register, Symbol
+from rayplay.ptx.isa.row import COPIES
+from rayplay.ptx.isa.table import TABLE
 
 # Memory that other threads see, so that the order of warps and the barriers between them matter.
 COMMON_SPACES = frozenset(("global", "shared", "generic"))
@@ -195,7 +197,11 @@ def _connect_copies(graph: Dependences) -> None:
     """Asynchronous copies to the instructions that group them and wait for them, wherever these stand."""
     program = graph.points_to.program
     for function, base in zip(program.functions, program.instruction_base, strict=True):
-        own = [(base + index, i) for index, i in enumerate(function.body) if i.opcode == "cp"]
+        own = [
+            (base + index, i)
+            for index, i in enumerate(function.body)
+            if i.form is not NO_FORM and TABLE[i.form.key].memory is COPIES
+        ]
         waits = [node for node, i in own if not any(isinstance(operand, Address) for operand in i.operands)]
         for node, _ in own:
             graph.needs[node] += [wait for wait in waits if wait != node]

@@ -7,17 +7,12 @@ import numpy as np
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.program import Program
 
 FLOATING_POINT_CLASSES = ("fp32", "fp64", "fp16", "sfu")
 PRECISIONS = ("single", "double", "half", "matrix")
 
-# Operations per thread as nvprof's flop_count_* have it: a fused multiply-add is two, a special function one, and
-# comparisons, minimum, maximum, sign and conversion none (CUDA Profiler User's Guide, metrics of capability 7.x).
-_OPERATIONS = {
-    "add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2, "div": 1, "rcp": 1, "sqrt": 1, "rsqrt": 1, "sin": 1, "cos": 1,
-    "lg2": 1, "ex2": 1, "tanh": 1,
-}  # fmt: skip
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
@@ -43,6 +38,6 @@ def _operations(i: Instruction) -> tuple[float, float, float, float]:
         is_product = i.opcode == "mma" or "mma" in i.modifiers
         return 0.0, 0.0, 0.0, 2.0 * m * n * k / 32 if is_float and is_product else 0.0
     kind = next((t for t in reversed(i.modifiers) if re.fullmatch(r"b?f(16|32|64)(x2)?", t)), "")
-    count = float(_OPERATIONS.get(i.opcode, 0) if kind else 0) * (2 if kind.endswith("x2") else 1)
+    count = float(TABLE[i.form.key].flops if kind else 0) * (2 if kind.endswith("x2") else 1)
     width = re.sub(r"x2$", "", kind)[-2:]
     return count if width == "32" else 0.0, count if width == "64" else 0.0, count if width == "16" else 0.0, 0.0

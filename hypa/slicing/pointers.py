@@ -11,18 +11,11 @@ from dataclasses import dataclass
 
 from rayplay.hypa.slicing.accesses import Use
 from rayplay.ptx.ir import Address, Immediate, Instruction, Not, Operand, Pair, Register, Symbol, Vector
+from rayplay.ptx.isa.row import Yields
+from rayplay.ptx.isa.table import TABLE
 
 Object = tuple[str, ...]
 ANYWHERE: Object = ("anywhere",)
-
-_NUMBERS = frozenset((
-    "mul", "mul24", "div", "rem", "setp", "set", "popc", "clz", "bfind", "testp", "vote", "match", "activemask", "sad",
-    "dp2a", "dp4a", "isspacep", "istypep", "fns", "bmsk", "elect", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2",
-    "tanh", "fma", "mma",
-))  # fmt: skip
-"""Opcodes whose results are no addresses, whatever they are made from."""
-
-_LOADS = frozenset(("ld", "ldu", "atom", "tex", "tld4", "suld", "ldmatrix"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +128,22 @@ class Scope:
 
     def result(self, i: Instruction, kind: str, values: "dict[str, Target | None]") -> Target | None:
         """What an instruction's results can point into; ``kind`` is its type."""
-        sources = i.operands[1:]
-        if i.opcode in _LOADS or i.opcode == "wmma":
+        sources, yields = i.operands[1:], TABLE[i.form.key].yields
+        if yields is Yields.LOADED:
             return self._loaded(i, kind, values)
-        if kind == "pred" or kind[:1] == "f" or i.opcode in _NUMBERS:
+        if yields is Yields.NUMBER or kind == "pred" or kind[:1] == "f":
             return NUMBER
-        if i.opcode in ("mov", "cvta") and not isinstance(sources[0], Vector):
+        if yields is Yields.SAME and not isinstance(sources[0], Vector):
             return self.value(sources[0], values)
-        if i.opcode == "cvt":
+        if yields is Yields.CONVERTED:
             made = self.value(sources[0], values)
             small = made is not None and made.offset is not None and 0 <= made.offset < 1 << 31
             return made if made is None or made.objects or small else NUMBER
-        if i.opcode in ("add", "sub") and len(sources) == 2:
-            return _sum(self.value(sources[0], values), self.value(sources[1], values), i.opcode == "sub")
-        if i.opcode in ("mad", "mad24", "madc"):
-            return self._any(sources[2:], values)
-        made = self._any(sources, values)
-        if i.opcode in ("shl", "shr") and made is not None:  # an index that is scaled, or a pointer that is aligned
+        if yields in (Yields.SUM, Yields.DIFFERENCE):
+            one, other = (self.value(source, values) for source in sources)
+            return _sum(one, other, yields is Yields.DIFFERENCE)
+        made = self._any(sources[2:] if yields is Yields.ADDEND else sources, values)
+        if yields is Yields.SHIFTED and made is not None:
             return Target(made.objects - {ANYWHERE})
         return made
 

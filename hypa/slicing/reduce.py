@@ -4,8 +4,10 @@ import hashlib
 from dataclasses import replace
 
 from rayplay.hypa.slicing.slice import Slice
-from rayplay.ptx.flow.cfg import Cfg, build, ends_block
+from rayplay.ptx.flow.cfg import build, ends_block
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.isa.form import instruction
 
 _LABEL = "%slice.{}"
 
@@ -53,4 +55,4 @@ def _reduced(function: Function, cfg: Cfg, kept: list[bool]) -> Function:
 def _made(at: Instruction, opcode: str, modifiers: tuple[str, ...], label: str | None = None) -> Instruction:
     """An instruction that stands for one that was left out: one that computes nothing, or goes on to a block."""
     operands = () if label is None else (Symbol(label),)
-    return Instruction(opcode, modifiers, operands, None, at.position, " ".join((opcode, *modifiers, label or "")))
+    return instruction(opcode, modifiers, operands, None, at.position, " ".join((opcode, *modifiers, label or "")))

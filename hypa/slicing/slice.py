@@ -14,11 +14,12 @@ import numpy as np
 from rayplay.hypa.slicing.dependences import COMMON_SPACES, Dependences, build_dependences, stores_into
 from rayplay.hypa.slicing.pointers import ANYWHERE, Arguments, Location, Object, Target
 from rayplay.hypa.slicing.points_to import points_to
-from rayplay.ptx.flow.cfg import ends_block
+from rayplay.ptx.flow.cfg import control_of, ends_block
+from rayplay.ptx.graph import reached
 from rayplay.ptx.ir import Instruction, Operand, Register, Vector
+from rayplay.ptx.isa.row import Control
 from rayplay.ptx.program import Program
 
-_TURNS = frozenset(("bar", "barrier", "nanosleep"))  # where a warp lets others run
 UNSEEN_CALLS = frozenset(("vprintf",))
 """Functions outside of the program that change nothing a program can see."""
 
@@ -54,7 +55,7 @@ class Slice:
 
     def filtered_graph(self, jump: int) -> list[int]:
         """The filtered dependency graph of an instruction: it and all it depends on, in order."""
-        found = _closure(self.graph, [jump])
+        found = reached([jump], self.graph.needs.__getitem__)
         return [node for node in sorted(found) if node < self.graph.instructions]
 
     def read(self) -> tuple[set[Object], bool]:
@@ -78,25 +79,14 @@ def slice_program(program: Program, arguments: Arguments, results: "frozenset[Ob
     for item in sorted(results):
         location = Location("global", Target(frozenset((item,))), 1 << 62)
         roots += stores_into(graph, location)
-    found = _closure(graph, roots)
+    needs = graph.needs.__getitem__
+    found = reached(roots, needs)
     turns = _instructions(program, _is_turn)
     if any(_is_common(graph, node) for node in found) or not found.isdisjoint((*turns, *_outside(graph))):
-        found = _closure(graph, [*found, *turns])  # the order of warps matters
+        found = reached([*found, *turns], needs)  # the order of warps matters
     kept = np.zeros(graph.instructions, bool)
     kept[[node for node in found if node < graph.instructions]] = True
     return Slice(program, graph, kept)
-
-
-def _closure(graph: Dependences, roots: list[int]) -> set[int]:
-    """The roots and all nodes they depend on."""
-    found = set(roots)
-    waiting = list(found)
-    while waiting:
-        for needed in graph.needs[waiting.pop()]:
-            if needed not in found:
-                found.add(needed)
-                waiting.append(needed)
-    return found
 
 
 def _is_common(graph: Dependences, node: int) -> bool:
@@ -139,12 +129,13 @@ def _outside(graph: Dependences) -> list[int]:
 
 
 def _is_turn(i: Instruction) -> bool:
-    return i.opcode in _TURNS and ends_block(i)
+    """Whether a warp lets others run."""
+    return control_of(i) in (Control.MEETS, Control.PAUSES)
 
 
 def _can_go(i: Instruction) -> bool:
     """A barrier that only waits; one that also computes or only arrives stays, and with it all others."""
-    return i.guard is None and (i.opcode == "nanosleep" or "sync" in i.modifiers or i.modifiers == ())
+    return i.guard is None and (control_of(i) is Control.PAUSES or "sync" in i.modifiers or i.modifiers == ())
 
 
 def _is_unseen(i: Instruction) -> bool:

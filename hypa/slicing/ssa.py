@@ -10,13 +10,13 @@ dependence graph" (HyPA's reference 41), with phis only where the register is li
 
 from dataclasses import dataclass, field
 
-from rayplay.ptx.flow.cfg import Cfg, immediate_dominators, post_order
 from rayplay.ptx.flow.liveness import Liveness
-from rayplay.ptx.ir import Function, Instruction
+from rayplay.ptx.graph import Cfg, immediate_dominators, post_order
+from rayplay.ptx.ir import NO_FORM, Function, Instruction
 from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.table import TABLE
 
 CARRY = "cc"  # the carry flag of add.cc and its kin, a register without a name in PTX
-_READS_CARRY = frozenset(("addc", "subc", "madc"))
 
 ENTRY, PHI, INSTRUCTION = range(3)
 
@@ -54,7 +54,7 @@ def accesses(instruction: Instruction, function: Function) -> tuple[list[str], l
     """Registers that an instruction reads and writes, the carry flag among them; ``UserError`` as ``describe``."""
     description = describe(instruction, function)
     reads, writes = list(description.sources), list(description.destinations)
-    if instruction.opcode in _READS_CARRY:
+    if instruction.form is not NO_FORM and TABLE[instruction.form.key].reads_carry:
         reads.append(CARRY)
     if "cc" in instruction.modifiers:
         writes.append(CARRY)
@@ -76,7 +76,7 @@ class _Builder:
         self.accesses = [accesses(i, function) for i in function.body]
         self.live = Liveness(function, cfg)
         self.successors = [list(block.successors) for block in cfg.blocks]
-        self.order = post_order(self.successors, 0) if cfg.blocks else []
+        self.order = post_order(self.successors.__getitem__, 0) if cfg.blocks else []
         reachable = set(self.order)
         self.predecessors: list[list[int]] = [[] for _ in cfg.blocks]
         for block in sorted(reachable):

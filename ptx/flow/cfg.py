@@ -4,43 +4,12 @@ A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (p
 or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
 """
 
-from dataclasses import dataclass
-
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Function, Instruction, Symbol
+from rayplay.ptx.graph import Block, Cfg, immediate_post_dominators
+from rayplay.ptx.ir import NO_FORM, Function, Instruction, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
-
-END = -1  # reconvergence at the end of the program
-
-_BRANCHES = frozenset(("bra", "brx"))
-_ENDS = frozenset(("ret", "exit", "trap"))
-_BARRIERS = frozenset(("bar", "barrier"))
-_MAY_END = _BRANCHES | _ENDS | _BARRIERS | {"nanosleep", "mbarrier"}  # and calls
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Instructions ``first`` to ``first + count - 1``.
-
-    ``successors`` are block indices: the targets of the branch in its order, then the next block where control can
-    fall through; each once. ``leaves``: lanes can end the function here.
-    """
-
-    first: int
-    count: int
-    successors: tuple[int, ...]
-    leaves: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cfg:
-    """Blocks in the order of the text; block 0 is entered first.
-
-    ``reconvergence`` is per block its immediate post-dominator, -1 where that is the end of the function.
-    """
-
-    blocks: tuple[Block, ...]
-    reconvergence: tuple[int, ...]
+from rayplay.ptx.isa.row import Control
+from rayplay.ptx.isa.table import MAY_END_BLOCK, TABLE
 
 
 def build(function: Function) -> Cfg:
@@ -65,7 +34,7 @@ def build(function: Function) -> Cfg:
 
 def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:
     """Labels an instruction can branch to, in order. Raises UserError for one that the function does not have."""
-    if instruction.opcode not in _BRANCHES:
+    if control_of(instruction) is not Control.BRANCHES:
         return ()
     last = instruction.operands[-1] if instruction.operands else None
     name = last.name if isinstance(last, Symbol) else ""
@@ -79,21 +48,20 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
     return labels
 
 
+def control_of(instruction: Instruction) -> Control:
+    """The control flow of an instruction's row; ``NEXT`` for an opcode without one."""
+    return TABLE[instruction.form.key].control if instruction.form is not NO_FORM else Control.NEXT
+
+
 def ends_block(instruction: Instruction) -> bool:
     """Whether a block ends after this instruction."""
-    opcode = instruction.opcode
-    if opcode in _BRANCHES or opcode in _ENDS:
-        return True
-    if opcode in _BARRIERS:
-        return instruction.modifiers[:1] != ("warp",)
-    if opcode == "nanosleep" or waits(instruction):
-        return True
-    return instruction.call is not None and runs_other_code(instruction)
+    control = control_of(instruction)
+    return runs_other_code(instruction) if control is Control.CALLS else control is not Control.NEXT
 
 
 def waits(instruction: Instruction) -> bool:
     """Whether an instruction asks if a phase of an mbarrier is complete; other warps run when it is not."""
-    return instruction.opcode == "mbarrier" and instruction.modifiers[:1] in (("test_wait",), ("try_wait",))
+    return control_of(instruction) is Control.ASKS
 
 
 def runs_other_code(instruction: Instruction) -> bool:
@@ -110,11 +78,11 @@ def falls_through(instruction: Instruction) -> bool:
     """Whether control can go on to the next instruction."""
     if instruction.guard is not None:
         return True
-    return instruction.opcode not in _BRANCHES and not _ends_lanes(instruction)
+    return control_of(instruction) is not Control.BRANCHES and not _ends_lanes(instruction)
 
 
 def _ends_lanes(instruction: Instruction) -> bool:
-    if instruction.opcode in _ENDS:
+    if control_of(instruction) is Control.LEAVES:
         return True
     intrinsic = INTRINSICS.get(getattr(instruction.call.target, "name", "")) if instruction.call else None
     return intrinsic is not None and not intrinsic.returns
@@ -123,79 +91,10 @@ def _ends_lanes(instruction: Instruction) -> bool:
 def _block_starts(function: Function) -> list[int]:
     starts = {0} if function.body else set()
     for index, instruction in enumerate(function.body):
-        if instruction.opcode not in _MAY_END and instruction.call is None:
+        if instruction.opcode not in MAY_END_BLOCK:
             continue
         if ends_block(instruction) and index + 1 < len(function.body):
             starts.add(index + 1)
         for label in branch_labels(instruction, function):
             starts.add(function.labels[label])
     return sorted(starts)
-
-
-def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tuple[int, ...]:
-    """Per node its immediate post-dominator, -1 for the end; a node is (successors, whether it reaches the end itself).
-
-    Where no path leads to the end (a loop without a way out), the last such node is taken to lead there.
-    Method: Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm", on the reversed graph.
-    """
-    size = len(graph)
-    end = size
-    successors = [list(targets) + [end] * leaves for targets, leaves in graph]
-    predecessors: list[list[int]] = [[] for _ in range(size + 1)]
-    for node, targets in enumerate(successors):
-        for target in targets:
-            predecessors[target].append(node)
-    order = post_order(predecessors, end)
-    while len(order) < size + 1:
-        stuck = max(set(range(size)) - set(order))
-        successors[stuck].append(end)
-        predecessors[end].append(stuck)
-        order = post_order(predecessors, end)
-    dominators = immediate_dominators(order, successors, end)
-    return tuple(-1 if dominators[node] == end else dominators[node] for node in range(size))
-
-
-def post_order(edges: list[list[int]], root: int) -> list[int]:
-    """Nodes reachable from the root, each after everything first reached through it."""
-    seen, order = {root}, []
-    stack = [(root, iter(edges[root]))]
-    while stack:
-        node, rest = stack[-1]
-        following = next((n for n in rest if n not in seen), None)
-        if following is None:
-            order.append(node)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(edges[following])))
-    return order
-
-
-def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
-    """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
-
-    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
-    """
-    number = {node: index for index, node in enumerate(order)}
-    dominator = {root: root}
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(order[:-1]):
-            found = None
-            for other in successors[node]:
-                if other in dominator:
-                    found = other if found is None else _meet(found, other, dominator, number)
-            assert found is not None  # every node leads to the root, and one on the way came earlier in this order
-            if dominator.get(node) != found:
-                dominator[node], changed = found, True
-    return dominator
-
-
-def _meet(one: int, other: int, dominator: dict[int, int], number: dict[int, int]) -> int:
-    while one != other:
-        while number[one] < number[other]:
-            one = dominator[one]
-        while number[other] < number[one]:
-            other = dominator[other]
-    return one

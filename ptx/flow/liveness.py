@@ -4,9 +4,9 @@ Backward data flow over the blocks; sets of registers are the bits of one intege
 life of what was there before, because lanes that are predicated off keep it.
 """
 
-from rayplay.ptx.flow.cfg import Cfg
 from rayplay.ptx.flow.language import describe
-from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Operand, Register, Symbol
+from rayplay.ptx.graph import Cfg
+from rayplay.ptx.ir import NO_FORM, Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import collect_registers, operand_uses
 from rayplay.ptx.sass import registers as sass_registers
 
@@ -41,10 +41,10 @@ class Liveness:
 
         ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
         """
-        uses = operand_uses(i.opcode, i.modifiers, len(i.operands))
-        if uses is None or i.call is not None or function.language == "sass":
+        if i.form is NO_FORM or i.call is not None:
             description = describe(i, function)
             return self._bits(description.sources), self._bits(description.destinations)
+        uses = operand_uses(i.form.key, len(i.operands))
         reads = writes = 0
         if i.guard is not None:
             reads = self._bits((i.guard.register.name,))

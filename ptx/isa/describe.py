@@ -1,4 +1,4 @@
-"""Reads, writes and class of an instruction: the rows of ``ptx.isa.table`` for full opcodes and single instructions.
+"""Reads, writes and class of an instruction: its row of ``ptx.isa.table`` with its own operands.
 
 An opcode without a row parses and keeps its text; ``describe`` raises UserError where its meaning is needed.
 """
@@ -8,46 +8,33 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Address, Function, Instruction, Modified, Not, Operand, Pair, Register, Texture, Vector
+from rayplay.ptx.ir import (
+    NO_FORM,
+    Address,
+    Form,
+    Function,
+    Instruction,
+    Modified,
+    Not,
+    Operand,
+    Pair,
+    Register,
+    Texture,
+    Vector,
+)
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
 from rayplay.ptx.isa.special import SPECIAL
-from rayplay.ptx.isa.table import ARITHMETIC, TABLE
-from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.ptx.isa.table import TABLE
 
 DESTINATION_ROLES = frozenset("dDrPqXm")
-SPACES = {
-    "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
-    "const": "const", "param": "param", "param::entry": "param", "param::func": "param",
-    **{f"const[{bank}]": "const" for bank in range(11)},
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Opcode:
-    """A row of the table for one full opcode.
-
-    ``roles`` as above; ``types`` are the type modifiers in order and ``type`` the last; ``lanes`` is 2, 4 or 8 for
-    ``.v2``, ``.v4``, ``.v8``; ``access_bytes`` what a lane reads or writes in memory, 0 without an access.
-    """
-
-    roles: tuple[str, ...]
-    operation_class: str
-    memory_space: str
-    access_bytes: int
-    types: tuple[str, ...]
-    lanes: int
-
-    @property
-    def type(self) -> str:
-        """The last type modifier, ``""`` without one."""
-        return self.types[-1] if self.types else ""
+ROW_BYTES = 16  # of ldmatrix and stmatrix: 8 elements
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
     """What one instruction is. Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
 
-    ``sources`` has the guard's predicate, too. Each name appears once.
+    ``sources`` has the guard's predicate as well. Each name appears once. ``timing`` is the class of latencies.
     """
 
     operation_class: str
@@ -56,62 +43,14 @@ class Description:
     destinations: tuple[str, ...]
     sources: tuple[str, ...]
     type: str
-    opcode: Opcode
+    timing: str
 
 
 @lru_cache(maxsize=4096)
-def lookup(opcode: str, modifiers: tuple[str, ...]) -> Opcode | None:
-    """The row of a full opcode, ``None`` when the table has none."""
-    row = None
-    for count in (4, 3, 2, 1, 0):
-        row = row or TABLE.get(".".join((opcode, *modifiers[:count])))
-    if row is None:
-        return None
-    types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
-    lanes = next((int(m[1]) for m in modifiers if m in ("v2", "v4", "v8")), 1)
-    space, size = "none", 0
-    operation_class = _operation_class(opcode, row[1], types)
-    if operation_class in ("load", "store", "atomic"):
-        space = next((SPACES[m] for m in modifiers if m in SPACES), "generic")
-        space = _UNUSUAL_SPACES.get(opcode, space)
-        size = lanes * TYPE_BYTES[types[-1]] if types else 0
-        if space in ("const", "param"):
-            # arguments of calls are registers on the hardware, constants come from their own cache
-            operation_class = "constant" if operation_class == "load" else "move"
-    elif operation_class == "texture":
-        space = "none" if opcode in ("txq", "suq") else "texture"
-        size = lanes * TYPE_BYTES[types[0]] if types and space == "texture" else 0
-    return Opcode(tuple(row[0].split()), operation_class, space, size, types, lanes)
-
-
-@lru_cache(maxsize=4096)
-def operand_uses(opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[tuple[bool, bool], ...] | None:
-    """For each of ``count`` operands of a full opcode whether the instruction reads it, and whether it writes it.
-
-    ``None`` when the table has no row.
-    """
-    row = lookup(opcode, modifiers)
-    if row is None:
-        return None
-    roles = [role.lstrip("?") for role in row.roles] + ["x"] * count
+def operand_uses(key: str, count: int) -> tuple[tuple[bool, bool], ...]:
+    """For each of ``count`` operands of an instruction of a row whether it is read, and whether it is written."""
+    roles = [role.lstrip("?") for role in TABLE[key].roles.split()] + ["x"] * count
     return tuple((role == "m" or role not in DESTINATION_ROLES, role in DESTINATION_ROLES) for role in roles[:count])
-
-
-def _operation_class(opcode: str, operation_class: str, types: tuple[str, ...]) -> str:
-    kind = types[-1] if types else ""
-    if operation_class == "sfu" and kind == "f64":
-        return "fp64"
-    if operation_class == "int" and kind == "pred":
-        return "predicate"
-    if operation_class != ARITHMETIC:
-        return operation_class
-    if kind == "f64":
-        return "fp64"
-    if "16" in kind and kind[0] in "fb":
-        return "fp16"
-    if kind in ("f32", "f32x2"):
-        return "sfu" if opcode == "div" else "fp32"
-    return "int"
 
 
 def describe(instruction: Instruction, function: Function) -> Description:
@@ -119,8 +58,8 @@ def describe(instruction: Instruction, function: Function) -> Description:
 
     Raises UserError naming the opcode and its line when the table has no row for it.
     """
-    opcode = lookup(instruction.opcode, instruction.modifiers)
-    if opcode is None:
+    form = instruction.form
+    if form is NO_FORM:
         raise UserError(
             f"line {instruction.position.line}: opcode '{instruction.full_opcode}' of function '{function.name}' "
             f"is not one that can be executed or analysed, in: {instruction.text}"
@@ -129,7 +68,7 @@ def describe(instruction: Instruction, function: Function) -> Description:
     sources: list[str] = []
     if instruction.guard is not None:
         sources.append(instruction.guard.register.name)
-    operation_class = opcode.operation_class
+    operation_class = form.operation_class
     if instruction.call is not None:
         operation_class = call_class(instruction)
         for operand in instruction.call.results:
@@ -137,35 +76,34 @@ def describe(instruction: Instruction, function: Function) -> Description:
         for operand in (instruction.call.target, *instruction.call.arguments):
             collect_registers(operand, function, sources, sources)
     else:
-        uses = operand_uses(instruction.opcode, instruction.modifiers, len(instruction.operands))
-        for operand, (read, written) in zip(instruction.operands, uses or (), strict=True):
+        uses = operand_uses(form.key, len(instruction.operands))
+        for operand, (read, written) in zip(instruction.operands, uses, strict=True):
             if written:
                 collect_registers(operand, function, destinations, sources)
             if read:
                 collect_registers(operand, function, sources, sources)
     return Description(
-        operation_class, opcode.memory_space, access_bytes(instruction, opcode),
-        tuple(dict.fromkeys(destinations)), tuple(dict.fromkeys(sources)), opcode.type, opcode,
+        operation_class, form.memory_space, access_bytes(instruction, form),
+        tuple(dict.fromkeys(destinations)), tuple(dict.fromkeys(sources)), form.type, TABLE[form.key].timing,
     )  # fmt: skip
 
 
 def require_rows(function: Function) -> None:
     """Raises the UserError of ``describe`` for the first instruction that the table has no row for."""
-    if any(lookup(*each) is None for each in {(i.opcode, i.modifiers) for i in function.body}):
-        for instruction in function.body:
+    for instruction in function.body:
+        if instruction.form is NO_FORM:
             describe(instruction, function)
 
 
-def access_bytes(instruction: Instruction, opcode: Opcode) -> int:
+def access_bytes(instruction: Instruction, form: Form) -> int:
     """Bytes a lane reads or writes; ``cp.async`` says it in an operand."""
-    if instruction.opcode == "cp" and len(instruction.operands) > 2:
+    by = TABLE[form.key].memory.by
+    if by == "copy" and len(instruction.operands) > 2:
         size = getattr(instruction.operands[2], "bits", 0)
         return size if size in (4, 8, 16) else 0
-    if instruction.opcode in ("ldmatrix", "stmatrix"):
-        return 16  # a row of 8 elements
-    if instruction.opcode == "wmma" and opcode.memory_space != "none":
-        return _fragment_bytes(instruction.modifiers)
-    return opcode.access_bytes
+    if by == "rows":
+        return _fragment_bytes(form.modifiers) if instruction.opcode == "wmma" else ROW_BYTES
+    return form.access_bytes
 
 
 def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
@@ -181,7 +119,6 @@ def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _ELEMENT = re.compile(r"(?:f|bf|tf|s|u|b)(\d+)")
-_UNUSUAL_SPACES = {"suld": "texture", "sust": "texture", "sured": "texture", "cp": "global"}
 
 
 def call_class(instruction: Instruction) -> str:

@@ -1,9 +1,12 @@
-"""The types that modifiers name, and operands as values of a type."""
+"""The types that modifiers name, operands as values of a type, and which registers and constants fit it.
+
+Source: PTX ISA 9.2 (strict) and its tables 27 and 28 (relaxed).
+"""
 
 import struct
 
 from rayplay.ptx.ir import Immediate, Instruction, Operand, Vector
-from rayplay.ptx.numbers import f32_bits
+from rayplay.ptx.numbers import TYPE_BYTES, f32_bits
 
 HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
 SMALL_FLOATS = {
@@ -36,3 +39,34 @@ def immediate_bits(immediate: Immediate, type_name: str) -> int:
 def elements(operand: Operand | None) -> tuple["Operand | None", ...]:
     """The registers of a scalar or vector operand."""
     return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+_FLOATS = frozenset(("f16", "f32", "f64"))
+
+
+def register_fits(wanted: str, declared: str, relaxed: bool = False) -> bool:
+    """Whether a register of type ``declared`` may hold an operand of type ``wanted``.
+
+    ``relaxed`` is the rule of loads, stores and conversions, whose registers may be wider than the type.
+    """
+    if "pred" in (wanted, declared):
+        return wanted == declared
+    have, need = TYPE_BYTES[declared], TYPE_BYTES[wanted]
+    if have < need or (have > need and not relaxed):
+        return False
+    if declared[0] == "b" or (wanted[0] == "b" and wanted[1:].isdigit()):
+        return True
+    if wanted[0] in "us" and wanted[1:].isdigit():
+        return declared[0] in "us" or declared == "f16x2"  # ptxas counts .f16x2 registers as integers
+    return declared == wanted or (wanted in ("u16x2", "s16x2") and declared == "f16x2")
+
+
+def constant_fits(wanted: str, constant: Immediate) -> bool:
+    """Whether a constant may stand where an operand of type ``wanted`` is read."""
+    if wanted == "pred":
+        return constant.kind == "int"
+    if wanted in _FLOATS:
+        return constant.kind != "int" and wanted != "f16"
+    if constant.kind == "int":
+        return wanted[0] in "usb" and wanted[1:].isdigit()
+    return wanted[0] == "b" and wanted[1:].isdigit() and TYPE_BYTES[wanted] >= (4 if constant.kind == "f32" else 8)

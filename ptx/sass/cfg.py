@@ -5,8 +5,12 @@ returns and EXIT, predicated or not. A call goes on behind it; the callee is a f
 Source: docs/sources/ptx-sass.md#sass-control-flow.
 """
 
+from collections.abc import Iterator
+from itertools import chain
+
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.flow.cfg import END, Block, Cfg, immediate_post_dominators
+from rayplay.ptx import graph
+from rayplay.ptx.graph import END, Block, Cfg, immediate_post_dominators
 from rayplay.ptx.ir import Function, Instruction, Not, Register, Symbol
 
 _BRANCHES = frozenset(("BRA", "JMP"))
@@ -111,16 +115,9 @@ def _reconvergence(function: Function, blocks: list[Block], block_of: dict[int, 
 
 def _region(blocks: list[Block], first: int, target: int, meets: list[int]) -> list[int]:
     """Blocks between a BSSY and its label that have no meeting place of their own, because some lanes exit there."""
-    seen, waiting, found = {first, target}, [first], []
-    while waiting:
-        number = waiting.pop()
-        if meets[number] == END:
-            found.append(number)
-        for successor in blocks[number].successors:
-            if successor not in seen:
-                seen.add(successor)
-                waiting.append(successor)
-    return found if target in {s for n in seen for s in blocks[n].successors} else []
+    seen = graph.reached((first,), lambda number: blocks[number].successors, (target,))
+    meeting = any(target in blocks[number].successors for number in (*seen, target))
+    return [number for number in seen if meets[number] == END] if meeting else []
 
 
 def callees(function: Function, functions: dict[str, Function]) -> dict[int, tuple[str, ...]]:
@@ -142,9 +139,9 @@ def callees(function: Function, functions: dict[str, Function]) -> dict[int, tup
 
 def reached(function: Function, functions: dict[str, Function]) -> list[Function]:
     """A function and all that it can call, in the order of the listing: what one launch of it runs."""
-    found, waiting = {function.name}, [function]
-    while waiting:
-        for names in callees(waiting.pop(), functions).values():
-            waiting += [functions[name] for name in names if name not in found]
-            found.update(names)
+
+    def called(name: str) -> Iterator[str]:
+        return chain.from_iterable(callees(functions[name], functions).values())
+
+    found = graph.reached((function.name,), called)
     return [f for name, f in functions.items() if name in found]

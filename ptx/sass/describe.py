@@ -3,7 +3,7 @@
 from rayplay.formats.exchange.accelsim.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.ptx.ir import Function, Instruction
-from rayplay.ptx.isa.describe import Description, Opcode
+from rayplay.ptx.isa.describe import Description
 from rayplay.ptx.sass.registers import registers
 
 
@@ -20,7 +20,7 @@ def describe(instruction: Instruction, function: Function) -> Description:
         raise UserError(f"line {instruction.position.line}: {error}, in: {instruction.text}") from None
     space, size = memory_space(opcode), access_bytes(opcode)
     written, read = registers(instruction)
-    return Description(kind, space, size, written, read, "", Opcode((), kind, space, size, (), 1))
+    return Description(kind, space, size, written, read, "", instruction.opcode)
 
 
 def architecture(function: Function) -> int:

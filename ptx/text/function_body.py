@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field, replace
 
 from rayplay.ptx.ir import Annotation, Function, Instruction, Position, Symbol, Variable
+from rayplay.ptx.isa.form import instruction
+from rayplay.ptx.isa.table import FINAL
 from rayplay.ptx.text.scopes import Scopes
-
-_FINAL = frozenset(("ret", "exit", "trap", "bra", "brx"))
 
 Use = int | tuple[str, int]  # of a label: the index of a branch, or a place in a list of branch targets
 
@@ -120,7 +120,7 @@ class Body:
     def finish(self, is_declaration: bool, end: Position | None = None) -> Function:
         """The function read so far; a body that can run off its ``}`` gets the ``ret`` that PTX implies there."""
         if end is not None and self._runs_off():
-            self.instructions.append(Instruction("ret", (), (), None, end, "ret;"))
+            self.instructions.append(instruction("ret", (), (), None, end, "ret;"))
         head = self.head
         targets = {name: tuple(labels) for name, labels in self.branch_targets.items()}
         return Function(
@@ -133,4 +133,17 @@ class Body:
         if not self.instructions or len(self.instructions) in self.labels.values():
             return True
         last = self.instructions[-1]
-        return last.guard is not None or last.opcode not in _FINAL
+        return last.guard is not None or last.opcode not in FINAL
+
+
+def redeclaration_problem(first: Function, second: Function) -> str | None:
+    """Why two declarations of one name cannot be the same function, None when they can."""
+    for what, before, after in (
+        ("results", first.returns, second.returns), ("parameters", first.parameters, second.parameters),
+    ):  # fmt: skip
+        if len(before) != len(after):
+            return f"'{first.name}' was declared with {len(before)} {what}, now it has {len(after)}"
+        for one, other in zip(before, after, strict=True):
+            if (one.type, one.bytes, one.align, one.space) != (other.type, other.bytes, other.align, other.space):
+                return f"'{first.name}' was declared with other {what} before"
+    return None

@@ -1,8 +1,8 @@
 """What the names in a function stand for, and which of them nothing declares."""
 
-import difflib
 from collections.abc import Collection, Iterator
 
+from rayplay.formats.guard.nearest import nearest
 from rayplay.ptx.ir import (
     Address,
     Function,
@@ -36,8 +36,8 @@ class Hints:
         if self._left <= 0 or len(known) > MOST_COMPARED or len(name) > MOST_LETTERS:
             return ""
         self._left -= 1
-        near = difflib.get_close_matches(name, known, 1)
-        return f" (did you mean '{near[0]}'?)" if near else ""
+        near = nearest(name, known)
+        return f" (did you mean '{near}'?)" if near else ""
 
 
 class Names:

@@ -7,8 +7,10 @@ from typing import Any
 
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.ptx.ir import (
+    NO_FORM,
     Address,
     Call,
+    Form,
     Function,
     Guard,
     Immediate,
@@ -20,18 +22,18 @@ from rayplay.ptx.ir import (
     Symbol,
     Variable,
 )
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.isa.form import form_of, instruction
+from rayplay.ptx.isa.implied import with_defaults
+from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import as_f32
 from rayplay.ptx.text.declarations import DeclarationBuilder
-from rayplay.ptx.text.function_body import Body, Head
+from rayplay.ptx.text.function_body import Body, Head, redeclaration_problem
 from rayplay.ptx.text.lalr import Source, reduce_text, table
 from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
 from rayplay.ptx.text.scopes import MOST_SCOPES
 from rayplay.ptx.text.variables import attributes_of
-from rayplay.ptx.verifier.declarations import redeclaration_problem
 
 PRAGMAS = ".pragma"  # where a head keeps them among its directives
-_ROUNDED = frozenset(("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt", "div"))
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
@@ -52,13 +54,6 @@ def parse_file(path: str | Path) -> Module:
     return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
 
 
-def _with_defaults(opcode: str, modifiers: list[str], version: tuple[int, int]) -> list[str]:
-    """Before PTX 1.4 ``sin.f32`` meant ``sin.approx.ftz.f32`` and ``div.f64`` ``div.rn.f64`` (PTX ISA 9.7.3)."""
-    if version >= (1, 4) or opcode not in _ROUNDED or len(modifiers) != 1:
-        return modifiers
-    return {"f32": ["approx", "ftz", "f32"], "f64": ["rn", "f64"]}.get(modifiers[0], modifiers)
-
-
 class ModuleBuilder(DeclarationBuilder):
     """Builds one module out of declarations and functions."""
 
@@ -69,7 +64,7 @@ class ModuleBuilder(DeclarationBuilder):
         self.targets: list[str] = []
         self.ptx_version = (0, 0)
         self.address_bits = 32
-        self._opcodes: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._opcodes: dict[str, tuple[str, tuple[str, ...], Form]] = {}
 
     def version(self, children: Children, start: int, end: int) -> None:
         number = _VERSION.fullmatch(children[1])
@@ -226,8 +221,9 @@ class ModuleBuilder(DeclarationBuilder):
         split = self._opcodes.get(word)
         if split is None:
             first, *rest = word.split(".")
-            split = self._opcodes[word] = (first, tuple(_with_defaults(first, rest, self.ptx_version)))
-        opcode, modifiers = split
+            meant = with_defaults(first, tuple(rest), self.ptx_version)
+            split = self._opcodes[word] = (first, meant, form_of(first, meant))
+        opcode, modifiers, form = split
         text = self.written(start, end)
         call = None
         if opcode == "call":
@@ -237,22 +233,20 @@ class ModuleBuilder(DeclarationBuilder):
                 if type(operand) is Arguments:
                     operands[index] = self.unwrapped(operand, start)
             if self.has_markers:
-                operands = self._without_markers(opcode, modifiers, operands, start)
+                operands = self._without_markers(form, operands, start)
             if modifiers and modifiers[-1] == "f32":
                 operands = [as_f32(o) if type(o) is Immediate else o for o in operands]
         place = self.source.position(start)
-        self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call))
+        self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call, form=form))
 
-    def _without_markers(
-        self, opcode: str, modifiers: tuple[str, ...], operands: Children, start: int
-    ) -> Children:  # fmt: skip
+    def _without_markers(self, form: Form, operands: Children, start: int) -> Children:
         """``table[3]`` where an address belongs is ``[table+12]``, elsewhere ``table+12``; sums are added."""
         self.has_markers = False
-        row = lookup(opcode, modifiers)
+        roles = TABLE[form.key].roles.split() if form is not NO_FORM else []
         for index, operand in enumerate(operands):
             if type(operand) is Element:
                 symbol = operand.symbol
-                is_place = row is not None and index < len(row.roles) and row.roles[index].lstrip("?") == "a"
+                is_place = index < len(roles) and roles[index].lstrip("?") == "a"
                 operands[index] = Address(Symbol(symbol.name), symbol.offset) if is_place else symbol
             elif type(operand) is Sum:
                 operands[index] = self._added(operand, start)
@@ -269,7 +263,7 @@ class ModuleBuilder(DeclarationBuilder):
         type_name = f"u{declared[1:]}"
         text = f"add.{type_name} {made.name}, {name}, {operand.offset};"
         added = (made, operand.register, Immediate(operand.offset))
-        self._body().add(Instruction("add", (type_name,), added, None, self.place(start), text))
+        self._body().add(instruction("add", (type_name,), added, None, self.place(start), text))
         return made
 
     def _call(self, operands: Children, start: int) -> Call:

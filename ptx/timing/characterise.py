@@ -9,8 +9,8 @@ correct and only costs time. Slot 5 belongs to trace calls alone.
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Block, Cfg
 from rayplay.ptx.flow.language import describe, runs_other_code
+from rayplay.ptx.graph import Block, Cfg
 from rayplay.ptx.ir import Function
 from rayplay.ptx.isa.describe import Description
 from rayplay.ptx.timing.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing
@@ -39,9 +39,7 @@ def characterise(function: Function, cfg: Cfg, pipeline: Pipeline, entered_by_tr
     Raises UserError for an opcode without a row in the opcode table.
     """
     described = [describe(instruction, function) for instruction in function.body]
-    timings = [
-        pipeline.timing(d.operation_class, i.opcode, d.type) for i, d in zip(function.body, described, strict=True)
-    ]
+    timings = [pipeline.timing(d.operation_class, d.timing, d.type) for d in described]
     slots = _slots(described)
     stalls = [1] * len(described)
     for block in cfg.blocks:

@@ -7,8 +7,8 @@ of operands to keep for reuse. Source: docs/sources/ptx-sass.md#control-codes.
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg
 from rayplay.ptx.flow.language import describe
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function
 from rayplay.ptx.sass.describe import architecture
 from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS, Characterisation, characterise

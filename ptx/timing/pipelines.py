@@ -24,20 +24,21 @@ class Timing:
 class Pipeline:
     """The timings of one GPU.
 
-    ``by_opcode`` is keyed by (operation class, opcode) and looked up first, then ``by_class``. ``depth_cycles`` is what
-    issue, operand read and write-back add to every latency before a dependent instruction can issue.
+    ``by_timing`` is keyed by (operation class, timing class of ``ptx.isa``) and looked up first, then ``by_class``.
+    ``depth_cycles`` is what issue, operand read and write-back add to every latency before a dependent instruction can
+    issue.
     """
 
     name: str
     depth_cycles: int
     by_class: dict[str, Timing]
-    by_opcode: dict[tuple[str, str], Timing]
+    by_timing: dict[tuple[str, str], Timing]
 
-    def timing(self, operation_class: str, opcode: str, type_name: str) -> Timing:
+    def timing(self, operation_class: str, timing_class: str, type_name: str) -> Timing:
         """The timing of an instruction; float comparisons run on the float units."""
-        found = self.by_opcode.get((operation_class, opcode)) or self.by_class[operation_class]
+        found = self.by_timing.get((operation_class, timing_class)) or self.by_class[operation_class]
         if operation_class == "predicate" and type_name in ("f32", "f64"):
-            return self.by_opcode["predicate", type_name]
+            return self.by_timing["predicate", type_name]
         return found
 
     def result_cycles(self, timing: Timing) -> int:
@@ -47,7 +48,7 @@ class Pipeline:
 
 # The values are those of Vulkan-Sim's SM75_RTX2060 configuration, which Zatel's and LumiBench's figures were made with
 # (docs/sources/vulkan-sim.md#instruction-latencies): latencies of ADD, MAX, MUL, MAD,
-# DIV[, SHFL]; an opcode that is not in those lists takes 1.
+# DIV[, SHFL], the timing classes of ``ptx.isa``; an opcode that is not in those lists takes 1.
 #     int 4,13,4,5,145,32   initiation 2,2,2,2,8,4          fp 4,13,4,5,39   initiation 2,2,2,2,4
 #     sfu 100, initiation 8; all divisions on the SFU       tensor 64, initiation 64
 # Differences, each with its reason:
@@ -58,7 +59,6 @@ class Pipeline:
 #   configuration has no fp64 unit.
 # - depth 5: a program sees latency + 5, measured (docs/sources/accel-sim.md#initiation: 7.0 for latency 2).
 _MOVE = Timing("int", 1, 2)
-_DIVIDE_INT = Timing("sfu", 145, 8)
 
 RTX2060 = Pipeline(
     name="rtx2060",
@@ -72,19 +72,13 @@ RTX2060 = Pipeline(
         "trace": Timing("rt", 1, 1), "runtime": _MOVE, "matrix": Timing("tensor", 64, 64),
         "exit": Timing("branch", 1, 1), "other": _MOVE,
     },
-    by_opcode={
-        ("int", "add"): Timing("int", 4, 2), ("int", "sub"): Timing("int", 4, 2), ("int", "min"): Timing("int", 13, 2),
-        ("int", "max"): Timing("int", 13, 2), ("int", "mul"): Timing("int", 4, 2), ("int", "mad"): Timing("int", 5, 2),
-        ("int", "mul24"): Timing("int", 4, 2), ("int", "mad24"): Timing("int", 5, 2), ("int", "div"): _DIVIDE_INT,
-        ("int", "rem"): _DIVIDE_INT, ("int", "addc"): Timing("int", 4, 2), ("int", "subc"): Timing("int", 4, 2),
-        ("int", "madc"): Timing("int", 5, 2), ("int", "dp4a"): Timing("int", 5, 2),
-        ("int", "dp2a"): Timing("int", 5, 2),
-        ("fp32", "add"): Timing("sp", 4, 2), ("fp32", "sub"): Timing("sp", 4, 2), ("fp32", "min"): Timing("sp", 13, 2),
-        ("fp32", "max"): Timing("sp", 13, 2), ("fp32", "mul"): Timing("sp", 4, 2), ("fp32", "mad"): Timing("sp", 5, 2),
-        ("fp32", "fma"): Timing("sp", 5, 2), ("sfu", "div"): Timing("sfu", 39, 4),
-        ("fp64", "div"): Timing("dp", 330, 130), ("fp64", "rcp"): Timing("dp", 330, 130),
-        ("fp64", "sqrt"): Timing("dp", 330, 130), ("fp64", "rsqrt"): Timing("dp", 330, 130),
-        ("fp16", "fma"): Timing("sp", 5, 2),
+    by_timing={
+        ("int", "add"): Timing("int", 4, 2), ("int", "max"): Timing("int", 13, 2), ("int", "mul"): Timing("int", 4, 2),
+        ("int", "mad"): Timing("int", 5, 2), ("int", "div"): Timing("sfu", 145, 8),
+        ("fp32", "add"): Timing("sp", 4, 2), ("fp32", "max"): Timing("sp", 13, 2), ("fp32", "mul"): Timing("sp", 4, 2),
+        ("fp32", "mad"): Timing("sp", 5, 2), ("sfu", "div"): Timing("sfu", 39, 4),
+        ("fp64", "div"): Timing("dp", 330, 130), ("fp64", "root"): Timing("dp", 330, 130),
+        ("fp16", "mad"): Timing("sp", 5, 2),
         ("predicate", "f32"): Timing("sp", 1, 2), ("predicate", "f64"): Timing("dp", 64, 64),
     },
 )  # fmt: skip

@@ -28,13 +28,13 @@ class SassPipeline(Pipeline):
 
     by_unit: dict[str, tuple[int, int]]
 
-    def timing(self, operation_class: str, opcode: str, type_name: str) -> Timing:
-        """The timing of an opcode; half-precision ones take half the initiation interval."""
-        where = unit(opcode)
+    def timing(self, operation_class: str, timing_class: str, type_name: str) -> Timing:
+        """The timing of an opcode, which is its class; half-precision ones take half the initiation interval."""
+        where = unit(timing_class)
         latency, initiation = self.by_unit[where]
-        if opcode in _AT_ONCE:
+        if timing_class in _AT_ONCE:
             latency, initiation = 1, 1
-        elif opcode in _UNIFORM_OPCODES or opcode[0] == "U":
+        elif timing_class in _UNIFORM_OPCODES or timing_class[0] == "U":
             latency, initiation = _UNIFORM
         elif operation_class == "fp16":
             initiation = max(1, initiation // 2)

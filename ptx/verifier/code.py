@@ -8,12 +8,23 @@ a later version may have others. The order of problems is that of the text.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Operand, Position, Register, Symbol, Variable
-from rayplay.ptx.isa import modifiers
-from rayplay.ptx.isa.compatible import constant_fits, register_fits
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.ir import (
+    NO_FORM,
+    Function,
+    Immediate,
+    Instruction,
+    Module,
+    Operand,
+    Position,
+    Register,
+    Symbol,
+    Variable,
+)
+from rayplay.ptx.isa.form import problem
+from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
+from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints
 from rayplay.ptx.verifier.declarations import architecture, module_problems
@@ -69,7 +80,9 @@ class _Verifier:
     def _instruction(self, instruction: Instruction) -> Iterator[str]:
         if instruction.guard is not None:
             yield from self.operands.predicate(instruction.guard.register)
-        wrong = modifiers.problem(instruction.opcode, self._with_aligned(instruction))
+        wrong = problem(instruction.opcode, instruction.modifiers)
+        if wrong is not None:  # unless it is right with what early PTX implies
+            wrong = problem(instruction.opcode, spelled_out(instruction, self.module).modifiers)
         known = self.module.version <= KNOWN_VERSION
         if instruction.call is not None:
             if wrong is not None and known:
@@ -81,22 +94,14 @@ class _Verifier:
         if "sync" not in instruction.modifiers and instruction.opcode in ("shfl", "vote") and self.needs_sync:
             yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
-        opcode = lookup(instruction.opcode, instruction.modifiers)
-        if opcode is None:
+        form = instruction.form
+        if form is NO_FORM:
             if known:
                 yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"
         elif wrong is None:
-            yield from self.operands.problems(instruction, opcode)
+            yield from self.operands.problems(instruction, form)
         elif known:
             yield wrong
-
-    def _with_aligned(self, instruction: Instruction) -> tuple[str, ...]:
-        """Modifiers as they are written since .version 6.3, before which wmma had no ``.aligned``."""
-        given = instruction.modifiers
-        if instruction.opcode != "wmma" or self.module.version >= (6, 3) or "aligned" in given or "sync" not in given:
-            return given
-        place = given.index("sync") + 1
-        return (*given[:place], "aligned", *given[place:])
 
     def _call(self, instruction: Instruction) -> Iterator[str]:
         call = instruction.call

@@ -108,16 +108,3 @@ def _head_problems(function: Function, known_version: bool) -> Iterator[Found]:
         if not min(most, 1) <= len(numbers) <= most or any(number <= 0 for number in numbers):
             wanted = f"1 to {most} positive numbers" if most > 1 else f"{most} positive numbers"
             yield place, f".{directive} needs {wanted}, not {', '.join(map(str, numbers)) or 'none'}"
-
-
-def redeclaration_problem(first: Function, second: Function) -> str | None:
-    """Why two declarations of one name cannot be the same function, None when they can."""
-    for what, before, after in (
-        ("results", first.returns, second.returns), ("parameters", first.parameters, second.parameters),
-    ):  # fmt: skip
-        if len(before) != len(after):
-            return f"'{first.name}' was declared with {len(before)} {what}, now it has {len(after)}"
-        for one, other in zip(before, after, strict=True):
-            if (one.type, one.bytes, one.align, one.space) != (other.type, other.bytes, other.align, other.space):
-                return f"'{first.name}' was declared with other {what} before"
-    return None

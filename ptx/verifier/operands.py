@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rayplay.ptx.ir import (
     Address,
+    Form,
     Function,
     Immediate,
     Instruction,
@@ -17,17 +18,14 @@ from rayplay.ptx.ir import (
     Texture,
     Vector,
 )
-from rayplay.ptx.isa.compatible import constant_fits, register_fits
-from rayplay.ptx.isa.describe import SPACES, Opcode
-from rayplay.ptx.isa.operands import RELAXED, signature
-from rayplay.ptx.isa.operands import Operand as Wanted
+from rayplay.ptx.isa.form import SPACES, signature
+from rayplay.ptx.isa.row import Allows
+from rayplay.ptx.isa.row import Operand as Wanted
 from rayplay.ptx.isa.special import SPECIAL, VECTORS, WIDTHS
+from rayplay.ptx.isa.table import TABLE
+from rayplay.ptx.isa.types import constant_fits, register_fits
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints, Names
-
-_READS_SPECIAL = frozenset(("mov", "cvt"))
-_TAKES_SYMBOL = frozenset(("mov", "cvta", "mapa", "isspacep", "getctarank"))
-_DISCARDS = frozenset(("atom", "mbarrier", "match"))  # whose destination may be the sink alone
 
 
 class OperandChecks:
@@ -36,10 +34,11 @@ class OperandChecks:
     def __init__(self, module: Module, function: Function, hint: Hints) -> None:
         self.function = function
         self.names = Names(module, function, hint)
+        self.allows = Allows.NOTHING  # by the row of the instruction being checked
 
-    def problems(self, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+    def problems(self, instruction: Instruction, form: Form) -> Iterator[str]:
         """The problems of an instruction that has a row in the table and is no call."""
-        wanted = signature(instruction.opcode, instruction.modifiers)
+        wanted, self.allows = signature(form), TABLE[form.key].allows
         least = sum(not operand.optional for operand in wanted)
         count = len(instruction.operands)
         if not least <= count <= len(wanted):
@@ -49,9 +48,9 @@ class OperandChecks:
         if count == least:
             wanted = tuple(operand for operand in wanted if not operand.optional)
         for one, operand in zip(wanted, instruction.operands, strict=False):
-            yield from self._operand(one, operand, instruction, opcode)
+            yield from self._operand(one, operand, instruction)
 
-    def _operand(self, wanted: Wanted, operand: Operand, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+    def _operand(self, wanted: Wanted, operand: Operand, instruction: Instruction) -> Iterator[str]:
         role = wanted.role
         unknown = [] if role == "l" else list(self.names.undeclared(operand))
         if unknown:
@@ -59,7 +58,7 @@ class OperandChecks:
         elif role == "l":
             yield from self.names.label_problem(operand, instruction)
         elif role == "a":
-            yield from self._address(operand, instruction, opcode)
+            yield from self._address(operand, instruction)
         elif role == "t":
             if not isinstance(operand, Texture):
                 yield f"{instruction.full_opcode} needs [texture, coordinates], not {kind(operand)}"
@@ -93,7 +92,7 @@ class OperandChecks:
                 return
             operand = operand.first
         if isinstance(operand, Register) and operand.name == "_":
-            if instruction.opcode not in _DISCARDS:
+            if Allows.SINK not in self.allows:
                 yield f"the result of {instruction.full_opcode} cannot be discarded"
         elif isinstance(operand, Register) and operand.name in SPECIAL:
             yield f"the destination must be a register, not special register '{operand.name}'"
@@ -128,7 +127,7 @@ class OperandChecks:
         elif isinstance(operand, Vector):
             yield from self._vector(operand, wanted, instruction)
         elif isinstance(operand, Symbol):
-            known = instruction.opcode in _TAKES_SYMBOL or not self._is_bare_variable(operand)
+            known = Allows.SYMBOL in self.allows or not self._is_bare_variable(operand)
             if wanted.type == "pred" or not known or not constant_fits(wanted.type, Immediate(0)):
                 yield f"{full} cannot read the address of '{operand.name}'; mov can"
         elif isinstance(operand, Not):
@@ -147,7 +146,7 @@ class OperandChecks:
 
     def _special(self, register: Register, wanted: Wanted, instruction: Instruction) -> Iterator[str]:
         name, full = register.name, instruction.full_opcode
-        if instruction.opcode not in _READS_SPECIAL:
+        if Allows.SPECIAL not in self.allows:
             yield f"{full} cannot read special register '{name}'; mov can"
         elif (name in VECTORS) != bool(register.component):
             yield f"'{name}' has components .x, .y and .z" if name in VECTORS else f"'{name}' has no components"
@@ -163,11 +162,13 @@ class OperandChecks:
         if declared is None:
             return
         if declared[0] == "v" and "." in declared and not register.component:
-            if not (instruction.opcode in ("ld", "ldu", "st", "tex", "tld4", "mov") and register.component == ""):
+            if Allows.VECTOR not in self.allows:
                 yield f"'{register.name}' is a vector, {instruction.full_opcode} takes one of its components"
             return
         declared = declared.rpartition(".")[2]
-        if not register_fits(wanted.type, declared, instruction.opcode in RELAXED):
+        if register_fits(wanted.type, declared):
+            return
+        if Allows.WIDER not in self.allows or not register_fits(wanted.type, declared, True):
             yield f"'{register.name}' must be a .{wanted.type} register, it is .{declared}"
 
     # --- vectors ------------------------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ class OperandChecks:
             yield f"'{register.name}' must be a .pred register, it is .{declared}"
 
     # --- addresses ----------------------------------------------------------------------------------------------
-    def _address(self, operand: Operand, instruction: Instruction, opcode: Opcode) -> Iterator[str]:
+    def _address(self, operand: Operand, instruction: Instruction) -> Iterator[str]:
         full = instruction.full_opcode
         if not isinstance(operand, Address):
             yield f"{full} needs an address in [..], not {kind(operand)}"

@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from rayplay.replay.engine import prefetch as foresight
 from rayplay.replay.engine import rounds
-from rayplay.replay.engine.rounds import BOUND, GO_ON, NOW, UNTIL, WAITS_FOR_WARPS
+from rayplay.replay.input import work as op
+from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit import aliasing as fields
 from rayplay.replay.jit import indexing
 from rayplay.replay.jit import team as parallel
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, inlined
 from rayplay.replay.jit.team import LEAVE, Team
+from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.lsu import unit as lsu
-from rayplay.replay.lsu.state import NEXT_CYCLE as LSU_CYCLE
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1, partition
 from rayplay.replay.memory.crossbar import crossbar
@@ -31,14 +31,14 @@ from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import Port, next_response, rewind_requests
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import Records, RtUnit
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models as model
 from rayplay.replay.sm import warps
-from rayplay.replay.sm.characterised import warp as execution
-from rayplay.replay.sm.ctas import ASK, Dispatch
-from rayplay.replay.sm.memory_path import receive, run_lsu
+from rayplay.replay.sm.ctas import Dispatch
+from rayplay.replay.sm.memory_path import prefetch_sm, receive, run_lsu
 from rayplay.replay.sm.models import Core
+from rayplay.replay.sm.rays import account_lanes
 
 fields.install()
 indexing.install()
@@ -48,7 +48,7 @@ QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C
 
 
 class Memory(NamedTuple):
-    """What the SMs share."""
+    """Units that the SMs share."""
 
     crossbar: Crossbar
     l2: L2
@@ -75,7 +75,7 @@ class Engine(NamedTuple):
 def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) -> int:
     """Run quanta until ``stop``, the end of a kernel, or the end of the loaded warps. engine: a reference to it."""
     status = RUNNING
-    while status == RUNNING and engine.clock[NOW] < stop:
+    while status == RUNNING and engine.clock[rounds.NOW] < stop:
         status = team.run(run_quanta, engine, stop, quantum, loaded_warps)
     return status
 
@@ -91,7 +91,7 @@ def run_quanta(engine: Engine, stop: int, quantum: int, loaded_warps: int, team:
     if rank:
         return follow(engine, team, rank)
     status, quanta = RUNNING, 0
-    while status == RUNNING and engine.clock[NOW] < stop and quanta < QUANTA_AT_ONCE:
+    while status == RUNNING and engine.clock[rounds.NOW] < stop and quanta < QUANTA_AT_ONCE:
         status = run_quantum(engine, stop, quantum, loaded_warps, team)
         quanta += 1
     parallel.open_phase(team, LEAVE, 0, 0)
@@ -103,16 +103,16 @@ def run_quantum(engine: Engine, stop: int, quantum: int, loaded_warps: int, team
     """The SMs run, round after round; the crossbar takes what they have sent; the memory partitions answer."""
     ctas, clock, memory = engine.ctas, engine.clock, engine.memory
     rounds.begin(ctas, clock, stop, quantum)
-    one_kernel, verdict = ctas.kernel.shape[0] == 1, GO_ON
-    while verdict == GO_ON:
+    one_kernel, verdict = ctas.kernel.shape[0] == 1, rounds.GO_ON
+    while verdict == rounds.GO_ON:
         parallel.open_phase(team, SMS, 0, ctas.unit.shape[0], one_kernel)  # else rounds are short: a cycle each
         advance_sms(engine, team, 0)
         if not parallel.close_phase(team):
             return RUNNING
         verdict = rounds.settle(ctas, clock, loaded_warps)
-    if verdict == WAITS_FOR_WARPS:
+    if verdict == rounds.WAITS_FOR_WARPS:
         return NEEDS_WARPS
-    routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[UNTIL])
+    routed = crossbar.route_requests(memory.crossbar, engine.ports, memory.l2, clock[rounds.UNTIL])
     parallel.open_phase(team, PARTITIONS, routed, memory.l2.controllers)
     advance_partitions(engine, team, 0)
     if not parallel.close_phase(team):
@@ -145,8 +145,8 @@ def advance_sms(engine: Engine, team: np.ndarray, rank: int) -> None:
         if rounds.may_run(ctas, clock, sm):
             following = advance_sm(
                 engine.core, ctas, engine.lsus, engine.caches, engine.rays, engine.ports, engine.program,
-                engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED], clock[BOUND],
-                clock[NOW],
+                engine.work, engine.records, engine.lane_cycles, sm, ctas.unit[sm, dispatch.REACHED],
+                clock[rounds.BOUND], clock[rounds.NOW],
             )  # fmt: skip
             rounds.note_run(ctas, clock, sm, following)
         sm = parallel.take(team, rank)
@@ -166,10 +166,10 @@ def advance_partitions(engine: Engine, team: np.ndarray, rank: int) -> None:
 def close_quantum(engine: Engine, stop: int, routed: int) -> int:
     """Hand the responses to the SMs and find the next cycle at which anything happens."""
     ctas, ports, memory, clock = engine.ctas, engine.ports, engine.memory, engine.clock
-    until = clock[UNTIL]
+    until = clock[rounds.UNTIL]
     decided = partition.horizon(memory.crossbar, memory.l2, routed)
     crossbar.route_responses(memory.crossbar, ports, memory.l2, decided)
-    clock[NOW] = until
+    clock[rounds.NOW] = until
     if dispatch.any_over(ctas, until):
         return KERNEL_OVER
     if crossbar.packets_in_flight(ports):
@@ -177,7 +177,7 @@ def close_quantum(engine: Engine, stop: int, routed: int) -> int:
     soonest = rounds.next_event(ctas)
     if soonest == FAR:
         return DONE if dispatch.is_empty(ctas) else STUCK
-    clock[NOW] = min(max(soonest, until), stop)
+    clock[rounds.NOW] = min(max(soonest, until), stop)
     return RUNNING
 
 
@@ -188,21 +188,21 @@ def advance_sm(
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event.
 
-    begun  first cycle of the quantum, in which what the SM will need is looked for.
+    begun  first cycle of the quantum, in which the SM's state is prefetched.
     """
     if dispatch.is_idle(ctas, sm):
         l1.forget_idle(caches, sm)
     elif since == begun:
         rewind_requests(ports, sm)
-        foresight.of_sm(core, lsus, caches, ports, sm)
+        prefetch_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
-    while now < until and now <= ctas.unit[sm, ASK]:
+    while now < until and now <= ctas.unit[sm, dispatch.ASK]:
         # responses come out of the crossbar
         receive(core, ctas, lsus, caches, rays, ports, records, sm, now)
         if dispatch.next_start(ctas, sm) <= now:
             model.launch(core, ctas, program, work, sm, now)  # a new CTA takes its place
         model.before_memory(core, ctas, sm, now)  # results of arithmetic: warps may go on
-        if lsus.unit[sm, LSU_CYCLE] <= now:
+        if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now:
             # data is written back, a response taken, accesses meet the tags, instructions go on
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
         if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
@@ -211,7 +211,7 @@ def advance_sm(
         # each scheduler issues one ready warp
         retry = model.after_memory(core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now)
         now = now + 1 if retry == now + 1 else min(retry, next_event(core, ctas, lsus, rays, ports, sm, now))
-    lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, ASK] + 1))
+    lsu.count_blocked(lsus, caches, sm, min(until, ctas.unit[sm, dispatch.ASK] + 1))
     return now
 
 
@@ -221,7 +221,7 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
     soonest = model.next_event(core, sm, now)
     soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
-    soonest = min(soonest, lsus.unit[sm, LSU_CYCLE])
+    soonest = min(soonest, lsus.unit[sm, lsu_state.NEXT_CYCLE])
     soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
     return max(soonest, now + 1)
 
@@ -236,5 +236,5 @@ def run_rt_unit(
         index = rt_unit.cycle(rays, caches, ports, records, sm, number, now)
         if index >= 0:
             here = sm * core.warps + index
-            execution.account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
-            model.release(core, ctas, sm, now, index, warps.HELD_SLOT)
+            account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])
+            model.release(core, ctas, sm, now, index, op.HELD_SLOT)

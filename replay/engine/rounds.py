@@ -1,9 +1,9 @@
 """The rounds of a quantum: SMs run until they want a CTA, CTAs are handed out, and those SMs go on.
 
 While one kernel is resident an SM runs alone until the quantum ends, until it has room while CTAs are left, or until
-it holds none any more. Then the earliest of those that stopped are served, and go on: no SM is ever ahead of a CTA that
-it is to get. When several kernels share the SMs, whose room may depend on each other's CTAs, all SMs go from one cycle
-in which anything happens to the next. A quantum ends early in the cycle after the one in which a kernel is over, so
+it holds none any more. Then the SMs that stopped first are served, and go on: no SM simulates past the cycle in
+which it receives a CTA. When several kernels share the SMs, whose room may depend on each other's CTAs, all SMs go from
+one cycle with an event to the next. A quantum ends early in the cycle after the one in which a kernel ends, so
 that the next kernel begins exactly then.
 """
 
@@ -11,20 +11,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.sm import ctas as dispatch
-from rayplay.replay.sm.ctas import (
-    ASK,
-    END,
-    HELD,
-    KERNEL,
-    LAST_KERNEL,
-    LAST_SM,
-    NEXT,
-    NEXT_EVENT,
-    NONE,
-    OPENS,
-    REACHED,
-    Dispatch,
-)
+from rayplay.replay.sm.ctas import Dispatch
 
 NOW, UNTIL, BOUND = range(3)  # of the clock: begin and end of the quantum under way, end of the round under way
 GO_ON, SETTLED, WAITS_FOR_WARPS = range(3)
@@ -38,44 +25,46 @@ def make_clock() -> np.ndarray:
 @compiled
 def begin(state: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
     """Begin a quantum, unless one is under way that waited for the warps of a CTA."""
+    unit, kernel = state.unit, state.kernel
     now = clock[NOW]
     if clock[UNTIL] > now:
         return
     clock[UNTIL] = min(now + quantum, stop)
     clock[BOUND] = clock[UNTIL]
-    for sm in range(state.unit.shape[0]):
-        state.unit[sm, REACHED] = now
-        state.unit[sm, NEXT_EVENT] = now
-    if state.kernel.shape[0] > 1:
+    for sm in range(unit.shape[0]):
+        unit[sm, dispatch.REACHED] = now
+        unit[sm, dispatch.NEXT_EVENT] = now
+    if kernel.shape[0] > 1:
         clock[BOUND] = now + 1
-        state.unit[:, ASK] = FAR
-    elif state.kernel[0, KERNEL] != NONE and state.kernel[0, NEXT] == state.kernel[0, END]:
-        for sm in range(state.unit.shape[0]):
-            if state.unit[sm, HELD] == 0:
-                state.unit[sm, ASK] = now - 1
+        unit[:, dispatch.ASK] = FAR
+    elif kernel[0, dispatch.KERNEL] != dispatch.NONE and kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
+        for sm in range(unit.shape[0]):
+            if unit[sm, dispatch.HELD] == 0:
+                unit[sm, dispatch.ASK] = now - 1
 
 
 @inlined
 def may_run(state: Dispatch, clock: np.ndarray, sm: int) -> bool:
     """Whether an SM has cycles left in the round, and has not stopped."""
     unit = state.unit
-    return unit[sm, REACHED] < clock[BOUND] and unit[sm, ASK] >= unit[sm, REACHED]
+    return unit[sm, dispatch.REACHED] < clock[BOUND] and unit[sm, dispatch.ASK] >= unit[sm, dispatch.REACHED]
 
 
 @inlined
 def note_run(state: Dispatch, clock: np.ndarray, sm: int, following: int) -> None:
     """An SM has run: it reached the round's end or stopped, and has something to do next at ``following``."""
     unit = state.unit
-    unit[sm, NEXT_EVENT] = following
-    unit[sm, REACHED] = min(clock[BOUND], unit[sm, ASK] + 1)
+    unit[sm, dispatch.NEXT_EVENT] = following
+    unit[sm, dispatch.REACHED] = min(clock[BOUND], unit[sm, dispatch.ASK] + 1)
 
 
 @compiled
 def settle(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
-    """Hand out CTAs after all SMs that may run have run; SETTLED when the quantum is over."""
-    if state.kernel.shape[0] > 1:
+    """Hand out CTAs after all SMs that may run have run; SETTLED at the end of the quantum."""
+    kernel = state.kernel
+    if kernel.shape[0] > 1:
         return settle_together(state, clock, loaded_warps)
-    if state.kernel[0, NEXT] < state.kernel[0, END]:
+    if kernel[0, dispatch.NEXT] < kernel[0, dispatch.END]:
         return serve_earliest(state, loaded_warps)
     return let_go(state, clock)
 
@@ -86,20 +75,20 @@ def serve_earliest(state: Dispatch, loaded_warps: int) -> int:
     unit, kernel, sms = state.unit, state.kernel, state.unit.shape[0]
     cycle = FAR
     for sm in range(sms):
-        if unit[sm, ASK] < unit[sm, REACHED]:
-            cycle = min(cycle, unit[sm, ASK])
+        if unit[sm, dispatch.ASK] < unit[sm, dispatch.REACHED]:
+            cycle = min(cycle, unit[sm, dispatch.ASK])
     if cycle == FAR:
         return SETTLED
-    first = state.turn[LAST_SM] + 1
+    first = state.turn[dispatch.LAST_SM] + 1
     for turn in range(sms):
         sm = (first + turn) % sms
-        if unit[sm, ASK] != cycle or kernel[0, NEXT] == kernel[0, END]:
+        if unit[sm, dispatch.ASK] != cycle or kernel[0, dispatch.NEXT] == kernel[0, dispatch.END]:
             continue
-        if state.warps[kernel[0, NEXT], 1] > loaded_warps:
+        if state.warps[kernel[0, dispatch.NEXT], 1] > loaded_warps:
             return WAITS_FOR_WARPS
         dispatch.grant(state, sm, 0, cycle)
-        more = kernel[0, NEXT] < kernel[0, END] and dispatch.has_room(state, sm, 0)
-        unit[sm, ASK] = cycle + 1 if more else FAR
+        more = kernel[0, dispatch.NEXT] < kernel[0, dispatch.END] and dispatch.has_room(state, sm, 0)
+        unit[sm, dispatch.ASK] = cycle + 1 if more else FAR
     return GO_ON
 
 
@@ -107,35 +96,36 @@ def serve_earliest(state: Dispatch, loaded_warps: int) -> int:
 def let_go(state: Dispatch, clock: np.ndarray) -> int:
     """No CTA is left: SMs that hold some go on at once, empty ones when the kernel is known to outlast the quantum.
 
-    When no SM holds any, the kernel was over with the last of them, and the quantum ends in the next cycle.
+    When no SM holds any, the kernel ended with the last of them, and the quantum ends in the next cycle.
     """
     unit, sms = state.unit, state.unit.shape[0]
     holders = released = 0
     for sm in range(sms):
-        if unit[sm, HELD] > 0:
+        if unit[sm, dispatch.HELD] > 0:
             holders += 1
-            if unit[sm, ASK] < unit[sm, REACHED]:
-                unit[sm, ASK] = FAR
+            if unit[sm, dispatch.ASK] < unit[sm, dispatch.REACHED]:
+                unit[sm, dispatch.ASK] = FAR
                 released += 1
     if released:
         return GO_ON
-    if holders == 0 and state.kernel[0, KERNEL] != NONE:
+    if holders == 0 and state.kernel[0, dispatch.KERNEL] != dispatch.NONE:
         clock[UNTIL] = min(clock[UNTIL], dispatch.last_end(state, 0) + 1)
         clock[BOUND] = clock[UNTIL]
     for sm in range(sms):
-        unit[sm, ASK] = FAR
-        released += unit[sm, REACHED] < clock[UNTIL]
+        unit[sm, dispatch.ASK] = FAR
+        released += unit[sm, dispatch.REACHED] < clock[UNTIL]
     return GO_ON if released else SETTLED
 
 
 @compiled
 def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
     """All SMs have done the same cycles: serve those with room, and go on to the next cycle with an event."""
+    kernel = state.kernel
     unit, cycle = state.unit, clock[BOUND] - 1
     granted = serve_all(state, cycle, loaded_warps)
     if granted < 0:
         return WAITS_FOR_WARPS
-    unit[:, ASK] = FAR
+    unit[:, dispatch.ASK] = FAR
     if dispatch.any_over(state, clock[BOUND]):
         clock[UNTIL] = clock[BOUND]
     if clock[BOUND] == clock[UNTIL]:
@@ -144,10 +134,10 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
     if not granted:
         following = FAR
         for sm in range(unit.shape[0]):
-            following = min(following, unit[sm, NEXT_EVENT])
-        for row in range(state.kernel.shape[0]):
-            if state.kernel[row, KERNEL] != NONE and state.kernel[row, OPENS] > cycle:
-                following = min(following, state.kernel[row, OPENS])
+            following = min(following, unit[sm, dispatch.NEXT_EVENT])
+        for row in range(kernel.shape[0]):
+            if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] > cycle:
+                following = min(following, kernel[row, dispatch.OPENS])
     clock[BOUND] = min(max(following, cycle + 1) + 1, clock[UNTIL])
     return GO_ON
 
@@ -156,7 +146,7 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
 def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
     """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 when warps are missing."""
     sms, granted = state.unit.shape[0], 0
-    first = state.turn[LAST_SM] + 1
+    first = state.turn[dispatch.LAST_SM] + 1
     for turn in range(sms):
         sm = (first + turn) % sms
         row = choose_kernel(state, cycle)
@@ -165,7 +155,7 @@ def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
         if state.unit[sm, dispatch.START] == cycle + 1:
             granted += 1  # before the warps of another SM's CTA were missing
         elif dispatch.has_room(state, sm, row):
-            if state.warps[state.kernel[row, NEXT], 1] > loaded_warps:
+            if state.warps[state.kernel[row, dispatch.NEXT], 1] > loaded_warps:
                 return -1
             dispatch.grant(state, sm, row, cycle)
             granted += 1
@@ -175,11 +165,12 @@ def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
 @inlined
 def choose_kernel(state: Dispatch, cycle: int) -> int:
     """The resident kernel that hands out CTAs: the last one while it has some, else the next in turn; -1 for none."""
-    kernels = state.kernel.shape[0]
+    kernel = state.kernel
+    kernels = kernel.shape[0]
     for turn in range(kernels):
-        row = (state.turn[LAST_KERNEL] + turn) % kernels
-        if state.kernel[row, NEXT] < state.kernel[row, END] and state.kernel[row, OPENS] <= cycle:
-            state.turn[LAST_KERNEL] = row
+        row = (state.turn[dispatch.LAST_KERNEL] + turn) % kernels
+        if kernel[row, dispatch.NEXT] < kernel[row, dispatch.END] and kernel[row, dispatch.OPENS] <= cycle:
+            state.turn[dispatch.LAST_KERNEL] = row
             return row
     return -1
 
@@ -187,10 +178,11 @@ def choose_kernel(state: Dispatch, cycle: int) -> int:
 @compiled
 def next_event(state: Dispatch) -> int:
     """The next cycle after the quantum in which an SM has something to do or a kernel may hand out its first CTA."""
+    unit, kernel = state.unit, state.kernel
     soonest = FAR
-    for sm in range(state.unit.shape[0]):
-        soonest = min(soonest, state.unit[sm, NEXT_EVENT], state.unit[sm, ASK])
-    for row in range(state.kernel.shape[0]):
-        if state.kernel[row, KERNEL] != NONE and state.kernel[row, OPENS] >= state.unit[0, REACHED]:
-            soonest = min(soonest, state.kernel[row, OPENS])
+    for sm in range(unit.shape[0]):
+        soonest = min(soonest, unit[sm, dispatch.NEXT_EVENT], unit[sm, dispatch.ASK])
+    for row in range(kernel.shape[0]):
+        if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] >= unit[0, dispatch.REACHED]:
+            soonest = min(soonest, kernel[row, dispatch.OPENS])
     return soonest

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.replay.gpu import gpgpusim  # fmt: skip
 from rayplay.replay.lsu import state as lsu_state  # fmt: skip
 from rayplay.replay.memory import (
@@ -42,7 +43,7 @@ class MemoryControllers:
     copies: str = value("name", "Bits of a host copy's address by which it warms the L2", choices=COPIES)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Gpu:
     """A whole GPU. Raises ``LawError`` (a ``UserError`` when read from a file) where units do not fit together."""
 
@@ -160,10 +161,19 @@ class Gpu:
         except LawError as error:
             raise UserError(f"GPU {self.name} scaled by {factor}: {error}") from None
 
-    def with_values(self, assignments: Sequence[str]) -> "Gpu":
-        """The same GPU with ``key=value`` assignments applied, checked as a file's values are."""
+    def __repr__(self) -> str:
+        return f"<Gpu {self.name}: {self.sm.count} SMs, {self.memory.count} memory controllers>"
+
+    @classmethod
+    def load(cls, name: Path | str) -> "Gpu":
+        """The GPU of that name, or of a .toml or gpgpusim.config file; ``UserError`` when it breaks a rule."""
+        return load(str(name))
+
+    def with_values(self, assignments: Sequence[str] = (), **values: Any) -> "Gpu":
+        """The same GPU with ``key=value`` assignments and keyword values applied, checked as a file's values are."""
         text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
-        changed = config.override(text, list(assignments))
+        given = [f"{key}={config.literal(value)}" for key, value in values.items()]
+        changed = config.override(text, [*assignments, *given])
         return config.build(Gpu, changed, changed.values)
 
 
@@ -174,7 +184,9 @@ def find(name: str) -> Path:
         return path
     shipped = sorted(file.stem for file in FOLDER.glob("*.toml"))
     if name not in shipped:
-        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}")
+        near = nearest(name, shipped)
+        hint = f"; did you mean {near}?" if near else ""
+        raise UserError(f"--gpu {name}: must be a .toml or gpgpusim.config file or one of {', '.join(shipped)}{hint}")
     return FOLDER / f"{name}.toml"
 
 

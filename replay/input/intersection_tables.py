@@ -11,9 +11,8 @@ import numpy as np
 
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.replay.input.rays import ADDRESS_SHIFT, BYTES_SHIFT, FCC, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD
 from rayplay.replay.jit.bits import entry_point
-from rayplay.replay.rt.spec import FCC
-from rayplay.replay.rt.state import ADDRESS_SHIFT, BYTES_SHIFT, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD
 
 MOST_ROWS = 1000
 INSTANCE = NODE_KINDS.index("instance")

@@ -12,16 +12,17 @@ from rayplay.formats.schema.trace import CHARACTERISATION, RECORDED_SPACES, UNIT
 from rayplay.replay.input.work import (
     ATOMIC,
     BARRIER,
+    HELD_BIT,
     LOAD,
     LOAD_BYPASS,
     PLAIN,
     REDUCTION,
     STORE,
+    STORES_SLOT,
     TEXTURE,
     Program,
     pack,
 )
-from rayplay.replay.sm.warps import HELD_BIT, STORES_SLOT
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are those of Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).

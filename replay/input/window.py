@@ -15,10 +15,9 @@ from rayplay.formats.laws.expect import Guard
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
+from rayplay.replay.input.rays import EARLY_OUT, FCC, FIRST_STRETCH, HIGHEST_ADDRESS, NO_TABLE, Records, node_info
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import Program, Work
-from rayplay.replay.rt.spec import FCC, NO_TABLE
-from rayplay.replay.rt.state import EARLY_OUT, FIRST_STRETCH, HIGHEST_ADDRESS, Records, node_info
 
 ROWS_PER_BATCH = 3_000_000  # lane addresses and records loaded at a time, about
 WARPS_PER_BATCH = 4096  # at most

@@ -13,6 +13,10 @@ from rayplay.replay.jit.bits import inlined
 MODELS = ("characterised", "pipeline", "gatsim")  # of an SM
 KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3
 NO_SLOT = 15
+SLOTS = 8  # scoreboard slots of a warp: 0 to 5 are the characterisation's; then:
+STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
+HELD_BIT = 1 << HELD_SLOT
+ALL_SLOTS = (1 << SLOTS) - 1
 IS_LOCAL = 128  # conflict of an access to local memory, plus the warps of its CTA; a shared one takes less
 LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,

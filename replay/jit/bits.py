@@ -6,6 +6,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic as numba_intrinsic
 
+from rayplay.formats.guard.code_cache import kept
+from rayplay.replay import ENGINE
 from rayplay.replay.jit.link import PartCompiler, WholeCompiler
 
 intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
@@ -22,9 +24,8 @@ compiled = jit(**part)
 # A unit's state is passed as some hundred machine words, all of them copied for a call. So whatever runs every cycle or
 # every instruction, and from one or two places only, becomes part of its caller: the calls took two thirds of the time.
 inlined = jit(**part, forceinline=True)
-entry_point = jit(
-    cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False, pipeline_class=WholeCompiler
-)  # fmt: skip
+whole = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
+entry_point = kept(jit(cache=True, pipeline_class=WholeCompiler, **whole), ENGINE)
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number
 
 

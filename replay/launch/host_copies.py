@@ -1,7 +1,7 @@
 """Copies from the host: what they leave in the L2 before a kernel begins; they take no time and reach no DRAM.
 
 Accel-Sim computes their addresses in 32 bits, so that copies to addresses as real ones are warm other sectors than
-those that kernels read. ``memory.copies`` says which: ``low_32_bits`` as there, ``whole`` addresses, or ``none``.
+the sectors that kernels read. ``memory.copies`` says which: ``low_32_bits`` as there, ``whole`` addresses, or ``none``.
 Source: ``docs/sources/accel-sim.md#host-copies``.
 """
 

@@ -69,7 +69,7 @@ def work_per_warp(trace: Trace, block_instructions: np.ndarray) -> tuple[np.ndar
 
 
 def places_of(gpu: Gpu, kernels: dict[str, Any], row: int) -> tuple[Needs, int]:
-    """What a CTA of a launch needs, and how many of them an SM holds at a time."""
+    """Needs of a launch's CTA, and the CTAs of it that an SM holds at a time."""
     name = str(kernels["name"][row])
     threads, ctas = (
         int(kernels[f"{what}_x"][row]) * int(kernels[f"{what}_y"][row]) * int(kernels[f"{what}_z"][row])

@@ -1,7 +1,7 @@
 """Which kernels of a trace are replayed: by number, by name, and by place, as Nsight Compute chooses launches.
 
 The name comes first: launches to skip and to count are those whose name matches. A launch left out takes no cycle, and
-its warps change nothing; what was copied to the device before it is still there for the kernels after it.
+its warps change nothing; host copies before it stay visible to the kernels after it.
 """
 
 import re
@@ -14,7 +14,7 @@ from rayplay.replay.launch.launches import Launch
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line chose; the default is every kernel.
+    """Kernels chosen on the command line; by default all.
 
     kernels   numbers of launches, as in the table ``kernels``; empty: all.
     name      regular expression found somewhere in the name.

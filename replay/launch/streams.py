@@ -36,7 +36,7 @@ class Streams:
         return begun
 
     def take_place(self, stream: int) -> int:
-        """Place of a stream, whose kernel is launched, among those that are told apart; maybe an idle stream's."""
+        """Place of a stream, whose kernel is launched, among the streams told apart: maybe an idle stream's."""
         if self.places == 1:
             return 0
         place = self.place_of.pop(stream, len(self.place_of))
@@ -52,11 +52,11 @@ class Streams:
 
     @property
     def is_over(self) -> bool:
-        """Whether every kernel is over."""
+        """Whether every kernel has ended."""
         return not self.looked_at and not self.unfinished
 
     def finish(self, kernel_id: int) -> None:
-        """A kernel is over."""
+        """A kernel has ended."""
         self.looked_at.remove(self.running.pop(kernel_id))
 
     def waiting(self) -> list[Launch]:

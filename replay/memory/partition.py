@@ -4,13 +4,13 @@ Partitions share nothing, so they may run on several threads. In one instant the
 slices share nothing but the channel's queues, so the order among them is free.
 """
 
-from rayplay.replay.engine import prefetch as foresight
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram.state import FILLED, NEXT_TICK, SERVED, Dram
 from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2.state import L2, NEXT, WAITS
+from rayplay.replay.memory.prefetch import prefetch_partition
 from rayplay.replay.unit import clocks
 
 MANY = 16  # requests of a quantum for which it pays to look ahead
@@ -31,7 +31,7 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
     for part in range(first, last):
         waiting += l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
     if waiting >= MANY:
-        foresight.of_partition(cache, memory, controller, waiting)
+        prefetch_partition(cache, memory, controller, waiting)
     run(cache, memory, controller, until)
     for part in range(first, last):
         l2.settle(cache, part, until)

@@ -1,44 +1,42 @@
 """Every counter of every unit, at a cycle: of the whole GPU, or of the kernels of one stream."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
-from rayplay.replay.rt import state as rt_unit_state
-from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.rt import state as rt_state
+from rayplay.replay.sm import warps
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import NOT_SHARED, share_of
 
-if TYPE_CHECKING:
-    from rayplay.replay.run.driver import Replay
 
-
-def unit_counters(replay: "Replay", cycle: int) -> Counters:
+def unit_counters(machine: Machine, cycle: int) -> Counters:
     """A copy of every counter of every unit instance, and what the slots before ``cycle`` went to."""
-    core, sm, schedulers = replay.warps, replay.gpu.sm, replay.gpu.scheduler.count
+    core, sm, schedulers = machine.core, machine.gpu.sm, machine.gpu.scheduler.count
     parts = stack.parts_until(core, sm.warps, schedulers, cycle)
     resident = stack.warp_cycles_until(core, schedulers, cycle)
-    memory = replay.memory
-    found = {"lsu": replay.lsu, "l1d": replay.l1, "rt_unit": replay.rt, "port": replay.port, "l2": memory.l2}
+    memory = machine.memory
+    found = {"lsu": machine.lsu, "l1d": machine.l1, "rt_unit": machine.rt, "port": machine.port, "l2": memory.l2}
     return named(core, found, dram_state.stats(memory.dram, cycle), parts, resident)
 
 
-def stream_counters(replay: "Replay", cycle: int, place: int) -> Counters:
-    """What of that belongs to the stream with a place among those told apart; 0 for what belongs to none."""
-    core, sm, schedulers = replay.warps, replay.gpu.sm, replay.gpu.scheduler.count
-    parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, scheduler.STREAM)
+def stream_counters(machine: Machine, cycle: int, place: int) -> Counters:
+    """The counters of the stream at ``place`` of the streams told apart; 0 for a counter without a stream."""
+    core, sm, schedulers = machine.core, machine.gpu.sm, machine.gpu.scheduler.count
+    parts = stack_shares.parts_until(core, sm.warps, schedulers, cycle, place, warps.STREAM)
     resident = stack_shares.warp_cycles_until(core, schedulers, cycle, place)
-    memory, lsu = replay.memory, share_of(replay.lsu, place)
+    memory, lsu = machine.memory, share_of(machine.lsu, place)
     found = {
         "lsu": lsu._replace(texture=share_of(lsu.texture, place)),
-        "l1d": replay.l1._replace(cache=share_of(replay.l1.cache, place)),
-        "rt_unit": share_of(replay.rt, place), "port": share_of(replay.port, place),
+        "l1d": machine.l1._replace(cache=share_of(machine.l1.cache, place)),
+        "rt_unit": share_of(machine.rt, place), "port": share_of(machine.port, place),
         "l2": memory.l2._replace(tags=share_of(memory.l2.tags, place)),
     }  # fmt: skip
     dram = dram_state.stats(share_of(memory.dram, place), cycle, place)
@@ -56,8 +54,8 @@ def named(
 ) -> Counters:
     """The counters of the units' states by name, copied; parts and resident: of the slots, and live warps x cycles."""
     found = {
-        "sm": scheduler.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
-        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_unit_state.stats(units["rt_unit"]),
+        "sm": warps.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
+        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_state.stats(units["rt_unit"]),
         "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
         "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What every metric and every counter of a result means: the text of ``summary.json`` and of ``docs/replay.md``."""
+"""Definition of every metric and counter of a result: the text of ``summary.json`` and of ``docs/replay.md``."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class Metric(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """Unit of the value, and what is counted."""
+    """Unit of the value, and the event counted."""
 
     measure: str
     definition: str

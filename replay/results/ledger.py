@@ -1,7 +1,7 @@
-"""What each kernel and each interval added to the counters, kept small.
+"""Counters by kernel and by interval, kept small.
 
 Counters only grow, so a kernel's share is the difference of two readings. One reading is some thousands of numbers,
-most of whose differences are 0: what is kept of each is a compressed blob of a few hundred bytes, so that a thousand
+most of whose differences are 0: each is kept as a compressed blob of a few hundred bytes, so that a thousand
 kernels take no more memory than ten (the tables are made of them kernel by kernel, when they are written).
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rayplay.replay.unit.cycle_stack import UNIT
+from rayplay.replay.unit import cycle_stack as stack
 
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 APART = -1  # kernel and stream of what belongs to no kernel in particular
@@ -18,10 +18,10 @@ APART = -1  # kernel and stream of what belongs to no kernel in particular
 
 @dataclass(frozen=True)
 class Added:
-    """What happened from one reading to the next.
+    """Difference of two readings.
 
     start, end  first cycle, and first cycle after it.
-    kernel_id   launch, or ``APART`` of what belongs to none of those that shared the GPU; ``stream`` likewise.
+    kernel_id   launch, or ``APART``: the rest, of no kernel that shared the GPU; ``stream`` likewise.
     """
 
     start: int
@@ -31,7 +31,7 @@ class Added:
     blob: bytes
 
     def values(self) -> np.ndarray:
-        """int64[counters]: what was added to each."""
+        """int64[counters]: the differences."""
         return np.frombuffer(zlib.decompress(self.blob), np.int64)
 
 
@@ -58,7 +58,7 @@ class Ledger:
         self.at_kernel = self.at_interval = flat(counters)
 
     def note_interval(self, cycle: int, counters: Counters) -> None:
-        """Note what was added until ``cycle``."""
+        """Close an interval before ``cycle``."""
         reading = flat(counters)
         bounds = np.cumsum([0] + [count for _, _, count in self.names[:-1]])
         added = np.add.reduceat(reading - self.at_interval, bounds)
@@ -70,12 +70,12 @@ class Ledger:
         before = self.at_share.get(place, np.zeros_like(self.at_kernel))
         added = flat(counters) - before
         of_stack = np.repeat([unit == "stack" for unit, _, _ in self.names], [count for _, _, count in self.names])
-        added[of_stack] -= added[of_stack] % UNIT
+        added[of_stack] -= added[of_stack] % stack.UNIT
         self.shares.append(Added(start, end, kernel_id, stream, zlib.compress(added.tobytes(), 1)))
         self.at_share[place] = before + added
 
     def note_kernel(self, cycle: int, counters: Counters, kernel_id: int, stream: int) -> None:
-        """Note that a kernel was over before ``cycle``, or several whose shares were noted: what these leave."""
+        """Close a kernel before ``cycle``; or, after the shares of several kernels, the rest."""
         reading = flat(counters)
         added = reading - self.at_kernel - sum(share.values() for share in self.shares)
         left = Added(self.kernel_start, cycle, kernel_id, stream, zlib.compress(added.tobytes(), 1))
@@ -87,7 +87,7 @@ class Ledger:
         return any(of == unit for of, _, _ in self.names)
 
     def by_name(self, added: Added) -> Counters:
-        """What a kernel added to every instance, by unit and counter."""
+        """Differences of every instance, by unit and counter."""
         found: Counters = {}
         parts = np.split(added.values(), np.cumsum([count for _, _, count in self.names])[:-1])
         for (unit, name, _), values in zip(self.names, parts, strict=True):
@@ -95,7 +95,7 @@ class Ledger:
         return found
 
     def totals(self, added: Added) -> dict[str, dict[str, int]]:
-        """What an interval added to all instances together, by unit and counter."""
+        """Differences summed over the instances, by unit and counter."""
         found: dict[str, dict[str, int]] = {}
         for (unit, name, _), value in zip(self.names, added.values().tolist(), strict=True):
             found.setdefault(unit, {})[name] = value

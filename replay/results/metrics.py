@@ -4,31 +4,30 @@ The seven metrics of Zatel's Table I follow Vulkan-Sim's definitions (``docs/sou
 #metric-definitions``), so that numbers can be compared with its runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rayplay.formats.guard.strict import check_choice
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.definitions import METRICS
 from rayplay.replay.results.ledger import Counters, Ledger
 from rayplay.replay.results.tables import joined, kernel_table, parts, pixel_table
-from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt.metrics import rt_metrics
 
-if TYPE_CHECKING:
-    from rayplay.replay.run.driver import Replay
-
-TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # those that follow from the ledger
+TABLES = ("counters", "stack", "utilisation", "roofline", "timeline")  # made of the ledger
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
-    """What a replay found.
+    """Result of a replay.
 
     summary    metric -> {"value", "unit", "kind", "definition"}, as in ``summary.json``.
     kernels    columns of the table ``kernels``; ``pixels`` likewise (None without an image).
@@ -42,6 +41,21 @@ class Result:
     ledger: Ledger
     gpu: Gpu
     host: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        cycles = self.summary["gpu_cycles"]["value"]
+        return f"<Result on {self.gpu.name}: {cycles:,} cycles, {len(self.summary)} metrics>"
+
+    def to_pandas(self, table: str | None = None) -> Any:
+        """A table as a ``pandas.DataFrame``: one of ``TABLES``, ``kernels`` or ``pixels``; else the metrics."""
+        from rayplay.formats.dataset.frames import frame, metric_frame
+
+        if table is None:
+            return metric_frame(self.summary)
+        if table in ("kernels", "pixels"):
+            return frame(getattr(self, table) or {})
+        check_choice(table, (*TABLES, "kernels", "pixels"), "to_pandas")
+        return frame(self.table(table))
 
     @cached_property
     def counters(self) -> dict[str, np.ndarray]:
@@ -77,40 +91,45 @@ class Result:
             writer.host(self.host)
 
 
-def collect(replay: "Replay") -> Result:
-    """Metrics and tables at the end of a replay."""
-    cycles = max((end for _, end in replay.spans.values()), default=0)
-    counters = unit_counters(replay, cycles)
-    found = dict(values(replay, counters, cycles))
+def collect(machine: Machine, ledger: Ledger, spans: Mapping[int, tuple[int, int]]) -> Result:
+    """Metrics and tables at the end of a replay. spans: kernel -> first cycle, first cycle after it."""
+    cycles, gpu = max((end for _, end in spans.values()), default=0), machine.gpu
+    counters = unit_counters(machine, cycles)
+    found = dict(values(gpu, counters, cycles))
     summary = {name: entry(name, found[name]) for name in METRICS}
-    spec, rays = replay.gpu.rt, counters["rt_unit"]
-    for name, value, unit, kind, definition in rt_metrics(rays, replay.rt.peak, spec.warps, spec.cores, cycles):
+    rays, peak = counters["rt_unit"], machine.rt.peak
+    for name, value, unit, kind, definition in rt_metrics(rays, peak, gpu.rt.warps, gpu.rt.cores, cycles):
         summary[name] = {"value": value, "unit": unit, "kind": kind, "definition": definition}
-    return Result(summary, kernel_table(replay.launch_of, replay.spans), pixel_table(replay), replay.ledger, replay.gpu)
+    pixels = pixel_table(machine.trace, machine.window, machine.lane_cycles)
+    return Result(summary, kernel_table(machine.launch_of, spans), pixels, ledger, gpu)
 
 
-def values(replay: "Replay", counters: Counters, cycles: int) -> Iterator[tuple[str, float | None]]:
+def values(gpu: Gpu, counters: Counters, cycles: int) -> Iterator[tuple[str, float | None]]:
     """The values of all metrics; None where one is not defined."""
-    gpu, memory = replay.gpu, counters["dram"]
+    memory = counters["dram"]
     total = {unit: {name: int(v.sum()) for name, v in found.items()} for unit, found in counters.items()}
-    sm = total["sm"]
-    yield "gpu_cycles", cycles
-    yield "gpu_ipc", ratio(sm["thread_instructions"], cycles)
+    yield from sm_values(gpu, total["sm"], cycles)
     yield "l1d_miss_rate", ratio(*misses(total["l1d"]))
     yield "l2_miss_rate", ratio(*misses(total["l2"]))
     yield "dram_efficiency", mean_ratio(memory["data_ticks"], memory["active_ticks"])
     ticks = np.full(gpu.memory.count, cycles * gpu.dram.clock_khz / gpu.sm.clock_khz)
     yield "bandwidth_utilisation", mean_ratio(memory["data_ticks"], ticks)
+    yield "occupancy", ratio(total["sm"]["resident_warp_cycles"], gpu.sm.count * gpu.sm.warps * cycles)
+    yield "dram_bytes", (total["dram"]["reads"] + total["dram"]["writes"]) * gpu.dram.atom_bytes
+    rt = total["rt_unit"]
+    yield "rt_efficiency", ratio(rt["efficiency_sum"] / rt_state.EFFICIENCY_UNIT, rt["warps"])
+
+
+def sm_values(gpu: Gpu, sm: Mapping[str, int], cycles: int) -> Iterator[tuple[str, float | None]]:
+    """The metrics that every model has. sm: counters of all SMs together."""
+    yield "gpu_cycles", cycles
+    yield "gpu_ipc", ratio(sm["thread_instructions"], cycles)
     yield "seconds", cycles / (gpu.sm.clock_khz * 1000)
     yield "thread_instructions", sm["thread_instructions"]
     yield "warp_instructions", sm["warp_instructions"]
     yield "sm_ipc", ratio(sm["warp_instructions"], cycles * gpu.sm.count)
     yield "simt_efficiency", ratio(sm["thread_instructions"], 32 * sm["warp_instructions"])
-    yield "occupancy", ratio(sm["resident_warp_cycles"], gpu.sm.count * gpu.sm.warps * cycles)
     yield "warps", sm["retired_warps"]
-    yield "dram_bytes", (total["dram"]["reads"] + total["dram"]["writes"]) * gpu.dram.atom_bytes
-    rt = total["rt_unit"]
-    yield "rt_efficiency", ratio(rt["efficiency_sum"] / rt_unit_state.EFFICIENCY_UNIT, rt["warps"])
 
 
 def entry(name: str, value: float | None, definition: str | None = None) -> dict[str, Any]:

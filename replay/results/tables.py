@@ -1,20 +1,18 @@
 """The tables of a result, part by part, so that a thousand kernels take no more memory than ten."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.dataset.result import RESULT
 from rayplay.formats.schema.column import STRING
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.window import Window
 from rayplay.replay.launch.launches import Launch
 from rayplay.replay.results.bottlenecks import roofline_rows, stack_rows, stack_slots, utilisation_rows
 from rayplay.replay.results.definitions import measure
 from rayplay.replay.results.ledger import Added, Ledger
-
-if TYPE_CHECKING:
-    from rayplay.replay.run.driver import Replay
 
 Columns = dict[str, np.ndarray]
 STACK = "stack"  # this unit's counters are parts of slots; the table of the same name has them in slots
@@ -88,14 +86,13 @@ def kernel_table(launch_of: Mapping[int, Launch], spans: Mapping[int, tuple[int,
     }  # fmt: skip
 
 
-def pixel_table(replay: "Replay") -> Columns | None:
+def pixel_table(trace: Trace, window: Window, lane_cycles: np.ndarray) -> Columns | None:
     """Per pixel: cycles its thread was active, rays it traced, records they fetched."""
-    window = replay.window
     if window.rays is None or window.node_visits is None:
         return None
-    threads = replay.trace.read("threads", ["warp_id", "lane", "pixel_x", "pixel_y"])
+    threads = trace.read("threads", ["warp_id", "lane", "pixel_x", "pixel_y"])
     warp, lane = threads["warp_id"], threads["lane"]
     return {
-        "pixel_x": threads["pixel_x"], "pixel_y": threads["pixel_y"], "cycles": replay.lane_cycles[warp, lane],
+        "pixel_x": threads["pixel_x"], "pixel_y": threads["pixel_y"], "cycles": lane_cycles[warp, lane],
         "rays": window.rays[warp, lane], "node_visits": window.node_visits[warp, lane],
     }  # fmt: skip

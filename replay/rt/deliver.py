@@ -2,20 +2,17 @@
 
 import numpy as np
 
+from rayplay.replay.input.rays import ADDRESS_SHIFT, BYTES_SHIFT, DESCRIPTOR, HEADER, TABLE_LOAD, TRIANGLE_HIT, Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.rt.spec import EVERY_HIT, NO_STORES, PER_UNIT
 from rayplay.replay.rt.state import (
-    ADDRESS_SHIFT,
     AGE,
     ASKING,
     BASE,
-    BYTES_SHIFT,
     CURSOR,
     DELAYED,
-    DESCRIPTOR,
     END,
     FINISHED_AT,
-    HEADER,
     HIT_BUFFER_SECTORS,
     HIT_BUFFERS,
     HITS,
@@ -37,13 +34,10 @@ from rayplay.replay.rt.state import (
     TABLE_BYTES,
     TABLE_END,
     TABLE_LANES,
-    TABLE_LOAD,
     TABLE_STORE,
     TABLES,
-    TRIANGLE_HIT,
     WARP,
     WARPS_PER_SM,
-    Records,
     RtUnit,
 )
 from rayplay.replay.unit.streams import count_for

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rayplay.replay.input.rays import EARLY_OUT, FIRST_STRETCH, Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.rt.deliver import load_front
 from rayplay.replay.rt.state import (
@@ -10,11 +11,9 @@ from rayplay.replay.rt.state import (
     ASKING,
     BUSY_SINCE,
     CURSOR,
-    EARLY_OUT,
     EARLY_OUT_RAYS,
     END,
     FINISHED_AT,
-    FIRST_STRETCH,
     HITS,
     LANES,
     NEXT_AGE,
@@ -33,7 +32,6 @@ from rayplay.replay.rt.state import (
     WAIT_TAIL,
     WARP,
     WARPS_PER_SM,
-    Records,
     RtUnit,
 )
 from rayplay.replay.unit.streams import count_for

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rayplay.replay.rt.state import KINDS, LANE_DOINGS, WARP_DOINGS
+from rayplay.replay.input.rays import KINDS
+from rayplay.replay.rt.state import LANE_DOINGS, WARP_DOINGS
 
 Metric = tuple[str, float | None, str, str, str]  # name, value, unit, kind, definition
 

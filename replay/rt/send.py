@@ -1,5 +1,6 @@
 """What the RT unit asks for: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
 
+from rayplay.replay.input.rays import ADDRESS_SHIFT, BYTES_SHIFT, TRIANGLE_HIT, UNDEFINED, Records
 from rayplay.replay.jit.bits import FAR, compiled, lowest_bit
 from rayplay.replay.memory.l1 import FAIL, HIT, L1
 from rayplay.replay.memory.port import Port
@@ -8,11 +9,9 @@ from rayplay.replay.rt.deliver import chunks_of, deliver_hit
 from rayplay.replay.rt.memory import delay_hit, is_full, read, waiter_of, write
 from rayplay.replay.rt.spec import QUEUED_AGAIN
 from rayplay.replay.rt.state import (
-    ADDRESS_SHIFT,
     AGE,
     ASKING,
     BASE,
-    BYTES_SHIFT,
     CURSOR,
     LANES,
     MARKED,
@@ -26,12 +25,9 @@ from rayplay.replay.rt.state import (
     STORE_QUEUE,
     STORE_TAIL,
     STREAM,
-    TRIANGLE_HIT,
-    UNDEFINED,
     WARP,
-    Records,
     RtUnit,
-)  # fmt: skip
+)
 from rayplay.replay.unit.streams import count_for
 
 

@@ -6,6 +6,7 @@ Rules: ``docs/sources/vulkan-sim.md#rt-unit, #intersection-table``.
 
 from dataclasses import dataclass
 
+from rayplay.replay.input.rays import TABLES
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.unit.schema import law, value
 
@@ -22,8 +23,6 @@ RESPONSES = ("vulkan-sim", "waiter")
 REQUESTER, WAITER = range(2)
 HIT_STORES = ("vulkan-sim", "every-hit", "none")
 ONE_PER_DELAY, EVERY_HIT, NO_STORES = range(3)
-TABLES = ("baseline", "fcc", "none")
-BASELINE, FCC, NO_TABLE = range(3)
 
 
 @dataclass(frozen=True)

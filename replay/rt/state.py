@@ -1,10 +1,11 @@
-"""The ray-tracing units: the flat arrays they live in, and the rays in memory that they replay."""
+"""State of the ray-tracing units: their flat arrays, and the columns of each."""
 
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.replay.input.rays import KINDS
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory.cache import state as cache_state
@@ -19,17 +20,10 @@ STORE_QUEUE = 8192  # a lane writes at most 3,000 times into its table
 HIT_RING = 512  # hits on their way with a hit latency: one per cycle
 DIRECT = 1024  # reads of an SM past all caches that may be under way
 RT_TAG = 2  # low two bits of the tag of the unit's own requests
-HIGHEST_ADDRESS = 1 << 46  # first byte of the hit records
 HIT_BUFFERS = 1 << 41  # sector number of the first hit record; the records lie above every traced address
 HIT_BUFFER_SECTORS = 8  # each hit gets a block of 256 bytes of its own
 TABLES = 1 << 42  # sector number of the first intersection table
 TABLE_BYTES = 1 << 19  # of a warp: room for 1,000 rows of the wider layout
-# Kinds of record beyond formats.trace.NODE_KINDS: a triangle that is hit, a load from an intersection table, and a
-# refused first chunk that was queued again, which has lost its kind
-HEADER, DESCRIPTOR, TRIANGLE, PROCEDURAL, TRIANGLE_HIT, TABLE_LOAD, UNDEFINED = 0, 3, 4, 5, 6, 7, 8
-KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
-ADDRESS_SHIFT, BYTES_SHIFT = 12, 4  # fields of Records.info; the kind is in bits 0 to 3
-FIRST_STRETCH, EARLY_OUT = 32, 64  # flags of Records.lane
 # columns of lane: record cursor and end, cycle its delay ends, address of the front record, chunks of it still missing,
 # whether it was asked for, hits whose store waits for the delay's end, cycle its last delay ends, stores into the
 # intersection table still to be queued: next and end
@@ -100,25 +94,6 @@ class RtUnit(NamedTuple):
     response: int
     hit_stores: int
     hit_cycles: int
-
-
-class Records(NamedTuple):
-    """The traced rays in memory: operation o has the rays first_ray[o] to first_ray[o + 1]."""
-
-    first_ray: np.ndarray  # int64[operations + 1]
-    lane: np.ndarray  # uint8[rays]: lane, with FIRST_STRETCH and EARLY_OUT
-    first_node: np.ndarray  # int64[rays + 1]
-    node: np.ndarray  # uint32[records]: node_id, bit 31 set where a triangle was hit
-    first_store: np.ndarray  # int64[rays + 1]
-    store: np.ndarray  # int64[stores]: offset of a store into the warp's intersection table
-    info: np.ndarray  # int64[nodes]: address << 12 | bytes << 4 | kind; of a table load the offset in the table
-
-
-def node_info(address: np.ndarray, length: np.ndarray, kind: np.ndarray) -> np.ndarray:
-    """Pack the nodes table for ``Records.info``; records are fetched in chunks of 32 bytes."""
-    return (
-        (address.astype(np.int64) << ADDRESS_SHIFT) | (length.astype(np.int64) << BYTES_SHIFT) | kind.astype(np.int64)
-    )
 
 
 def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:

@@ -10,6 +10,7 @@ whose front record has its base address. Instead of ticking lanes, each lane kee
 
 import numpy as np
 
+from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.fill import fill
@@ -50,9 +51,8 @@ from rayplay.replay.rt.state import (
     STORES,
     WARP,
     WARPS_PER_SM,
-    Records,
     RtUnit,
-)  # fmt: skip
+)
 from rayplay.replay.unit.streams import count_for
 
 

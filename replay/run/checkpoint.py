@@ -1,70 +1,69 @@
-"""Where a replay is between two runs of the engine, as plain values: a killed replay goes on from there.
+"""Checkpoint of a replay between two runs of the engine, as plain values: a killed replay resumes from it.
 
 The engine's state is arrays and numbers in NamedTuples, none of which share memory, so that copying them is enough.
 What of the trace lies in the window is kept as well; the batches that it has taken are read over.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rayplay.formats.place.checkpoint import Checkpoint
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.results.ledger import Added, Ledger
+from rayplay.replay.results.per_kernel import Attribution
 
-if TYPE_CHECKING:
-    from rayplay.replay.run.driver import Replay
-
-UNITS = ("warps", "dispatch", "lsu", "l1", "rt", "port", "memory")
+UNITS = ("core", "dispatch", "lsu", "l1", "rt", "port", "memory")
 SECONDS_BETWEEN_CHECKPOINTS = 30.0
 LISTS = ("kernels", "intervals", "shares")  # of a ledger
-PACKAGES = ("formats", "replay")  # whose sources decide what a result is
 
 
-def state_of(replay: "Replay") -> Checkpoint:
+def state_of(kernels: Attribution) -> Checkpoint:
     """Everything that changes while a replay runs."""
+    machine = kernels.machine
     facts: dict[str, Any] = {"numbers": {}}
-    arrays: dict[str, np.ndarray] = {"clock": replay.clock, "lane_cycles": replay.lane_cycles}
+    arrays: dict[str, np.ndarray] = {"clock": machine.clock, "lane_cycles": machine.lane_cycles}
     for name in UNITS:
-        _take(getattr(replay, name), name, facts["numbers"], arrays)
-    streams = replay.streams
+        _take(getattr(machine, name), name, facts["numbers"], arrays)
+    streams = machine.streams
     facts["streams"] = {
         "unfinished": [launch.kernel_id for launch in streams.unfinished],
         "looked_at": [launch.kernel_id for launch in streams.looked_at],
         "running": list(streams.running),
         "place_of": list(streams.place_of.items()),
     }
-    facts["sharing"] = [[place, launch.kernel_id] for place, launch in replay.sharing.items()]
-    facts["finished"] = [launch.kernel_id for launch in replay.finished]
-    facts["spans"] = [[kernel_id, *span] for kernel_id, span in replay.spans.items()]
-    facts["copies_made"] = replay.copies.next
-    facts["engine_cpu_seconds"] = replay.engine_cpu_seconds
-    facts["window"] = {"first_warp": replay.window.first_warp, "loaded_warps": replay.window.loaded_warps}
-    arrays |= {f"window.{name}": array for name, array in replay.window.arrays.items()}
+    facts["sharing"] = [[place, launch.kernel_id] for place, launch in kernels.sharing.items()]
+    facts["finished"] = [launch.kernel_id for launch in kernels.finished]
+    facts["spans"] = [[kernel_id, *span] for kernel_id, span in kernels.spans.items()]
+    facts["copies_made"] = machine.copies.next
+    facts["engine_cpu_seconds"] = machine.engine_cpu_seconds
+    facts["window"] = {"first_warp": machine.window.first_warp, "loaded_warps": machine.window.loaded_warps}
+    arrays |= {f"window.{name}": array for name, array in machine.window.arrays.items()}
     for name in ("groups", "rays", "node_visits"):
-        if (array := getattr(replay.window, name)) is not None:
+        if (array := getattr(machine.window, name)) is not None:
             arrays[f"seen.{name}"] = array
-    facts["ledger"] = _ledger(replay.ledger, arrays)
+    facts["ledger"] = _ledger(kernels.ledger, arrays)
     return Checkpoint(facts, arrays)
 
 
-def go_on(replay: "Replay", was: Checkpoint) -> None:
+def go_on(kernels: Attribution, was: Checkpoint) -> None:
     """Put a replay that has not begun where ``state_of`` was called."""
-    facts, arrays = was
-    replay.clock[:], replay.lane_cycles[:] = arrays["clock"], arrays["lane_cycles"]
+    (facts, arrays), machine = was, kernels.machine
+    machine.clock[:], machine.lane_cycles[:] = arrays["clock"], arrays["lane_cycles"]
     for name in UNITS:
-        setattr(replay, name, _give(getattr(replay, name), name, facts["numbers"], arrays))
-    streams, launches = replay.streams, replay.launch_of
+        setattr(machine, name, _give(getattr(machine, name), name, facts["numbers"], arrays))
+    streams, launches = machine.streams, machine.launch_of
     streams.unfinished = [launches[kernel_id] for kernel_id in facts["streams"]["unfinished"]]
     streams.looked_at = [launches[kernel_id] for kernel_id in facts["streams"]["looked_at"]]
     streams.running = {kernel_id: launches[kernel_id] for kernel_id in facts["streams"]["running"]}
     streams.place_of = dict(facts["streams"]["place_of"])
-    replay.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
-    replay.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
-    replay.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
-    replay.copies.next = facts["copies_made"]
-    replay.engine_cpu_seconds = facts["engine_cpu_seconds"]
-    _open_window(replay, facts["window"], arrays)
-    _open_ledger(replay.ledger, facts["ledger"], arrays)
+    kernels.sharing = {place: launches[kernel_id] for place, kernel_id in facts["sharing"]}
+    kernels.finished = [launches[kernel_id] for kernel_id in facts["finished"]]
+    kernels.spans = {kernel_id: (begin, end) for kernel_id, begin, end in facts["spans"]}
+    machine.copies.next = facts["copies_made"]
+    machine.engine_cpu_seconds = facts["engine_cpu_seconds"]
+    _open_window(machine, facts["window"], arrays)
+    _open_ledger(kernels.ledger, facts["ledger"], arrays)
 
 
 def _take(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -89,8 +88,8 @@ def _give(state: Any, name: str, numbers: dict[str, Any], arrays: dict[str, np.n
     return numbers[name]
 
 
-def _open_window(replay: "Replay", facts: dict[str, int], arrays: dict[str, np.ndarray]) -> None:
-    window = replay.window
+def _open_window(machine: Machine, facts: dict[str, int], arrays: dict[str, np.ndarray]) -> None:
+    window = machine.window
     last = 0
     while last < facts["loaded_warps"]:
         _, last, _ = next(window.batches)

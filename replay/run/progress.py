@@ -14,7 +14,7 @@ from rayplay.formats.guard.errors import UserError
 
 
 class Standing(NamedTuple):
-    """Where a replay stands: simulated cycle, warp-instructions issued, and those of all chosen kernels."""
+    """Progress of a replay: simulated cycle, warp-instructions issued, warp-instructions of all chosen kernels."""
 
     cycle: int
     instructions: int
@@ -77,7 +77,7 @@ class Heartbeat:
 
 @contextmanager
 def told_when_long(text: str, seconds: float = 2.0) -> Iterator[None]:
-    """Write ``text`` to a terminal when the block takes longer than so many seconds; silent where there is none."""
+    """Write ``text`` to a terminal when the block takes longer than ``seconds``; silent without a terminal."""
     timer = threading.Timer(seconds, lambda: tqdm.write(text, file=sys.stderr))
     if sys.stderr.isatty():
         timer.start()
@@ -88,7 +88,7 @@ def told_when_long(text: str, seconds: float = 2.0) -> Iterator[None]:
 
 
 def line(standing: Standing, seconds: float, first: Standing = BEGINNING) -> str:
-    """One line: cycle, share done, rates since ``first``, so many seconds ago, and seconds until the expected end."""
+    """One line: cycle, share done, rates since ``first``, ``seconds`` ago, and seconds until the expected end."""
     cycle, done, total = standing
     text = f"cycle {cycle:,}: {done:,} of {total:,} warp-instructions ({done / max(total, 1):.1%})"
     if done == first.instructions:

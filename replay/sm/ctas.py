@@ -14,28 +14,53 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit, lowest_bits
+from rayplay.replay.jit.bits import FAR, called_from_python, compiled, inlined, lowest_bit, lowest_bits
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.unit.schema import law, value
 
 MAX_CTAS = 64
 MAX_SMS = 1024
 NONE = -1
-LIVE, ARRIVED, SLOT, FIRST, COUNT = range(5)  # columns of cta
-# columns of unit: cycle after which the SM stops to ask for a CTA (FAR: it goes on), first cycle it has not simulated,
-# next cycle in which it has something to do, CTAs it holds, masks of its warp slots and places in use, registers and
-# shared bytes in use, cycle its next CTA starts (FAR: none granted), that CTA and its place
-ASK, REACHED, NEXT_EVENT, HELD, SLOTS_USED, PLACES_USED, REGISTERS_USED, SHARED_USED, START, CTA, PLACE = range(11)
+
+# Columns of ``cta``.
+LIVE = 0  # warps that have not retired
+SLOT = 1  # row of its kernel
+FIRST = 2  # its first warp slot
+COUNT = 3  # its warp slots
+CTA_COLUMNS = 4
+
+# Columns of ``unit``, an SM.
+ASK = 0  # cycle after which the SM stops to ask for a CTA, FAR: it does not
+REACHED = 1  # first cycle it has not simulated
+NEXT_EVENT = 2  # next cycle in which it has something to do
+HELD = 3  # CTAs it holds
+SLOTS_USED = 4  # warp slots in use, as a mask
+PLACES_USED = 5  # CTA places in use, as a mask
+REGISTERS_USED = 6
+SHARED_USED = 7  # bytes of shared memory
+START = 8  # cycle in which its next CTA starts, FAR: none is granted
+CTA = 9  # that CTA
+PLACE = 10  # and its place
 UNIT_COLUMNS = 11
-# columns of kernel: its id (NONE: the row is free), next CTA and end of its CTAs, first cycle it hands one out, warps,
-# registers and shared bytes of a CTA, most CTAs of an SM, its stream (``shares``)
-KERNEL, NEXT, END, OPENS, WARPS, REGISTERS, SHARED, PLACES, STREAM = range(9)
+
+# Columns of ``kernel``.
+KERNEL = 0  # its id, NONE: the row is free
+NEXT = 1  # next CTA to hand out
+END = 2  # end of its CTAs
+OPENS = 3  # first cycle in which it hands one out
+WARPS = 4  # of a CTA, likewise registers and bytes of shared memory
+REGISTERS = 5
+SHARED = 6
+PLACES = 7  # most CTAs of an SM
+STREAM = 8  # place among the streams told apart (``unit.streams``)
+KERNEL_COLUMNS = 9
+
 LAST_SM, LAST_KERNEL = range(2)  # columns of turn
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What an SM holds, and how a launch begins."""
+    """Capacity of an SM, and the launch latency."""
 
     count: int = value("count", "Streaming multiprocessors of the GPU", 1)
     warps: int = value("warps", "Warps an SM holds", 1)
@@ -57,11 +82,11 @@ class Spec:
 class Dispatch(NamedTuple):
     """All SMs and resident kernels; place p of SM s is row s * MAX_CTAS + p of ``cta``."""
 
-    cta: FixedRows  # int64[sms * MAX_CTAS, 5]: warps not retired, warps at the barrier, kernel, first warp slot, slots
+    cta: FixedRows  # int64[sms * MAX_CTAS, CTA_COLUMNS]
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
-    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them was over
-    kernel: FixedRows  # int64[kernels, 9]
+    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them ended
+    kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
     max_warps: int
@@ -73,10 +98,10 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
     """Empty SMs, and room for ``kernels`` resident kernels; ``warps`` bounds the CTAs of all launches."""
     unit = np.zeros((spec.count, UNIT_COLUMNS), np.int64)
     unit[:, [ASK, NEXT_EVENT, START]] = FAR
-    kernel = np.zeros((kernels, 9), np.int64)
+    kernel = np.zeros((kernels, KERNEL_COLUMNS), np.int64)
     kernel[:, KERNEL] = NONE
     return Dispatch(
-        np.zeros((spec.count * MAX_CTAS, 5), np.int64),
+        np.zeros((spec.count * MAX_CTAS, CTA_COLUMNS), np.int64),
         unit,
         np.zeros((spec.count, kernels), np.int64),
         np.zeros((spec.count, kernels), np.int64),
@@ -91,7 +116,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a CTA of a kernel takes from an SM."""
+    """Resources of an SM that a CTA of a kernel takes."""
 
     warps: int
     registers: int
@@ -99,7 +124,7 @@ class Needs:
 
 
 def needs(spec: Spec, threads: int, registers_per_thread: int, shared_bytes: int, name: str) -> Needs:
-    """What a CTA of ``threads`` threads takes; ``UserError`` when an SM does not have it."""
+    """Resources that a CTA of ``threads`` threads takes; ``UserError`` when an SM lacks them."""
     warps = max(-(-threads // 32), 1)
     registers = -(-registers_per_thread // spec.register_unit) * spec.register_unit * 32 * warps
     for limit, need, what in (
@@ -133,22 +158,20 @@ def admit(
 
 
 def over(state: Dispatch, now: int) -> list[int]:
-    """Rows of the resident kernels that were over before cycle ``now``."""
-    kernel = state.kernel
-    done = (kernel[:, KERNEL] != NONE) & (kernel[:, NEXT] == kernel[:, END]) & (kernel[:, OPENS] <= now)
-    return [int(row) for row in np.flatnonzero(done & (state.live.sum(axis=0) == 0))]
+    """Rows of the resident kernels that ended before cycle ``now``."""
+    return [row for row in range(len(state.kernel)) if called_from_python(is_over)(state, row, now)]
 
 
 def dismiss(state: Dispatch, row: int) -> int:
-    """Forget a resident kernel that is over; returns the first cycle after it."""
-    end = max(int(state.kernel[row, OPENS]), int(state.ended[:, row].max()) + 1)
+    """Forget a resident kernel that has ended; returns the first cycle after it."""
+    end = int(called_from_python(last_end)(state, row)) + 1
     state.kernel[row, [KERNEL, NEXT, END]] = (NONE, 0, 0)
     return end
 
 
 @inlined
 def find_slots(used: int, count: int, warps: int) -> int:
-    """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 when there are none."""
+    """First of ``count`` free warp slots in a row, at a multiple of ``count``; -1 without room."""
     wanted = lowest_bits(count)
     for first in range(0, warps - count + 1, count):
         if (used >> first) & wanted == 0:
@@ -187,7 +210,6 @@ def grant(state: Dispatch, sm: int, row: int, cycle: int) -> None:
     state.live[sm, row] += 1
     at = sm * MAX_CTAS + place
     state.cta[at, LIVE] = 0
-    state.cta[at, ARRIVED] = 0
     state.cta[at, SLOT] = row
     state.cta[at, FIRST] = first
     state.cta[at, COUNT] = kernel[row, WARPS]
@@ -214,7 +236,7 @@ def is_idle(state: Dispatch, sm: int) -> bool:
 
 @inlined
 def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
-    """The last warp of a CTA is over: its place is free, and the SM asks for a CTA, or says that it is empty."""
+    """The last warp of a CTA has retired: its place is free, and the SM asks for a CTA, or says that it is empty."""
     unit = state.unit
     at = sm * MAX_CTAS + place
     row = state.cta[at, SLOT]
@@ -231,7 +253,7 @@ def end_cta(state: Dispatch, sm: int, now: int, place: int) -> None:
 
 @compiled
 def last_end(state: Dispatch, row: int) -> int:
-    """Cycle in which the last CTA of a resident kernel was over; one without CTAs ends as it opens."""
+    """Cycle in which the last CTA of a resident kernel ended; one without CTAs ends as it opens."""
     latest = state.kernel[row, OPENS] - 1
     for sm in range(state.ended.shape[0]):
         latest = max(latest, state.ended[sm, row])
@@ -240,7 +262,7 @@ def last_end(state: Dispatch, row: int) -> int:
 
 @compiled
 def is_over(state: Dispatch, row: int, now: int) -> bool:
-    """Whether a resident kernel has handed out all its CTAs and all of them were over before cycle ``now``."""
+    """Whether a resident kernel has handed out all its CTAs and all of them ended before cycle ``now``."""
     kernel = state.kernel
     if kernel[row, KERNEL] == NONE or kernel[row, NEXT] < kernel[row, END] or kernel[row, OPENS] > now:
         return False
@@ -252,7 +274,7 @@ def is_over(state: Dispatch, row: int, now: int) -> bool:
 
 @compiled
 def any_over(state: Dispatch, now: int) -> bool:
-    """Whether any resident kernel was over before cycle ``now``."""
+    """Whether any resident kernel ended before cycle ``now``."""
     found = 0
     for row in range(state.kernel.shape[0]):
         found += is_over(state, row, now)

@@ -3,51 +3,50 @@
 Here the LSU, the L1, the RT unit and the SM's core meet: who waited for a sector, and what ends an instruction.
 """
 
-from rayplay.replay.input.work import ATOMIC, NO_SLOT, REDUCTION, STORE, Work
+from typing import Any
+
+from rayplay.replay.input import work as op
+from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.jit.rows import prefetch_rows
 from rayplay.replay.lsu import front as lsu_front
+from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.lsu import unit as lsu
-from rayplay.replay.lsu.state import (
-    ACK_TAG,
-    BLOCKED,
-    BYPASS_TAG,
-    DUE_HEAD,
-    DUE_TAIL,
-    FRONT_AT,
-    HEAD,
-    KIND,
-    MISSING,
-    NEXT_CYCLE,
-    OCCUPIED,
-    OPERATION,
-    OPERATIONS,
-    PAST_L1,
-    QUEUE_HEAD,
-    READY,
-    SLOT,
-    STALL_CYCLES,
-    TAGS_AT,
-    TAIL,
-    TEXTURE_ACCESSES,
-    TEXTURE_TAGS,
-    WAITS_TO_SEND,
-    WARP,
-    WRITE_BACK,
-    Lsu,
-)
+from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as l1_cache
-from rayplay.replay.memory import texture
+from rayplay.replay.memory import port, texture
+from rayplay.replay.memory.cache import access as cache_access
 from rayplay.replay.memory.cache import mshr as cache_mshr
-from rayplay.replay.memory.cache.access import NOBODY
-from rayplay.replay.memory.cache.state import SECTOR, WAITING
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.tags import look_ahead
 from rayplay.replay.memory.l1 import L1
-from rayplay.replay.memory.port import IN_FLIGHT, RESPONSE_HEAD, Port, next_response
+from rayplay.replay.memory.port import Port, next_response
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import RT_TAG, Records, RtUnit
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import models as model
-from rayplay.replay.sm import warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.models import Core
+
+
+@compiled
+def prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
+    """Prefetch, as a quantum begins, an SM's warps and the entries that its waiting responses will change.
+
+    The state of a GPU is larger than the caches of a host core: an SM's lines have left them since its last quantum.
+    """
+    cache = caches.cache
+    prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
+    prefetch_rows(lsus.unit, sm, sm + 1)
+    first, last = ports.port[sm, port.RESPONSE_HEAD], ports.port[sm, port.RESPONSE_TAIL]
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        l1_cache.prefetch_entry(caches, sm, tag >> 2)
+    for place in range(first, last):
+        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        if tag & 3 == l1_cache.FILL_TAG:
+            look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), cache_state.SECTOR])
 
 
 @inlined
@@ -59,12 +58,12 @@ def receive(
     head = next_response(ports, sm)
     while ports.response[head, 0] <= now:
         tag = ports.response[head, 1]
-        ports.port[sm, RESPONSE_HEAD] += 1
-        ports.port[sm, IN_FLIGHT] -= 1
+        ports.port[sm, port.RESPONSE_HEAD] += 1
+        ports.port[sm, port.IN_FLIGHT] -= 1
         head = next_response(ports, sm)
         l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
         lsu.wake(lsus, sm, now)
-        if tag & 3 == RT_TAG:
+        if tag & 3 == rt_state.RT_TAG:
             rt_unit.receive_own(rays, records, sm, now, tag >> 2)
         elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
             fill(lsus, caches, rays, records, sm, now, tag >> 2)
@@ -78,10 +77,10 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
     cache = caches.cache
     row = sm * cache.pitch + entry
     l1_cache.fill(caches, sm, now, entry)
-    sector, stream, kept, leader = cache.mshr[row, SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1
-    for place in range(cache.mshr[row, WAITING]):
+    sector, stream, kept, leader = cache.mshr[row, cache_state.SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1
+    for place in range(cache.mshr[row, cache_state.WAITING]):
         waiter = cache_mshr.get_waiter(cache, row, place)
-        if waiter == NOBODY:
+        if waiter == cache_access.NOBODY:
             continue
         if waiter & 1:
             rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector, stream)
@@ -89,10 +88,10 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
         else:
             cache_mshr.put_waiter(cache, row, kept, waiter)
             kept += 1
-    cache.mshr[row, WAITING] = kept
+    cache.mshr[row, cache_state.WAITING] = kept
     if kept:  # the LSU may be asleep where an RT unit's response brings the sector
         cache_mshr.make_ready(cache, sm, entry)
-        lsus.unit[sm, NEXT_CYCLE] = min(lsus.unit[sm, NEXT_CYCLE], now)
+        lsus.unit[sm, lsu_state.NEXT_CYCLE] = min(lsus.unit[sm, lsu_state.NEXT_CYCLE], now)
     else:
         cache_mshr.drop_entry(cache, sm, entry)
     lsu.wake(lsus, sm, now)
@@ -100,11 +99,15 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
 
 @compiled
 def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
-    """The last part of a memory instruction is over: its slot is released, unless that happened when it left."""
-    row = sm * OPERATIONS + at
-    kind, slot, warp = lsus.operation[row, KIND], lsus.operation[row, SLOT], lsus.operation[row, WARP]
+    """Complete a memory instruction: its slot is released, unless that happened when it left."""
+    row = sm * lsu_state.OPERATIONS + at
+    kind, slot, warp = (
+        lsus.operation[row, lsu_state.KIND],
+        lsus.operation[row, lsu_state.SLOT],
+        lsus.operation[row, lsu_state.WARP],
+    )
     lsu.free_operation(lsus, sm, at)
-    if slot != NO_SLOT and kind != STORE and kind != REDUCTION:
+    if slot != op.NO_SLOT and kind != op.STORE and kind != op.REDUCTION:
         model.release(core, ctas, sm, now, warp, slot)
 
 
@@ -120,29 +123,29 @@ def run_lsu(
     lsu.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, records, sm, now)
-    if lsus.unit[sm, TEXTURE_ACCESSES]:
-        texture.cycle(lsus.texture, ports, sm, now, TEXTURE_TAGS)
-    if lsus.unit[sm, TAGS_AT] <= now:
+    if lsus.unit[sm, lsu_state.TEXTURE_ACCESSES]:
+        texture.cycle(lsus.texture, ports, sm, now, lsu_state.TEXTURE_TAGS)
+    if lsus.unit[sm, lsu_state.TAGS_AT] <= now:
         check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
-    lsus.unit[sm, NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
+    lsus.unit[sm, lsu_state.NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
 
 
 @inlined
 def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
-    """With perfect memory: instructions whose latency has passed are over."""
+    """With perfect memory: instructions whose latency has passed complete."""
     unit = lsus.unit
-    unit[sm, NEXT_CYCLE] = FAR
-    while unit[sm, DUE_HEAD] != unit[sm, DUE_TAIL]:
-        row = lsus.due[sm * lsus.due_size + (unit[sm, DUE_HEAD] & (lsus.due_size - 1))]
+    unit[sm, lsu_state.NEXT_CYCLE] = FAR
+    while unit[sm, lsu_state.DUE_HEAD] != unit[sm, lsu_state.DUE_TAIL]:
+        row = lsus.due[sm * lsus.due_size + (unit[sm, lsu_state.DUE_HEAD] & (lsus.due_size - 1))]
         if row[0] > now:
-            unit[sm, NEXT_CYCLE] = row[0]
+            unit[sm, lsu_state.NEXT_CYCLE] = row[0]
             return
         warp, slot, kind = row[1], row[2], row[3]
-        unit[sm, DUE_HEAD] += 1
-        if kind in (ATOMIC, REDUCTION):
+        unit[sm, lsu_state.DUE_HEAD] += 1
+        if kind in (op.ATOMIC, op.REDUCTION):
             model.atomic_taken(core, sm, now, warp, slot)
-        if slot != NO_SLOT:
+        if slot != op.NO_SLOT:
             model.release(core, ctas, sm, now, warp, slot)
 
 
@@ -151,20 +154,22 @@ def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: 
     """Data chosen in the cycle before is written, if its register bank is free; then the next is chosen."""
     if not lsu.has_results(lsus, caches, sm):
         return
-    at = lsus.unit[sm, WRITE_BACK]
+    at = lsus.unit[sm, lsu_state.WRITE_BACK]
     if at >= 0:
-        row = sm * OPERATIONS + at
-        if not model.can_write_back(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT]):
+        row = sm * lsu_state.OPERATIONS + at
+        if not model.can_write_back(
+            core, sm, now, lsus.operation[row, lsu_state.WARP], lsus.operation[row, lsu_state.SLOT]
+        ):
             return
-        lsus.unit[sm, WRITE_BACK] = -1
+        lsus.unit[sm, lsu_state.WRITE_BACK] = -1
         if lsu.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
     at = lsu.choose_write_back(lsus, caches, sm, now)
     if at >= 0:
-        row = sm * OPERATIONS + at
-        kind = lsus.operation[row, KIND]
-        if kind in (ATOMIC, REDUCTION) and lsus.operation[row, MISSING] <= 1:
-            model.atomic_taken(core, sm, now, lsus.operation[row, WARP], lsus.operation[row, SLOT])
+        row = sm * lsu_state.OPERATIONS + at
+        kind = lsus.operation[row, lsu_state.KIND]
+        if kind in (op.ATOMIC, op.REDUCTION) and lsus.operation[row, lsu_state.MISSING] <= 1:
+            model.atomic_taken(core, sm, now, lsus.operation[row, lsu_state.WARP], lsus.operation[row, lsu_state.SLOT])
 
 
 @inlined
@@ -175,12 +180,12 @@ def take_response(
     tag = lsu.next_response(lsus, sm, now)
     if tag < 0:
         return
-    if tag & 3 == ACK_TAG:
-        model.release(core, ctas, sm, now, tag >> 2, warps.STORES_SLOT)
-    elif tag & 3 == BYPASS_TAG and tag >= TEXTURE_TAGS:
-        texture.receive(lsus.texture, sm, (tag - TEXTURE_TAGS) >> 2)
-    elif tag & 3 == BYPASS_TAG:
-        lsus.unit[sm, PAST_L1] = tag >> 2
+    if tag & 3 == lsu_state.ACK_TAG:
+        model.release(core, ctas, sm, now, tag >> 2, op.STORES_SLOT)
+    elif tag & 3 == lsu_state.BYPASS_TAG and tag >= lsu_state.TEXTURE_TAGS:
+        texture.receive(lsus.texture, sm, (tag - lsu_state.TEXTURE_TAGS) >> 2)
+    elif tag & 3 == lsu_state.BYPASS_TAG:
+        lsus.unit[sm, lsu_state.PAST_L1] = tag >> 2
     else:
         fill(lsus, caches, rays, records, sm, now, tag >> 2)
 
@@ -188,48 +193,52 @@ def take_response(
 @inlined
 def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, sm: int, now: int) -> None:
     """The oldest access of each bank meets the tags."""
-    lsus.unit[sm, BLOCKED] = 0
-    lsus.unit[sm, WAITS_TO_SEND] = 0
-    occupied, soonest = lsus.unit[sm, OCCUPIED], FAR
+    lsus.unit[sm, lsu_state.BLOCKED] = 0
+    lsus.unit[sm, lsu_state.WAITS_TO_SEND] = 0
+    occupied, soonest = lsus.unit[sm, lsu_state.OCCUPIED], FAR
     while occupied:
         bank = lowest_bit(occupied)
         occupied &= occupied - 1
         row = sm * lsus.banks + bank
         place = lsu.oldest_access(lsus, row)
-        if lsus.access[place, READY] > now:
-            soonest = min(soonest, lsus.access[place, READY])
+        if lsus.access[place, lsu_state.READY] > now:
+            soonest = min(soonest, lsus.access[place, lsu_state.READY])
             continue
         found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
         if found == lsu.BLOCKS:
             continue
-        lsus.bank[row, HEAD] += 1
-        if lsus.bank[row, HEAD] == lsus.bank[row, TAIL]:
-            lsus.unit[sm, OCCUPIED] &= ~(1 << bank)
-            lsus.bank[row, HEAD] = lsus.bank[row, TAIL] = 0  # memory that is still in the host's caches
+        lsus.bank[row, lsu_state.HEAD] += 1
+        if lsus.bank[row, lsu_state.HEAD] == lsus.bank[row, lsu_state.TAIL]:
+            lsus.unit[sm, lsu_state.OCCUPIED] &= ~(1 << bank)
+            lsus.bank[row, lsu_state.HEAD] = lsus.bank[row, lsu_state.TAIL] = (
+                0  # memory that is still in the host's caches
+            )
         else:
-            soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), READY])
-        at = lsus.access[place, OPERATION]
+            soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), lsu_state.READY])
+        at = lsus.access[place, lsu_state.OPERATION]
         if found == lsu.IS_KEPT:
-            model.release(core, ctas, sm, now, lsus.operation[sm * OPERATIONS + at, WARP], warps.STORES_SLOT)
+            model.release(
+                core, ctas, sm, now, lsus.operation[sm * lsu_state.OPERATIONS + at, lsu_state.WARP], op.STORES_SLOT
+            )
         if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
-    lsus.unit[sm, TAGS_AT] = soonest
-    if lsus.unit[sm, BLOCKED]:
-        lsus.unit[sm, TAGS_AT] = 0  # they try again whenever the unit runs
-        lsus.stats[sm, STALL_CYCLES] += 1
+    lsus.unit[sm, lsu_state.TAGS_AT] = soonest
+    if lsus.unit[sm, lsu_state.BLOCKED]:
+        lsus.unit[sm, lsu_state.TAGS_AT] = 0  # they try again whenever the unit runs
+        lsus.stats[sm, lsu_state.STALL_CYCLES] += 1
 
 
 @inlined
 def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
-    """The instruction at the front goes on; one that leaves is over if it waits for nothing."""
-    if lsus.unit[sm, FRONT_AT] > now:
+    """The instruction at the front goes on; one that leaves completes if it waits for nothing."""
+    if lsus.unit[sm, lsu_state.FRONT_AT] > now:
         return
-    at = int(lsus.queue[sm, lsus.unit[sm, QUEUE_HEAD] & 63])
-    row = sm * OPERATIONS + at
+    at = int(lsus.queue[sm, lsus.unit[sm, lsu_state.QUEUE_HEAD] & 63])
+    row = sm * lsu_state.OPERATIONS + at
     if lsu_front.front(lsus, caches, ports, work, sm, now, at) != lsu_front.LEAVES:
         return
-    kind, slot = lsus.operation[row, KIND], lsus.operation[row, SLOT]
-    if kind in (STORE, REDUCTION) and slot != NO_SLOT:
-        model.release(core, ctas, sm, now, lsus.operation[row, WARP], slot)
-    if lsus.operation[row, MISSING] == 0:
+    kind, slot = lsus.operation[row, lsu_state.KIND], lsus.operation[row, lsu_state.SLOT]
+    if kind in (op.STORE, op.REDUCTION) and slot != op.NO_SLOT:
+        model.release(core, ctas, sm, now, lsus.operation[row, lsu_state.WARP], slot)
+    if lsus.operation[row, lsu_state.MISSING] == 0:
         complete_access(core, ctas, lsus, sm, now, at)

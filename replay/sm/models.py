@@ -11,34 +11,27 @@ import numpy as np
 from numba.extending import overload
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.input import work as op
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
-from rayplay.replay.input.work import LOAD, MODELS, TEXTURE, Program
-from rayplay.replay.jit.bits import part
+from rayplay.replay.input.work import MODELS, Program, Work
+from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
 from rayplay.replay.memory import texture
 from rayplay.replay.sm import ctas as dispatch
-from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.characterised import issue as characterised
 from rayplay.replay.sm.characterised import warp as sm
+from rayplay.replay.sm.ctas import Dispatch
+from rayplay.replay.sm.pipeline import fetch
 from rayplay.replay.sm.pipeline import sm as pipeline
-from rayplay.replay.sm.pipeline import state as pipeline_state
+from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.program import load_pipeline_program
-from rayplay.replay.sm.pipeline.state import PLACE, PREDICATE, PREDICATE_END, Pipeline
-from rayplay.replay.sm.warps import (
-    ACCESS,
-    ACCESS_END,
-    FIRST_VISIT,
-    NUMBER,
-    TRACE,
-    TRACE_END,
-    VISIT,
-    VISIT_END,
-    Warps,
-)  # fmt: skip
+from rayplay.replay.sm.pipeline.state import Pipeline
+from rayplay.replay.sm.warps import Warps
 
 Core = Warps | Pipeline
-CURSORS = {"block": [VISIT, VISIT_END, FIRST_VISIT], "access_key": [ACCESS, ACCESS_END],
-           "trace_visit": [TRACE, TRACE_END]}  # fmt: skip
+CURSORS = {"block": [warps.VISIT, warps.VISIT_END, warps.FIRST_VISIT], "access_key": [warps.ACCESS, warps.ACCESS_END],
+           "trace_visit": [warps.TRACE, warps.TRACE_END]}  # fmt: skip
 OPTIONS: Any = part | {"forceinline": True}
 Function = Callable[..., Any]
 
@@ -57,22 +50,42 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
     return call
 
 
-# (core, ctas, program, work, sm, now): start the next CTA granted to the SM
-launch = resolved(sm.launch, pipeline.launch)
+# (core, sm, now): a CTA comes into the SM
+begin_cta = resolved(characterised.begin_cta, pipeline.begin_cta)
+# (core, program, work, sm, now, warp): a warp is in its slot, before its first instruction
+begin_warp = resolved(sm.begin, fetch.begin)
 # (core, ctas, sm, now): what a cycle does before the LD/ST unit
 before_memory = resolved(characterised.end_stalls, pipeline.before_memory)
 # (core, ctas, lsus, caches, rays, program, work, lane_cycles, sm, now) -> next cycle to look again: what it does after
 after_memory = resolved(characterised.issue, pipeline.after_memory)
 # (core, sm, now) -> the next cycle after ``now`` in which the SM has something to do by itself, or FAR; the second one
-# after a cycle in which ``after_memory`` has said when it looks again at what is ready
+# after a cycle in which ``after_memory`` has said when it checks the ready warps again
 first_event = resolved(characterised.first_event, pipeline.next_event)
-next_event = resolved(scheduler.next_stall_end, pipeline.next_event)
+next_event = resolved(warps.next_stall_end, pipeline.next_event)
 # (core, ctas, sm, now, warp, slot): what a warp's slot stands for has come
 release = resolved(sm.release, pipeline.release)
 # (core, sm, now, warp, slot): whether its result may be written into the register file in this cycle
 can_write_back = resolved(characterised.can_write_back, pipeline.can_write_back)
 # (core, sm, now, warp, slot): the last response of an atomic was chosen to be written
 atomic_taken = resolved(characterised.atomic_taken, pipeline.atomic_taken)
+
+
+@compiled
+def launch(core: Core, ctas: Dispatch, program: Program, work: Work, sm: int, now: int) -> None:
+    """Start the CTA granted to the SM: its warps with work begin."""
+    cta, place = ctas.unit[sm, dispatch.CTA], ctas.unit[sm, dispatch.PLACE]
+    ctas.unit[sm, dispatch.START] = FAR
+    begin_cta(core, sm, now)
+    row, first, running = sm * dispatch.MAX_CTAS + place, ctas.warps[cta, 0], 0
+    for number in range(first, ctas.warps[cta, 1]):
+        if visit.has_work(work, number):
+            index = ctas.cta[row, dispatch.FIRST] + number - first
+            here, stream = sm * core.warps + index, dispatch.stream_of(ctas, sm, place)
+            visit.begin(core, program, work, here, now, number, place, stream)
+            begin_warp(core, program, work, sm, now, index)
+            running |= 1 << index
+    ctas.cta[row, dispatch.LIVE] = count_bits(np.int64(running))
+    core.barrier[row, warps.RUNNING] = running
 
 
 def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
@@ -85,23 +98,24 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
 
 
 def make(
-    name: str, warps: scheduler.Spec, pipe: pipeline_state.Spec, textures: texture.Spec, held: dispatch.Spec,
+    name: str, schedulers: warps.Spec, spec: pipe.Spec, textures: texture.Spec, held: dispatch.Spec,
     tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, streams: int,
 ) -> tuple[Program, Core]:  # fmt: skip
     """The SMs of a model, and the program in its terms.
 
     tables   ``instructions``, ``blocks`` and ``kernels``.
-    streams  whose events are told apart (``shares``).
+    streams  whose events are told apart (``unit.streams``).
     """
     if name == "pipeline":
-        for count, what in ((warps.count, "scheduler.count"), (pipe.register_banks, "pipeline.register_banks")):
-            if count & (count - 1) or (what == "scheduler.count" and count > 4):
-                raise UserError(f"model pipeline: {what} must be a power of two (1, 2 or 4 schedulers), not {count}")
-        program, known = load_pipeline_program(tables, pipe, textures, pipe.register_banks // warps.count, place)
-        return program, pipeline_state.make_state(pipe, warps, held.count, held.warps, known, streams)
-    kind = TEXTURE if textures.path == "cache" else LOAD
-    program = load_program(tables, characterisation, place, kind)
-    return program, scheduler.make_state(warps, held.count, held.warps, streams)
+        for count, key in ((schedulers.count, "scheduler.count"), (spec.register_banks, "pipeline.register_banks")):
+            if count & (count - 1) or (key == "scheduler.count" and count > 4):
+                raise UserError(f"model pipeline: {key} must be a power of two (1, 2 or 4 schedulers), not {count}")
+        program, known = load_pipeline_program(tables, spec, textures, spec.register_banks // schedulers.count, place)
+        return program, pipe.make_state(spec, schedulers, held.count, held.warps, known, streams)
+    kind = op.TEXTURE if textures.path == "cache" else op.LOAD
+    return load_program(tables, characterisation, place, kind), warps.make_state(
+        schedulers, held.count, held.warps, streams
+    )
 
 
 def has_latches(core: Core) -> bool:
@@ -116,10 +130,12 @@ def live_warps(core: Core) -> np.ndarray:
 
 def move_cursors(core: Core, moved: Moved) -> None:
     """The window moved: what its rows did, the cursors into them do."""
-    numbers, cursors = core.warp[:, NUMBER], dict(CURSORS)
+    numbers, cursors = core.warp[:, warps.NUMBER], dict(CURSORS)
     if isinstance(core, Pipeline):
-        cursors["predicate_key"] = [PREDICATE, PREDICATE_END]
+        cursors["predicate_key"] = [pipe.PREDICATE, pipe.PREDICATE_END]
         for table in (core.issued, core.ready, core.collector):
-            table[:, PLACE] -= np.where(table[:, PLACE] >= 0, moved.of_rows("access_key", table[:, PLACE]), 0)
+            table[:, pipe.PLACE] -= np.where(
+                table[:, pipe.PLACE] >= 0, moved.of_rows("access_key", table[:, pipe.PLACE]), 0
+            )
     for name, columns in cursors.items():
         core.warp[:, columns] -= moved.of_warps(name, numbers)[:, None]

@@ -1,5 +1,11 @@
-"""Policies of the pipelined SM's schedulers: which of the warps that may issue does (two-level: ``pipeline_pool``).
+"""Scheduler policies: which of the warps that may issue does. The one place to add a policy.
 
+A policy prefers some warps by the bit of the warp that issued last, and takes the first of them; where none of these
+may issue, it takes the first of all. Masks are in the order in which a scheduler looks at its warps, the lowest bit
+first. In the model ``pipeline``, where bits are warp slots, a policy that is not ``in_turn`` falls back
+on the oldest warp; in the others bits are in order of age.
+
+``two-level`` chooses among the active warps only: ``warps.candidates_of`` and ``pipeline.two_level`` keep them.
 Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round robin
 ``docs/sources/vulkan-sim.md#greedy-loose-round-robin``.
 """
@@ -7,44 +13,37 @@ Sources: ``docs/sources/accel-sim.md#schedulers``; of greedy then loose round ro
 import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
-from rayplay.replay.sm.pipeline.state import AGE, LAST, Pipeline
-from rayplay.replay.sm.warps import GTLRR, GTO, LRR
+
+POLICIES = {
+    "gto": "greedy then oldest: the warp that issued last while it can, else the oldest",
+    "lrr": "loose round robin: the next after the last",
+    "oldest": "the oldest",
+    "two-level": "the next after the last among active_warps warps, which a warp leaves when it waits for memory",
+    "gtlrr": "greedy then loose round robin, Vulkan-Sim's lrr: the last while it can, else the next after it",
+}
+GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(len(POLICIES))  # in the order of the table
 
 
 @inlined
-def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
-    """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
-    last = core.row[row, LAST]
-    if in_turn(core):
-        begun = first_in_turn(core, row)
-        later = (able >> begun) << begun
-        return lowest_bit(later) if later else lowest_bit(able)
-    if core.policy == GTO and last >= 0 and (able >> last) & 1:
-        return last
-    return oldest(core, sm, able)
+def preferred(policy: int, able: int, last: int) -> int:
+    """The warps among ``able`` that the policy prefers, as a mask; last: the bit of the warp that issued last, or 0."""
+    if policy == GTO:
+        return able & last
+    if policy == GTLRR:
+        return able & -last
+    if policy == OLDEST:
+        return 0
+    return able & -(last << 1)
 
 
 @inlined
-def in_turn(core: Pipeline) -> bool:
-    """Whether a scheduler looks at its warps in turn, and issues from the first that is able."""
-    return bool(core.policy == LRR or core.policy == GTLRR)
+def in_turn(policy: int) -> bool:
+    """Whether a policy looks at warps in the order of their slots, from the one it prefers on, and not by age."""
+    return bool(policy == LRR) | bool(policy == GTLRR)
 
 
 @inlined
-def first_in_turn(core: Pipeline, row: int) -> int:
-    """The warp that a scheduler looks at first: the one after that which issued last, or (GTLRR) the same."""
-    last = core.row[row, LAST]
-    return int((last + 1) & 63 if core.policy == LRR else max(last, 0))
-
-
-@inlined
-def oldest(core: Pipeline, sm: int, able: int) -> int:
-    """The warp that was launched first."""
-    best, best_age = -1, np.int64(1) << 62
-    while able:
-        index = lowest_bit(able)
-        able &= able - 1
-        age = core.warp[sm * core.warps + index, AGE]
-        if age < best_age:
-            best, best_age = index, age
-    return best
+def pick(policy: int, able: int, last: int) -> int:
+    """Bit of the warp that issues: ``able`` is a mask in the order of the policy, not 0."""
+    first = preferred(policy, able, last)
+    return lowest_bit(first | able & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up

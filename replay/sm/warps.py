@@ -1,16 +1,11 @@
-"""Warp schedulers of an SM: which warps are ready, and which of them issues next.
+"""Warps of an SM: which are ready, which stall, and which wait for results.
 
 Peak rate: one warp-instruction per cycle and scheduler, 4 per cycle and SM. Warp w belongs to scheduler w mod 4.
 A warp is ready when the stall of its last instruction has passed and no slot it waits for is pending. The ready warps
 of an SM are bits of one word, scheduler by scheduler, and in each in order of age, so that the oldest is the lowest.
-Those that stall are the same bits in a wheel of 64 cycles: most become ready together, by one operation, and only those
-that may wait for more are looked at. A policy chooses among the bits: ``gto`` the warp that issued last while it can,
-else the oldest; ``lrr`` the next after the last; ``oldest`` the oldest; ``two-level`` the next after the last among
-``active_warps`` warps, which a warp leaves when it waits for a slot, and the oldest ready warp takes its place;
-``gtlrr`` the last while it can, else the next after it: what Vulkan-Sim calls lrr
-(``docs/sources/vulkan-sim.md#greedy-loose-round-robin``).
-Source: ``docs/sources/accel-sim.md#schedulers, #two-level-scheduler``, the wheel
-``docs/sources/measurements.md#replay-prototype``.
+Stalled warps are the same bits in a timing wheel of 64 cycles: most become ready together, by one operation, and
+only warps that may wait for results are checked. ``policies`` chooses among the ready ones.
+Source: ``docs/sources/accel-sim.md#schedulers``, the wheel ``docs/sources/measurements.md#replay-prototype``.
 """
 
 from dataclasses import dataclass
@@ -18,42 +13,68 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.work import WAIT_SHIFT
+from rayplay.formats.schema.trace import UNITS as UNIT_NAMES
+from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, FixedRows
+from rayplay.replay.sm.ctas import MAX_CTAS
+from rayplay.replay.sm.policies import POLICIES, TWO_LEVEL
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
-POLICIES = ("gto", "lrr", "oldest", "two-level", "gtlrr")  # the tag of a policy is its place here
-GTO, LRR, OLDEST, TWO_LEVEL, GTLRR = range(5)
-UNITS = 10  # formats.trace.UNITS
+UNITS = len(UNIT_NAMES)
 WHEEL = 64
 MOST_WARPS = 64  # of an SM
-SLOTS = 8  # scoreboard slots 0 to 5 are the characterisation's; then:
-STORES_SLOT, HELD_SLOT = 6, 7  # stores not yet acknowledged; held by a barrier or a trace operation
-HELD_BIT = 1 << HELD_SLOT
-ALL_SLOTS = (1 << SLOTS) - 1
-# columns of warp; what every instruction uses, in one line of the host's caches: code of the next one, which it is (-1:
-# finished), end of its block, rank (bit of the warp), threads active, instructions issued, pending slots, cycle its
-# stall ends; then visit now, end of visits, first visit, active lanes, access and trace cursors and their ends, is it
-# parked (stall passed, slots pending), its number, its CTA's place, cycle of its last accounting, lanes of its trace
-# operation, its stream
-(CODE, INSTRUCTION, BLOCK_END, RANK, THREADS, ISSUED, PENDING, READY_AT, VISIT, VISIT_END, FIRST_VISIT, MASK, ACCESS,
- ACCESS_END, TRACE, TRACE_END, PARKED, NUMBER, CTA, SINCE, TRACE_MASK, STREAM) = range(22)  # fmt: skip
+
+# Columns of ``warp``; every instruction uses the first eight, a line of the host's caches.
+CODE = 0  # of the next instruction
+INSTRUCTION = 1  # the next instruction, -1: finished
+BLOCK_END = 2  # end of its block
+RANK = 3  # bit of the warp in masks
+THREADS = 4  # active threads
+ISSUED = 5  # instructions issued
+PENDING = 6  # slots with results to come, as a mask
+READY_AT = 7  # cycle its stall ends
+VISIT = 8  # the visit it is in
+VISIT_END = 9  # end of its visits
+FIRST_VISIT = 10
+MASK = 11  # active lanes
+ACCESS = 12  # its next access
+ACCESS_END = 13
+TRACE = 14  # its next trace operation
+TRACE_END = 15
+PARKED = 16  # 1: its stall has ended, slots are pending
+NUMBER = 17  # in the trace
+CTA = 18  # its CTA's place
+SINCE = 19  # cycle until which its lanes are accounted
+TRACE_MASK = 20  # lanes of its trace operation
+STREAM = 21
 WARP_COLUMNS = 3 * CACHE_LINE_WORDS
-# columns of mask: ready; not surely ready when their stall ends; those that two-level chooses among; those that their
-# schedulers chose last; no warps, but places of the wheel in use; then, per unit, those whose next instruction uses it;
-# then the wheel's places, those whose stall ends in the cycle
-READY, CHECKED, ACTIVE, LAST, OCCUPIED, WANTS = range(6)
-ENDS = WANTS + UNITS
+
+# Columns of ``barrier``, a row per CTA; both are masks of warps.
+RUNNING = 0  # warps that a barrier waits for
+ARRIVED = 1  # warps at the barrier
+
+# Columns of ``mask``.
+READY = 0
+CHECKED = 1  # to be checked when their stall ends: they may not be ready
+ACTIVE = 2  # two-level: the warps to choose among
+LAST = 3  # the warp of each scheduler that issued last
+OCCUPIED = 4  # no warps, but entries of the wheel in use
+WANTS = 5  # from here on, per unit: the warps whose next instruction uses it
+ENDS = WANTS + UNITS  # from here on, the wheel's entries: the warps whose stall ends in a cycle
 MASK_COLUMNS = 10 * CACHE_LINE_WORDS
-(WARP_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
- UNIT_ISSUES) = range(7)  # fmt: skip
+
 COUNTERS = ("warp_instructions", "issue_cycles", "retired_instructions", "retired_warps", "retired_ctas",
             "barrier_releases")  # fmt: skip
+(WARP_INSTRUCTIONS, ISSUE_CYCLES, RETIRED_INSTRUCTIONS, RETIRED_WARPS, RETIRED_CTAS, BARRIERS,
+ UNIT_ISSUES) = range(7)  # fmt: skip
 UNIT_THREADS = UNIT_ISSUES + UNITS
+
+
+RULES = "; ".join(f"{name}, {rule}" for name, rule in POLICIES.items())
 
 
 @dataclass(frozen=True)
@@ -61,12 +82,7 @@ class Spec:
     """Warp schedulers of an SM."""
 
     count: int = value("count", "Schedulers of an SM; each issues one warp-instruction per cycle", 1)
-    policy: str = value(
-        "name",
-        "Which ready warp issues: greedy then oldest, loose round robin, oldest first, two-level, or greedy then loose"
-        " round robin (Vulkan-Sim's lrr)",
-        choices=POLICIES,
-    )  # fmt: skip
+    policy: str = value("name", f"Which ready warp issues: {RULES}", choices=tuple(POLICIES))
     active_warps: int = value("warps", "Warps a scheduler chooses among with the policy two-level", 1)
 
     def __post_init__(self) -> None:
@@ -79,6 +95,7 @@ class Warps(NamedTuple):
     warp: FixedRows  # int64[sms * warps, WARP_COLUMNS]
     pending: FixedRows  # int32[sms * warps, SLOTS]: results still to come, per slot
     mask: FixedRows  # int64[sms, MASK_COLUMNS]: warps of an SM, bit = rank
+    barrier: FixedRows  # int64[sms * MAX_CTAS, 2]: warps of a CTA, bit = warp
     free_at: FixedRows  # int64[sms * schedulers, UNITS]: first cycle the unit accepts an instruction
     member: FixedRows  # int64[sms, MOST_WARPS]: warp of a rank
     members: np.ndarray  # int64[sms * schedulers]
@@ -105,8 +122,9 @@ def make_state(spec: Spec, sms: int, warps: int, streams: int = 1) -> Warps:
     stats = np.zeros((sms, UNIT_THREADS + UNITS), np.int64)
     return Warps(
         np.zeros((sms * warps, WARP_COLUMNS), np.int64),
-        np.zeros((sms * warps, SLOTS), np.int32),
+        np.zeros((sms * warps, op.SLOTS), np.int32),
         np.zeros((sms, MASK_COLUMNS), np.int64),
+        np.zeros((sms * MAX_CTAS, 2), np.int64),
         np.zeros((rows, UNITS), np.int64),
         np.zeros((sms, MOST_WARPS), np.int64),
         np.zeros(rows, np.int64),
@@ -119,7 +137,7 @@ def make_state(spec: Spec, sms: int, warps: int, streams: int = 1) -> Warps:
         stack_shares.make_accounts(rows, streams),
         warps,
         spec.count,
-        POLICIES.index(spec.policy),
+        tuple(POLICIES).index(spec.policy),
         spec.active_warps,
     )
 
@@ -167,7 +185,7 @@ def leave(state: Warps, sm: int, now: int, warp: int) -> None:
 def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: int) -> None:
     """A warp stalls until ``cycle``; then it is ready or, where it ``waits`` (0 or 1) for more, looked at.
 
-    It is looked at, too, at the wheel's end, when that is nearer.
+    The wheel's end, if nearer, has it checked as well.
     """
     end = now + WHEEL - 1
     place = min(cycle, end) & (WHEEL - 1)
@@ -178,7 +196,7 @@ def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: i
 
 @inlined
 def end_stalls(state: Warps, sm: int, now: int) -> None:
-    """Warps whose stall ends now become ready; those that are to be looked at stay in their place of the wheel."""
+    """Warps whose stall ends now become ready; warps to be checked stay in their entry of the wheel."""
     place = now & (WHEEL - 1)
     ended, checked = state.mask[sm, ENDS + place], state.mask[sm, CHECKED]
     state.mask[sm, READY] |= ended & ~checked
@@ -214,7 +232,7 @@ def set_ready(state: Warps, sm: int, warp: int) -> None:
 @inlined
 def awaited(state: Warps, here: int) -> int:
     """Pending slots that a warp waits for, as a mask."""
-    return state.warp[here, PENDING] & (state.warp[here, CODE] >> WAIT_SHIFT)
+    return state.warp[here, PENDING] & (state.warp[here, CODE] >> op.WAIT_SHIFT)
 
 
 @inlined
@@ -248,7 +266,7 @@ def park(state: Warps, sm: int, now: int, warp: int) -> None:
     here, row = sm * state.warps + warp, row_of(state, sm, warp)
     state.warp[here, PARKED] = 1
     state.mask[sm, ACTIVE] &= ~(1 << state.warp[here, RANK])
-    held = awaited(state, here) & HELD_BIT
+    held = awaited(state, here) & op.HELD_BIT
     reason = stack.MEMORY if held == 0 else stack.BARRIER if state.warp[here, TRACE_MASK] == -1 else stack.RT_UNIT
     stack.begin_wait(state, row, here, now, reason)
 
@@ -266,19 +284,6 @@ def candidates_of(state: Warps, sm: int, lane: int) -> int:
     return ready & state.mask[sm, ACTIVE]
 
 
-@inlined
-def pick(candidates: int, last: int, policy: int) -> int:
-    """Rank of the warp to issue from: ``candidates`` is a mask of ranks, not 0; ``last`` one of the last's, or 0."""
-    first = 0
-    if policy == GTO:  # the last warp while it can issue, else the oldest
-        first = candidates & last
-    elif policy == GTLRR:  # the last warp while it can issue, else the next after it
-        first = candidates & -last
-    elif policy != OLDEST:  # the next warp after the last, in order of age
-        first = candidates & -(last << 1)
-    return lowest_bit(first | candidates & -np.int64(first == 0))  # all for 0: no branch, which is a toss-up
-
-
 def live_warps(state: Warps, sm: int) -> np.ndarray:
     """Warps of an SM that have not retired, scheduler by scheduler in order of age."""
     rows = range(sm * state.schedulers, (sm + 1) * state.schedulers)
@@ -289,10 +294,8 @@ def live_warps(state: Warps, sm: int) -> np.ndarray:
 
 def stats(state: Any) -> dict[str, np.ndarray]:
     """Every counter per SM; warp and thread instructions of each unit as ``issued_UNIT`` and ``threads_UNIT``."""
-    from rayplay.formats.schema.trace import UNITS as NAMES
-
     threads = state.stats[:, UNIT_THREADS:]
     named = {name: state.stats[:, index] for index, name in enumerate(COUNTERS)}
     named["thread_instructions"] = threads.sum(axis=1)
-    named |= {f"issued_{name}": state.stats[:, UNIT_ISSUES + index] for index, name in enumerate(NAMES)}
-    return named | {f"threads_{name}": threads[:, index] for index, name in enumerate(NAMES)}
+    named |= {f"issued_{name}": state.stats[:, UNIT_ISSUES + index] for index, name in enumerate(UNIT_NAMES)}
+    return named | {f"threads_{name}": threads[:, index] for index, name in enumerate(UNIT_NAMES)}

@@ -1,108 +1,82 @@
-"""What the warps of the model ``pipeline`` wait for: registers, barriers, fences, the instruction buffer, latches."""
+"""Waits of the warps of the model ``pipeline``: registers, barriers, fences, the instruction buffer, latches."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rayplay.replay.input.work import DESTINATIONS_SHIFT
+from rayplay.replay.input import work as op
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.sm.ctas import MAX_CTAS
+from rayplay.replay.sm import warps
 from rayplay.replay.sm.pipeline import sm as pipeline
-from rayplay.replay.sm.pipeline.state import (
-    AWAITED,
-    BUFFERED,
-    CLASS,
-    CLASSES,
-    COLLIDES,
-    COUNT_SHIFT,
-    ENDED,
-    EXECUTES,
-    FENCES,
-    FLYING,
-    IN_USE,
-    INSTRUCTION_BITS,
-    ISSUED_TO,
-    LATCHES,
-    OPERATION,
-    SERIAL_SHIFT,
-    SLOT_BASE,
-    STORES,
-    WAITING,
-    WRITES,
-)  # fmt: skip
-from rayplay.replay.sm.warps import CTA, INSTRUCTION
+from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.stuck import requests as whereabouts
-from rayplay.replay.stuck.report import Wait
-
-if TYPE_CHECKING:
-    from rayplay.replay.stuck.report import Scene
+from rayplay.replay.stuck.scene import Scene, Wait
 
 
-def waits(scene: "Scene") -> Iterator[Wait]:
+def waits(scene: Scene) -> Iterator[Wait]:
     """Every live warp with what it waits for."""
     core = scene.core
     rows = pipeline.live_warps(core)
-    for sm in range(scene.replay.gpu.sm.count):
+    for sm in range(scene.machine.gpu.sm.count):
         live = sorted(int(row) - sm * core.warps for row in rows if row // core.warps == sm)
         for index in live:
             warp = core.warp[sm * core.warps + index]
-            yield Wait(sm, index, -1 if warp[ENDED] else int(warp[INSTRUCTION]), reason(scene, sm, index, live))
+            yield Wait(
+                sm, index, -1 if warp[pipe.ENDED] else int(warp[warps.INSTRUCTION]), reason(scene, sm, index, live)
+            )
 
 
-def reason(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
-    """What one warp waits for."""
+def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:
+    """Wait of one warp, in words."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
     unit = core.unit[sm]
-    if warp[ENDED]:
+    if warp[pipe.ENDED]:
         return of_end(scene, sm, index)
-    if int(unit[WAITING]) >> index & 1:
+    if int(unit[pipe.WAITING]) >> index & 1:
         return of_held(scene, sm, index, live)
-    if warp[BUFFERED] == 0:
+    if warp[pipe.BUFFERED] == 0:
         return "its instruction buffer to be filled"
-    if int(unit[COLLIDES]) >> index & 1:
+    if int(unit[pipe.COLLIDES]) >> index & 1:
         return of_register(scene, sm, index)
-    latch = int(warp[CLASS]) * core.schedulers + index % core.schedulers
-    name = CLASSES[int(warp[CLASS])]
-    if int(unit[ISSUED_TO]) >> latch & 1:
+    latch = int(warp[pipe.CLASS]) * core.schedulers + index % core.schedulers
+    name = pipe.CLASSES[int(warp[pipe.CLASS])]
+    if int(unit[pipe.ISSUED_TO]) >> latch & 1:
         return f"unit {name}: {of_latch(scene, sm, index % core.schedulers, name)}"
     return f"its scheduler {index % core.schedulers}, which does not choose it"
 
 
-def of_end(scene: "Scene", sm: int, index: int) -> str:
+def of_end(scene: Scene, sm: int, index: int) -> str:
     """A warp that has issued its last instruction."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
-    if warp[STORES]:
-        return f"acknowledgements of {int(warp[STORES])} sectors that it stored"
-    if warp[WRITES] or warp[FLYING]:
-        return f"{int(warp[FLYING])} instructions in flight: {of_flight(scene, sm, index)}"
+    if warp[pipe.STORES]:
+        return f"acknowledgements of {int(warp[pipe.STORES])} sectors that it stored"
+    if warp[pipe.WRITES] or warp[pipe.FLYING]:
+        return f"{int(warp[pipe.FLYING])} instructions in flight: {of_flight(scene, sm, index)}"
     return "the fetch stage, which does not take it away"
 
 
-def of_held(scene: "Scene", sm: int, index: int, live: list[int]) -> str:
+def of_held(scene: Scene, sm: int, index: int, live: list[int]) -> str:
     """A warp that may not issue until something has come."""
     core = scene.core
     warp = core.warp[sm * core.warps + index]
-    at = sm * MAX_CTAS + int(warp[CTA])
-    if int(core.barrier[at, 1]) >> index & 1:
-        held = [slot for slot in range(64) if int(core.barrier[at, 1]) >> slot & 1]
-        return scene.at_barrier(sm, index, held, live, int(core.barrier[at, 0]).bit_count())
-    if int(core.unit[sm, FENCES]) >> index & 1:
-        return f"the fence: {int(warp[WRITES])} registers are still to be written, {of_flight(scene, sm, index)}"
-    if len(core.copies) and core.copies[sm * core.warps + index, AWAITED]:
+    if scene.is_at_barrier(sm, index):
+        return scene.at_barrier(sm, index, live)
+    if int(core.unit[sm, pipe.FENCES]) >> index & 1:
+        return f"the fence: {int(warp[pipe.WRITES])} registers are still to be written, {of_flight(scene, sm, index)}"
+    if len(core.copies) and core.copies[sm * core.warps + index, pipe.AWAITED]:
         return f"its asynchronous copies: {of_flight(scene, sm, index)}"
     if any(flying(scene, sm, index)):
         return f"its atomic: {of_flight(scene, sm, index)}"
     return whereabouts.of_rays(scene, sm, index)
 
 
-def of_register(scene: "Scene", sm: int, index: int) -> str:
+def of_register(scene: Scene, sm: int, index: int) -> str:
     """The register of the next instruction that is still to be written, by whom, and where that is."""
     core = scene.core
     here = sm * core.warps + index
-    instruction = int(core.warp[here, INSTRUCTION])
+    instruction = int(core.warp[here, warps.INSTRUCTION])
     for number in registers(scene, instruction, False):
         for setter, where in flying(scene, sm, index):
             if number in registers(scene, setter, True):
@@ -110,66 +84,66 @@ def of_register(scene: "Scene", sm: int, index: int) -> str:
     return "a register that no instruction in flight will write"
 
 
-def registers(scene: "Scene", instruction: int, written: bool) -> list[int]:
-    """Registers of an instruction: those that it writes, or all."""
+def registers(scene: Scene, instruction: int, written: bool) -> list[int]:
+    """Registers of an instruction: its destinations, or all."""
     core = scene.core
     first, last = core.register_first[instruction : instruction + 2].tolist()
     if written:
-        last = first + (int(core.code[instruction]) >> DESTINATIONS_SHIFT & 255)
+        last = first + (int(core.code[instruction]) >> op.DESTINATIONS_SHIFT & 255)
     return [int(number) for number in core.register[first:last]]
 
 
-def of_flight(scene: "Scene", sm: int, index: int) -> str:
+def of_flight(scene: Scene, sm: int, index: int) -> str:
     """The oldest instruction of a warp in flight."""
     for instruction, where in flying(scene, sm, index):
         return f"{scene.instruction(instruction)}, {where}"
     return whereabouts.LOST
 
 
-def flying(scene: "Scene", sm: int, index: int) -> Iterator[tuple[int, str]]:
+def flying(scene: Scene, sm: int, index: int) -> Iterator[tuple[int, str]]:
     """The instructions of a warp that have issued and not ended, and where each is."""
     core = scene.core
     for at in whereabouts.operations(scene, sm, index):
-        slot = int(scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
-        if slot >= SLOT_BASE:
-            yield (slot & ((1 << SERIAL_SHIFT) - 1)) - SLOT_BASE, whereabouts.of_operation(scene, sm, at)
+        slot = int(scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
+        if slot >= pipe.SLOT_BASE:
+            yield (slot & ((1 << pipe.SERIAL_SHIFT) - 1)) - pipe.SLOT_BASE, whereabouts.of_operation(scene, sm, at)
     for name, operations in (
-        ("in the latch before the operand collector", in_latches(core.issued, sm, int(core.unit[sm, ISSUED_TO]))),
+        ("in the latch before the operand collector", in_latches(core.issued, sm, int(core.unit[sm, pipe.ISSUED_TO]))),
         ("in an operand collector", in_collectors(scene, sm)),
-        ("in the latch before its unit", in_latches(core.ready, sm, int(core.unit[sm, EXECUTES]))),
+        ("in the latch before its unit", in_latches(core.ready, sm, int(core.unit[sm, pipe.EXECUTES]))),
         ("in its unit", in_units(scene, sm)),
     ):
         for operation in operations:
-            if (operation >> INSTRUCTION_BITS) & 63 == index:
-                yield operation & ((1 << INSTRUCTION_BITS) - 1), name
+            if (operation >> pipe.INSTRUCTION_BITS) & 63 == index:
+                yield operation & ((1 << pipe.INSTRUCTION_BITS) - 1), name
 
 
 def in_latches(table: np.ndarray, sm: int, full: int) -> list[int]:
     """Instructions in the full latches of an SM."""
-    return [int(table[sm * LATCHES + latch, OPERATION]) for latch in range(LATCHES) if full >> latch & 1]
+    return [int(table[sm * pipe.LATCHES + latch, pipe.OPERATION]) for latch in range(pipe.LATCHES) if full >> latch & 1]
 
 
-def in_collectors(scene: "Scene", sm: int) -> list[int]:
+def in_collectors(scene: Scene, sm: int) -> list[int]:
     """Instructions in the collector units of an SM."""
     core = scene.core
-    units, used = core.schedulers * core.collectors, int(core.unit[sm, IN_USE])
-    return [int(core.collector[sm * units + unit, OPERATION]) for unit in range(units) if used >> unit & 1]
+    units, used = core.schedulers * core.collectors, int(core.unit[sm, pipe.IN_USE])
+    return [int(core.collector[sm * units + unit, pipe.OPERATION]) for unit in range(units) if used >> unit & 1]
 
 
-def in_units(scene: "Scene", sm: int) -> list[int]:
+def in_units(scene: Scene, sm: int) -> list[int]:
     """Instructions whose results are on their way."""
     core = scene.core
     return [
         int(core.wheel[sm * core.ring + place, part])
         for place in range(core.ring)
-        for part in range(int(core.results[sm, place]) >> COUNT_SHIFT)
+        for part in range(int(core.results[sm, place]) >> pipe.COUNT_SHIFT)
     ]
 
 
-def of_latch(scene: "Scene", sm: int, scheduler: int, name: str) -> str:
-    """What is before a unit that takes nothing."""
-    core, cycle = scene.replay.warps, scene.now
-    busy = core.free_at[sm * LATCHES : (sm + 1) * LATCHES]
+def of_latch(scene: Scene, sm: int, scheduler: int, name: str) -> str:
+    """The obstacle before a unit that accepts nothing."""
+    core, cycle = scene.core, scene.now
+    busy = core.free_at[sm * pipe.LATCHES : (sm + 1) * pipe.LATCHES]
     until = max((int(found) for found in busy if found > cycle), default=0)
     if name == "lsu":
         return f"room in the LSU: {whereabouts.of_front(scene, sm)}"

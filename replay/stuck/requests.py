@@ -1,7 +1,6 @@
-"""Where the requests of a warp are, in a replay that is stuck: from the LSU to the DRAM and back."""
+"""Requests of a warp in a stuck replay, located: from the LSU to the DRAM and back."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,18 +10,16 @@ from rayplay.replay.memory import port
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.state import Cache
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.rt import state as rt_unit_state
-
-if TYPE_CHECKING:
-    from rayplay.replay.stuck.report import Scene
+from rayplay.replay.rt import state as rt_state
+from rayplay.replay.stuck.scene import Scene
 
 SECTOR_BYTES = 32
 LOST = "which no unit holds any more"
 
 
-def operations(scene: "Scene", sm: int, index: int) -> list[int]:
+def operations(scene: Scene, sm: int, index: int) -> list[int]:
     """Operations of a warp that are under way in its LSU, the oldest first."""
-    state = scene.replay.lsu
+    state = scene.machine.lsu
     free = set(state.free[sm, : state.unit[sm, lsu_state.FREE]].tolist())
     rows = state.operation[sm * lsu_state.OPERATIONS : (sm + 1) * lsu_state.OPERATIONS]
     used = [at for at in range(lsu_state.OPERATIONS) if at not in free]
@@ -30,16 +27,16 @@ def operations(scene: "Scene", sm: int, index: int) -> list[int]:
     return sorted(mine, key=lambda at: int(rows[at, lsu_state.ARRIVES]))
 
 
-def of_operation(scene: "Scene", sm: int, at: int) -> str:
-    """What a memory instruction still waits for."""
-    row = scene.replay.lsu.operation[sm * lsu_state.OPERATIONS + at]
+def of_operation(scene: Scene, sm: int, at: int) -> str:
+    """Wait of a memory instruction."""
+    row = scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at]
     if row[lsu_state.CONFLICT] or row[lsu_state.END] == 0:
         return "an access to shared memory in the LSU"
-    work = scene.replay.window.work()
+    work = scene.machine.window.work()
     access = int(np.searchsorted(work.access_first, row[lsu_state.END], side="left")) - 1
     first, last = int(work.access_first[access]), int(row[lsu_state.END])
     places = Counter(place_of(scene, sm, int(sector)) for sector in work.sector[first : int(row[lsu_state.CURSOR])])
-    places[LOST] -= last - first - int(row[lsu_state.MISSING])  # those that have arrived are nowhere, either
+    places[LOST] -= last - first - int(row[lsu_state.MISSING])  # sectors that have arrived are in no unit
     if row[lsu_state.CURSOR] < last:
         places[f"not sent: {of_front(scene, sm)}"] += last - int(row[lsu_state.CURSOR])
     where = ", ".join(f"{count} {place}" for place, count in sorted(places.items()) if count > 0)
@@ -47,9 +44,9 @@ def of_operation(scene: "Scene", sm: int, at: int) -> str:
     return f"{int(row[lsu_state.MISSING])} of {last - first} sectors from address {address:#x} on ({where})"
 
 
-def place_of(scene: "Scene", sm: int, sector: int) -> str:
+def place_of(scene: Scene, sm: int, sector: int) -> str:
     """The unit that holds a sector's request, the farthest from the SM."""
-    memory, ports = scene.replay.memory, scene.replay.port
+    memory, ports = scene.machine.memory, scene.machine.port
     for part in range(len(memory.l2.slice)):
         if sector in missing(memory.l2.tags, part):
             return f"in the MSHRs of L2 slice {part}, for data from its DRAM channel"
@@ -64,12 +61,12 @@ def place_of(scene: "Scene", sm: int, sector: int) -> str:
         return f"in the banks of the LSU: {of_front(scene, sm)}"
     if ports.port[sm, port.RESPONSE_HEAD] != ports.port[sm, port.RESPONSE_TAIL]:
         return "among the responses to the SM"
-    return f"in the MSHRs of the L1, {LOST}" if sector in missing(scene.replay.l1.cache, sm) else LOST
+    return f"in the MSHRs of the L1, {LOST}" if sector in missing(scene.machine.l1.cache, sm) else LOST
 
 
-def in_banks(scene: "Scene", sm: int) -> list[int]:
+def in_banks(scene: Scene, sm: int) -> list[int]:
     """Sectors that wait in the LSU for their tag check, or to be sent."""
-    state, found = scene.replay.lsu, []
+    state, found = scene.machine.lsu, []
     for bank in range(sm * state.banks, (sm + 1) * state.banks):
         head, tail = state.bank[bank, [lsu_state.HEAD, lsu_state.TAIL]].tolist()
         rows = bank * state.depth + (np.arange(head, tail) & (state.depth - 1))
@@ -84,9 +81,9 @@ def missing(cache: Cache, at: int) -> np.ndarray:
     return cache.mshr[at * cache.pitch + used, cache_state.SECTOR]
 
 
-def of_front(scene: "Scene", sm: int) -> str:
-    """What holds up the LSU."""
-    cache, ports = scene.replay.l1.cache, scene.replay.port
+def of_front(scene: Scene, sm: int) -> str:
+    """The obstacle before the LSU."""
+    cache, ports = scene.machine.l1.cache, scene.machine.port
     if ports.port[sm, port.IN_FLIGHT] >= ports.packets_in_flight:
         return f"all {ports.packets_in_flight} packets of the SM are in flight"
     if cache.unit[sm, cache_state.MSHR_FREE] == 0:
@@ -94,22 +91,22 @@ def of_front(scene: "Scene", sm: int) -> str:
     queued = int(called_from_python(port.places_in_use)(ports, sm))
     if queued >= ports.in_packets:
         return f"the port of the SM is full, {queued} requests"
-    state = scene.replay.lsu
+    state = scene.machine.lsu
     used = lsu_state.OPERATIONS - int(state.unit[sm, lsu_state.FREE])
     return f"the LSU of the SM, with {used} instructions under way, does not go on"
 
 
-def of_rays(scene: "Scene", sm: int, index: int) -> str:
+def of_rays(scene: Scene, sm: int, index: int) -> str:
     """A warp whose rays are traced: which records it waits for, or that it has no place."""
-    rays = scene.replay.rt
-    at = int(rays.place[sm * rt_unit_state.WARPS_PER_SM + index])
+    rays = scene.machine.rt
+    at = int(rays.place[sm * rt_state.WARPS_PER_SM + index])
     slots = rays.slot[sm * rays.cores * rays.warps : (sm + 1) * rays.cores * rays.warps]
-    if at < 0 or rays.slot[at, rt_unit_state.WARP] != index:
-        taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_unit_state.WARP] if warp >= 0]
+    if at < 0 or rays.slot[at, rt_state.WARP] != index:
+        taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_state.WARP] if warp >= 0]
         return f"a place in the RT unit, whose {len(slots)} places hold {len(taken)} warps: {', '.join(taken)}"
-    lanes = range(at * rt_unit_state.LANES, (at + 1) * rt_unit_state.LANES)
-    mask = int(rays.slot[at, rt_unit_state.OPEN])
-    waiting = [lane for lane in lanes if mask >> (lane % rt_unit_state.LANES) & 1]
-    base = {int(rays.lane[rt_unit_state.BASE, lane]) for lane in waiting}
+    lanes = range(at * rt_state.LANES, (at + 1) * rt_state.LANES)
+    mask = int(rays.slot[at, rt_state.OPEN])
+    waiting = [lane for lane in lanes if mask >> (lane % rt_state.LANES) & 1]
+    base = {int(rays.lane[rt_state.BASE, lane]) for lane in waiting}
     address = f" from address {min(base):#x} on" if base else ""
     return f"the RT unit: {len(waiting)} lanes wait for records{address}"

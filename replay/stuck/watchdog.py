@@ -8,20 +8,17 @@ replay is given up. Neither depends on the host's speed.
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.engine import quantum as step
-from rayplay.replay.engine.rounds import NOW
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.rt import state as rt_unit_state
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.report import describe
-
-if TYPE_CHECKING:
-    from rayplay.replay.run.driver import Replay
 
 PATIENCE_CYCLES = 200_000  # for a GPU without latencies
 LONGEST_STALL = 1 << 16  # of an instruction: its field in the characterisation
@@ -44,30 +41,30 @@ def latencies(part: Any) -> Iterator[int]:
 
 
 class Watchdog:
-    """Looks at a replay whenever the engine comes back."""
+    """Looks at a machine whenever the engine comes back."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.patience = patience_cycles(gpu)
         self.done, self.since = -1, 0
 
-    def look(self, replay: "Replay", status: int) -> None:
+    def look(self, machine: Machine, status: int) -> None:
         """Raise ``UserError`` when the replay cannot go on."""
-        now, done = int(replay.clock[NOW]), progress(replay)
-        opens = replay.dispatch.kernel[:, dispatch.OPENS].max(initial=0)
+        now, done = machine.now, progress(machine)
+        opens = machine.dispatch.kernel[:, dispatch.OPENS].max(initial=0)
         if done != self.done or now <= opens:
             self.done, self.since = done, now
         if status == step.STUCK:
-            raise UserError(describe(replay, f"nothing can happen any more after cycle {now}"))
+            raise UserError(describe(machine, f"nothing can happen any more after cycle {now}"))
         if now - self.since > self.patience:
-            raise UserError(describe(replay, f"nothing has happened from cycle {self.since} to {now}"))
+            raise UserError(describe(machine, f"nothing has happened from cycle {self.since} to {now}"))
 
 
-def progress(replay: "Replay") -> int:
+def progress(machine: Machine) -> int:
     """A number that grows with everything that is issued, sent, answered, delivered or moved."""
-    memory = replay.memory
+    memory = machine.memory
     return int(
-        replay.warps.stats.sum()
-        + replay.port.stats.sum()
-        + replay.rt.stats[:, rt_unit_state.RECORDS].sum()
+        machine.core.stats.sum()
+        + machine.port.stats.sum()
+        + machine.rt.stats[:, rt_state.RECORDS].sum()
         + memory.dram.stats[:, :2].sum()
     )

@@ -1,8 +1,6 @@
 """Cycle stack: what the issue slots of every warp scheduler went to.
 
-A slot is one scheduler in one cycle. A slot in which an instruction issues is ``issue``, one without a live warp
-``idle``. Any other is divided evenly among the scheduler's live warps, and each warp's part goes to what that warp
-waits for: so concurrent stalls share a slot, and the parts sum to the slots exactly.
+``RULE`` says how a slot is divided.
 
 The division costs nothing per instruction. Each scheduler keeps a virtual time that advances by ``UNIT`` / live warps
 in every slot without an issue, and a wait is charged the virtual time that passes during it. ``data`` (the latency of
@@ -18,6 +16,11 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined
 
+RULE = (
+    "A slot is one scheduler in one cycle. A slot in which an instruction issues is `issue`, one without a live warp"
+    " `idle`. Any other is divided evenly among the scheduler's live warps, and each warp's part goes to what that warp"
+    " waits for: so concurrent stalls share a slot, and the parts sum to the slots exactly."
+)
 UNIT = 720720  # parts of a slot: divisible by every number of warps up to 16
 REASONS = ("issue", "data", "unit", "lsu", "rt_unit", "memory", "barrier", "fetch", "idle")
 ISSUE, DATA, BUSY_UNIT, BUSY_LSU, RT_UNIT, MEMORY, BARRIER, FETCH, IDLE = range(9)

@@ -5,7 +5,6 @@ stands in the file, as the comment on its line, so that it can be read beside th
 """
 
 import dataclasses
-import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, get_type_hints
 
 from rayplay.formats.guard import text as text_file
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 
 SECTION = re.compile(r"^\s*\[([\w.]+)\]")
 CITATION = re.compile(r"(?<![\w/#.-])([a-z][a-z-]*)#([a-z0-9][a-z0-9-]*)")
@@ -39,7 +39,6 @@ def law(holds: bool, sentence: str) -> None:
 MOST = {"cycles": 10**6, "ticks": 10**5, "bytes": 1 << 40, "kHz": 10**8, "percent": 100}
 MOST_OF_OTHERS = 1 << 24
 COMMAND_LINE = 0  # in place of a line of the file
-LIKE = 0.5  # of two words, from which on one may be meant by the other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +115,13 @@ def override(text: Text, assignments: list[str]) -> Text:
     return Text(text.name, values, lines, comments)
 
 
+def literal(value: Any) -> str:
+    """A Python value as ``parse_literal`` reads it; a text as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value) if isinstance(value, tuple) else value)
+
+
 def parse_literal(literal: str) -> Any:
     """A TOML value, or the word itself."""
     try:
@@ -133,8 +139,8 @@ def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
     prefix = f"{path}." if path else ""
     for key in raw:
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1, LIKE)
-            hint = f"; did you mean {prefix}{near[0]}?" if near else f", must be one of {', '.join(fields)}"
+            near = nearest(key, fields)
+            hint = f"; did you mean {prefix}{near}?" if near else f", must be one of {', '.join(fields)}"
             raise UserError(f"{text.place(prefix + key)}: unknown key {prefix}{key}{hint}")
     given = {}
     for name, field in fields.items():
@@ -166,7 +172,7 @@ def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any
     if minimum is not None and found < minimum:
         raise UserError(f"{where}: {path} must be at least {minimum}, not {found}")
     if choices and found not in choices:
-        near = difflib.get_close_matches(str(found), choices, 1, LIKE)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(str(found), choices)
+        hint = f"; did you mean {near}?" if near else ""
         raise UserError(f"{where}: {path} must be one of {', '.join(choices)}, not {found!r}{hint}")
     return found

@@ -5,7 +5,8 @@ import difflib
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.flow.cfg import END, build
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.graph import END
 from rayplay.ptx.inject import inject_filter, inject_text, is_injected, ray_generation
 from rayplay.ptx.text.parser import parse, parse_file
 from rayplay.ptx.verifier.code import verify

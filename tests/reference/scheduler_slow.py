@@ -2,7 +2,7 @@
 
 
 class SlowScheduler:
-    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.sm.warps.POLICIES``."""
+    """The warps of one scheduler, oldest first. ``policy`` is one of ``replay.sm.policies.POLICIES``."""
 
     def __init__(self, policy: str, active_warps: int) -> None:
         self.policy, self.active_warps = policy, active_warps

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.dataset.result import ResultWriter
-from rayplay.replay.__main__ import EXAMPLE
+from rayplay.replay.arguments import EXAMPLE
 from tests.replay.launches import Kernel, write_kernels
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_units_that_do_not_fit_are_one_clear_line(
     def full(*arguments: object) -> None:
         raise MemoryError("Unable to allocate 512. GiB")
 
-    monkeypatch.setattr("rayplay.replay.run.driver.l2_state.make_state", full)
+    monkeypatch.setattr("rayplay.replay.engine.machine.l2_state.make_state", full)
     assert run_replay(write_kernels(tmp_path / "x.trace", [Kernel((1,))]), "--gpu", "mobile") == 2
     message = "GPU mobile: its units do not fit into this machine's memory: Unable to allocate 512. GiB"
     assert message in capsys.readouterr().err

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from rayplay.formats.exchange.accelsim import sass_classes
-from rayplay.ptx.isa.describe import lookup
+from rayplay.ptx.isa.describe import DESTINATION_ROLES
+from rayplay.ptx.isa.form import form_of
+from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
 from tools.opcodes.patterns import MOST_TRIED, NAMES, keys, patterns, spell
 from tools.opcodes.trial import Trial, try_all
@@ -20,8 +22,8 @@ HEAD = """\
 # Opcodes
 
 This page is made from the opcode tables by `python -m tracer opcodes`; `make docs` writes it, and a test fails when it
-differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/table.py`
-(operands, class), `ptx/isa/forms.py` and `ptx/isa/shapes.py` (modifiers), `ptx/timing/pipelines.py` (latencies).
+differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/`
+(a row an opcode, by family) and `ptx/timing/pipelines.py` (latencies).
 
 **{opcodes} opcodes in {patterns} patterns** are parsed and verified: {yes} are executed in every form, {partly} in
 some, {no} not at all ([what is not executed](#parsed-and-verified-but-not-executed)). Executed means that it can be
@@ -88,15 +90,14 @@ def _row(key: str, trials: list[Trial], state: str) -> str:
     timings: dict[tuple[str, str, str], None] = {}
     for trial in trials:
         for opcode, modifiers in trial.tried:
-            row = lookup(opcode, modifiers)
-            assert row is not None
-            timing = RTX2060.timing(row.operation_class, opcode, row.type)
+            form = form_of(opcode, modifiers)
+            timing = RTX2060.timing(form.operation_class, TABLE[key].timing, form.type)
             cycles = str(RTX2060.result_cycles(timing))
-            if not any(role.lstrip("?") in "dDrPqXm" for role in row.roles):
+            if not any(role.lstrip("?") in DESTINATION_ROLES for role in TABLE[key].roles.split()):
                 cycles = "—"
-            elif row.operation_class in VARIABLE_LATENCY_CLASSES:
+            elif form.operation_class in VARIABLE_LATENCY_CLASSES:
                 cycles = "memory"
-            timings[row.operation_class, timing.unit, cycles] = None
+            timings[form.operation_class, timing.unit, cycles] = None
     columns = [" / ".join(column) if len(set(column)) > 1 else column[0] for column in zip(*timings, strict=True)]
     return f"| `{key}` | {_cell(key)} | {state} | {' | '.join(columns)} |"
 

@@ -1,15 +1,14 @@
 """Patterns of the forms of every opcode, and expansion of a pattern into forms, for the page about opcodes.
 
-Where ``ptx.isa.shapes`` lets more through than PTX has, ``TYPICAL`` has the forms of PTX ISA 9.0 (9.7.9.27 for copies,
-9.7.14 to 9.7.17 for matrices), in the language of patterns of ``ptx.isa.forms``.
+Where ``ptx.isa`` lets more through than PTX has, ``TYPICAL`` has the forms of PTX ISA 9.0 (9.7.9.27 for copies,
+9.7.14 to 9.7.17 for matrices), in the language of ``ptx.isa.patterns``.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 
-from rayplay.ptx.isa import shapes
-from rayplay.ptx.isa.forms import WORDS
-from rayplay.ptx.isa.modifiers import PATTERNS
+from rayplay.ptx.isa.patterns import WORDS
+from rayplay.ptx.isa.row import Loose
 from rayplay.ptx.isa.table import TABLE
 
 Form = tuple[str, tuple[str, ...]]
@@ -22,7 +21,7 @@ _ACCUMULATORS = (
     "sync aligned LAYOUT WIDE BOTH? f16|f32|s32", "sync aligned LAYOUT m16n16k8 BOTH? f32",
     "sync aligned LAYOUT m8n8k4 BOTH? f64", "sync aligned LAYOUT m8n8k32|m8n8k128 BOTH? s32",
 )  # fmt: skip
-NAMES = {**WORDS, **shapes.WORDS, "WIDE": "m16n16k16|m8n32k16|m32n8k16"}
+NAMES = {**WORDS, "WIDE": "m16n16k16|m8n32k16|m32n8k16"}
 TYPICAL: dict[str, tuple[str, ...]] = {
     "mma": (
         "sync aligned m16n8k8|m16n8k16 row col f16 f16 f16 f16",
@@ -103,14 +102,13 @@ TYPICAL: dict[str, tuple[str, ...]] = {
 
 def keys() -> list[str]:
     """Opcodes, some with their first modifiers, as the tables of forms have them, in alphabetical order."""
-    known = set(PATTERNS) | set(shapes.LOOSE)
-    bare = {key for key in TABLE if key not in known and key.split(".")[0] not in known}
-    return sorted(known | bare)
+    return sorted(TABLE)
 
 
 def patterns(key: str) -> tuple[str, ...]:
     """The patterns of a key of the tables; one empty pattern where there are no modifiers to choose."""
-    return TYPICAL.get(key) or PATTERNS.get(key, ("",))
+    forms = TABLE[key].forms
+    return TYPICAL.get(key) or (("",) if isinstance(forms, Loose) else forms)
 
 
 def expand(pattern: str, key: str) -> Iterator[Form]:

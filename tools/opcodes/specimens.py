@@ -2,7 +2,9 @@
 
 import re
 
-from rayplay.ptx.isa.operands import HINT, Operand, signature
+from rayplay.ptx.isa.form import form_of, signature
+from rayplay.ptx.isa.memory import HINT
+from rayplay.ptx.isa.row import Operand
 from rayplay.ptx.numbers import TYPE_BYTES
 from tools.opcodes.patterns import BULK, Form, spell
 
@@ -51,7 +53,7 @@ def _operands(form: Form, key: str) -> str:
     made = special[opcode](words, key) if opcode in special else None
     if made is not None or key in _FIXED:
         return made if made is not None else _FIXED[key]
-    wanted = [operand for operand in signature(opcode, words) if not operand.optional]
+    wanted = [operand for operand in signature(form_of(opcode, words)) if not operand.optional]
     return ", ".join(_operand(operand, number, words) for number, operand in enumerate(wanted, 1))
 
 

@@ -5,6 +5,8 @@ both wait at the branch's immediate post-dominator. A uniform branch jumps, whic
 one empty side. Stack entries are int32 block, int32 reconvergence block, int32 mask.
 """
 
+from dataclasses import replace
+
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.trace_frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
 from rayplay.tracer.abi.words import (
@@ -201,7 +203,7 @@ class Control:
         called = e.header("call_mask")
         bits = e.op(f"trunc i64 {e.op(f'load i64, ptr {called}')} to i32")
         e.values["lanes"], e.waiting = e.op(f"bitcast i32 {bits} to <32 x i1>"), ALL
-        e.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
+        e.instruction = replace(i, guard=None)
 
     def trace(self, i: Instruction, live: int, after: int | None) -> None:
         """A trace call: ray and payload into the next frame, results out of it."""

@@ -7,7 +7,7 @@ rule). Only what waiting lanes need has to be blended when a block writes it; ot
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg
+from rayplay.ptx.graph import Cfg, reached
 
 PART_INSTRUCTIONS = 768  # of one LLVM function: beyond, its registers are allocated in more than linear time
 BACK_EDGE = 16  # how much worse it is to cut a loop than to cut a jump forwards
@@ -54,21 +54,10 @@ def waiting_registers(cfg: Cfg, live_in: list[int], returned: int) -> tuple[int,
         for side in sorted(each.successors, reverse=True):
             if side == meet:
                 continue
-            for inside in _reached(cfg, side, meet):
+            for inside in reached((side,), lambda block: cfg.blocks[block].successors, (meet,)):
                 waiting[inside] |= needed
             needed |= live_in[side]
     return tuple(waiting)
-
-
-def _reached(cfg: Cfg, start: int, stop: int) -> set[int]:
-    """Blocks on the paths from ``start`` before ``stop``."""
-    seen, todo = {start}, [start]
-    while todo:
-        for target in cfg.blocks[todo.pop()].successors:
-            if target != stop and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return seen
 
 
 def _parts(cfg: Cfg, edges: list[tuple[int, int]]) -> tuple[range, ...]:

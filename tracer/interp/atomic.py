@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
-from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements
 from rayplay.tracer.interp.floats import as_bits, as_float
 from rayplay.tracer.interp.memory import Memory, effective_address
 from rayplay.tracer.interp.values import UNSIGNED, Lanes
@@ -15,12 +14,11 @@ from rayplay.tracer.lower.atomic import HALF_NAN, OPERANDS
 
 def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:
     """atom, red."""
-    name, length = type_names(i)[-1], lanes_of_vector(i)
+    name, length, operation = i.form.type, i.form.lanes, i.form.operation
     size = TYPES[name] // 8
     first = int(i.opcode == "atom")
-    operation = str(atomic_operation(i))
     address, lanes = effective_address(w, i.operands[first]), w.executing()
-    places = memory.places(w, address, space_of(i), size * length, lanes)
+    places = memory.places(w, address, i.form.space, size * length, lanes)
     memory.record(w, address, lanes)
     operands = i.operands[first + 1 : first + 1 + OPERANDS.get(operation, 1)]
     values = [[w.read(part, name) for part in elements(operand)] for operand in operands]

@@ -1,6 +1,6 @@
 """One function in flight, interpreted: its blocks, and how lanes part, meet, leave and suspend."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -223,7 +223,7 @@ class Run(Flow):
         self.block = block
         w, trace = self.w, self.owner.trace
         w.active = lanes_of(int(self.header[CALL_MASK]))
-        w.instruction = Instruction(i.opcode, i.modifiers, i.operands, None, i.position, i.text, i.call)
+        w.instruction = replace(i, guard=None)
         name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
             if i.opcode in ("bar", "barrier"):

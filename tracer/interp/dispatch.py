@@ -1,8 +1,8 @@
 """Which function interprets a scalar instruction."""
 
 from rayplay.ptx.ir import Instruction
+from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import spelled_out
-from rayplay.ptx.isa.modifiers import problem
 from rayplay.tracer.emit.emitter import unknown
 from rayplay.tracer.interp import bits as interpreter_bits
 from rayplay.tracer.interp import carry as interpreter_extended
@@ -28,7 +28,7 @@ TABLES: dict[str, dict[str, Handler]] = {
 
 
 def run_scalar(w: Lanes, i: Instruction) -> None:
-    """Execute an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
+    """Execute an instruction of ``ptx.isa.table.SCALAR``. Raises ``UserError`` naming an unknown form of modifiers."""
     i = spelled_out(i, w.activation.linked.module)
     if problem(i.opcode, i.modifiers):
         raise unknown(w.activation.linked.module, i)

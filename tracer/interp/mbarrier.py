@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.abi.words import LANES
 from rayplay.tracer.interp.memory import Memory, effective_address
 from rayplay.tracer.interp.values import Lanes
@@ -35,7 +34,7 @@ def run_mbarrier(w: Lanes, i: Instruction, memory: Memory) -> None:
 
 def _change(w: Lanes, i: Instruction, change: Change, memory: Memory) -> None:
     lanes = w.executing()
-    places = memory.places(w, effective_address(w, change.address), space_of(i), 8, lanes)
+    places = memory.places(w, effective_address(w, change.address), i.form.space, 8, lanes)
     zero = np.zeros(LANES, np.uint32)
     arrivals = zero if change.arrivals is None else w.read(change.arrivals, "u32")
     to_come = zero if change.bytes is None else w.read(change.bytes, "u32")
@@ -69,7 +68,7 @@ def _changed(state: int, change: Change, arrivals: int, to_come: int) -> int:
 
 def _wait(w: Lanes, i: Instruction, memory: Memory) -> None:
     lanes = w.executing()
-    places = memory.places(w, effective_address(w, i.operands[1]), space_of(i), 8, lanes)
+    places = memory.places(w, effective_address(w, i.operands[1]), i.form.space, 8, lanes)
     now = memory.load(places, lanes, 64) >> np.uint64(PHASE_SHIFT)
     if "parity" in i.modifiers:
         asked = w.read(i.operands[2], "u32").astype(np.uint64) & np.uint64(1)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
-from rayplay.ptx.isa.memory_forms import space_of
-from rayplay.ptx.isa.types import TYPES, elements, type_names
+from rayplay.ptx.isa.types import TYPES, elements
 from rayplay.tracer.abi.words import ILLEGAL_ADDRESS, LANES, MACHINE
 from rayplay.tracer.interp.values import UNSIGNED, Lanes, mask_of
 from rayplay.tracer.memory.arena import FIRST_ADDRESS
@@ -110,7 +109,7 @@ def lane_variable(w: Lanes, operand: Operand | None) -> tuple[np.ndarray, int] |
 
 def run_ld(w: Lanes, i: Instruction, memory: Memory) -> None:
     """ld: const and parameters are not recorded."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = i.form.type, i.form.space
     width = TYPES[name]
     targets = elements(i.operands[0])
     variable = lane_variable(w, i.operands[1])
@@ -134,7 +133,7 @@ def run_ld(w: Lanes, i: Instruction, memory: Memory) -> None:
 
 def run_st(w: Lanes, i: Instruction, memory: Memory) -> None:
     """st: lanes write in order."""
-    name, space = type_names(i)[-1], space_of(i)
+    name, space = i.form.type, i.form.space
     width = TYPES[name]
     sources = elements(i.operands[1])
     variable = lane_variable(w, i.operands[0])

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
 
-from rayplay.ptx.flow.cfg import Cfg
 from rayplay.ptx.flow.liveness import Liveness
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Register, Symbol, Variable
 from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
 

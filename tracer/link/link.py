@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.graph import post_order
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.program import Program, link
@@ -54,18 +55,7 @@ class LinkedLaunch:
 
     def reached(self, number: int) -> list[int]:
         """Numbers of the functions that one can run, itself the last; callees come before their callers."""
-        order: list[int] = []
-        seen, stack = {number}, [(number, iter(self._called(number)))]
-        while stack:
-            node, rest = stack[-1]
-            following = next((k for k in rest if k not in seen), None)
-            if following is None:
-                order.append(node)
-                stack.pop()
-            else:
-                seen.add(following)
-                stack.append((following, iter(self._called(following))))
-        return order
+        return post_order(self._called, number)
 
     def is_recursive(self, number: int) -> bool:
         """Whether a function, or one it calls, can be in flight more than once."""

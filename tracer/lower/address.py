@@ -7,7 +7,6 @@ in device memory, too; all other spaces have generic addresses already.
 from collections.abc import Callable, Mapping
 
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
-from rayplay.ptx.isa.memory_forms import SPACE_SPELLINGS
 from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.emit.emitter import INT, Emitter
 
@@ -19,12 +18,9 @@ WINDOWS = {
 
 def lower_cvta(e: Emitter, i: Instruction) -> None:
     """cvta: only shared addresses change."""
-    words = [m for m in i.modifiers[:-1] if m != "to"]
-    if len(words) != 1 or words[0] not in SPACE_SPELLINGS or i.modifiers[-1] not in ("u32", "u64"):
-        raise e.unknown()
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     value = e.read(i.operands[1], f"u{width}")
-    if words[0].startswith("shared"):
+    if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
         value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
     e.write(i.operands[0], value, width)
@@ -32,9 +28,7 @@ def lower_cvta(e: Emitter, i: Instruction) -> None:
 
 def lower_isspacep(e: Emitter, i: Instruction) -> None:
     """isspacep: every space is a range of addresses, global is the rest."""
-    space = i.modifiers[0].split("::")[0] if len(i.modifiers) == 1 else ""
-    if space not in (*WINDOWS, "const", "global"):
-        raise e.unknown()
+    space = i.form.space
     value = e.read(i.operands[1], "u64")
     ranges = [(window, e.machine(base), e.machine(size)) for window, (base, size) in WINDOWS.items()]
     constants = constants_of(e.module, e.function, e.symbols)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
-from rayplay.ptx.isa.memory_forms import atomic_operation, lanes_of_vector, space_of
-from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements
 from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
 from rayplay.tracer.lower.floats import to_bits, to_float
 from rayplay.tracer.lower.memory import arena_offset, effective_address, record
@@ -15,11 +14,8 @@ OPERANDS = {"cas": 2}
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
-    operation = atomic_operation(i)
-    if operation is None:
-        raise e.unknown()
-    name, space = type_names(i)[-1], space_of(i)
-    width, length = TYPES[name], lanes_of_vector(i)
+    operation, name, space = i.form.operation, i.form.type, i.form.space
+    width, length = TYPES[name], i.form.lanes
     returns = i.opcode == "atom"
     count = OPERANDS.get(operation, 1)
     source = i.operands[int(returns) :]

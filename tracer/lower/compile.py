@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from rayplay.formats.guard.code_cache import cache_root, source_digest
+from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.lower.program import LinkedFunction, lower_program
 from rayplay.tracer.native.cpu import Cpu, chosen
@@ -30,7 +31,7 @@ class MachineCode:
 @cache
 def _toolchain() -> bytes:
     """Digest of everything that decides compiled code besides the program and the processor: the lowering and LLVM."""
-    digest = hashlib.sha256(source_digest(("tracer", "ptx")).encode())
+    digest = hashlib.sha256(source_digest(TRANSLATION).encode())
     digest.update(repr((llvmlite.__version__, llvm.llvm_version_info, PASSES)).encode())
     return digest.digest()
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.forms import PATTERNS
-from rayplay.ptx.isa.implied import spelled_out
-from rayplay.ptx.isa.modifiers import problem
+from rayplay.ptx.isa.table import SCALAR
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.lower import bits as lower_bits
@@ -45,14 +43,11 @@ TABLES: dict[str, dict[str, Handler]] = {
 
 def is_scalar(i: Instruction) -> bool:
     """Whether this module is who knows the opcode."""
-    return i.opcode in PATTERNS
+    return i.opcode in SCALAR
 
 
 def lower_scalar(e: Emitter, i: Instruction) -> None:
-    """Lower an instruction of ``ptx.isa.forms``. Raises ``UserError`` naming an unknown form of modifiers."""
-    i = spelled_out(i, e.module)
-    if problem(i.opcode, i.modifiers):
-        raise e.unknown()
+    """Lower an instruction of ``ptx.isa.table.SCALAR``."""
     _handler(i)(e, i)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.emit.emitter import INT, Emitter
 from rayplay.tracer.lower.atomic import lane_loop
 from rayplay.tracer.lower.memory import arena_offset, effective_address, gather
@@ -16,7 +15,6 @@ from rayplay.tracer.meaning.mbarrier import (
     PHASE_SHIFT,
     Change,
     change_of,
-    knows_wait,
 )
 
 
@@ -32,8 +30,8 @@ def lower_mbarrier(e: Emitter, i: Instruction) -> None:
     if change is None:
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, change.address, space_of(i))
-    offset = arena_offset(e, address, space_of(i), 8, lanes)
+    address = effective_address(e, change.address, i.form.space)
+    offset = arena_offset(e, address, i.form.space, 8, lanes)
     operands = [e.read(o, "u32") for o in (change.arrivals, change.bytes) if o is not None]
     wide = [e.resize(value, 32, 64) for value in operands]
     old = lane_loop(
@@ -76,11 +74,11 @@ def _completed(e: Emitter, state: str) -> str:
 
 def _wait(e: Emitter, i: Instruction) -> None:
     """Whether the phase of a state, or the one with a parity, is complete."""
-    if not knows_wait(i):
+    if not 3 <= len(i.operands) <= (4 if i.modifiers[0] == "try_wait" else 3):
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, i.operands[1], space_of(i))
-    offset = arena_offset(e, address, space_of(i), 8, lanes)
+    address = effective_address(e, i.operands[1], i.form.space)
+    offset = arena_offset(e, address, i.form.space, 8, lanes)
     state = gather(e, e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}"), lanes, 64)
     now = e.op(f"lshr {INT[64]} {state}, splat (i64 {PHASE_SHIFT})")
     if "parity" in i.modifiers:

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
-from rayplay.ptx.isa.memory_forms import knows_load_store, lanes_of_vector, space_of
-from rayplay.ptx.isa.types import TYPES, elements, type_names
+from rayplay.ptx.isa.types import TYPES, elements
 from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, ILLEGAL_ADDRESS, RECORD_ALL
 from rayplay.tracer.emit.emitter import INT, Emitter
 
@@ -138,23 +137,16 @@ def uniform_symbol(e: Emitter, operand: Operand | None, size: int) -> str | None
     return None
 
 
-def _checked_type(e: Emitter, i: Instruction) -> str:
-    """The type of an ld or st all of whose modifiers are known."""
-    if not knows_load_store(i):
-        raise e.unknown()
-    return type_names(i)[-1]
-
-
 def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | None", ...]:
     found = elements(operand)
-    if len(found) != lanes_of_vector(i):
+    if len(found) != i.form.lanes:
         raise e.unknown(f"{i.full_opcode} with {len(found)} registers")
     return found
 
 
 def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
-    name, space = _checked_type(e, i), space_of(i)
+    name, space = i.form.type, i.form.space
     targets = _elements(e, i, i.operands[0])
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
@@ -203,7 +195,7 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    name, space = _checked_type(e, i), space_of(i)
+    name, space = i.form.type, i.form.space
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):
         pointers = lane_variable_pointers(e, i.operands[0], width // 8 * len(sources))

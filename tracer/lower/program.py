@@ -6,10 +6,12 @@ A function runs its warp from where the activation stands until it must suspend,
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg, branch_labels, waits
+from rayplay.ptx.flow.cfg import branch_labels, waits
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.isa.form import problem
+from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.optix import INTRINSICS
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
 from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter, unknown
@@ -36,13 +38,6 @@ MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLER
 HANDLERS = {
     **lower_address.HANDLERS, **lower_mbarrier.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
 }  # fmt: skip
-UNTYPED = {
-    "activemask",
-    "elect",
-    "isspacep",
-    *lower_unit.HANDLERS,
-    *(name for name, function in HANDLERS.items() if function is lower_warp.lower_nothing),
-}
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
 
@@ -161,13 +156,21 @@ class _PartLowering:
         body = self.linked.function.body
         last = block.first + block.count - 1
         for position in range(block.first, last):
-            self._straight(block.first, position, body[position])
-        self._end(index, last, body[last])
+            self._straight(block.first, position, self._known(position, body[position]))
+        self._end(index, last, self._known(last, body[last]))
+
+    def _known(self, position: int, i: Instruction) -> Instruction:
+        """The instruction with what its module implies. Raises ``UserError`` where its modifiers make no form."""
+        e = self.e
+        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
+        i = spelled_out(i, e.module)
+        if problem(i.opcode, i.modifiers):
+            raise e.unknown()
+        return i
 
     def _straight(self, first: int, position: int, i: Instruction) -> None:
         """An instruction that control goes through."""
         e = self.e
-        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         e.position = position - first
         if i.call is not None:
             name = getattr(i.call.target, "name", "")
@@ -184,7 +187,7 @@ class _PartLowering:
             lower_scalar(e, i)
             return
         handler = HANDLERS.get(i.opcode)
-        if handler is None or not (type_names(i) or i.opcode in UNTYPED):
+        if handler is None:
             raise e.unknown()
         handler(e, i)
 
@@ -193,7 +196,6 @@ class _PartLowering:
         e, control = self.e, self.control
         live = self.live_out[index]
         after = index + 1 if index + 1 < len(self.linked.cfg.blocks) else None
-        e.instruction, e.instruction_id = i, self.linked.instruction_base + position
         if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
             e.spill(live)
             lower_barrier(control, i, live, after)

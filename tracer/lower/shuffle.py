@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.ptx.isa.modifiers import problem
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter
 
 
@@ -15,7 +13,7 @@ def active_bits(e: Emitter) -> str:
 
 def lower_shfl(e: Emitter, i: Instruction) -> None:
     """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
-    mode = _form(e, i, ("up", "down", "bfly", "idx"), ("b32",))
+    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
     a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
     lane = f"<{LANE_IDS}>"
     clamp = e.op(f"and <32 x i32> {c}, splat (i32 31)")
@@ -62,7 +60,7 @@ def participants(e: Emitter, i: Instruction, index: int) -> str:
 
 def lower_vote(e: Emitter, i: Instruction) -> None:
     """vote: all, any, uni, ballot."""
-    kind = _form(e, i, ("all", "any", "uni", "ballot"), ("pred", "b32"))
+    kind = next(m for m in i.modifiers if m in ("all", "any", "uni", "ballot"))
     among = participants(e, i, 2)
     predicate = e.read(i.operands[1], "pred")
     holds = e.op(f"bitcast <32 x i1> {e.op(f'and <32 x i1> {predicate}, {e.lanes()}')} to i32")
@@ -80,26 +78,13 @@ def lower_vote(e: Emitter, i: Instruction) -> None:
     return e.write(i.operands[0], answer, 1)
 
 
-def _form(e: Emitter, i: Instruction, kinds: tuple[str, ...], types: tuple[str, ...]) -> str:
-    """The one of ``kinds`` among the modifiers, which are otherwise .sync and a type."""
-    words = [m for m in i.modifiers if m != "sync"]
-    found = [m for m in words if m in kinds]
-    if len(words) != 2 or len(found) != 1 or not any(m in types for m in words):
-        raise e.unknown()
-    return found[0]
-
-
 def lower_activemask(e: Emitter, i: Instruction) -> None:
     """activemask: the lanes that execute it."""
-    if i.modifiers != ("b32",):
-        raise e.unknown()
     e.write(i.operands[0], e.splat(active_bits(e), "i32"), 32)
 
 
 def lower_elect(e: Emitter, i: Instruction) -> None:
     """elect: the lowest lane leads."""
-    if i.modifiers != ("sync",):
-        raise e.unknown()
     among = participants(e, i, 1)
     leader = e.op(f"call <32 x i32> @llvm.cttz.v32i32(<32 x i32> {among}, i1 false)")
     leads = e.op(f"icmp eq <32 x i32> {leader}, <{LANE_IDS}>")
@@ -112,8 +97,7 @@ def lower_elect(e: Emitter, i: Instruction) -> None:
 
 def lower_match(e: Emitter, i: Instruction) -> None:
     """match.any: the lanes that hold the same value; match.all: all of them, or none."""
-    kind = _form(e, i, ("any", "all"), ("b32", "b64"))
-    name = type_names(i)[-1]
+    kind, name = next(m for m in i.modifiers if m in ("any", "all")), i.form.type
     vector, scalar = INT[int(name[1:])], f"i{name[1:]}"
     value, lanes = e.read(i.operands[1], name), e.lanes()
     result = "zeroinitializer"
@@ -140,25 +124,16 @@ REDUCTIONS = {
     "add": ("add", 0), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
     "smin": ("smin", HIGHEST), "smax": ("smax", LOWEST), "umin": ("umin", -1), "umax": ("umax", 0),
 }  # fmt: skip
-REDUX_TYPES = {
-    "add": ("u32", "s32"), "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "and": ("b32",), "or": ("b32",),
-    "xor": ("b32",),
-}  # fmt: skip
 FLOAT_NAN = 0x7FFFFFFF
 
 
 def lower_redux(e: Emitter, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
-    words = [m for m in i.modifiers if m not in ("sync", "abs", "NaN")]
-    if len(words) != 2 or words[1] not in REDUX_TYPES.get(words[0], ()):
-        raise e.unknown()
-    if words[1] != "f32" and {"abs", "NaN"} & set(i.modifiers):
-        raise e.unknown()
     value, mask = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
-    word = words[0]
+    word, name = i.form.operation, i.form.type
     if word in ("min", "max"):
-        word = ("u" if words[1] == "u32" else "s") + word
-    if words[1] != "f32":
+        word = ("u" if name == "u32" else "s") + word
+    if name != "f32":
         return e.write(i.operands[0], by_mask(e, mask, lambda lanes: reduced(e, word, value, lanes)), 32)
     if "abs" in i.modifiers:
         value = e.op(f"and <32 x i32> {value}, splat (i32 {HIGHEST})")
@@ -225,8 +200,6 @@ def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
 
 def lower_nothing(e: Emitter, i: Instruction) -> None:
     """Fences, prefetches, pauses: warps run one after another and memory is always coherent."""
-    if problem(i.opcode, i.modifiers):
-        raise e.unknown()
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {

@@ -17,10 +17,6 @@ from rayplay.ptx.ir import Immediate, Instruction, Operand
 COUNT_BITS, EXPECTED_SHIFT, BYTES_SHIFT, BYTES_BITS, PHASE_SHIFT = 20, 20, 40, 23, 63
 COUNT_MASK, BYTES_MASK = (1 << COUNT_BITS) - 1, (1 << BYTES_BITS) - 1
 OPEN_MASK = COUNT_MASK | BYTES_MASK << BYTES_SHIFT  # a phase is complete when all of these are 0
-SPELLINGS = frozenset((
-    "expect_tx", "noComplete", "parity", "release", "acquire", "relaxed", "cta", "cluster", "shared", "shared::cta",
-    "shared::cluster", "b64",
-))  # fmt: skip
 ONE = Immediate(1)
 
 
@@ -42,9 +38,7 @@ class Change:
 
 
 def change_of(i: Instruction) -> Change | None:
-    """What an operation that changes an mbarrier does; None for one that is no known form."""
-    if not i.modifiers or not SPELLINGS.issuperset(i.modifiers[1:]):
-        return None
+    """What an operation that changes an mbarrier does; None for another number of operands."""
     word, operands = i.modifiers[0], i.operands
     if word == "init" and len(operands) == 2:
         return Change(operands[0], operands[1], fresh=True)
@@ -59,9 +53,3 @@ def change_of(i: Instruction) -> Change | None:
     if "expect_tx" in i.modifiers[1:]:
         return None if extra is None else Change(operands[1], ONE, extra, drops, result=operands[0])
     return Change(operands[1], extra or ONE, drops=drops, result=operands[0])
-
-
-def knows_wait(i: Instruction) -> bool:
-    """Whether a test_wait or try_wait is a known form."""
-    most = 4 if i.modifiers[0] == "try_wait" else 3
-    return SPELLINGS.issuperset(i.modifiers[1:]) and 3 <= len(i.operands) <= most

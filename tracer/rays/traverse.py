@@ -11,7 +11,7 @@ Distances are in units of the direction's length in world space: directions are 
 from typing import cast
 
 import numpy as np
-from numba import cfunc, types
+from numba import types
 
 from rayplay.tracer.abi.trace_frame import (
     NO_PROGRAM,
@@ -23,7 +23,7 @@ from rayplay.tracer.abi.trace_frame import (
     VERDICT_TERMINATED,
 )
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
-from rayplay.tracer.native.jit import compiled, entry_point
+from rayplay.tracer.native.jit import callback, compiled, entry_point
 from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_u32
 from rayplay.tracer.rays.geometry import FAR_SLACK, ZERO, safe_inverse
 from rayplay.tracer.rays.lane import (
@@ -188,7 +188,7 @@ def _finish(shared: Context, lane: int, count: int) -> int:
     return count
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64, types.int64))
 def _traverse_lane_raw(context: int, frame: int, state: int, lane: int, log: int) -> int:
     return _traverse(context, frame + 4 * lane, state, log, LOG_WORDS)
 

@@ -10,19 +10,19 @@ from functools import cache
 import numpy as np
 
 from rayplay.formats.dataset.resume import ResumableTraceWriter
-from rayplay.formats.guard.code_cache import source_digest
+from rayplay.formats.guard.code_cache import FILES, source_digest
 from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.recorder import Counts
 from rayplay.tracer.record.visits import AnySink
 
-PACKAGES = ("formats", "ptx", "tracer")
+SOURCES = ("ptx", "tracer", *FILES)
 
 
 @cache
 def code() -> str:
-    """Digest of the sources that decide what a trace is: only their own runs are gone on with."""
-    return source_digest(PACKAGES)
+    """Digest of the sources that decide what a trace is: a run resumes only its own."""
+    return source_digest(SOURCES)
 
 
 class LaunchNotes:

@@ -1,10 +1,10 @@
 """``--camera eye=X,Y,Z,at=X,Y,Z,vfov=DEGREES``: a scene's camera, changed in part."""
 
-import difflib
 import re
 from dataclasses import replace
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.tracer.scenes.description import Camera
 
 _KEYS = {
@@ -20,8 +20,8 @@ def change_camera(camera: Camera, text: str) -> Camera:
     for part in re.split(r",(?=\s*[A-Za-z_]+\s*=)", text):
         key, _, value = (word.strip() for word in part.partition("="))
         if key not in _KEYS:
-            close = difflib.get_close_matches(key, _KEYS, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KEYS)}"
+            near = nearest(key, _KEYS)
+            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(_KEYS)}"
             raise UserError(f"--camera: unknown key {key!r}; {hint}")
         name, count = _KEYS[key]
         numbers = _numbers(key, value, count)

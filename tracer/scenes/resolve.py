@@ -1,6 +1,5 @@
 """From what a user types to a scene: a procedural name, a file, or a scene of the data folder."""
 
-import difflib
 import inspect
 import os
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.tracer.scenes.cornell import cornell
 from rayplay.tracer.scenes.description import Camera, Scene, sort_opaque_first, validate
 from rayplay.tracer.scenes.forest import forest
@@ -41,8 +41,14 @@ def load(name_or_path: str | Path, camera: Camera | None = None, **options: int)
 
 
 def data_folder() -> Path:
-    """``RAYPLAY_DATA``, or ``../shared`` beside the repository."""
-    return Path(os.environ.get("RAYPLAY_DATA", Path(__file__).resolve().parents[3] / "shared"))
+    """``RAYPLAY_DATA``; else ``../shared`` of a checkout, or ``rayplay`` in the user's data folder when installed."""
+    chosen = os.environ.get("RAYPLAY_DATA")
+    if chosen:
+        return Path(chosen)
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout.parent / "shared"
+    return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "rayplay"
 
 
 def known_names() -> list[str]:
@@ -65,8 +71,8 @@ def _find(name: str, options: dict[str, int]) -> Scene:
         return read_scene_pack(pack)
     if path.suffix.lower() in (*SUFFIXES, ".json") or "/" in name:
         raise UserError(f"{name}: no such scene file")
-    near = difflib.get_close_matches(name, known_names(), n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
+    near = nearest(name, known_names())
+    hint = f"did you mean {near}? " if near else ""
     raise UserError(f"no scene is called {name}; {hint}known: {', '.join(known_names())}")
 
 

@@ -4,12 +4,12 @@ A *field* is one member of a structure that the host fills (a launch parameter, 
 record); it gets its offset by C's rules and its value from a named source or from the file itself.
 """
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.formats.guard.text import read_toml
 
 GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
@@ -224,6 +224,6 @@ def _check_keys(raw: Any, known: tuple[str, ...], required: tuple[str, ...], pla
 
 def _check_choice(value: str, known: tuple[str, ...], place: str) -> None:
     if value not in known:
-        close = difflib.get_close_matches(value, known, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+        near = nearest(value, known)
+        hint = f"; did you mean {near!r}?" if near else f"; known are {', '.join(known)}"
         raise UserError(f"{place}: unknown name {value!r}{hint}")

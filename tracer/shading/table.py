@@ -1,6 +1,5 @@
 """The shader binding table and the launch parameters: bytes in device memory, laid out by a program configuration."""
 
-import difflib
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.ptx import verify
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES
@@ -59,8 +59,8 @@ def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Fun
         if not name.startswith(kinds[name]):
             raise UserError(f"{place}: program {name!r} must be one called {kinds[name]}...")
         if name not in entries:
-            close = difflib.get_close_matches(name, entries, 1, 0.3)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            near = nearest(name, entries)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise UserError(f"{place}: {module.source_name} has no program {name!r}{hint}")
     found = {name: module.functions[name] for name in program_names(config)}
     helpers = {name: function for name, function in module.functions.items() if not function.is_entry}
@@ -152,8 +152,8 @@ def params_symbol(config: ProgramConfig, module: Module, place: str) -> str:
         )
     name = config.params_symbol or next(iter(objects))
     if name not in objects:
-        close = difflib.get_close_matches(name, objects, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        near = nearest(name, objects)
+        hint = f"; did you mean {near!r}?" if near else ""
         raise UserError(f"{place}: params_symbol: {module.source_name} has no .const object {name!r}{hint}")
     bytes_ = config.params[-1].offset + config.params[-1].bytes if config.params else 0
     if objects[name].bytes and bytes_ > objects[name].bytes:

@@ -4,7 +4,6 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.describe import describe
-from rayplay.ptx.isa.memory_forms import space_of
 from rayplay.tracer.abi.words import (
     BAD_BARRIER,
     BAD_CALL,
@@ -98,11 +97,10 @@ def _illegal(linked: LinkedLaunch, machine: np.ndarray, address: int) -> str:
     owner, index = linked.at(int(machine[MACHINE["suspend_instruction"]]))
     instruction = owner.function.body[index]
     size = describe(instruction, owner.function).access_bytes
-    space = space_of(instruction)
     said = f"accesses {address:#x}, which is not allocated or not aligned"
     if size and address % size:
         return f"{said}: it must be a multiple of {size}"
-    if space == "shared":
+    if instruction.form.space == "shared":
         limit = int(machine[MACHINE["shared_bytes"]])
         return f"{said}: the CTA has {limit} bytes of shared memory"
     first, limit = (int(machine[MACHINE[name]]) for name in ("arena_first", "arena_bytes"))

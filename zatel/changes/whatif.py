@@ -5,12 +5,14 @@ machine's replays, some with a latency off by a cycle. Its change must exceed th
 changes of a list at once (``noise``); otherwise it says nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.nearest import nearest
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.changes.noise import MORE_OFFSETS, Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.replays.metrics import RULES
@@ -54,6 +56,15 @@ class WhatIf(NamedTuple):
     floor: dict[str, float]
     full_floor: dict[str, float] | None
 
+    def to_pandas(self) -> Any:
+        """A row per change and metric: its relative change, and the noise floor that it must exceed."""
+        from rayplay.formats.dataset.frames import record_frame
+
+        return record_frame(
+            {"change": one.name, "metric": name, "predicted": change, "noise_floor": self.floor[name]}
+            for one in self.designs for name, change in one.predicted.items()
+        )  # fmt: skip
+
 
 def changed(gpu: Gpu, change: str) -> Gpu:
     """Apply a change to the GPU: ``KEY=VALUE``, or a whole factor as in ``KEY*2`` and ``KEY/2``.
@@ -75,10 +86,19 @@ def _times(gpu: Gpu, key: str, sign: str, factor: int, change: str) -> int:
     unit, _, name = key.partition(".")
     value = getattr(getattr(gpu, unit, None), name, None)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}")
+        near = nearest(key, whole_numbers(gpu))
+        hint = f"; did you mean {near}?" if near else ""
+        raise UserError(f"--change {change}: {key} must be a whole number of the description of GPU {gpu.name}{hint}")
     if sign == "/" and value % factor:
         raise UserError(f"--change {change}: {key} is {value}, which {factor} must divide")
     return value * factor if sign == "*" else value // factor
+
+
+def whole_numbers(gpu: Gpu) -> Iterator[str]:
+    """Keys of the GPU's values that can be multiplied."""
+    for unit, values in asdict(gpu).items():
+        if isinstance(values, dict):
+            yield from (f"{unit}.{name}" for name, value in values.items() if type(value) is int)
 
 
 def what_if(

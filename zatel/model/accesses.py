@@ -7,15 +7,16 @@ stores mark the sectors they write in full. Shared and constant memory do not re
 ``docs/sources/accel-sim.md#coalescing, #l1-front-end``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
+from rayplay.zatel import CODE
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 LOCAL_LINES = 1 << 39  # words of local memory are lines from here on
 WRITE = 16  # bit of ``sectors`` above the bits of the four sectors
@@ -83,7 +84,7 @@ def lines_of(columns: dict[str, np.ndarray] | None, static: Static) -> Accesses:
     return found._replace(line=found.line[:count].copy(), sectors=found.sectors[:count].copy())
 
 
-@njit(cache=True)
+@loop
 def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int:
     """Fill the requests of ``out``; ``words``, uint32 zeros, gets the words of the line that each request covers."""
     end = 0
@@ -111,7 +112,7 @@ def explode(rows: Rows, static: Static, out: Accesses, words: np.ndarray) -> int
     return end
 
 
-@njit(cache=True)
+@loop
 def touch(line: int, word: int, start: int, end: int, out: Accesses, words: np.ndarray) -> int:
     """Add a word of a line to an access whose requests begin at ``start``; return their new end."""
     row = start
@@ -125,7 +126,7 @@ def touch(line: int, word: int, start: int, end: int, out: Accesses, words: np.n
     return end
 
 
-@njit(cache=True)
+@loop
 def mark_stores(start: int, end: int, out: Accesses, words: np.ndarray) -> None:
     """Mark the requests from ``start`` to ``end`` as stores, and their sectors with all eight words written."""
     for row in range(start, end):

@@ -7,17 +7,18 @@ fetches a partly written sector when it is read. Each DRAM bank keeps the row of
 merging into misses under way, lines that cannot be evicted, and a DRAM scheduler that prefers open rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.geometry import PARTITION_HASHES, Addresses
+from rayplay.zatel import CODE
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
 from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7
@@ -54,7 +55,7 @@ def make_dram(addresses: Addresses) -> Dram:
     return Dram(addresses, row)
 
 
-@njit(cache=True)
+@loop
 def field(bits: np.ndarray, address: int) -> int:
     """Gather a bit field of an address; rows of ``bits`` are shift right, mask, shift left."""
     found = 0
@@ -63,7 +64,7 @@ def field(bits: np.ndarray, address: int) -> int:
     return found
 
 
-@njit(cache=True)
+@loop
 def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
     """Read or write sectors of a line. Blocks interleave over the channels; the row permutes the bank."""
     for offset in range(4):
@@ -82,7 +83,7 @@ def ask_dram(dram: Dram, line: int, sectors: int, count: np.ndarray) -> None:
             dram.row[channel, bank] = row
 
 
-@njit(cache=True)
+@loop
 def find(sets: Sets, index: int, line: int) -> int:
     """Way of a line in its set; the number of ways on a miss."""
     way = 0
@@ -91,7 +92,7 @@ def find(sets: Sets, index: int, line: int) -> int:
     return way
 
 
-@njit(cache=True)
+@loop
 def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) -> None:
     """Make the line the most recently used of its set, replacing ``way``."""
     while way > 0:
@@ -103,7 +104,7 @@ def use(sets: Sets, index: int, way: int, line: int, readable: int, dirty: int) 
     sets.tag[index, 0], sets.readable[index, 0], sets.dirty[index, 0] = line, readable, dirty
 
 
-@njit(cache=True)
+@loop
 def set_of(addresses: Addresses, line: int, sets: int) -> int:
     """L2 set of a line: within its slice where slices interleave lines; otherwise by the hash alone."""
     mixed = spread(line) >> MOST_SHIFT
@@ -117,13 +118,13 @@ def set_of(addresses: Addresses, line: int, sets: int) -> int:
     return place * sets + mixed % sets
 
 
-@njit(cache=True)
+@loop
 def slices_of(addresses: Addresses, lines: np.ndarray, slices: int) -> np.ndarray:
     """L2 slice of each line, int64[lines]."""
     return np.array([set_of(addresses, line, slices) for line in lines], np.int64)
 
 
-@njit(cache=True)
+@loop
 def ask_l2(
     l2: Sets, dram: Dram, line: int, asked: int, writes: bool, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -152,7 +153,7 @@ def ask_l2(
     use(l2, index, way, line, readable, dirty)
 
 
-@njit(cache=True)
+@loop
 def read_l1(
     l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -173,7 +174,7 @@ def read_l1(
     use(l1, index, way, line, readable | missing, dirty)
 
 
-@njit(cache=True)
+@loop
 def write_l1(
     l1: Sets, l2: Sets, dram: Dram, index: int, line: int, asked: int, full: int, count: np.ndarray, load: np.ndarray
 ) -> None:
@@ -191,7 +192,7 @@ def write_l1(
         ask_l2(l2, dram, line, asked & ~kept, True, full & ~kept, count, load)
 
 
-@njit(cache=True)
+@loop
 def run(
     line: np.ndarray, sectors: np.ndarray, sm: np.ndarray, window: np.ndarray, l1: Sets, l2: Sets, dram: Dram, sms: int,
     asked_of: np.ndarray,

@@ -6,16 +6,17 @@ steps, without contention. In steady state the RT units are full; in the drain t
 drain is neither ignored nor scaled with the rest.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
+from rayplay.zatel import CODE
 from rayplay.zatel.model.accesses import Accesses
 from rayplay.zatel.model.walk import Rays
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 VISIT_BITS = 32
 
@@ -98,7 +99,7 @@ def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 
     return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
 
 
-@njit(cache=True)
+@loop
 def run(
     phases: Phases, warps: np.ndarray, slots: int, cost: float, state: Run, begins: np.ndarray, place_of: np.ndarray
 ) -> tuple[float, float]:
@@ -131,7 +132,7 @@ def run(
     return now, resident
 
 
-@njit(cache=True)
+@loop
 def take(
     phases: Phases, warp: int, place: int, now: float, slots: int, cost: float, state: Run, events: int,
     begins: np.ndarray, place_of: np.ndarray,
@@ -142,7 +143,7 @@ def take(
     return begin(phases, place, now, slots, cost, state, events, begins)
 
 
-@njit(cache=True)
+@loop
 def begin(
     phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, events: int, begins: np.ndarray
 ) -> int:
@@ -159,7 +160,7 @@ def begin(
     return push(state, events, now + length * (1.0 if phase & 1 else cost), place)
 
 
-@njit(cache=True)
+@loop
 def push(state: Run, events: int, time: float, place: int) -> int:
     """Add an event to the heap; return the number of events."""
     at = events
@@ -170,7 +171,7 @@ def push(state: Run, events: int, time: float, place: int) -> int:
     return events + 1
 
 
-@njit(cache=True)
+@loop
 def pop(state: Run, events: int) -> int:
     """Remove the first event from the heap; return the number left."""
     last, at = events - 1, 0
@@ -188,7 +189,7 @@ def pop(state: Run, events: int) -> int:
     return last
 
 
-@njit(cache=True)
+@loop
 def moments(
     phases: Phases, begins: np.ndarray, cost: float, warps: np.ndarray, requests: np.ndarray, step: np.ndarray
 ) -> np.ndarray:

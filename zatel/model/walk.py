@@ -1,15 +1,16 @@
 """Compiled walk over rays and accesses: the lines that each warp requests, step by step."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
+from rayplay.zatel import CODE
 from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table
@@ -50,7 +51,7 @@ class Requested(NamedTuple):
     owned: np.ndarray
 
 
-@njit(cache=True)
+@loop
 def spread(line: int) -> int:
     """31 well-mixed bits of a line number (splitmix64's last steps)."""
     mixed = np.uint64(line) * GOLDEN
@@ -58,13 +59,13 @@ def spread(line: int) -> int:
     return int((mixed ^ (mixed >> np.uint64(27))) >> np.uint64(33))
 
 
-@njit(cache=True)
+@loop
 def is_followed(line: int, only: int) -> bool:
     """Whether set sampling follows a line; caches choose their sets by the bits from ``MOST_SHIFT`` on."""
     return spread(line) & only == 0
 
 
-@njit(cache=True)
+@loop
 def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requested) -> int:
     """Add a request to the step whose rows begin at ``start``; a step requests a line once."""
     for row in range(start, rows):
@@ -75,7 +76,7 @@ def ask(line: int, sectors: int, step: int, start: int, rows: int, out: Requeste
     return rows + 1
 
 
-@njit(cache=True)
+@loop
 def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, steps: np.ndarray, out: Requested) -> int:
     """Walk the memory requests of some warps step by step; return the rows written to ``out``.
 
@@ -110,7 +111,7 @@ def walk(rays: Rays, accesses: Accesses, nodes: Nodes, base: int, shift: int, st
     return rows
 
 
-@njit(cache=True)
+@loop
 def trace_call(
     rays: Rays, begin: int, end: int, nodes: Nodes, base: int, only: int, steps: np.ndarray, rows: int, out: Requested
 ) -> int:
@@ -139,7 +140,7 @@ def trace_call(
     return rows
 
 
-@njit(cache=True)
+@loop
 def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Requested) -> int:
     """Add a ray's stores into the intersection table of its warp: two words of a row for each procedural record.
 
@@ -157,7 +158,7 @@ def enter(rays: Rays, ray: int, nodes: Nodes, step: int, rows: int, out: Request
     return rows
 
 
-@njit(cache=True)
+@loop
 def which_are_followed(line: np.ndarray, only: int) -> np.ndarray:
     """``is_followed`` of each line: bool[lines]."""
     return np.array([is_followed(number, only) for number in line], np.bool_)

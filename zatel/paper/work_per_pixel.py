@@ -1,18 +1,17 @@
-"""The loop over visits that numba compiles.
+"""Loop over visits, compiled."""
 
-The machine-code cache is announced here and not in the package's ``__init__``, so that a process that only replays a
-group uses the very cache of ``python -m replay``.
-"""
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
+from rayplay.zatel import CODE
 
-use_numba_cache("zatel")
+loop: Any = kept(njit(cache=True), CODE)
 
 
-@njit(cache=True)
+@loop
 def add_visits(
     warps: np.ndarray, instructions: np.ndarray, masks: np.ndarray, pixels: np.ndarray, work: np.ndarray
 ) -> None:

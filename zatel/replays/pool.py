@@ -6,12 +6,15 @@ Like ``simulate``, this file imports nothing compiled.
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 
 from tqdm import tqdm
 
@@ -27,8 +30,7 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
     Raises ``UserError`` when a process dies.
     """
     before = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin) as pool:
+    with ProcessPoolExecutor(count, mp_context=_Context(), initializer=_begin) as pool:
         try:
             yield pool
         except BaseException as error:
@@ -40,6 +42,26 @@ def processes(count: int, replayed: str) -> Iterator[ProcessPoolExecutor]:
                     f" try --workers {count // 2 or 1}"
                 ) from None
             raise
+
+
+class _Process(SpawnProcess):
+    """A process that does not run the main module of the one that starts it again.
+
+    Nothing that is replayed is defined there, and a script without a main guard would replay again in each process.
+    """
+
+    def start(self) -> None:
+        """Start while an empty module stands for the main module, of which the new process learns the file."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _Context(SpawnContext):
+    Process = _Process
 
 
 def _begin() -> None:

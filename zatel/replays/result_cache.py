@@ -18,8 +18,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.publish import atomic_file
+from rayplay.replay import RESULTS
 
-CODE = ("formats", "replay")  # packages whose sources decide the outcome of a replay
+CODE = (*RESULTS, "formats/edit")  # sources that decide the outcome of a replay of some pixels
 
 
 class Store:

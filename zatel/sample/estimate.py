@@ -11,7 +11,7 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,21 @@ class Estimate(NamedTuple):
     gpu: Gpu
     l2_share: float
     replayed: Replayed
+
+    def __repr__(self) -> str:
+        return (
+            f"<Estimate on {self.machine.sms} SMs: {self.metrics['gpu_cycles']:,.0f} cycles, {self.share:.1%} replayed>"
+        )
+
+    def to_pandas(self) -> Any:
+        """A row per metric, indexed by its name: estimate, low and high end of its 95 % interval."""
+        from rayplay.formats.dataset.frames import record_frame
+
+        rows = []
+        for name, value in self.metrics.items():
+            low, high = self.intervals[name] or (None, None)
+            rows.append({"metric": name, "estimate": value, "low": low, "high": high})
+        return record_frame(rows).set_index("metric")
 
 
 def read_work(trace: Trace) -> Work:

@@ -4,7 +4,7 @@ import argparse
 import importlib.metadata
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.edit.pixels import image_size
+from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import STUDY
 from rayplay.zatel.replays.metrics import RULES
@@ -37,7 +38,8 @@ def paper_verb(arguments: argparse.Namespace) -> int:
     extent = QUICK if arguments.quick else WHOLE
     store, workers = Store(arguments.store), arguments.workers or os.cpu_count() or 1
     studies = open_studies(arguments.traces, extent, arguments.only)
-    print(estimate_text(studies, store, workers), flush=True)
+    answer(arguments, [estimate_text(studies, store, workers)], list)
+    sys.stdout.flush()
     if arguments.estimate:
         return 0
     rows = []
@@ -55,7 +57,8 @@ def paper_verb(arguments: argparse.Namespace) -> int:
     }
     draw = partial(draw_scenes, studies) if "whole" in arguments.only else None
     write_study(arguments.out, rows, extent.subset, request, draw)
-    print(f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes")
+    line = f"{arguments.out}/README.md: {len(rows)} predictions of {len(studies)} scenes"
+    answer(arguments, [line], lambda: prediction_records(rows))
     return 0
 
 
@@ -136,6 +139,13 @@ def prediction_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     return {name: np.array(values, object) for name, values in texts.items()} | {
         name: np.array(values) for name, values in numbers.items()
     }
+
+
+def prediction_records(rows: Sequence[Row]) -> Iterator[Record]:
+    """The same as records."""
+    columns = {name: values.tolist() for name, values in prediction_columns(rows).items()}
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
 
 
 def time_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:

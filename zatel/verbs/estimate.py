@@ -2,8 +2,10 @@
 
 import argparse
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.place.location import location
+from rayplay.formats.place.names import result_name
+from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
@@ -27,7 +29,9 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     made = add_sampled_verb(verbs, "estimate", what, DESCRIPTION, EXAMPLE)
     made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
     made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
-    made.add_argument("--against", type=location, metavar="RESULT", help="result of the full replay, to compare with")
+    made.add_argument(
+        "--against", type=result_name, metavar="RESULT", help="result of the full replay, to compare with"
+    )
 
 
 def estimate_verb(arguments: argparse.Namespace) -> int:
@@ -51,8 +55,9 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
         steps = [estimate(trace, gpu, fraction, seed)]
     else:
         steps = estimate_until(trace, gpu, percentage(arguments.target_error), seed)
-    print(table_text(steps, full))
-    write_json(arguments.out, as_json(steps, arguments.trace.name, arguments.gpu, seed, full))
+    content = as_json(steps, arguments.trace.name, arguments.gpu, seed, full)
+    answer(arguments, [table_text(steps, full)], lambda: records.estimated(content))
+    write_json(arguments.out, content)
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.place.location import location
+from rayplay.formats.place.names import trace_name
 from rayplay.formats.place.publish import atomic_file
 
 
@@ -22,7 +22,7 @@ def add_sampled_verb(
         epilog=example,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("trace", type=location, metavar="TRACE", help="trace of one launch that traces rays")
+    made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch that traces rays")
     made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     made.add_argument("--out", type=Path, metavar="FILE.json", help="file to write (default: none)")

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from rayplay.formats.guard.answer import answer
+from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
@@ -46,8 +48,9 @@ def scale_verb(arguments: argparse.Namespace) -> int:
     models = divided(gpu, arguments.factor or usual) + [sized_as(gpu, load_gpu(name)) for name in arguments.like]
     found = scale(trace, gpu, models, seed, workers)
     full, floor = full_replays(trace, gpu, workers) if arguments.full else (None, None)
-    print(table_text(found, full, floor))
-    write_json(arguments.out, as_json(found, full, floor))
+    content = as_json(found, full, floor)
+    answer(arguments, [table_text(found, full, floor)], lambda: records.scaled(content))
+    write_json(arguments.out, content)
     return 0
 
 

@@ -4,7 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
+from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
@@ -53,8 +55,9 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
         open_trace(arguments.trace), load_gpu(arguments.gpu), changes, arguments.fraction, seed,
         workers, arguments.full, store=Store(arguments.store) if arguments.store else None,
     )  # fmt: skip
-    print(table_text(found))
-    write_json(arguments.out, as_json(found))
+    content = as_json(found)
+    answer(arguments, [table_text(found)], lambda: records.compared(content))
+    write_json(arguments.out, content)
     return 0
 
 

@@ -7,7 +7,6 @@ immediate of an instruction without addresses: DEPBAR's says how many groups of 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from rayplay.formats.exchange.accelsim.tokens import (
     NAME_BYTES,
@@ -15,6 +14,7 @@ from rayplay.formats.exchange.accelsim.tokens import (
     NEWLINE,
     NO_REGISTER,
     SPACE,
+    loop,
     next_line,
     number_of_name,
     read_decimal,
@@ -110,7 +110,7 @@ def make_rows(instructions: int) -> Rows:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@loop
 def parse_lines(
     text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, skipped: int, has_line: bool
 ) -> tuple[int, int, int]:
@@ -146,7 +146,7 @@ def parse_lines(
     return OK, count, state[WARP_ROW] - first_warp
 
 
-@njit(cache=True)
+@loop
 def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_warp: int) -> tuple[int, int]:
     """A line that is no instruction; returns a status and a place in the line."""
     letter = text[at]
@@ -175,7 +175,7 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
     return OK, here
 
 
-@njit(cache=True)
+@loop
 def _instruction(
     text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int, addresses: int
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -209,7 +209,7 @@ def _instruction(
     return _addresses(text, end, mask, rows.address, addresses)
 
 
-@njit(cache=True)
+@loop
 def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
     """Whether the ``length`` bytes of ``held``, more than 0, stand at ``at``, whole to the end of a token."""
     for place in range(length):
@@ -218,7 +218,7 @@ def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
     return length > 0 and text[at + length] <= SPACE
 
 
-@njit(cache=True)
+@loop
 def _operation(
     text: np.ndarray, at: int, names: Names, state: np.ndarray, rows: Rows, row: int
 ) -> tuple[int, int]:  # fmt: skip
@@ -240,7 +240,7 @@ def _operation(
     return OK, end
 
 
-@njit(cache=True)
+@loop
 def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tuple[int, int]:
     """The number of the opcode that begins here, -1 without room for another, and where it ends."""
     end = skip_token(text, begin)
@@ -249,7 +249,7 @@ def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tu
     return number, end
 
 
-@njit(cache=True)
+@loop
 def _registers(text: np.ndarray, at: int, into: np.ndarray, first: int, most: int) -> tuple[int, int]:
     """A count and that many registers."""
     count, end = read_decimal(text, at)
@@ -266,7 +266,7 @@ def _registers(text: np.ndarray, at: int, into: np.ndarray, first: int, most: in
     return OK, at
 
 
-@njit(cache=True)
+@loop
 def _addresses(text: np.ndarray, at: int, mask: int, into: np.ndarray, count: int) -> tuple[int, int, int]:
     """The mode and the addresses of the lanes in ``mask``, lowest first."""
     mode, here = read_decimal(text, at)

@@ -8,10 +8,10 @@ trace's tables keep; several may share a PC.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from rayplay.formats.exchange.accelsim.parse import MOST_DESTINATIONS, MOST_SOURCES
 from rayplay.formats.exchange.accelsim.reader import Piece
+from rayplay.formats.exchange.accelsim.tokens import loop
 from rayplay.formats.guard.errors import FormatError
 
 FIRST_ROOM, MOST_INSTRUCTIONS = 1 << 10, 1 << 21
@@ -86,7 +86,7 @@ class Program:
         return np.lexsort((pc, variant))
 
 
-@njit(cache=True)
+@loop
 def _number_rows(
     seen: Seen, count: int, first: int, pc: np.ndarray, opcode: np.ndarray, register: np.ndarray, width: np.ndarray,
     number: np.ndarray,
@@ -116,7 +116,7 @@ def _number_rows(
     return count, len(pc)
 
 
-@njit(cache=True)
+@loop
 def _hash(pc: int, opcode: int, register: np.ndarray, width: int) -> int:
     """Below 2**31."""
     key = np.uint64(pc) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(opcode) << np.uint64(8) ^ np.uint64(width)
@@ -125,7 +125,7 @@ def _hash(pc: int, opcode: int, register: np.ndarray, width: int) -> int:
     return int(key >> np.uint64(33))
 
 
-@njit(cache=True)
+@loop
 def _are_equal(left: np.ndarray, right: np.ndarray) -> bool:
     for place in range(len(left)):  # noqa: SIM110  compiled
         if left[place] != right[place]:

@@ -8,7 +8,8 @@ Masks and addresses are written here; the constant text of an instruction is pas
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from rayplay.formats.exchange.accelsim.tokens import loop
 
 SPACE, NEWLINE, MINUS, ZERO = 32, 10, 45, 48
 LANES = 32
@@ -48,7 +49,7 @@ class Rows(NamedTuple):
     exact: bool  # a lane that is active in the visit and not in ``predicates`` executed the instruction
 
 
-@njit(cache=True)
+@loop
 def write_warp(
     out: np.ndarray, at: int, lines: Lines, rows: Rows, warp: int, later: np.ndarray
 ) -> tuple[int, int, int]:
@@ -86,7 +87,7 @@ def write_warp(
     return at, count, int(rows.launched[warp] & ~exited)
 
 
-@njit(cache=True)
+@loop
 def write_exit(out: np.ndarray, at: int, lines: Lines, mask: int) -> int:
     """Write an EXIT for lanes whose program ended without one."""
     at = _put_text(out, at, lines.exit_head, 0, len(lines.exit_head))
@@ -95,19 +96,19 @@ def write_exit(out: np.ndarray, at: int, lines: Lines, mask: int) -> int:
     return _put_bytes(out, at, NEWLINE, 1)
 
 
-@njit(cache=True)
+@loop
 def _is_row(visits: np.ndarray, instructions: np.ndarray, row: int, end: int, visit: int, instruction: int) -> bool:
     return row < end and visits[row] == visit and instructions[row] == instruction
 
 
-@njit(cache=True)
+@loop
 def _write_line(out: np.ndarray, at: int, lines: Lines, number: int, mask: int) -> int:
     at = _put_text(out, at, lines.text, lines.head[number], lines.tail[number])
     at = _put_hex(out, at, int(mask), 8)
     return _put_text(out, at, lines.text, lines.tail[number], lines.head[number + 1])
 
 
-@njit(cache=True)
+@loop
 def _write_addresses(out: np.ndarray, at: int, rows: Rows, access: int, mask: int) -> int:
     """Base and stride where the lanes are neighbours and the stride is one, else base and differences."""
     values = np.zeros(LANES, np.int64)
@@ -138,7 +139,7 @@ def _write_addresses(out: np.ndarray, at: int, rows: Rows, access: int, mask: in
     return at
 
 
-@njit(cache=True)
+@loop
 def _put_stride(out: np.ndarray, at: int, base: int, stride: int) -> int:
     at = _put_bytes(out, at, SPACE, 1)
     at = _put_bytes(out, at, ZERO + STRIDE, 1)
@@ -147,7 +148,7 @@ def _put_stride(out: np.ndarray, at: int, base: int, stride: int) -> int:
     return _put_decimal(out, at, stride)
 
 
-@njit(cache=True)
+@loop
 def _put_base(out: np.ndarray, at: int, value: int) -> int:
     out[at] = SPACE
     out[at + 1] = ZERO
@@ -155,14 +156,14 @@ def _put_base(out: np.ndarray, at: int, value: int) -> int:
     return _put_hex(out, at + 3, value, 1)
 
 
-@njit(cache=True)
+@loop
 def _put_bytes(out: np.ndarray, at: int, value: int, count: int) -> int:
     for place in range(at, at + count):
         out[place] = value
     return at + count
 
 
-@njit(cache=True)
+@loop
 def _put_text(out: np.ndarray, at: int, text: np.ndarray, first: int, end: int) -> int:
     for place in range(first, end):
         out[at] = text[place]
@@ -170,7 +171,7 @@ def _put_text(out: np.ndarray, at: int, text: np.ndarray, first: int, end: int) 
     return at
 
 
-@njit(cache=True)
+@loop
 def _put_hex(out: np.ndarray, at: int, value: int, least_digits: int) -> int:
     digits = least_digits
     while digits < 16 and value >> (4 * digits):
@@ -182,7 +183,7 @@ def _put_hex(out: np.ndarray, at: int, value: int, least_digits: int) -> int:
     return at
 
 
-@njit(cache=True)
+@loop
 def _put_decimal(out: np.ndarray, at: int, value: int) -> int:
     if value < 0:
         out[at] = MINUS

@@ -4,12 +4,14 @@ A position is a byte; a function that reads returns what it read and the positio
 nothing of the kind stands.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from rayplay.formats.guard.code_cache import use_numba_cache
+from rayplay.formats.guard.code_cache import kept
 
-use_numba_cache("formats")
+loop: Any = kept(njit(cache=True), ["formats/exchange/accelsim"])
 
 NEWLINE, SPACE, RETURN, TAB, MINUS, COMMA = 10, 32, 13, 9, 45, 44
 NAME_SLOTS, NAME_BYTES = 1 << 14, 1 << 19
@@ -18,7 +20,7 @@ UNIFORM_REGISTER, PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER = 256, 320, 328
 """Numbers of UR0, P0 and UP0; R0 is 0."""
 
 
-@njit(cache=True)
+@loop
 def skip_blanks(text: np.ndarray, at: int) -> int:
     """Position of the next byte other than a blank; a newline counts as other."""
     while text[at] == SPACE or text[at] == TAB or text[at] == RETURN:
@@ -26,7 +28,7 @@ def skip_blanks(text: np.ndarray, at: int) -> int:
     return at
 
 
-@njit(cache=True)
+@loop
 def skip_token(text: np.ndarray, at: int) -> int:
     """The end of the token that begins at ``at``."""
     while text[at] > SPACE:
@@ -34,7 +36,7 @@ def skip_token(text: np.ndarray, at: int) -> int:
     return at
 
 
-@njit(cache=True)
+@loop
 def next_line(text: np.ndarray, at: int) -> int:
     """The first byte after the next newline."""
     while text[at] != NEWLINE:
@@ -42,7 +44,7 @@ def next_line(text: np.ndarray, at: int) -> int:
     return at + 1
 
 
-@njit(cache=True)
+@loop
 def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
     """A number of at most 64 bits in hexadecimal, with or without 0x."""
     at = skip_blanks(text, at)
@@ -64,7 +66,7 @@ def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
     return value, at if at > start and _ends(text, at) else -1
 
 
-@njit(cache=True)
+@loop
 def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
     """A whole number below 2**63, maybe negative."""
     at = skip_blanks(text, at)
@@ -79,12 +81,12 @@ def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
     return (-value if negative else value), at if is_whole else -1
 
 
-@njit(cache=True)
+@loop
 def _ends(text: np.ndarray, at: int) -> bool:
     return text[at] <= SPACE or text[at] == COMMA
 
 
-@njit(cache=True)
+@loop
 def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
     """R7, UR7, P7 or UP7; RZ, URZ, PT and UPT are NO_REGISTER.
 
@@ -109,7 +111,7 @@ def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
     return number, end
 
 
-@njit(cache=True)
+@loop
 def number_of_name(
     text: np.ndarray, begin: int, end: int, held: np.ndarray, start: np.ndarray, slot: np.ndarray, count: int
 ) -> int:

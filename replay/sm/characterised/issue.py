@@ -7,7 +7,8 @@ scheduler issues one ready warp whose unit is free. What a warp does is in ``sm`
 
 import numpy as np
 
-from rayplay.replay.input.work import LSU, Program, Work
+from rayplay.replay.input import work as op
+from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, lowest_bits
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
@@ -16,9 +17,15 @@ from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.characterised import warp as execution
 from rayplay.replay.sm.ctas import Dispatch
-from rayplay.replay.sm.warps import CODE, LAST, READY, READY_AT, STREAM, WANTS, Warps
+from rayplay.replay.sm.policies import pick
+from rayplay.replay.sm.warps import Warps
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
+
+
+@inlined
+def begin_cta(core: Warps, sm: int, now: int) -> None:
+    """A CTA comes into the SM."""
 
 
 @inlined
@@ -36,8 +43,8 @@ def look_at(core: Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> None:
     """A warp is back from the wheel, which may not be all that it has to wait for."""
     index = core.member[sm, rank]
     here = sm * core.warps + index
-    if core.warp[here, READY_AT] > now:
-        warps.stall_until(core, sm, rank, now, core.warp[here, READY_AT], 1)
+    if core.warp[here, warps.READY_AT] > now:
+        warps.stall_until(core, sm, rank, now, core.warp[here, warps.READY_AT], 1)
     elif warps.awaited(core, here):
         warps.park(core, sm, now, index)
     else:
@@ -50,7 +57,7 @@ def issue(
     lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
-    issued, issuing, retry, left = 0, 0, FAR, core.mask[sm, READY]
+    issued, issuing, retry, left = 0, 0, FAR, core.mask[sm, warps.READY]
     while left:
         scheduler = core.scheduler_at[lowest_bit(left)]
         row, lane = sm * core.schedulers + scheduler, core.lane[scheduler]
@@ -61,20 +68,20 @@ def issue(
         rank, free_at = choose(core, lsus, sm, row, lane, candidates, now)
         if rank < 0:
             retry = min(retry, free_at)
-            waiting = core.mask[sm, READY] & lane
-            for_lsu = count_bits(waiting & core.mask[sm, WANTS + LSU])
+            waiting = core.mask[sm, warps.READY] & lane
+            for_lsu = count_bits(waiting & core.mask[sm, warps.WANTS + op.LSU])
             stack.observe(core, row, now, count_bits(waiting) - for_lsu | for_lsu << 8)
             observe_streams(core, sm, row, now, waiting)
             continue
         stack.observe(core, row, now, 0)
         observe_streams(core, sm, row, now, 0)
-        execution.issue(core, ctas, lsus, rays, program, work, lane_cycles, sm, now, row, lane, rank)
+        execution.issue(core, lsus, rays, program, work, lane_cycles, sm, now, row, lane, rank)
         issued += 1
         issuing |= lane
     if issued:
         core.stats[sm, warps.WARP_INSTRUCTIONS] += issued
         core.stats[sm, warps.ISSUE_CYCLES] += 1
-    return now + 1 if core.mask[sm, READY] & issuing else retry
+    return now + 1 if core.mask[sm, warps.READY] & issuing else retry
 
 
 @compiled
@@ -84,15 +91,15 @@ def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> N
         return
     left = lowest_bits(core.members[row]) << lowest_bit(core.lane[row - sm * core.schedulers])
     while left:
-        stream, own, others = core.warp[sm * core.warps + core.member[sm, lowest_bit(left)], STREAM], 0, 0
+        stream, own, others = core.warp[sm * core.warps + core.member[sm, lowest_bit(left)], warps.STREAM], 0, 0
         while left:
             rank = lowest_bit(left)
             left &= left - 1
             here = sm * core.warps + core.member[sm, rank]
-            if core.warp[here, STREAM] != stream:
+            if core.warp[here, warps.STREAM] != stream:
                 others |= 1 << rank
             elif (waiting >> rank) & 1:
-                own += 1 << 8 if core.warp[here, CODE] & 15 == LSU else 1
+                own += 1 << 8 if core.warp[here, warps.CODE] & 15 == op.LSU else 1
         stack_shares.observe(core, row, now, own, stream)
         left = others
 
@@ -101,25 +108,25 @@ def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> N
 def choose(core: Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int, now: int) -> tuple[int, int]:
     """Rank of the warp of a scheduler's ``candidates`` that issues; -1 where the units of all are busy.
 
-    Who comes first by the policy comes first among any of them, too, so that mostly one warp's unit is looked at. The
+    The policy's first warp is first among any subset, so that mostly one warp's unit is checked. The
     second number is the first cycle in which one of the busy units is free, or FAR.
     """
     soonest = FAR
     while candidates:
-        rank = warps.pick(candidates, core.mask[sm, LAST] & lane, core.policy)
-        unit = core.warp[sm * core.warps + core.member[sm, rank], CODE] & 15
+        rank = pick(core.policy, candidates, core.mask[sm, warps.LAST] & lane)
+        unit = core.warp[sm * core.warps + core.member[sm, rank], warps.CODE] & 15
         if core.free_at[row, unit] > now:
             soonest = min(soonest, core.free_at[row, unit])
-        elif unit != LSU or lsu.has_room(lsus, sm):
+        elif unit != op.LSU or lsu.has_room(lsus, sm):
             return rank, soonest
-        candidates &= ~core.mask[sm, WANTS + unit]
+        candidates &= ~core.mask[sm, warps.WANTS + unit]
     return -1, soonest
 
 
 @inlined
 def first_event(core: Warps, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
-    return now + 1 if core.mask[sm, READY] else warps.next_stall_end(core, sm, now)
+    return now + 1 if core.mask[sm, warps.READY] else warps.next_stall_end(core, sm, now)
 
 
 def live_warps(core: Warps) -> np.ndarray:

@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.work import INITIATION_SHIFT, KIND_SHIFT, LOAD, LSU, Work
+from rayplay.replay.input import work as op
+from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined
-from rayplay.replay.sm.warps import ACCESS, INSTRUCTION, THREADS, TRACE, UNITS
+from rayplay.replay.sm import warps
 from rayplay.replay.unit.schema import law, value
 
 CACHES = ("perfect", "behavioural")
-PLACES = 64  # threadblocks an SM holds, units of a kind
+PLACES = 64  # CTAs an SM holds, units of a kind
 REGULAR, SFU, RT = 0, 3, 5  # what FUFree() tells apart besides LSU, at their places in formats.trace.UNITS
-LIVE, ARRIVED = 0, 1  # columns of block
 READ_HITS, READ_MISSES, WRITE_HITS, WRITE_MISSES = range(4)  # columns of lines
 COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What ``--model gatsim`` makes of a GPU; the other models do not read it."""
+    """Parameters that the model ``gatsim`` alone reads."""
 
     caches: str = value("name", "Perfect: every line hits; behavioural: an L1 of tags alone", choices=CACHES)
     load_store_units: int = value("count", "Memory instructions an SM executes at a time", 1)
@@ -45,17 +45,16 @@ class Gatsim(NamedTuple):
     """Threadblocks, units and tags of all SMs; their warps and schedulers are a ``scheduler.Warps``."""
 
     clock: np.ndarray  # int64[sms]: T_s
-    next_block: np.ndarray  # int64[sms]: the SM's next threadblock, a row of bounds
-    free_places: np.ndarray  # int64[sms]: places without a threadblock, as a mask
-    block: np.ndarray  # int64[sms * PLACES, 2]: warps not finished, warps at the barrier
-    bounds: np.ndarray  # int64[threadblocks, 2]: first warp and end
+    next_cta: np.ndarray  # int64[sms]: the SM's next CTA, a row of bounds
+    free_places: np.ndarray  # int64[sms]: places without a CTA, as a mask
+    bounds: np.ndarray  # int64[CTAs, 2]: first warp and end
     busy: np.ndarray  # int64[sms * UNITS, PLACES]: cycle at which each unit of a kind becomes free
     free_at: np.ndarray  # int64[sms * UNITS]: the least of them
     units: np.ndarray  # int64[UNITS]: units of a kind
     local: np.ndarray  # bool[instructions]: accesses local memory
     tag: np.ndarray  # int64[sms * sets, ways]: lines, the most recently used first; -1 for none
     lines: np.ndarray  # int64[sms, 4]
-    warps_per_block: int
+    warps_per_cta: int
     hit_cycles: int
     miss_cycles: int
     shared_cycles: int
@@ -65,26 +64,25 @@ class Gatsim(NamedTuple):
 
 
 def make_state(
-    spec: Spec, sms: int, places: int, warps_per_block: int, bounds: np.ndarray, cache: tuple[int, int, int],
+    spec: Spec, sms: int, places: int, warps_per_cta: int, bounds: np.ndarray, cache: tuple[int, int, int],
     local: np.ndarray, start: int,
 ) -> Gatsim:  # fmt: skip
-    """SMs at cycle ``start`` before their first threadblock; ``cache`` is the L1's sets, ways and bytes of a line."""
-    count = np.full(UNITS, 1)
-    count[[LSU, SFU, RT]] = spec.load_store_units, spec.special_units, spec.trace_units
+    """SMs at cycle ``start`` before their first CTA; ``cache`` is the L1's sets, ways and bytes of a line."""
+    count = np.full(warps.UNITS, 1)
+    count[[op.LSU, SFU, RT]] = spec.load_store_units, spec.special_units, spec.trace_units
     sets, ways, line_bytes = cache
     return Gatsim(
         np.full(sms, start),
         np.arange(sms),
         np.full(sms, (1 << places) - 1 if places < PLACES else -1),
-        np.zeros((sms * PLACES, 2), np.int64),
         bounds,
-        np.zeros((sms * UNITS, PLACES), np.int64),
-        np.zeros(sms * UNITS, np.int64),
+        np.zeros((sms * warps.UNITS, PLACES), np.int64),
+        np.zeros(sms * warps.UNITS, np.int64),
         count,
         local,
         np.full((sms * sets, ways), -1),
         np.zeros((sms, len(COUNTERS)), np.int64),
-        warps_per_block,
+        warps_per_cta,
         spec.hit_cycles,
         spec.miss_cycles,
         spec.shared_cycles,
@@ -98,12 +96,12 @@ def make_state(
 def special_cycles(state: Gatsim, work: Work, longest: np.ndarray, sm: int, warp: np.ndarray, code: int) -> int:
     """HandleSpecial(): cycles a memory, special-function or trace instruction takes in its unit."""
     if code & 15 == SFU:
-        return max((((code >> INITIATION_SHIFT) & 0xFFFF) * warp[THREADS] + 31) // 32, 1)
+        return max((((code >> op.INITIATION_SHIFT) & 0xFFFF) * warp[warps.THREADS] + 31) // 32, 1)
     if code & 15 == RT:
-        return max(state.record_cycles * longest[warp[TRACE]], 1)
-    warp[ACCESS] += 1
-    is_load, is_local = (code >> KIND_SHIFT) & 15 == LOAD, state.local[warp[INSTRUCTION]]
-    return memory_cycles(state, work, sm, warp[ACCESS] - 1, is_load, is_local)
+        return max(state.record_cycles * longest[warp[warps.TRACE]], 1)
+    warp[warps.ACCESS] += 1
+    is_load, is_local = (code >> op.KIND_SHIFT) & 15 == op.LOAD, state.local[warp[warps.INSTRUCTION]]
+    return memory_cycles(state, work, sm, warp[warps.ACCESS] - 1, is_load, is_local)
 
 
 @inlined

@@ -7,16 +7,8 @@ are one. Source: ``docs/sources/accel-sim.md#asynchronous-copies``.
 """
 
 from rayplay.replay.jit.bits import compiled, inlined
-from rayplay.replay.sm.pipeline.state import (
-    AWAITED,
-    ENDED_BY,
-    FIRST_GROUP,
-    GROUPS,
-    LAST_GROUP,
-    SERIAL,
-    UNDER_WAY,
-    Pipeline,
-)
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.waiting import wait, wake
 from rayplay.replay.unit import cycle_stack as stack
 
@@ -24,47 +16,53 @@ from rayplay.replay.unit import cycle_stack as stack
 @inlined
 def begin_copy(core: Pipeline, here: int) -> None:
     """A copy issues."""
-    core.copies[here, UNDER_WAY + (core.copies[here, LAST_GROUP] & (GROUPS - 1))] += 1
+    core.copies[here, pipe.UNDER_WAY + (core.copies[here, pipe.LAST_GROUP] & (pipe.GROUPS - 1))] += 1
 
 
 @inlined
 def pass_done(core: Pipeline, here: int) -> None:
     """Move to the first group that still has copies under way, or to the one that is being filled."""
-    first = core.copies[here, FIRST_GROUP]
-    while first < core.copies[here, LAST_GROUP] and core.copies[here, UNDER_WAY + (first & (GROUPS - 1))] == 0:
+    first = core.copies[here, pipe.FIRST_GROUP]
+    while (
+        first < core.copies[here, pipe.LAST_GROUP]
+        and core.copies[here, pipe.UNDER_WAY + (first & (pipe.GROUPS - 1))] == 0
+    ):
         first += 1
-    core.copies[here, FIRST_GROUP] = first
+    core.copies[here, pipe.FIRST_GROUP] = first
 
 
 @compiled
 def end_group(core: Pipeline, sm: int, here: int) -> None:
     """The copies that have issued since the last group are one; what follows belongs to the next."""
-    last = core.copies[here, LAST_GROUP]
-    if last - core.copies[here, FIRST_GROUP] == GROUPS - 1:
+    last = core.copies[here, pipe.LAST_GROUP]
+    if last - core.copies[here, pipe.FIRST_GROUP] == pipe.GROUPS - 1:
         return
-    core.copies[here, ENDED_BY + (last & (GROUPS - 1))] = core.unit[sm, SERIAL]
-    core.copies[here, LAST_GROUP] = last + 1
-    core.copies[here, UNDER_WAY + ((last + 1) & (GROUPS - 1))] = 0
+    core.copies[here, pipe.ENDED_BY + (last & (pipe.GROUPS - 1))] = core.unit[sm, pipe.SERIAL]
+    core.copies[here, pipe.LAST_GROUP] = last + 1
+    core.copies[here, pipe.UNDER_WAY + ((last + 1) & (pipe.GROUPS - 1))] = 0
     pass_done(core, here)
 
 
 @compiled
 def await_groups(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, spared: int) -> None:
     """The warp waits until all groups that have ended, but the latest ``spared``, are done."""
-    until = core.copies[here, LAST_GROUP] - spared
-    if core.copies[here, FIRST_GROUP] < until:
-        core.copies[here, AWAITED] = until
+    until = core.copies[here, pipe.LAST_GROUP] - spared
+    if core.copies[here, pipe.FIRST_GROUP] < until:
+        core.copies[here, pipe.AWAITED] = until
         wait(core, sm, row, index, here, now, stack.MEMORY)
 
 
 @compiled
 def end_copy(core: Pipeline, sm: int, index: int, here: int, now: int, serial: int) -> None:
     """A copy is done, by its serial number; its warp may have waited for that."""
-    group = core.copies[here, FIRST_GROUP]
-    while group < core.copies[here, LAST_GROUP] and core.copies[here, ENDED_BY + (group & (GROUPS - 1))] < serial:
+    group = core.copies[here, pipe.FIRST_GROUP]
+    while (
+        group < core.copies[here, pipe.LAST_GROUP]
+        and core.copies[here, pipe.ENDED_BY + (group & (pipe.GROUPS - 1))] < serial
+    ):
         group += 1
-    core.copies[here, UNDER_WAY + (group & (GROUPS - 1))] -= 1
+    core.copies[here, pipe.UNDER_WAY + (group & (pipe.GROUPS - 1))] -= 1
     pass_done(core, here)
-    if core.copies[here, AWAITED] and core.copies[here, FIRST_GROUP] >= core.copies[here, AWAITED]:
-        core.copies[here, AWAITED] = 0
+    if core.copies[here, pipe.AWAITED] and core.copies[here, pipe.FIRST_GROUP] >= core.copies[here, pipe.AWAITED]:
+        core.copies[here, pipe.AWAITED] = 0
         wake(core, sm, index, now)

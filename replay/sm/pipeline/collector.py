@@ -11,29 +11,10 @@ unit, no other of its class does. A bank that is written in a cycle does not rea
 import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit, shift_right
-from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS
-from rayplay.replay.sm.pipeline.state import (
-    COMPLETE,
-    ENTERED,
-    EXECUTE_RANK,
-    EXECUTES,
-    IN_USE,
-    INSTRUCTION_BITS,
-    ISSUED_TO,
-    LATCH,
-    LATCHES,
-    LEFT,
-    OPERATION,
-    ORDER,
-    PLACE,
-    WARP_BITS,
-    WRITTEN,
-    WRITTEN_AT,
-    Pipeline,
-)  # fmt: skip
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 
 ONES = 0x0101010101010101
-WARP_MASK = (1 << WARP_BITS) - 1
 
 
 @inlined
@@ -41,21 +22,21 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
     """The collector's steps of one cycle; whether anything moved, without which nothing will until the SM does."""
     unit, moved, refused = core.unit, False, 0
     for step in range(core.steps):
-        asking = unit[sm, COMPLETE] & ~refused  # latches are emptied between the cycles
+        asking = unit[sm, pipe.COMPLETE] & ~refused  # latches are emptied between the cycles
         if asking:
             refused |= leave(core, sm, asking)
             moved = moved or asking & ~refused != 0
-        if unit[sm, IN_USE] != unit[sm, COMPLETE]:
+        if unit[sm, pipe.IN_USE] != unit[sm, pipe.COMPLETE]:
             read(core, sm, now, step == 0)
             moved = True
-        if unit[sm, ISSUED_TO]:
+        if unit[sm, pipe.ISSUED_TO]:
             moved = enter(core, sm) or moved
     return moved
 
 
 @inlined
 def leave(core: Pipeline, sm: int, asking: int) -> int:
-    """Of some units with all operands, one per port leaves; returns those that found their OC_EX latch full.
+    """Of some units with all operands, one per port leaves; returns the units whose OC_EX latch was full.
 
     A port serves the next scheduler after the one it served last that has a unit with a free latch, and there always
     the first: the second starves while the first is refilled (``docs/sources/accel-sim.md#micro-benchmarks``: 2.26
@@ -67,8 +48,8 @@ def leave(core: Pipeline, sm: int, asking: int) -> int:
         later = (asking >> begun) << begun
         number = lowest_bit(np.int64(later if later else asking))
         asking &= ~(1 << number)
-        latch = core.collector[at_of(core, sm, number), LATCH]
-        if (core.unit[sm, EXECUTES] >> latch) & 1:
+        latch = core.collector[at_of(core, sm, number), pipe.LATCH]
+        if (core.unit[sm, pipe.EXECUTES] >> latch) & 1:
             refused |= 1 << number
         else:
             give(core, sm, number, latch)
@@ -96,44 +77,44 @@ def at_of(core: Pipeline, sm: int, number: int) -> int:
 def give(core: Pipeline, sm: int, number: int, latch: int) -> None:
     """An instruction goes from a unit to its OC_EX latch."""
     at = at_of(core, sm, number)
-    core.unit[sm, EXECUTES] |= 1 << latch
-    core.ready[sm * LATCHES + latch, OPERATION] = core.collector[at, OPERATION]
-    core.ready[sm * LATCHES + latch, PLACE] = core.collector[at, PLACE]
-    core.unit[sm, IN_USE] &= ~(1 << number)
-    core.unit[sm, COMPLETE] &= ~(1 << number)
+    core.unit[sm, pipe.EXECUTES] |= 1 << latch
+    core.ready[sm * pipe.LATCHES + latch, pipe.OPERATION] = core.collector[at, pipe.OPERATION]
+    core.ready[sm * pipe.LATCHES + latch, pipe.PLACE] = core.collector[at, pipe.PLACE]
+    core.unit[sm, pipe.IN_USE] &= ~(1 << number)
+    core.unit[sm, pipe.COMPLETE] &= ~(1 << number)
 
 
 @inlined
 def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
     """Every bank that is not written reads an operand for the unit that came first."""
-    reading = core.unit[sm, IN_USE] & ~core.unit[sm, COMPLETE]
+    reading = core.unit[sm, pipe.IN_USE] & ~core.unit[sm, pipe.COMPLETE]
     while reading:
-        scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), LATCH] & (core.schedulers - 1)
+        scheduler = core.collector[at_of(core, sm, lowest_bit(reading)), pipe.LATCH] & (core.schedulers - 1)
         row, mine = sm * core.schedulers + scheduler, reading & mates(core, scheduler)
         if core.pooled:
             mine = held_for(core, sm, mine, scheduler)
         reading &= ~mine
-        written = core.row[row, WRITTEN]
-        banks = ONES & all_banks(core) & ~(written if is_first & (core.row[row, WRITTEN_AT] == now) else 0)
+        written = core.row[row, pipe.WRITTEN]
+        banks = ONES & all_banks(core) & ~(written if is_first & (core.row[row, pipe.WRITTEN_AT] == now) else 0)
         while mine:
             number = first_of(core, sm, mine)
             mine &= ~(1 << number)
             at = at_of(core, sm, number)
-            left = core.collector[at, LEFT]
+            left = core.collector[at, pipe.LEFT]
             taken = ((left + 0x7F * ONES) >> 7) & banks
-            core.collector[at, LEFT] = left - taken
+            core.collector[at, pipe.LEFT] = left - taken
             banks &= ~taken
-            core.unit[sm, COMPLETE] |= (left == taken) << number
+            core.unit[sm, pipe.COMPLETE] |= (left == taken) << number
 
 
 @inlined
 def held_for(core: Pipeline, sm: int, units: int, scheduler: int) -> int:
-    """Those of some units that hold an instruction of the scheduler."""
+    """Units among ``some`` that hold an instruction of the scheduler."""
     found = 0
     while units:
         number = lowest_bit(units)
         units &= units - 1
-        if core.collector[at_of(core, sm, number), LATCH] & (core.schedulers - 1) == scheduler:
+        if core.collector[at_of(core, sm, number), pipe.LATCH] & (core.schedulers - 1) == scheduler:
             found |= 1 << number
     return found
 
@@ -146,7 +127,7 @@ def first_of(core: Pipeline, sm: int, units: int) -> int:
     while units:
         other = lowest_bit(units)
         units &= units - 1
-        if core.collector[at_of(core, sm, other), ORDER] < core.collector[at_of(core, sm, best), ORDER]:
+        if core.collector[at_of(core, sm, other), pipe.ORDER] < core.collector[at_of(core, sm, best), pipe.ORDER]:
             best = other
     return best
 
@@ -155,7 +136,7 @@ def first_of(core: Pipeline, sm: int, units: int) -> int:
 def enter(core: Pipeline, sm: int) -> bool:
     """Instructions in ID_OC latches take free units: per port, one of each class, the oldest; whether any does."""
     group, entered = (1 << core.schedulers) - 1, False
-    waiting = classes = core.unit[sm, ISSUED_TO]
+    waiting = classes = core.unit[sm, pipe.ISSUED_TO]
     ports = core.ports
     while classes:
         kind = lowest_bit(classes) >> core.shift
@@ -163,7 +144,7 @@ def enter(core: Pipeline, sm: int) -> bool:
         classes &= ~mine
         scheduler = np.int64(core.order[sm, kind]) & 3
         latch = kind * core.schedulers + scheduler
-        free = ~core.unit[sm, IN_USE] & mates(core, scheduler)
+        free = ~core.unit[sm, pipe.IN_USE] & mates(core, scheduler)
         if free:
             take(core, sm, latch, kind, scheduler, lowest_bit(free))
             waiting &= ~(1 << latch)
@@ -179,24 +160,25 @@ def enter(core: Pipeline, sm: int) -> bool:
 @inlined
 def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number: int) -> None:
     """An instruction leaves its ID_OC latch for a unit and asks the banks for its operands."""
-    operation, unit = core.issued[sm * LATCHES + latch, OPERATION], core.unit
-    unit[sm, ISSUED_TO] &= ~(1 << latch)
+    operation, unit = core.issued[sm * pipe.LATCHES + latch, pipe.OPERATION], core.unit
+    unit[sm, pipe.ISSUED_TO] &= ~(1 << latch)
     core.order[sm, kind] = core.order[sm, kind] >> 2
     at = at_of(core, sm, number)
-    core.collector[at, OPERATION] = operation
-    core.collector[at, PLACE] = core.issued[sm * LATCHES + latch, PLACE]
-    core.collector[at, LATCH] = EXECUTE_RANK[kind] * core.schedulers + scheduler
-    left = turned(core, core.reads[operation & INSTRUCTIONS], (operation >> INSTRUCTION_BITS) & WARP_MASK)
-    core.collector[at, LEFT] = left
-    core.collector[at, ORDER] = unit[sm, ENTERED]
-    unit[sm, ENTERED] += 1
-    unit[sm, IN_USE] |= 1 << number
-    unit[sm, COMPLETE] |= (left == 0) << number
+    core.collector[at, pipe.OPERATION] = operation
+    core.collector[at, pipe.PLACE] = core.issued[sm * pipe.LATCHES + latch, pipe.PLACE]
+    core.collector[at, pipe.LATCH] = pipe.EXECUTE_RANK[kind] * core.schedulers + scheduler
+    index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
+    left = turned(core, core.reads[instruction], index)
+    core.collector[at, pipe.LEFT] = left
+    core.collector[at, pipe.ORDER] = unit[sm, pipe.ENTERED]
+    unit[sm, pipe.ENTERED] += 1
+    unit[sm, pipe.IN_USE] |= 1 << number
+    unit[sm, pipe.COMPLETE] |= (left == 0) << number
 
 
 @inlined
 def turned(core: Pipeline, reads: int, warp: int) -> int:
-    """Reads per bank of a warp: those of warp 0, moved by the warp's number."""
+    """Reads per bank of a warp: warp 0's, rotated by the warp's number."""
     shift = 8 * (warp & (core.banks - 1))
     return ((reads << shift) | shift_right(reads >> 8, 8 * (core.banks - 1) - shift)) & all_banks(core)
 

@@ -1,24 +1,13 @@
-"""What the warps of the pipelined SM wait for, observed at the end of each cycle for the cycle stack (``stack``).
+"""Waits of the pipelined SM's warps, observed at the end of each cycle for the cycle stack (``stack``).
 
 A warp that may issue but does not is refused by a latch: of the LD/ST unit, or of another one. A warp with an empty
 buffer waits for fetch and decode. The others wait for a register; for memory, when a load will write it.
 """
 
 from rayplay.replay.jit.bits import compiled, count_bits, inlined, lowest_bit
-from rayplay.replay.sm.pipeline.state import (
-    COLLIDES,
-    LIVE,
-    MEMORY,
-    ON_MEMORY,
-    SEEN_FETCHING,
-    SEEN_FOR_LSU,
-    SEEN_FOR_UNIT,
-    SEEN_ON_MEMORY,
-    VALID,
-    WAITING,
-    Pipeline,
-)
-from rayplay.replay.sm.warps import STREAM
+from rayplay.replay.sm import warps
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 
@@ -27,17 +16,17 @@ from rayplay.replay.unit import cycle_stack_streams as stack_shares
 def observe(core: Pipeline, sm: int, now: int) -> None:
     """Note what the warps of an SM will wait for from the next cycle on."""
     unit = core.unit
-    free = unit[sm, LIVE] & ~unit[sm, WAITING]
-    valid, on_memory = unit[sm, VALID] & free, unit[sm, ON_MEMORY] & free
-    able = valid & ~unit[sm, COLLIDES]
-    for_lsu, fetching = able & core.wants[sm, MEMORY], free & ~valid & ~on_memory
+    free = unit[sm, pipe.LIVE] & ~unit[sm, pipe.WAITING]
+    valid, on_memory = unit[sm, pipe.VALID] & free, unit[sm, pipe.ON_MEMORY] & free
+    able = valid & ~unit[sm, pipe.COLLIDES]
+    for_lsu, fetching = able & core.wants[sm, pipe.MEMORY], free & ~valid & ~on_memory
     for_unit = able & ~for_lsu
-    changed = (unit[sm, SEEN_FOR_UNIT] ^ for_unit) | (unit[sm, SEEN_FOR_LSU] ^ for_lsu)
-    changed |= (unit[sm, SEEN_FETCHING] ^ fetching) | (unit[sm, SEEN_ON_MEMORY] ^ on_memory)
+    changed = (unit[sm, pipe.SEEN_FOR_UNIT] ^ for_unit) | (unit[sm, pipe.SEEN_FOR_LSU] ^ for_lsu)
+    changed |= (unit[sm, pipe.SEEN_FETCHING] ^ fetching) | (unit[sm, pipe.SEEN_ON_MEMORY] ^ on_memory)
     if changed == 0:
         return
-    unit[sm, SEEN_FOR_UNIT], unit[sm, SEEN_FOR_LSU] = for_unit, for_lsu
-    unit[sm, SEEN_FETCHING], unit[sm, SEEN_ON_MEMORY] = fetching, on_memory
+    unit[sm, pipe.SEEN_FOR_UNIT], unit[sm, pipe.SEEN_FOR_LSU] = for_unit, for_lsu
+    unit[sm, pipe.SEEN_FETCHING], unit[sm, pipe.SEEN_ON_MEMORY] = fetching, on_memory
     while changed:
         scheduler = lowest_bit(changed) & (core.schedulers - 1)
         mine = core.every << scheduler
@@ -54,9 +43,9 @@ def observe(core: Pipeline, sm: int, now: int) -> None:
 @compiled
 def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
     """Note for each stream how many of a scheduler's warps that wait, a mask for each of ``OBSERVED``, are its own."""
-    left = core.unit[sm, LIVE] & (core.every << scheduler)
+    left = core.unit[sm, pipe.LIVE] & (core.every << scheduler)
     while left:
-        stream = core.warp[sm * core.warps + lowest_bit(left), STREAM]
+        stream = core.warp[sm * core.warps + lowest_bit(left), warps.STREAM]
         mine, own = of_stream(core, sm, left, stream), 0
         left &= ~mine
         for reason in range(4):
@@ -65,11 +54,11 @@ def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tup
 
 
 @inlined
-def of_stream(core: Pipeline, sm: int, warps: int, stream: int) -> int:
-    """Those of some warps, a mask, that are of the stream."""
+def of_stream(core: Pipeline, sm: int, some: int, stream: int) -> int:
+    """Warps among ``some``, a mask, that belong to the stream."""
     mine = 0
-    while warps:
-        index = lowest_bit(warps)
-        warps &= warps - 1
-        mine |= (core.warp[sm * core.warps + index, STREAM] == stream) << index
+    while some:
+        index = lowest_bit(some)
+        some &= some - 1
+        mine |= (core.warp[sm * core.warps + index, warps.STREAM] == stream) << index
     return mine

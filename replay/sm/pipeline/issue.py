@@ -2,82 +2,25 @@
 
 Peak rate: one warp-instruction per cycle and scheduler. A warp may issue when its buffer holds an instruction, it does
 not wait (barrier, fence, atomic, copies, rays), the scoreboard lets it pass, and the ID_OC latch of its class is free.
-Policies: ``pipeline_policy``, ``pipeline_pool``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard``.
+Policies: ``policies``, ``two_level``. Source: ``docs/sources/accel-sim.md#schedulers, #scoreboard``.
 """
 
 import numpy as np
 
-from rayplay.replay.input.work import (
-    ATOMIC,
-    AWAIT,
-    BARRIER,
-    COMMIT,
-    DESTINATIONS_SHIFT,
-    FENCE,
-    GROUPS_SHIFT,
-    KIND_SHIFT,
-    MOST_GROUPS,
-    NO_ACCESS,
-    PLAIN,
-    REDUCTION,
-    Program,
-    Work,
-)  # fmt: skip
+from rayplay.replay.input import work as op
+from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import compiled, count_bits, fold, inlined, lowest_bit
 from rayplay.replay.memory.l1 import L1
-from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt.state import RtUnit
-from rayplay.replay.sm.characterised.warp import account_lanes
-from rayplay.replay.sm.ctas import MAX_CTAS
+from rayplay.replay.sm import barrier, policies, visit, warps
+from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.async_copies import await_groups, begin_copy, end_group
-from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, start_visit, threads
+from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, threads
 from rayplay.replay.sm.pipeline.scoreboard import reserve
-from rayplay.replay.sm.pipeline.state import (
-    ACTIVE_BEFORE,
-    ACTIVE_SINCE,
-    BUFFERED,
-    COLLIDES,
-    CTAS,
-    ENDED,
-    FENCES,
-    FETCH,
-    INSTRUCTION_BITS,
-    ISSUED_TO,
-    LAST,
-    LATCHES,
-    ON_MEMORY,
-    OPERATION,
-    PLACE,
-    SERIAL,
-    UNIT_OF_CLASS,
-    VALID,
-    WAITING,
-    WRITES,
-    Pipeline,
-)  # fmt: skip
+from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.two_level import choose_active
-from rayplay.replay.sm.pipeline.waiting import arrive, open_barrier, open_fence, wait
-from rayplay.replay.sm.policies import choose, first_in_turn, in_turn
-from rayplay.replay.sm.warps import (
-    BLOCK_END,
-    CODE,
-    CTA,
-    FIRST_VISIT,
-    INSTRUCTION,
-    ISSUE_CYCLES,
-    ISSUED,
-    MASK,
-    STREAM,
-    TRACE,
-    TRACE_END,
-    TRACE_MASK,
-    TWO_LEVEL,
-    UNIT_ISSUES,
-    UNIT_THREADS,
-    VISIT,
-    VISIT_END,
-    WARP_INSTRUCTIONS,
-)  # fmt: skip
+from rayplay.replay.sm.pipeline.waiting import arrive, open_fence, pass_barrier, wait
+from rayplay.replay.sm.rays import end_visit
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.streams import count_for
@@ -90,8 +33,10 @@ def issue(
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
     unit, issued, refused = core.unit, 0, hindered(core, sm)
-    first = (unit[sm, ACTIVE_BEFORE] + now - unit[sm, ACTIVE_SINCE]) & (core.schedulers - 1)
-    each = core.policy == TWO_LEVEL or unit[sm, FENCES] != 0  # what a scheduler sees when it looks may then change
+    first = (unit[sm, pipe.ACTIVE_BEFORE] + now - unit[sm, pipe.ACTIVE_SINCE]) & (core.schedulers - 1)
+    each = (
+        core.policy == policies.TWO_LEVEL or unit[sm, pipe.FENCES] != 0
+    )  # what a scheduler sees when it looks may then change
     free = able_warps(core, sm) & ~refused
     turns = (1 << core.schedulers) - 1 if each else turns_of(core, free, first)
     while turns:
@@ -111,44 +56,66 @@ def issue(
             free |= woken
             turns |= turns_of(core, woken, first) & (-2 << turn)
     if issued:
-        core.stats[sm, WARP_INSTRUCTIONS] += issued
-        core.stats[sm, ISSUE_CYCLES] += 1
+        core.stats[sm, warps.WARP_INSTRUCTIONS] += issued
+        core.stats[sm, warps.ISSUE_CYCLES] += 1
     return issued > 0
 
 
 @inlined
 def able_warps(core: Pipeline, sm: int) -> int:
     """Warps that may issue as far as they themselves go, bit = warp."""
-    return core.unit[sm, VALID] & ~core.unit[sm, WAITING] & ~core.unit[sm, COLLIDES]
+    return core.unit[sm, pipe.VALID] & ~core.unit[sm, pipe.WAITING] & ~core.unit[sm, pipe.COLLIDES]
 
 
 @inlined
-def turns_of(core: Pipeline, warps: int, first: int) -> int:
+def turns_of(core: Pipeline, some: int, first: int) -> int:
     """The turns of those schedulers, from the ``first`` one on, that have any of some warps: bit = turn."""
-    having = fold(warps, core.schedulers)
+    having = fold(some, core.schedulers)
     return (having << core.schedulers | having) >> first & ((1 << core.schedulers) - 1)
 
 
 @compiled
 def look(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> int:
     """The warp that a scheduler issues from, or -1, with all that happens to warps because it looks at them."""
-    if core.policy == TWO_LEVEL and core.unit[sm, CTAS]:
+    if core.policy == policies.TWO_LEVEL and core.unit[sm, pipe.CTAS]:
         return choose_active(core, caches, sm, row, scheduler, now, refused)
-    if core.unit[sm, FENCES]:
+    if core.unit[sm, pipe.FENCES]:
         open_fences(core, caches, sm, row, scheduler, now, refused)
     free = able_warps(core, sm) & ~refused & (core.every << scheduler)
     return choose(core, sm, row, free) if free else -1
 
 
 @inlined
+def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
+    """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
+    last = core.row[row, pipe.LAST]
+    if policies.in_turn(core.policy) or policies.preferred(core.policy, able, last):
+        return policies.pick(core.policy, able, last)
+    return oldest(core, sm, able)
+
+
+@inlined
+def oldest(core: Pipeline, sm: int, able: int) -> int:
+    """The warp that was launched first."""
+    best, best_age = -1, np.int64(1) << 62
+    while able:
+        index = lowest_bit(able)
+        able &= able - 1
+        age = core.warp[sm * core.warps + index, pipe.AGE]
+        if age < best_age:
+            best, best_age = index, age
+    return best
+
+
+@inlined
 def hindered(core: Pipeline, sm: int) -> int:
     """Warps whose next instruction is of a class whose latch of their scheduler is full."""
-    full, warps = core.unit[sm, ISSUED_TO], 0
+    full, found = core.unit[sm, pipe.ISSUED_TO], 0
     while full:
         latch = lowest_bit(full)
         full &= full - 1
-        warps |= core.wants[sm, latch >> core.shift] & (core.every << (latch & (core.schedulers - 1)))
-    return warps
+        found |= core.wants[sm, latch >> core.shift] & (core.every << (latch & (core.schedulers - 1)))
+    return found
 
 
 @inlined
@@ -159,59 +126,61 @@ def issue_instruction(
     """Send a warp's next instruction into the latch of its class, and move the warp on."""
     here = sm * core.warps + index
     warp, unit = core.warp, core.unit
-    code, instruction = warp[here, CODE], warp[here, INSTRUCTION]
-    kind, group = (code >> KIND_SHIFT) & 15, code & 15
+    code, instruction = warp[here, warps.CODE], warp[here, warps.INSTRUCTION]
+    kind, group = (code >> op.KIND_SHIFT) & 15, code & 15
     latch = group * core.schedulers + scheduler
-    before = count_bits(unit[sm, ISSUED_TO] >> (group * core.schedulers) & ((1 << core.schedulers) - 1))
+    before = count_bits(unit[sm, pipe.ISSUED_TO] >> (group * core.schedulers) & ((1 << core.schedulers) - 1))
     core.order[sm, group] = core.order[sm, group] | scheduler << 2 * before
-    unit[sm, ISSUED_TO] |= 1 << latch
-    unit[sm, SERIAL] += 1
-    core.issued[sm * LATCHES + latch, OPERATION] = unit[sm, SERIAL] << 32 | index << INSTRUCTION_BITS | instruction
-    core.row[row, LAST] = index
-    counter = UNIT_OF_CLASS[group]
-    count_for(core, sm, warp[here, STREAM])
-    core.stats[sm, UNIT_ISSUES + counter] += 1
+    unit[sm, pipe.ISSUED_TO] |= 1 << latch
+    unit[sm, pipe.SERIAL] += 1
+    core.issued[sm * pipe.LATCHES + latch, pipe.OPERATION] = (
+        unit[sm, pipe.SERIAL] << 32 | index << pipe.INSTRUCTION_BITS | instruction
+    )
+    core.row[row, pipe.LAST] = 1 << index
+    counter = pipe.UNIT_OF_CLASS[group]
+    count_for(core, sm, warp[here, warps.STREAM])
+    core.stats[sm, warps.UNIT_ISSUES + counter] += 1
     stack.issued(core, row, now)
-    stack_shares.issued(core, row, warp[here, STREAM])
-    warp[here, ISSUED] += 1
-    if kind != PLAIN:
-        core.issued[sm * LATCHES + latch, PLACE] = special(core, work, sm, row, here, index, now, kind)
-    core.stats[sm, UNIT_THREADS + counter] += threads(core, work, here)
-    count = (code >> DESTINATIONS_SHIFT) & 255
+    stack_shares.issued(core, row, warp[here, warps.STREAM])
+    warp[here, warps.ISSUED] += 1
+    if kind != op.PLAIN:
+        core.issued[sm * pipe.LATCHES + latch, pipe.PLACE] = special(core, work, sm, row, here, index, now, kind)
+    core.stats[sm, warps.UNIT_THREADS + counter] += threads(core, work, here)
+    count = (code >> op.DESTINATIONS_SHIFT) & 255
     if count:
         reserve(core, here, instruction, count)
     advance(core, rays, program, work, lane_cycles, sm, now, row, here, index)
-    warp[here, BUFFERED] -= 1
-    if warp[here, ENDED]:
-        unit[sm, VALID] &= ~(1 << index)
+    warp[here, pipe.BUFFERED] -= 1
+    if warp[here, pipe.ENDED]:
+        unit[sm, pipe.VALID] &= ~(1 << index)
     else:
-        is_there = warp[here, BUFFERED] != 0
+        is_there = warp[here, pipe.BUFFERED] != 0
         show(core, sm, index, here)
         reveal(core, sm, index, here, is_there)
-        unit[sm, FETCH] |= (not is_there) << index
+        unit[sm, pipe.FETCH] |= (not is_there) << index
 
 
 @compiled
 def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int, now: int, kind: int) -> int:
     """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
-    groups = (core.warp[here, CODE] >> GROUPS_SHIFT) & MOST_GROUPS
-    if kind == BARRIER:
+    groups = (core.warp[here, warps.CODE] >> op.GROUPS_SHIFT) & op.MOST_GROUPS
+    if kind == op.BARRIER:
         arrive(core, sm, row, index, here, now)
-    elif kind == FENCE:
+    elif kind == op.FENCE:
         wait(core, sm, row, index, here, now, stack.MEMORY)
-        core.unit[sm, FENCES] |= 1 << index
-    elif kind == COMMIT:
+        core.unit[sm, pipe.FENCES] |= 1 << index
+    elif kind == op.COMMIT:
         end_group(core, sm, here)
-    elif kind == AWAIT:
+    elif kind == op.AWAIT:
         await_groups(core, sm, row, index, here, now, groups)
     else:
         access = next_access(core, work, here)
-        if access != NO_ACCESS and kind in (ATOMIC, REDUCTION):
+        if access != op.NO_ACCESS and kind in (op.ATOMIC, op.REDUCTION):
             wait(core, sm, row, index, here, now, stack.MEMORY)
-        elif access != NO_ACCESS and groups:
+        elif access != op.NO_ACCESS and groups:
             begin_copy(core, here)
         return access
-    return NO_ACCESS
+    return op.NO_ACCESS
 
 
 @compiled
@@ -220,17 +189,18 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
 
     In turn it looks at the warps up to the one that it issues from; other policies look at all.
     """
-    fences, written = core.unit[sm, FENCES], 0
+    fences, written = core.unit[sm, pipe.FENCES], 0
     while fences:
         index = lowest_bit(fences)
         fences &= fences - 1
-        if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, WRITES] == 0:
+        if index & (core.schedulers - 1) == scheduler and core.warp[sm * core.warps + index, pipe.WRITES] == 0:
             written |= 1 << index
-    if in_turn(core):
-        able = core.unit[sm, VALID] & ~(core.unit[sm, WAITING] & ~written) & ~core.unit[sm, COLLIDES]
+    if policies.in_turn(core.policy):
+        able = core.unit[sm, pipe.VALID] & ~(core.unit[sm, pipe.WAITING] & ~written) & ~core.unit[sm, pipe.COLLIDES]
         able &= (core.every << scheduler) & ~refused
         if able:
-            first, chosen = first_in_turn(core, row), choose(core, sm, row, able)
+            start = policies.preferred(core.policy, -1, core.row[row, pipe.LAST])
+            first, chosen = lowest_bit(start) & 63, choose(core, sm, row, able)
             before = (2 << chosen) - 1
             passed = (1 << first) - 1
             written &= before & ~passed if chosen >= first else before | ~passed
@@ -247,19 +217,13 @@ def advance(
 ) -> None:  # fmt: skip
     """Go to the warp's next instruction; after a visit's last, its rays go to the RT unit and the warp waits."""
     warp = core.warp
-    warp[here, INSTRUCTION] += 1
-    if warp[here, INSTRUCTION] < warp[here, BLOCK_END]:
+    warp[here, warps.INSTRUCTION] += 1
+    if warp[here, warps.INSTRUCTION] < warp[here, warps.BLOCK_END]:
         return
-    account_lanes(core, lane_cycles, here, now, warp[here, MASK])
-    trace, visit = warp[here, TRACE], warp[here, VISIT] - warp[here, FIRST_VISIT]
-    if trace < warp[here, TRACE_END] and work.trace_visit[trace] == visit:
+    if end_visit(core, rays, work, lane_cycles, sm, now, index, here):
         wait(core, sm, row, index, here, now, stack.RT_UNIT)
-        warp[here, TRACE_MASK] = warp[here, MASK]
-        rt_unit_entry.enqueue(rays, sm, now + 1, index, trace, warp[here, STREAM])
-        warp[here, TRACE] = trace + 1
-    warp[here, VISIT] += 1
-    if warp[here, VISIT] < warp[here, VISIT_END]:
-        start_visit(core, program, work, here)
+    if warp[here, warps.VISIT] < warp[here, warps.VISIT_END]:
+        visit.start(core, program, work, here)
     else:
         end(core, sm, index, here, now)
 
@@ -267,10 +231,6 @@ def advance(
 @compiled
 def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
-    warp = core.warp
-    warp[here, ENDED] = 1
-    core.unit[sm, ON_MEMORY] |= 1 << index
-    at = sm * MAX_CTAS + warp[here, CTA]
-    core.barrier[at, 0] &= ~(1 << index)
-    if core.barrier[at, 0] and core.barrier[at, 1] == core.barrier[at, 0]:
-        open_barrier(core, sm, at, now)
+    core.warp[here, pipe.ENDED] = 1
+    core.unit[sm, pipe.ON_MEMORY] |= 1 << index
+    pass_barrier(core, sm, now, barrier.leave(core, sm, index))

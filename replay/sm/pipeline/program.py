@@ -1,6 +1,6 @@
 """Static tables of a trace to what the pipelined SM issues: class, latency, initiation and registers.
 
-A SASS instruction goes to the unit of its opcode, one of PTX to that of its operation class
+A SASS instruction goes to the unit of its opcode, a PTX instruction to the unit of its operation class
 (``docs/sources/accel-sim.md#opcode-classes``). EXIT and barriers pass the integer unit in one cycle.
 """
 
@@ -12,32 +12,18 @@ import numpy as np
 from rayplay.formats.exchange.accelsim import sass_classes
 from rayplay.formats.exchange.accelsim.sass_classes import spared_groups
 from rayplay.formats.guard.errors import FormatError
+from rayplay.replay.input import work as op
 from rayplay.replay.input.program import block_bounds, kinds
-from rayplay.replay.input.work import (
-    AWAIT,
-    COMMIT,
-    DESTINATIONS_SHIFT,
-    FENCE,
-    GROUPS_SHIFT,
-    INITIATION_SHIFT,
-    KIND_SHIFT,
-    LATENCY_SHIFT,
-    LOAD,
-    LOAD_BYPASS,
-    MOST_GROUPS,
-    PLAIN,
-    SHARED_SHIFT,
-    Program,
-)  # fmt: skip
-from rayplay.replay.input.work import TEXTURE as TEXTURE_ACCESS
+from rayplay.replay.input.work import Program
 from rayplay.replay.memory import texture as texture_unit
-from rayplay.replay.sm.pipeline.state import CLASSES, INSTRUCTION_BITS, INT, MEMORY, SP, TEXTURE, Spec, Tables
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Spec, Tables
 
 MOST_DESTINATIONS = 255
 UNIT_OF_CLASS = {
     "fp32": "sp", "fp16": "sp", "fp64": "dp", "sfu": "sfu", "branch": "branch", "trace": "rt", "matrix": "tensor",
 }  # fmt: skip
-HALF_RATE = ("HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2_32I", "HSET2", "HSETP2")  # of those of class fp16
+HALF_RATE = ("HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2_32I", "HSET2", "HSETP2")  # of class fp16
 QUICK = ("exit", "barrier")
 # Opcodes of asynchronous copies (as they begin), of the end of a group of them, and of the wait for groups.
 COPIES, COMMITS, AWAITS = ("LDGSTS", "cp.async.c"), ("LDGDEPBAR", "cp.async.commit"), ("DEPBAR", "cp.async.wait")
@@ -54,8 +40,10 @@ def load_pipeline_program(
     instructions = columns["instructions"]
     first, length = block_bounds(instructions, columns["blocks"], place)
     count = len(instructions["instruction_id"])
-    if count >= 1 << INSTRUCTION_BITS:
-        raise FormatError(f"{place}: table instructions must have fewer than {1 << INSTRUCTION_BITS} rows, not {count}")
+    if count >= 1 << pipe.INSTRUCTION_BITS:
+        raise FormatError(
+            f"{place}: table instructions must have fewer than {1 << pipe.INSTRUCTION_BITS} rows, not {count}"
+        )
     from_sass = columns["kernels"]["source"].astype(str)[instructions["kernel_id"]] == "sass"
     kind = memory_kinds(instructions, from_sass, texture)
     unit = units(instructions, kind, from_sass)
@@ -66,9 +54,9 @@ def load_pipeline_program(
         raise FormatError(f"{place}: an instruction must write at most {MOST_DESTINATIONS} registers")
     kind, groups = copy_groups(instructions, kind)
     code = (
-        unit | kind << KIND_SHIFT | latency << LATENCY_SHIFT | destinations << DESTINATIONS_SHIFT
-        | initiation << INITIATION_SHIFT | (instructions["memory_space"].astype(str) == "shared") << SHARED_SHIFT
-        | groups << GROUPS_SHIFT
+        unit | kind << op.KIND_SHIFT | latency << op.LATENCY_SHIFT | destinations << op.DESTINATIONS_SHIFT
+        | initiation << op.INITIATION_SHIFT | (instructions["memory_space"].astype(str) == "shared") << op.SHARED_SHIFT
+        | groups << op.GROUPS_SHIFT
     )  # fmt: skip
     every = [[*out, *into] for out, into in zip(written, read, strict=True)]
     starts = np.cumsum([0, *(len(found) for found in every)])
@@ -79,24 +67,24 @@ def load_pipeline_program(
         np.array([bits(found) for found in bit], np.int64),
         np.array([bits(found[:count]) for found, count in zip(bit, destinations, strict=True)], np.int64),
         np.array([reads_per_bank(found, banks) for found in read], np.uint64).view(np.int64), words,
-        bool(groups.any() or np.isin(kind, (COMMIT, AWAIT)).any()),
+        bool(groups.any() or np.isin(kind, (op.COMMIT, op.AWAIT)).any()),
     )  # fmt: skip
     return Program(code, first, length), tables
 
 
 def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: texture_unit.Spec) -> np.ndarray:
-    """What the engine does with each instruction: ``program.kinds``, and fences."""
-    kind, fences = kinds(instructions, TEXTURE_ACCESS if texture.path == "cache" else LOAD)
+    """Kind of each instruction for the engine: ``program.kinds``, and fences."""
+    kind, fences = kinds(instructions, op.TEXTURE if texture.path == "cache" else op.LOAD)
     opcode = instructions["opcode"].astype(str)
     waits = ~from_sass | np.char.startswith(opcode, "MEMBAR") | np.char.startswith(opcode, "FENCE")
-    kind[fences & waits] = FENCE
+    kind[fences & waits] = op.FENCE
     if not texture.sass_accesses:
-        kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = PLAIN
+        kind[from_sass & (instructions["operation_class"].astype(str) == "texture")] = op.PLAIN
     return kind
 
 
 def copy_groups(instructions: dict[str, Any], kind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The kinds with those of groups of asynchronous copies, and the field GROUPS of each instruction.
+    """The kinds, groups of asynchronous copies included, and the field GROUPS of each instruction.
 
     Of a copy that is 1, of a wait the number of the latest groups that it does not wait for.
     """
@@ -105,36 +93,36 @@ def copy_groups(instructions: dict[str, Any], kind: np.ndarray) -> tuple[np.ndar
         np.logical_or.reduce([np.char.startswith(opcode, name) for name in names])
         for names in (COPIES, COMMITS, AWAITS)
     )
-    groups[copies & np.isin(kind, (LOAD, LOAD_BYPASS))] = 1
-    kind[commits], kind[awaits] = COMMIT, AWAIT
+    groups[copies & np.isin(kind, (op.LOAD, op.LOAD_BYPASS))] = 1
+    kind[commits], kind[awaits] = op.COMMIT, op.AWAIT
     for row in np.flatnonzero(awaits):
-        groups[row] = min(spared_groups(opcode[row], str(instructions["text"][row])), MOST_GROUPS)
+        groups[row] = min(spared_groups(opcode[row], str(instructions["text"][row])), op.MOST_GROUPS)
     return kind, groups
 
 
 def units(instructions: dict[str, Any], kind: np.ndarray, from_sass: np.ndarray) -> np.ndarray:
     """Class of each instruction, a place in ``CLASSES``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
-    found = np.full(len(classes), INT, np.int64)
+    found = np.full(len(classes), pipe.INT, np.int64)
     for row, (name, opcode) in enumerate(zip(classes, opcodes, strict=True)):
         if name in QUICK:
             continue
         known = from_sass[row] and opcode.partition(".")[0] in sass_classes.CLASSES
         unit = sass_classes.unit(opcode) if known else UNIT_OF_CLASS.get(name, "int")
-        found[row] = INT if unit == "lsu" else CLASSES.index(unit)
-    found[(kind != PLAIN) & ~np.isin(classes, QUICK)] = MEMORY
-    return np.where(np.isin(classes, "texture") & (kind == PLAIN) & ~from_sass, TEXTURE, found)
+        found[row] = pipe.INT if unit == "lsu" else pipe.CLASSES.index(unit)
+    found[(kind != op.PLAIN) & ~np.isin(classes, QUICK)] = pipe.MEMORY
+    return np.where(np.isin(classes, "texture") & (kind == op.PLAIN) & ~from_sass, pipe.TEXTURE, found)
 
 
 def timing(instructions: dict[str, Any], unit: np.ndarray, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     """Latency and initiation cycles of each instruction."""
-    times = [(1, 1) if name in ("lsu", "rt") else spec.timing(name) for name in CLASSES]
+    times = [(1, 1) if name in ("lsu", "rt") else spec.timing(name) for name in pipe.CLASSES]
     latency, initiation = (np.array([pair[part] for pair in times], np.int64)[unit] for part in (0, 1))
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     quick = np.isin(classes, QUICK)
     latency[quick], initiation[quick] = 1, 1
     base = np.array([opcode.partition(".")[0] for opcode in opcodes])
-    half = (unit == SP) & (np.isin(base, HALF_RATE) | (np.char.islower(opcodes) & (classes == "fp16")))
+    half = (unit == pipe.SP) & (np.isin(base, HALF_RATE) | (np.char.islower(opcodes) & (classes == "fp16")))
     initiation[half] = np.maximum(initiation[half] // 2, 1)
     return latency, initiation
 
@@ -148,7 +136,7 @@ def registers(
         values, offset = instructions[name].tolist(), instructions[f"{name}_offset"].tolist()
         lists.append([values[begin:end] for begin, end in pairwise(offset)])
     written, read = lists
-    wide = from_sass & np.isin(kind, (LOAD, LOAD_BYPASS)) & (instructions["access_bytes"] > 4)
+    wide = from_sass & np.isin(kind, (op.LOAD, op.LOAD_BYPASS)) & (instructions["access_bytes"] > 4)
     for row in np.flatnonzero(wide) if whole else ():
         words = int(instructions["access_bytes"][row]) // 4
         written[row] = [number + word for number in written[row] for word in range(words)]
@@ -158,7 +146,7 @@ def registers(
 def places(every: list[list[int]], kernels: np.ndarray) -> tuple[list[list[int]], int]:
     """Bits for the registers of each instruction, and the words of 64 bits that tell all registers of a warp apart.
 
-    Where no kernel names more than 64 registers, a register's bit is its place among those of its kernel.
+    Where no kernel names more than 64 registers, a register's bit is its index among its kernel's registers.
     """
     known: dict[int, dict[int, int]] = {}
     for kernel, found in zip(kernels.tolist(), every, strict=True):

@@ -6,12 +6,11 @@ read late is no hindrance (WAR). Source: ``docs/sources/accel-sim.md#scoreboard`
 
 import numpy as np
 
-from rayplay.replay.input.work import DESTINATIONS_SHIFT
+from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import inlined
-from rayplay.replay.sm.pipeline.state import COLLIDES, INSTRUCTION_BITS, LOADS, MEMORY, ON_MEMORY, WRITES, Pipeline
-from rayplay.replay.sm.warps import INSTRUCTION
-
-INSTRUCTIONS = (1 << INSTRUCTION_BITS) - 1
+from rayplay.replay.sm import warps
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 
 
 @inlined
@@ -31,10 +30,10 @@ def collides(core: Pipeline, here: int, instruction: int) -> bool:
 def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
     """The instruction issues: its ``count`` registers will be written."""
     first = core.register_first[instruction]
-    core.warp[here, WRITES] += count
+    core.warp[here, pipe.WRITES] += count
     core.filter[here] |= core.outputs[instruction]
-    if core.code[instruction] & 15 == MEMORY:
-        core.warp[here, LOADS] |= core.outputs[instruction]
+    if core.code[instruction] & 15 == pipe.MEMORY:
+        core.warp[here, pipe.LOADS] |= core.outputs[instruction]
     if core.words > 1:
         for at in range(first, first + count):
             number = np.int64(core.register[at])
@@ -45,14 +44,14 @@ def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
 @inlined
 def free(core: Pipeline, sm: int, index: int, here: int, instruction: int) -> None:
     """The instruction has written its registers; the warp's next may be freed by that."""
-    count = (core.code[instruction] >> DESTINATIONS_SHIFT) & 255
+    count = (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255
     if count == 0:
         return
-    core.warp[here, WRITES] -= count
+    core.warp[here, pipe.WRITES] -= count
     freed = core.outputs[instruction] if core.words == 1 else free_each(core, here, instruction, count)
     core.filter[here] &= ~freed
-    core.warp[here, LOADS] &= ~freed
-    if (core.unit[sm, COLLIDES] >> index) & 1:
+    core.warp[here, pipe.LOADS] &= ~freed
+    if (core.unit[sm, pipe.COLLIDES] >> index) & 1:
         look_again(core, sm, index, here)
 
 
@@ -73,9 +72,9 @@ def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int
 @inlined
 def look_again(core: Pipeline, sm: int, index: int, here: int) -> None:
     """A register that the scoreboard held for the warp is free: it may be hindered no more, or by no load any more."""
-    instruction, bit = core.warp[here, INSTRUCTION], 1 << index
+    instruction, bit = core.warp[here, warps.INSTRUCTION], 1 << index
     if not collides(core, here, instruction):
-        core.unit[sm, COLLIDES] &= ~bit
-        core.unit[sm, ON_MEMORY] &= ~bit
-    elif core.warp[here, LOADS] & core.filters[instruction] == 0:
-        core.unit[sm, ON_MEMORY] &= ~bit
+        core.unit[sm, pipe.COLLIDES] &= ~bit
+        core.unit[sm, pipe.ON_MEMORY] &= ~bit
+    elif core.warp[here, pipe.LOADS] & core.filters[instruction] == 0:
+        core.unit[sm, pipe.ON_MEMORY] &= ~bit

@@ -13,9 +13,9 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, aligned_rows
+from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps as scheduler
-from rayplay.replay.sm.ctas import MAX_CTAS
-from rayplay.replay.sm.warps import POLICIES, UNIT_THREADS, UNITS, WARP_COLUMNS
+from rayplay.replay.sm.policies import POLICIES
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 from rayplay.replay.unit.schema import law, value
@@ -27,45 +27,79 @@ SP, SFU, MEMORY, DP, INT, BRANCH, TEXTURE, TENSOR, UNIFORM, RT = range(10)
 CLASSES = ("sp", "sfu", "lsu", "dp", "int", "branch", "texture", "tensor", "uniform", "rt")
 UNIT_OF_CLASS = (1, 3, 4, 2, 0, 8, 7, 6, 9, 5)  # place in formats.trace.UNITS
 EXECUTE_RANK = (0, 3, 9, 1, 2, 4, 5, 6, 7, 8)
-# columns of warp behind those of ``scheduler``: instructions in its buffer, instructions decoded and not complete,
-# stores not acknowledged, registers to be written, cursor of predicates and its end, place in the order of launch,
-# whether its last instruction has issued, class of the next instruction, registers that loads will write (as filter)
-(BUFFERED, FLYING, STORES, WRITES, PREDICATE, PREDICATE_END, AGE, ENDED, CLASS, LOADS) = range(
-    WARP_COLUMNS, WARP_COLUMNS + 10
-)  # fmt: skip
-COLUMNS = WARP_COLUMNS + 10
-# columns of row (a scheduler): warp that issued last, cycle in which banks were written last, those banks (a byte each)
-LAST, WRITTEN_AT, WRITTEN = range(3)
-# columns of unit (an SM): full ID_OC latches (bit = class x schedulers + scheduler), full OC_EX latches (bit = rank of
-# the class x schedulers + scheduler), warps to fetch for, warps that are over, warp fetched last, warp in the fetch
-# latch or -1, instructions issued, first cycle of this stretch of activity, active cycles before it, collector units in
-# use and those that have all operands (bit = scheduler x collectors + unit), warps at a fence, CTAs, warps launched,
-# next cycle in which the stages behind the LD/ST unit may do something, instructions that entered a collector unit;
-# then masks with bit = warp: with an instruction in the buffer, waiting, hindered by the scoreboard, live, hindered by
-# a register of a load or through with its last instruction; and which the cycle stack was told of last: refused by the
-# latch of the LD/ST unit, by another one, with an empty buffer, waiting for memory
-(ISSUED_TO, EXECUTES, FETCH, OVER, LAST_FETCHED, FETCHED, SERIAL, ACTIVE_SINCE, ACTIVE_BEFORE, IN_USE, COMPLETE, FENCES,
- CTAS, LAUNCHED, NEXT_CYCLE, ENTERED, VALID, WAITING, COLLIDES, LIVE, ON_MEMORY, SEEN_FOR_LSU, SEEN_FOR_UNIT,
- SEEN_FETCHING, SEEN_ON_MEMORY) = range(25)  # fmt: skip
+INT_RANK, MEMORY_RANK = EXECUTE_RANK[INT], EXECUTE_RANK[MEMORY]
+
+# Columns of ``warp`` behind the columns of ``sm.warps``.
+BUFFERED = scheduler.WARP_COLUMNS  # instructions in its buffer
+FLYING = BUFFERED + 1  # instructions decoded and not complete
+STORES = BUFFERED + 2  # stores not acknowledged
+WRITES = BUFFERED + 3  # registers to be written
+PREDICATE = BUFFERED + 4  # its next predicate
+PREDICATE_END = BUFFERED + 5
+AGE = BUFFERED + 6  # warps launched before it
+ENDED = BUFFERED + 7  # 1: its last instruction has issued
+CLASS = BUFFERED + 8  # of the next instruction
+LOADS = BUFFERED + 9  # registers that loads will write, as in ``filter``
+COLUMNS = BUFFERED + 10
+
+# Columns of ``row``, a scheduler.
+LAST = 0  # bit of the warp that issued last; 0: none has
+WRITTEN_AT = 1  # cycle in which banks were written last
+WRITTEN = 2  # those banks, a byte each
+
+# Columns of ``unit``, an SM; masks of warps have bit = warp, of collector units bit = scheduler x collectors + unit.
+ISSUED_TO = 0  # full ID_OC latches, bit = class x schedulers + scheduler
+EXECUTES = 1  # full OC_EX latches, bit = rank of the class x schedulers + scheduler
+FETCH = 2  # warps to fetch for
+OVER = 3  # warps that have completed and may leave
+LAST_FETCHED = 4  # warp fetched last
+FETCHED = 5  # warp in the fetch latch, or -1
+SERIAL = 6  # instructions issued
+ACTIVE_SINCE = 7  # first cycle of this stretch of activity
+ACTIVE_BEFORE = 8  # active cycles before it
+IN_USE = 9  # collector units in use
+COMPLETE = 10  # collector units that have all operands
+FENCES = 11  # warps at a fence
+CTAS = 12  # CTAs of the SM
+LAUNCHED = 13  # warps launched
+NEXT_CYCLE = 14  # next cycle in which the stages behind the LD/ST unit may do something
+ENTERED = 15  # instructions that entered a collector unit
+VALID = 16  # warps with an instruction in the buffer
+WAITING = 17  # warps that may not issue until something has come
+COLLIDES = 18  # warps hindered by the scoreboard
+LIVE = 19  # warps of the SM
+ON_MEMORY = 20  # warps hindered by a register of a load, or through with their last instruction
+SEEN_FOR_LSU = 21  # what the cycle stack was told last: warps refused by the latch of the LD/ST unit,
+SEEN_FOR_UNIT = 22  # by another latch,
+SEEN_FETCHING = 23  # with an empty buffer,
+SEEN_ON_MEMORY = 24  # and waiting for memory
 UNIT_COLUMNS = 32
 LATCHES = 64  # of an SM: class or rank x schedulers + scheduler
-# columns of collector: instruction, access, reads left per bank, OC_EX latch, order in which they entered
-OPERATION, PLACE, LEFT, LATCH, ORDER = range(5)
-# columns of copies: first group with copies under way, group that is being filled, groups up to which the warp waits
-# (0: it does not); then of GROUPS groups copies under way, and of as many the serial number that ended them
-FIRST_GROUP, LAST_GROUP, AWAITED, UNDER_WAY = range(4)
-GROUPS = 64
-ENDED_BY = UNDER_WAY + GROUPS
-INSTRUCTION_BITS, WARP_BITS = 26, 6  # an instruction in flight is serial number << 32 | warp << 26 | instruction
+
+# Columns of latches (the first two) and of ``collector``.
+OPERATION = 0  # serial number << 32 | warp << 26 | instruction
+PLACE = 1  # access
+LEFT = 2  # reads left per bank, a byte each
+LATCH = 3  # OC_EX latch
+ORDER = 4  # order in which they entered
+INSTRUCTION_BITS, WARP_BITS = 26, 6  # of OPERATION
+INSTRUCTION_MASK, WARP_MASK = (1 << INSTRUCTION_BITS) - 1, (1 << WARP_BITS) - 1
 SERIAL_SHIFT = INSTRUCTION_BITS + WARP_BITS
-COUNT_SHIFT = 4  # of a cycle's results, above the schedulers whose integer unit ends one
-BARRIERS = 16
-# completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``scheduler``; of an asynchronous copy
-# also its serial number << SERIAL_SHIFT
+COUNT_SHIFT = 4  # of ``results``, above the schedulers whose integer unit ends one in the cycle
+
+# Columns of ``copies``.
+FIRST_GROUP = 0  # first group with copies under way
+LAST_GROUP = 1  # group that is being filled
+AWAITED = 2  # groups up to which the warp waits, 0: it does not
+UNDER_WAY = 3  # from here on, per group: copies under way
+GROUPS = 64
+ENDED_BY = UNDER_WAY + GROUPS  # from here on, per group: the serial number that ended it
+# Completion token of an instruction: its number + SLOT_BASE, beyond the slots of ``input.work``; of an asynchronous
+# copy also its serial number << SERIAL_SHIFT.
 SLOT_BASE = 16
 
 OWNERS = ("scheduler", "sm")
-MOST_BANKS = 8  # of a scheduler: what is read of each is a byte of a word
+MOST_BANKS = 8  # of a scheduler: reads of each are a byte of a word
 
 
 @dataclass(frozen=True)
@@ -114,7 +148,7 @@ class Spec:
 
 
 class Tables(NamedTuple):
-    """What the SM knows of the static instructions: the fields of the same names of ``Pipeline``."""
+    """Static instructions, as the fields of the same names of ``Pipeline`` have them."""
 
     code: np.ndarray
     register: np.ndarray
@@ -131,7 +165,7 @@ class Pipeline(NamedTuple):
 
     warp: FixedRows  # int64[sms * warps, COLUMNS]
     pending: np.ndarray  # int64[sms * warps, words]: registers to be written, bit = number; filter, where words is 1
-    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its place among those of the kernel
+    filter: np.ndarray  # int64[sms * warps]: the same, bit = number & 63, or its index among the kernel's
     sharing: FixedRows  # uint8[sms * warps, 64]: registers behind each bit of filter
     row: FixedRows  # int64[sms * schedulers, 4]
     wants: FixedRows  # int64[sms, 10]: warps whose next instruction is of the class, bit = warp
@@ -145,7 +179,7 @@ class Pipeline(NamedTuple):
     wheel: np.ndarray  # uint32[sms * ring, buses]: instructions that end in a cycle, without their serial numbers
     results: np.ndarray  # uint16[sms, ring]: how many; below COUNT_SHIFT, schedulers whose integer unit ends one
     occupied: np.ndarray  # int64[sms, ring / 64]: places of the ring in use
-    barrier: FixedRows  # int64[sms * MAX_CTAS, 1 + BARRIERS]: warps of a CTA that run; warps at each barrier
+    barrier: FixedRows  # int64[sms * MAX_CTAS, 2]: as in ``sm.warps``
     copies: FixedRows  # int64[sms * warps, ENDED_BY + GROUPS], no rows where no instruction needs it
     pool: np.ndarray  # int64[sms * schedulers, 2 * positions]: two-level: active warps, the others; as much scratch
     stats: FixedRows  # int64[sms, UNIT_THREADS + UNITS]: the counters of ``scheduler``
@@ -154,10 +188,10 @@ class Pipeline(NamedTuple):
     wait: FixedRows
     account: FixedRows  # of replay.stack_shares
     code: np.ndarray  # int64[instructions]: class, kind, latency, destinations, initiation (``work``)
-    register: np.ndarray  # int32: registers of the instructions, those that it writes first
+    register: np.ndarray  # int32: registers of the instructions, destinations first
     register_first: np.ndarray  # int64[instructions + 1]
     filters: np.ndarray  # int64[instructions]: its registers, bit as in filter
-    outputs: np.ndarray  # int64[instructions]: those that it writes
+    outputs: np.ndarray  # int64[instructions]: its destinations
     reads: np.ndarray  # int64[instructions]: source registers per bank of a warp 0, a byte each
     words: int  # 1: a filter tells all registers of a kernel apart
     warps: int
@@ -192,8 +226,8 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
     unit[:, NEXT_CYCLE] = FAR
     positions = -(-warps // policy.count)
     row = aligned_rows(rows, 4)
-    stats = np.zeros((sms, UNIT_THREADS + UNITS), np.int64)
-    row[:, [LAST, WRITTEN_AT]] = -1
+    stats = np.zeros((sms, scheduler.UNIT_THREADS + scheduler.UNITS), np.int64)
+    row[:, WRITTEN_AT] = -1
     return Pipeline(
         np.zeros((sms * warps, COLUMNS), np.int64), np.zeros((sms * warps, tables.words), np.int64),
         np.zeros(sms * warps, np.int64), np.zeros((sms * warps, 64), np.uint8), row,
@@ -202,14 +236,14 @@ def make_state(spec: Spec, policy: scheduler.Spec, sms: int, warps: int, tables:
         np.zeros((rows * collectors, 5), np.int64),
         np.full(sms * spec.collector_ports, collectors if spec.collector_owner == "scheduler" else 1),
         np.zeros((sms * ring, spec.result_buses), np.uint32), np.zeros((sms, ring), np.uint16),
-        np.zeros((sms, ring // 64), np.int64), np.zeros((sms * MAX_CTAS, 1 + BARRIERS), np.int64),
+        np.zeros((sms, ring // 64), np.int64), np.zeros((sms * dispatch.MAX_CTAS, 2), np.int64),
         np.zeros((sms * warps if tables.copies else 0, ENDED_BY + GROUPS), np.int64),
         np.tile(np.arange(2 * positions), (rows, 1)),
         stats, make_shares(stats, streams), *stack.make_arrays(rows, sms * warps),
         stack_shares.make_accounts(rows, streams), tables.code,
         tables.register, tables.register_first, tables.filters, tables.outputs, tables.reads, tables.words, warps,
         policy.count, policy.count.bit_length() - 1, every(policy.count),
-        POLICIES.index(policy.policy), min(policy.active_warps, positions),
+        tuple(POLICIES).index(policy.policy), min(policy.active_warps, positions),
         spec.fetches, collectors, OWNERS.index(spec.collector_owner), spec.collector_ports,
         spec.register_banks // policy.count, spec.register_steps, spec.result_buses, ring,
     )  # fmt: skip

@@ -2,14 +2,15 @@
 
 The first ``active_warps`` of a scheduler's pool are active, the others pend. In every cycle of the SM the active warps
 that wait (barrier, fence, atomic, copies, rays, a register that memory will write) or have nothing to do go to the
-pool's end, so that as many of those that pend, waiting or not, become active. The first active warp that is able
+pool's end, so that as many pending warps, waiting or not, become active. The first active warp that is able
 issues; it and those before it are the last of the active ones then. Source:
 ``docs/sources/accel-sim.md#two-level-scheduler``.
 """
 
 from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.memory.l1 import L1
-from rayplay.replay.sm.pipeline.state import COLLIDES, LIVE, ON_MEMORY, VALID, WAITING, Pipeline
+from rayplay.replay.sm.pipeline import state as pipe
+from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.waiting import pass_fence
 
 
@@ -21,7 +22,7 @@ def choose_active(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int,
     for place in range(core.active_warps):
         index = core.pool[row, place] * core.schedulers + scheduler
         pass_fence(core, caches, sm, index, now)
-        able = unit[sm, VALID] & ~unit[sm, WAITING] & ~unit[sm, COLLIDES] & ~hindered
+        able = unit[sm, pipe.VALID] & ~unit[sm, pipe.WAITING] & ~unit[sm, pipe.COLLIDES] & ~hindered
         if (able >> index) & 1:
             turn(core, row, place)
             return int(index)
@@ -37,7 +38,7 @@ def admit(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: in
         position = pool[place]
         index = position * core.schedulers + scheduler
         pass_fence(core, caches, sm, index, now)
-        waits = core.unit[sm, WAITING] | core.unit[sm, ON_MEMORY] | ~core.unit[sm, LIVE]
+        waits = core.unit[sm, pipe.WAITING] | core.unit[sm, pipe.ON_MEMORY] | ~core.unit[sm, pipe.LIVE]
         if (waits >> index) & 1:
             pool[size + sent] = position
             sent += 1

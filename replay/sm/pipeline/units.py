@@ -8,79 +8,65 @@ SM, ``result_buses`` results may end in one cycle: an instruction whose result w
 
 import numpy as np
 
-from rayplay.replay.input.work import DESTINATIONS_SHIFT, INITIATION_SHIFT, LATENCY_SHIFT
+from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
-from rayplay.replay.sm.pipeline.collector import WARP_MASK
+from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.fetch import check_over
-from rayplay.replay.sm.pipeline.scoreboard import INSTRUCTIONS, free
-from rayplay.replay.sm.pipeline.state import (
-    CLASSES,
-    COUNT_SHIFT,
-    EXECUTE_RANK,
-    EXECUTES,
-    FLYING,
-    INSTRUCTION_BITS,
-    INT,
-    LATCHES,
-    NEXT_CYCLE,
-    OPERATION,
-    WRITTEN,
-    WRITTEN_AT,
-    Pipeline,
-)  # fmt: skip
-
-INT_RANK = EXECUTE_RANK[INT]
-MEMORY_RANK = len(CLASSES) - 1  # the last
+from rayplay.replay.sm.pipeline.scoreboard import free
+from rayplay.replay.sm.pipeline.state import Pipeline
 
 
 @inlined
 def execute(core: Pipeline, sm: int, now: int) -> None:
     """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
-    waiting = core.unit[sm, EXECUTES] & ((1 << (MEMORY_RANK * core.schedulers)) - 1)
+    waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (pipe.MEMORY_RANK * core.schedulers)) - 1)
     while waiting:
         latch = lowest_bit(waiting)
         waiting &= waiting - 1
-        at = sm * LATCHES + latch
+        at = sm * pipe.LATCHES + latch
         if core.free_at[at] > now:
             continue
-        operation = core.ready[at, OPERATION]
-        code = core.code[operation & INSTRUCTIONS]
-        end = now + ((code >> LATENCY_SHIFT) & 0xFFF) + 2
+        operation = core.ready[at, pipe.OPERATION]
+        code = core.code[operation & pipe.INSTRUCTION_MASK]
+        end = now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2
         place = end & (core.ring - 1)
         results = np.int64(core.results[sm, place])
-        count, integer = results >> COUNT_SHIFT, (latch >> core.shift == INT_RANK) << (latch & (core.schedulers - 1))
+        count, integer = (
+            results >> pipe.COUNT_SHIFT,
+            (latch >> core.shift == pipe.INT_RANK) << (latch & (core.schedulers - 1)),
+        )
         if count == core.buses or results & integer:
             continue
         core.wheel[sm * core.ring + place, count] = operation
-        core.results[sm, place] = (results | integer) + (1 << COUNT_SHIFT)
+        core.results[sm, place] = (results | integer) + (1 << pipe.COUNT_SHIFT)
         core.occupied[sm, place >> 6] |= 1 << (place & 63)
-        core.free_at[at] = now + ((code >> INITIATION_SHIFT) & 0xFFFF)
-        core.unit[sm, EXECUTES] &= ~(1 << latch)
+        core.free_at[at] = now + ((code >> op.INITIATION_SHIFT) & 0xFFFF)
+        core.unit[sm, pipe.EXECUTES] &= ~(1 << latch)
 
 
 @inlined
 def write_back(core: Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
     place = now & (core.ring - 1)
-    count = core.results[sm, place] >> COUNT_SHIFT
+    count = core.results[sm, place] >> pipe.COUNT_SHIFT
     if count == 0:
         return
     core.results[sm, place] = 0
-    core.unit[sm, NEXT_CYCLE] = now
+    core.unit[sm, pipe.NEXT_CYCLE] = now
     core.occupied[sm, place >> 6] &= ~(1 << (place & 63))
     for number in range(count):
         operation = np.int64(core.wheel[sm * core.ring + place, number])
-        index, instruction = (operation >> INSTRUCTION_BITS) & WARP_MASK, operation & INSTRUCTIONS
-        if (core.code[instruction] >> DESTINATIONS_SHIFT) & 255:
+        index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
+        if (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255:
             write_banks(core, sm, now, index, instruction)
         complete(core, sm, index, instruction)
 
 
 @inlined
 def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
-    """An instruction is over."""
+    """An instruction completes."""
     here = sm * core.warps + index
-    core.warp[here, FLYING] -= 1
+    core.warp[here, pipe.FLYING] -= 1
     free(core, sm, index, here, instruction)
     check_over(core, sm, index, here)
 
@@ -92,15 +78,15 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
     PTX vectors may name several registers of one bank: they are written together.
     """
     row = sm * core.schedulers + (index & (core.schedulers - 1))
-    if core.row[row, WRITTEN_AT] != now:
-        core.row[row, WRITTEN_AT] = now
-        core.row[row, WRITTEN] = 0
-    first, others = core.register_first[instruction], core.row[row, WRITTEN]
-    for at in range(first, first + ((core.code[instruction] >> DESTINATIONS_SHIFT) & 255)):
+    if core.row[row, pipe.WRITTEN_AT] != now:
+        core.row[row, pipe.WRITTEN_AT] = now
+        core.row[row, pipe.WRITTEN] = 0
+    first, others = core.register_first[instruction], core.row[row, pipe.WRITTEN]
+    for at in range(first, first + ((core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255)):
         bank = 1 << 8 * ((np.int64(core.register[at]) + 1 + index) & (core.banks - 1))
         if others & bank:
             return False
-        core.row[row, WRITTEN] |= bank
+        core.row[row, pipe.WRITTEN] |= bank
     return True
 
 

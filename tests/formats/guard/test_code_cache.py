@@ -1,10 +1,20 @@
-"""Digests of sources: an edit anywhere below a package makes its compiled code new."""
+"""Digests of sources: an edit makes new what it may change, and nothing else."""
 
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from rayplay.formats.guard.code_cache import source_digest
+from rayplay.formats.guard.code_cache import PACKAGES, source_digest
+from rayplay.replay import ENGINE, RESULTS
+from rayplay.tracer import CODE as TRACER
+from rayplay.tracer import TRANSLATION
+from rayplay.zatel import CODE as ZATEL
 
 
 @pytest.fixture
@@ -33,3 +43,123 @@ def test_an_edit_in_another_package_leaves_the_digest(packages: Path) -> None:
     before = source_digest(["engine"], packages)
     (packages / "other/picture.py").write_text("one = 2\n")
     assert source_digest(["engine"], packages) == before
+
+
+def test_a_name_that_stands_for_nothing_is_an_error(packages: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="engine/gone"):
+        source_digest(["engine/gone"], packages)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for package in ("formats", "replay"):
+        shutil.copytree(PACKAGES / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def edit(path: Path) -> None:
+    path.write_text(path.read_text() + "\n# one more line\n")
+
+
+@pytest.mark.parametrize(
+    ("edited", "engine", "results"),
+    [
+        ("replay/picture.py", False, False),
+        ("replay/stuck/report.py", False, False),
+        ("formats/look/show.py", False, False),
+        ("replay/results/metrics.py", False, True),
+        ("replay/gpu/description.py", False, True),
+        ("formats/parquet/groups.py", False, True),
+        ("replay/engine/quantum.py", True, True),
+        ("replay/unit/clocks.py", True, True),
+        ("replay/memory/dram/banks.py", True, True),
+        ("replay/sm/pipeline/issue.py", True, True),
+    ],
+)
+def test_an_edit_discards_the_engine_or_stored_results_only_where_it_may_change_them(
+    copy: Path, edited: str, engine: bool, results: bool
+) -> None:
+    before = source_digest(ENGINE, copy), source_digest(RESULTS, copy)
+    edit(copy / edited)
+    assert source_digest(ENGINE, copy) != before[0] or not engine
+    assert source_digest(ENGINE, copy) == before[0] or engine
+    assert (source_digest(RESULTS, copy) != before[1]) == results
+
+
+# Imported by modules with compiled functions for what Python does around them: errors, types in annotations, reading.
+NO_CODE = ("formats/guard", "formats/dataset", "formats/parquet", "formats/exchange/accelsim/sass_classes.py",
+           "tracer/scenes")  # fmt: skip
+DECORATORS = {"compiled", "inlined", "entry_point", "inlined_entry_point", "intrinsic", "callback", "cfunc", "loop"}
+
+
+@pytest.mark.parametrize(
+    ("package", "sources", "besides"),
+    [("replay", ENGINE, ()), ("tracer", TRACER, ()), ("zatel", ZATEL, ("replay/launch", "replay/gpu"))],
+)
+def test_what_compiled_code_imports_is_in_its_digest(
+    package: str, sources: Sequence[str], besides: tuple[str, ...]
+) -> None:
+    compiled = [path for path in (PACKAGES / package).rglob("*.py") if has_compiled_functions(path)]
+    assert compiled
+    assert_covered(compiled, sources, besides)
+
+
+def test_what_translates_programs_is_in_its_digest() -> None:
+    assert_covered([PACKAGES / "tracer/lower/compile.py", PACKAGES / "tracer/lower/program.py"], TRANSLATION, ())
+
+
+def assert_covered(to_see: list[Path], sources: Sequence[str], besides: tuple[str, ...]) -> None:
+    """All that these files import, and that imports, is among the sources."""
+    seen: set[Path] = set()
+    while to_see:
+        path = to_see.pop()
+        name = str(path.relative_to(PACKAGES))
+        if path in seen or is_in(name, (*NO_CODE, *besides)) or path.name == "__init__.py":
+            continue
+        seen.add(path)
+        assert is_in(name, sources), f"{name} is not in the digest"
+        to_see += imported(path)
+
+
+def is_in(name: str, sources: Sequence[str]) -> bool:
+    return any(name == source or name.startswith(f"{source}/") for source in sources)
+
+
+def has_compiled_functions(path: Path) -> bool:
+    """Whether a function of the file is decorated with one of ``DECORATORS``."""
+    found = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef))
+    return any(ast.unparse(mark).partition("(")[0] in DECORATORS for node in found for mark in node.decorator_list)
+
+
+def imported(path: Path) -> list[Path]:
+    """Files of the packages that a file imports."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("rayplay."):
+            module = PACKAGES / node.module.removeprefix("rayplay.").replace(".", "/")
+            found += [module.with_suffix(".py"), *((module / alias.name).with_suffix(".py") for alias in node.names)]
+    return [path for path in found if path.is_file()]
+
+
+WHERE = "from rayplay.replay.engine.quantum import run_quanta as f; print(f._cache.cache_path)"
+
+
+def test_zatel_and_replay_share_one_compiled_engine(tmp_path: Path) -> None:
+    """Whatever is imported before it, and whatever folder the environment names for numba."""
+    alone = folder(WHERE, tmp_path)
+    assert alone.startswith(str(tmp_path / "numba-replay-"))
+    before = "import rayplay.zatel.model.walk, rayplay.tracer.native.jit, rayplay.formats.edit.filter_loops"
+    assert folder(f"{before}\n{WHERE}", tmp_path) == alone
+    assert folder(WHERE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "elsewhere")) == alone
+
+
+def test_each_package_keeps_its_code_in_its_own_folder(tmp_path: Path) -> None:
+    loops = "from rayplay.zatel.model.walk import spread as f; print(f._cache.cache_path)"
+    assert folder(loops, tmp_path).startswith(str(tmp_path / "numba-zatel-"))
+
+
+def folder(program: str, cache: Path, **environment: str) -> str:
+    """Output of a program in a process of its own."""
+    variables = os.environ | {"RAYPLAY_CACHE": str(cache)} | environment
+    run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
+    return run.stdout.strip()

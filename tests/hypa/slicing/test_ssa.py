@@ -3,10 +3,12 @@
 import pytest
 
 from rayplay.hypa.slicing.ssa import CARRY, ENTRY, INSTRUCTION, PHI, Ssa, accesses, build_ssa
-from rayplay.ptx.flow.cfg import Cfg, build
-from rayplay.ptx.ir import Function, Instruction, Module
+from rayplay.ptx.flow.cfg import build
+from rayplay.ptx.graph import Cfg
+from rayplay.ptx.ir import Function, Instruction
 from rayplay.ptx.isa.describe import describe
-from rayplay.ptx.text.parser import parse
+from rayplay.ptx.text.parser import parse, parse_file
+from tests.ptx.conftest import DATA, PROGRAMS, kernel
 from tests.tracer.harness.random_programs import random_program
 
 NOTHING = -1  # the definition that a register has at the entry
@@ -84,8 +86,9 @@ def check(function: Function) -> None:
     assert all(-1 not in phi.arguments for phi in ssa.phis)
 
 
-def test_compiled_programs(program: Module) -> None:
-    for function in program.functions.values():
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_programs(name: str) -> None:
+    for function in parse_file(DATA / f"{name}.ptx").functions.values():
         if not function.is_declaration:
             check(function)
 
@@ -96,7 +99,7 @@ def test_random_programs(seed: int) -> None:
         check(function)
 
 
-def test_a_guarded_write_reads_what_it_may_keep(kernel) -> None:
+def test_a_guarded_write_reads_what_it_may_keep() -> None:
     function = kernel("mov.u32 %r1, 1;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 mov.u32 %r1, 2;\nmov.u32 %r3, %r1;\nret;")
     ssa = build_ssa(function, build(function))
     assert ssa.reads[2] == {"%p1": ssa.writes[1]["%p1"], "%r1": ssa.writes[0]["%r1"]}
@@ -104,7 +107,7 @@ def test_a_guarded_write_reads_what_it_may_keep(kernel) -> None:
     assert ssa.definition[ssa.reads[1]["%r2"]] == (ENTRY, -1, "%r2")
 
 
-def test_values_meet_in_phis(kernel) -> None:
+def test_values_meet_in_phis() -> None:
     """A loop to the first block: its phi has the entry as the last argument."""
     function = kernel("TOP:\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 9;\n@%p1 bra TOP;\nret;")
     ssa = build_ssa(function, build(function))
@@ -114,7 +117,7 @@ def test_values_meet_in_phis(kernel) -> None:
     assert [phi.register for phi in ssa.phis] == ["%r1"]
 
 
-def test_the_carry_is_a_register(kernel) -> None:
+def test_the_carry_is_a_register() -> None:
     function = kernel("add.cc.u32 %r1, %r2, %r3;\nadd.u32 %r5, %r1, %r1;\naddc.u32 %r4, %r2, %r3;\nret;")
     ssa = build_ssa(function, build(function))
     assert ssa.reads[2]["cc"] == ssa.writes[0]["cc"]

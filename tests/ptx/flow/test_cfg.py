@@ -7,7 +7,8 @@ import networkx
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.flow.cfg import END, build, ends_block, immediate_post_dominators
+from rayplay.ptx.flow.cfg import build, ends_block
+from rayplay.ptx.graph import END, immediate_post_dominators
 from rayplay.ptx.show import cfg_dot, cfg_lines
 from rayplay.ptx.text.parser import parse_file
 

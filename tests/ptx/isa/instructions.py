@@ -4,8 +4,10 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from rayplay.ptx.isa import modifiers
-from rayplay.ptx.isa.operands import Operand, signature
+from rayplay.ptx.isa.form import form_of, signature
+from rayplay.ptx.isa.patterns import parsed
+from rayplay.ptx.isa.row import Loose, Operand
+from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import TYPE_BYTES
 
 HEAD = """.version 9.0
@@ -23,7 +25,7 @@ LEFT_OUT = frozenset((
     "tld4", "suld", "sust", "sured", "ldmatrix", "stmatrix", "fence", "exit", "trap", "brkpt", "ret",
     "alloca", "setmaxnreg", "createpolicy", "cp.async", "cvta", "mapa", "getctarank", "isspacep", "istypep",
     "discard", "applypriority", "shfl", "vote", "pmevent", "barrier.cluster", "nanosleep", "prefetch",
-    "griddepcontrol", "bar.warp", "testp",
+    "griddepcontrol", "bar.warp", "testp", "filter_shader",
 ))  # fmt: skip
 REPLACEMENTS = (
     "5", "-3", "1.5", "0f3F800000", "table", "%tid.x", "[%rd1]", "{%r1, %r2}", "_", "!%p3", "%nowhere", "%rs3", "%r7",
@@ -56,7 +58,8 @@ def operand_text(wanted: Operand, number: int) -> str:
 
 def expansions(key: str, most: int, chance: random.Random) -> Iterator[tuple[str, ...]]:
     """Up to ``most`` combinations of modifiers for each pattern of a key."""
-    for pattern in modifiers.patterns_of(key):
+    forms = TABLE[key].forms
+    for pattern in map(parsed, () if isinstance(forms, Loose) else forms):
         choices = [((),) * slot.may_lack + tuple((w,) if w else () for w in slot.words) for slot in pattern]
         everything = list(itertools.islice(itertools.product(*choices), 4000))
         for chosen in everything if len(everything) <= most else chance.sample(everything, most):
@@ -67,12 +70,12 @@ def valid_lines(most: int, seed: int) -> list[str]:
     """One instruction a line, of every opcode whose operands a signature describes; no type of 128 bits."""
     chance = random.Random(seed)
     made = {}
-    for key in modifiers.PATTERNS:
+    for key in TABLE:
         opcode = key.split(".")[0]
         if key in LEFT_OUT or opcode in LEFT_OUT:
             continue
         for words in expansions(key, most, chance):
-            wanted = [o for o in signature(opcode, words) if not o.optional]
+            wanted = [o for o in signature(form_of(opcode, words)) if not o.optional]
             if any(o.role in "xXt" for o in wanted) or any("128" in word or "const[" in word for word in words):
                 continue
             operands = ", ".join(operand_text(o, number) for number, o in enumerate(wanted, 1))

@@ -6,7 +6,6 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import MEMORY_SPACES, OPERATION_CLASSES
 from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.isa.optix import INTRINSICS
-from rayplay.ptx.isa.table import ARITHMETIC, TABLE
 
 CASES = [
     # text, class, space, bytes, destinations, sources
@@ -77,15 +76,6 @@ def test_an_unknown_opcode_is_kept_and_named_when_its_meaning_is_needed(kernel) 
     assert function.body[0].text == "warpfold.sync.aligned %r1, [%rd1];"
     with pytest.raises(UserError, match=r"^line 12: opcode 'warpfold.sync.aligned' of function 'k' is not one that"):
         describe(function.body[0], function)
-
-
-def test_the_table_uses_the_vocabulary_of_traces() -> None:
-    for opcode, (roles, operation_class) in TABLE.items():
-        assert operation_class in (*OPERATION_CLASSES, ARITHMETIC), opcode
-        words = roles.split()
-        assert all(word.lstrip("?") in "dsDSruPpqXxatlm" and len(word.lstrip("?")) == 1 for word in words), opcode
-        optional = [word.startswith("?") for word in words]
-        assert optional == sorted(optional), f"{opcode}: what may be left out stands last"
 
 
 def test_compiled_programs_are_described(program) -> None:

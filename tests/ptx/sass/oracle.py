@@ -6,10 +6,10 @@ import sysconfig
 from itertools import pairwise
 from pathlib import Path
 
-from rayplay.ptx.flow.sass_liveness import SassLiveness
 from rayplay.ptx.ir import Function, Instruction, Module, Register
 from rayplay.ptx.sass.cfg import build
 from rayplay.ptx.sass.registers import registers
+from tests.reference.sass_liveness import SassLiveness
 
 _NODE = re.compile(
     r'subgraph "cluster_([^"]*)" \{|^"([^"]+)"\n\[label="\{((?:[^"\\]|\\.)*)\}"\]|^"([^"]+)":\w+:\w -> "([^"]+)"', re.M

@@ -8,10 +8,9 @@ import pytest
 
 from rayplay.formats.exchange.accelsim.sass_classes import CLASSES
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.flow.cfg import END
 from rayplay.ptx.flow.language import parse, parse_file
 from rayplay.ptx.flow.liveness import register_count
-from rayplay.ptx.flow.sass_liveness import SassLiveness
+from rayplay.ptx.graph import END
 from rayplay.ptx.ir import Function
 from rayplay.ptx.sass.cfg import build, callees, reached
 from rayplay.ptx.sass.registers import registers
@@ -22,6 +21,7 @@ from tests.ptx.sass.oracle import (
     read_graphs,
     read_live,
 )
+from tests.reference.sass_liveness import SassLiveness
 
 SASS = Path(__file__).parents[1] / "data" / "sass"
 ARCHITECTURES = ("sm_75", "sm_86", "sm_90")

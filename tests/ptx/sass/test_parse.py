@@ -8,13 +8,13 @@ import pytest
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.language import is_sass, parse, parse_file
-from rayplay.ptx.flow.sass_liveness import SassLiveness
 from rayplay.ptx.ir import Immediate, Modified, Module, Not, Position, Reference, Register, Symbol
 from rayplay.ptx.sass.cfg import build
 from rayplay.ptx.sass.printer import print_module
 from rayplay.ptx.sass.verify import verify
 from rayplay.ptx.timing.control_codes import characterise_function
 from rayplay.ptx.timing.sass_pipelines import sass_pipeline
+from tests.reference.sass_liveness import SassLiveness
 
 SASS = Path(__file__).parents[1] / "data" / "sass"
 LISTINGS = ("sm_75", "sm_86", "sm_90", "cuobjdump")

@@ -42,7 +42,7 @@ def issue(function, cfg, made, path, random_) -> None:
             done = now + random_.choice([1, 3, 50, 400, 3000])
             clear[made.scoreboard_slot[index]] = max(clear[made.scoreboard_slot[index]], done)
         else:
-            timing = RTX2060.timing(d.operation_class, function.body[index].opcode, d.type)
+            timing = RTX2060.timing(d.operation_class, d.timing, d.type)
             done = now + RTX2060.result_cycles(timing)
         for register in d.destinations:
             ready[register] = done
@@ -103,7 +103,7 @@ def test_no_stall_can_be_shorter(kernel, seed) -> None:
             if index > block.first and made.stall_cycles[index - 1] > 1:
                 assert at == needed
             if made.scoreboard_slot[index] == NO_SLOT:
-                timing = RTX2060.timing(d.operation_class, function.body[index].opcode, d.type)
+                timing = RTX2060.timing(d.operation_class, d.timing, d.type)
                 ready |= dict.fromkeys(d.destinations, at + RTX2060.result_cycles(timing))
             else:
                 ready |= dict.fromkeys(d.destinations, 0)
@@ -153,7 +153,7 @@ def test_pipelines_are_complete() -> None:
     from rayplay.formats.schema.trace import OPERATION_CLASSES
 
     assert set(RTX2060.by_class) == set(OPERATION_CLASSES)
-    for timing in (*RTX2060.by_class.values(), *RTX2060.by_opcode.values()):
+    for timing in (*RTX2060.by_class.values(), *RTX2060.by_timing.values()):
         assert timing.unit in UNITS
         assert timing.latency_cycles >= 1
         assert timing.initiation_cycles >= (2 if timing.unit in ("int", "sp") else 1)

@@ -9,9 +9,11 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.results.metrics import Result
-from rayplay.replay.run.driver import INTERVAL_CYCLES, Replay, read_characterisation, simulate
+from rayplay.replay.run.driver import INTERVAL_CYCLES, Replay, simulate
 from rayplay.replay.sm.warps import READY
 
 SMALL = ("sm.count=3", "memory.count=2", "l2.bytes=65536", "sm.kernel_launch_cycles=100")
@@ -22,12 +24,12 @@ def gpu() -> Gpu:
     return load("mobile", SMALL)
 
 
-def finished(trace: Path, gpu: Gpu) -> Replay:
-    """A replay that has run to its end, with all its state."""
+def finished(trace: Path, gpu: Gpu) -> Machine:
+    """A machine that has replayed a trace to its end, with all its state."""
     opened = open_trace(trace)
-    replay = Replay(opened, gpu, gpu.longest_quantum, 1, read_characterisation(opened, None))
+    replay = Replay(Machine(opened, gpu, read_characterisation(opened, None)))
     replay.run(lambda standing: None)
-    return replay
+    return replay.machine
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -88,23 +90,24 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
+    from rayplay.machine.memory.dram import state as dram_state
+
     from rayplay.replay.lsu import state as lsu_state
     from rayplay.replay.memory import port
     from rayplay.replay.memory.cache import state as cache_state
-    from rayplay.replay.memory.dram import state as dram_state
     from rayplay.replay.memory.l2 import state as l2_state
     from rayplay.replay.rt import state as rt_unit_state
 
-    replay = finished(generated, gpu)
-    assert not replay.warps.members.any()
-    assert not replay.warps.mask[:, READY].any()
-    assert not replay.port.port[:, port.IN_FLIGHT].any()
-    assert (replay.port.port[:, port.REQUEST_HEAD] == replay.port.port[:, port.REQUEST_TAIL]).all()
-    assert (replay.lsu.unit[:, lsu_state.FREE] == lsu_state.OPERATIONS).all()
-    assert not replay.rt.unit[:, rt_unit_state.RESIDENT].any()
-    assert (replay.rt.unit[:, rt_unit_state.STORE_HEAD] == replay.rt.unit[:, rt_unit_state.STORE_TAIL]).all()
-    assert (replay.l1.cache.unit[:, cache_state.MSHR_FREE] == replay.l1.cache.entries).all()
-    cache, memory = replay.memory.l2, replay.memory.dram
+    machine = finished(generated, gpu)
+    assert not machine.core.members.any()
+    assert not machine.core.mask[:, READY].any()
+    assert not machine.port.port[:, port.IN_FLIGHT].any()
+    assert (machine.port.port[:, port.REQUEST_HEAD] == machine.port.port[:, port.REQUEST_TAIL]).all()
+    assert (machine.lsu.unit[:, lsu_state.FREE] == lsu_state.OPERATIONS).all()
+    assert not machine.rt.unit[:, rt_unit_state.RESIDENT].any()
+    assert (machine.rt.unit[:, rt_unit_state.STORE_HEAD] == machine.rt.unit[:, rt_unit_state.STORE_TAIL]).all()
+    assert (machine.l1.cache.unit[:, cache_state.MSHR_FREE] == machine.l1.cache.entries).all()
+    cache, memory = machine.memory.l2, machine.memory.dram
     assert (cache.slice[:, l2_state.HEAD] == cache.slice[:, l2_state.TAIL]).all()
     assert (cache.slice[:, l2_state.OUT_HEAD] == cache.slice[:, l2_state.OUT_TAIL]).all()
     assert (cache.tags.unit[:, cache_state.MSHR_FREE] == cache.tags.entries).all()

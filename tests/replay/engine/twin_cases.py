@@ -10,8 +10,7 @@ import numpy as np
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from rayplay.replay.gpu.description import load
-from rayplay.replay.results.metrics import collect
-from rayplay.replay.run.driver import Replay
+from rayplay.replay.run.driver import simulate
 from tests.reference.slow_gpu import random_traces
 from tests.reference.slow_gpu.config import CacheConfig, DramConfig, GpuConfig, TextureConfig
 from tests.reference.slow_gpu.gpu import Gpu
@@ -178,13 +177,12 @@ COUNTED = {
 def run_engine(case: Case, quantum: int | None = None) -> Found:
     """Cycles and counters by kernel."""
     gpu, trace = load("accelsim-rtx2060", case.assignments), open_trace(case.trace)
-    replay = Replay(trace, gpu, quantum or gpu.longest_quantum, 1, None, model="pipeline")
-    replay.run(lambda standing: None)
-    table = collect(replay).counters
+    result = simulate(trace, gpu, quantum, model="pipeline")
+    table, kernels = result.counters, result.kernels
     found = []
-    for kernel, (start, end) in sorted(replay.spans.items()):
-        own = table["kernel_id"] == kernel
-        counts = {"cycles": end - start}
+    for row in np.argsort(kernels["kernel_id"]):
+        own = table["kernel_id"] == kernels["kernel_id"][row]
+        counts = {"cycles": int(kernels["end_cycle"][row] - kernels["start_cycle"][row])}
         for name, (unit, counters) in COUNTED.items():
             rows = own & (table["unit"] == unit) & np.isin(table["counter"].astype(str), counters)
             counts[name] = int(table["value"][rows].sum())

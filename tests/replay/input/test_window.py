@@ -11,9 +11,9 @@ from rayplay.formats.guard.errors import FormatError
 from rayplay.replay.input import window
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.program import load_program, read_characterisation
+from rayplay.replay.input.rays import TABLES
 from rayplay.replay.input.window import Window
 from rayplay.replay.input.window_arrays import GROUPS, POINTERS, SPANS, bounds
-from rayplay.replay.rt.spec import TABLES
 from rayplay.replay.run.driver import simulate
 from tests.formats.laws.test_laws import fresh_tables
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.dataset.reader import open_trace
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.engine.quantum import Engine
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
@@ -16,7 +17,6 @@ from rayplay.replay.jit.aliasing import columns_of
 from rayplay.replay.jit.bits import entry_point
 from rayplay.replay.jit.references import refer
 from rayplay.replay.jit.rows import FixedRows
-from rayplay.replay.run.driver import Replay
 
 SAMPLE = Path(__file__).parents[3] / "traces" / "sample.trace"
 CHANGES = (
@@ -29,8 +29,7 @@ CHANGES = (
 
 def engine(gpu: str, changes: tuple[str, ...], model: str) -> Engine:
     trace = open_trace(SAMPLE)
-    replay = Replay(trace, load(gpu, changes), 10, 1, read_characterisation(trace, None), model=model)
-    made = replay._engine()
+    made = Machine(trace, load(gpu, changes), read_characterisation(trace, None), model=model).engine()
     return getattr(made, "state", made)
 
 

@@ -9,6 +9,7 @@ import pytest
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import open_result
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.results.ledger import APART, flat
@@ -79,20 +80,22 @@ def test_a_kernel_without_work_takes_its_launch_latency(tmp_path: Path) -> None:
 @pytest.mark.parametrize("concurrent", [1, 4])
 def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> None:
     opened = open_trace(trace)
-    replay = Replay(opened, load("mobile", [*GPU, f"sm.concurrent_kernels={concurrent}"]), 50, 1, None)
+    replay = Replay(Machine(opened, load("mobile", [*GPU, f"sm.concurrent_kernels={concurrent}"]), None), 50)
     replay.run(lambda standing: None)
-    end = max(end for _, end in replay.spans.values())
-    kernels = replay.ledger.kernels
-    assert np.array_equal(np.sum([added.values() for added in kernels], axis=0), flat(unit_counters(replay, end)))
-    timeline = np.sum([added.values() for added in replay.ledger.intervals], axis=0)
-    names = [(unit, name) for unit, name, _ in replay.ledger.names]
+    end, ledger = max(end for _, end in replay.kernels.spans.values()), replay.kernels.ledger
+    kernels = ledger.kernels
+    assert np.array_equal(
+        np.sum([added.values() for added in kernels], axis=0), flat(unit_counters(replay.machine, end))
+    )
+    timeline = np.sum([added.values() for added in ledger.intervals], axis=0)
+    names = [(unit, name) for unit, name, _ in ledger.names]
     issued = names.index(("sm", "warp_instructions"))
     assert timeline[issued] == sum(sum(kernel.visits) for kernel in KERNELS)
     streams = [added.stream for added in kernels]
     assert streams == ([0, 7, 0, 7, 3] if concurrent == 1 else [0, 7, 0, 7, 3, APART])
     for stream in (0, 7, 3):
         values = sum(added.values() for added in kernels if added.stream == stream)
-        at = np.cumsum([0] + [count for _, _, count in replay.ledger.names])[issued : issued + 2]
+        at = np.cumsum([0] + [count for _, _, count in ledger.names])[issued : issued + 2]
         assert values[slice(*at)].sum() == sum(sum(kernel.visits) for kernel in KERNELS if kernel.stream == stream)
 
 
@@ -133,6 +136,6 @@ def test_a_streams_successors_do_not_hold_up_another_stream(tmp_path: Path) -> N
     """
     kernels = [Kernel((50,), 0), Kernel((50,), 0), Kernel((50,), 1)]
     path = write_kernels(tmp_path / "streams.trace", kernels)
-    replay = Replay(open_trace(path), load("mobile", [*GPU, "sm.concurrent_kernels=8"]), 1, 1, None)
+    replay = Replay(Machine(open_trace(path), load("mobile", [*GPU, "sm.concurrent_kernels=8"]), None), 1)
     replay.run(lambda standing: None)
-    assert replay.spans[2][0] == replay.spans[0][0] < replay.spans[1][0]
+    assert replay.kernels.spans[2][0] == replay.kernels.spans[0][0] < replay.kernels.spans[1][0]

@@ -11,7 +11,7 @@ import pytest
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce
 from rayplay.replay.input.work import IS_LOCAL
 from rayplay.replay.jit.bits import bucket, count_bits, entry_point, lowest_bit, shift_right
-from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm import policies
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def slow() -> ModuleType:
 
 @entry_point
 def pick(candidates: int, last: int, policy: int) -> int:
-    return scheduler.pick(candidates, 1 << last if last >= 0 else 0, policy)
+    return policies.pick(policy, candidates, 1 << last if last >= 0 else 0)
 
 
 @entry_point
@@ -43,7 +43,7 @@ def test_scheduler_picks_as_its_twin(slow: ModuleType) -> None:
         mask = mask if ranks == 64 else mask % (1 << ranks)
         ready = {rank for rank in range(ranks) if mask >> rank & 1}
         last = int(rng.integers(-1, ranks))
-        for tag, policy in enumerate(scheduler.POLICIES):
+        for tag, policy in enumerate(policies.POLICIES):
             assert pick(mask, last, tag) == slow.pick(ready, None if last < 0 else last, policy)
 
 

@@ -12,9 +12,9 @@ from rayplay.formats.exchange.frames import from_frames
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.laws.check import validate
 from rayplay.replay.gpu.description import Gpu, load
+from rayplay.replay.picture import check_picture, write_picture
 from rayplay.replay.results.definitions import METRICS, counter
 from rayplay.replay.results.metrics import Result
-from rayplay.replay.results.picture import check_picture, write_picture
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.unit.cycle_stack import REASONS
 

@@ -10,6 +10,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input.work import BARRIER, LOAD, PLAIN, STORE, Program, Work, pack
 from rayplay.replay.sm import warps as scheduler
 from rayplay.replay.sm.gatsim import units as gatsim_units
+from rayplay.replay.sm.policies import POLICIES
 from tests.reference.gatsim_slow import Instruction, Machine, Warp
 from tests.reference.replay_slow import bank_cycles, sectors
 
@@ -21,7 +22,7 @@ def random_machine(rng: np.random.Generator) -> Machine:
     """A small GPU."""
     small = lambda low, high: int(rng.integers(low, high))  # noqa: E731
     return Machine(
-        sms=small(1, 4), schedulers=small(1, 4), policy=str(rng.choice(scheduler.POLICIES)), active_warps=small(1, 4),
+        sms=small(1, 4), schedulers=small(1, 4), policy=str(rng.choice(list(POLICIES))), active_warps=small(1, 4),
         places=small(1, 4), warps_per_block=small(1, 6), load_store_units=small(1, 4), special_units=small(1, 3),
         trace_units=small(1, 3), hit=small(1, 30), miss=small(30, 200), shared=small(1, 30), record=small(1, 40),
         sets=small(0, 3), ways=small(1, 5),

@@ -13,11 +13,11 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.gpu.description import Gpu
-from rayplay.replay.input.program import load_program
+from rayplay.replay.input.program import load_program, read_characterisation
 from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import FAR, entry_point, lowest_bit
 from rayplay.replay.launch.launches import read_launches
-from rayplay.replay.run.driver import read_characterisation, simulate
+from rayplay.replay.run.driver import simulate
 from rayplay.replay.sm.ctas import occupancy
 from rayplay.replay.sm.gatsim import algorithm1 as gatsim
 from rayplay.replay.sm.gatsim import units as gatsim_units

@@ -6,6 +6,7 @@ import pytest
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.jit.bits import entry_point
 from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm.policies import POLICIES, pick
 from rayplay.replay.sm.warps import Warps
 from tests.reference.scheduler_slow import SlowScheduler
 
@@ -32,12 +33,12 @@ def drive(state: Warps, sm: int, operation: np.ndarray, argument: np.ndarray, ch
                     scheduler.set_ready(state, sm, warp)
             candidates = scheduler.candidates_of(state, sm, state.lane[LAST])
             if candidates:
-                rank = scheduler.pick(candidates, state.mask[sm, scheduler.LAST], state.policy)
+                rank = pick(state.policy, candidates, state.mask[sm, scheduler.LAST])
                 chosen[step] = state.member[sm, rank]
                 state.mask[sm, scheduler.LAST] = 1 << rank
 
 
-@pytest.mark.parametrize("policy", scheduler.POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_warp_that_issues_is_the_slow_twins(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.engine.rounds import NOW
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.jit.bits import FAR
@@ -24,24 +24,25 @@ from rayplay.replay.stuck import watchdog
 from tests.replay.launches import Kernel, write_kernels
 
 ONE = ("sm.count=1", "sm.kernel_launch_cycles=0")
-Harm = Callable[[Replay], None]
+Harm = Callable[[Machine], None]
 
 
 def hung(trace: Path, model: str, at: int, harm: Harm, *values: str) -> str:
     """The watchdog's message when ``harm`` is done to a replay in each of the 200 cycles from ``at`` on."""
     opened, gpu = open_trace(trace), load("mobile", [*ONE, *values])
     latencies = read_characterisation(opened, None)
-    replay = Replay(opened, gpu, gpu.longest_quantum, 1, latencies, model=model)
-    run_until, until = replay._run_until, at + 200
+    replay = Replay(Machine(opened, gpu, latencies, model=model))
+    machine = replay.machine
+    run_until, until = machine.run_until, at + 200
 
-    def broken(stop: int) -> int:
-        now = int(replay.clock[NOW])
-        status = run_until(min(stop, max(now + 1, at)) if now < until else stop)
-        if at <= replay.clock[NOW] <= until:
-            harm(replay)
+    def broken(stop: int, quantum: int) -> int:
+        now = machine.now
+        status = run_until(min(stop, max(now + 1, at)) if now < until else stop, quantum)
+        if at <= machine.now <= until:
+            harm(machine)
         return status
 
-    replay._run_until = broken  # type: ignore[method-assign]
+    machine.run_until = broken  # type: ignore[method-assign]
     with pytest.raises(UserError) as caught:
         replay.run(lambda standing: None)
     return str(caught.value)
@@ -51,23 +52,23 @@ def once(harm: Harm) -> Harm:
     """The same harm, done the first time only."""
     done: list[bool] = []
 
-    def harm_once(replay: Replay) -> None:
+    def harm_once(machine: Machine) -> None:
         if not done:
             done.append(True)
-            harm(replay)
+            harm(machine)
 
     return harm_once
 
 
-def drop_requests(replay: Replay) -> None:
+def drop_requests(machine: Machine) -> None:
     """Requests in the port never leave it."""
-    replay.port.port[:, port.REQUEST_HEAD] = replay.port.port[:, port.REQUEST_TAIL]
+    machine.port.port[:, port.REQUEST_HEAD] = machine.port.port[:, port.REQUEST_TAIL]
 
 
-def drop_looked_up(replay: Replay) -> None:
+def drop_looked_up(machine: Machine) -> None:
     """What a slice asks of the DRAM never gets there."""
-    replay.memory.dram.slice[:, dram_state.TO_HEAD] = replay.memory.dram.slice[:, dram_state.TO_TAIL]
-    replay.memory.dram.slice[:, dram_state.OLDEST_AT] = FAR
+    machine.memory.dram.slice[:, dram_state.TO_HEAD] = machine.memory.dram.slice[:, dram_state.TO_TAIL]
+    machine.memory.dram.slice[:, dram_state.OLDEST_AT] = FAR
 
 
 def same_line(warp: int, visit: int, index: int, lane: int) -> int:
@@ -123,8 +124,8 @@ def test_a_request_lost_between_slice_and_dram(hangs: dict[str, Path]) -> None:
 
 
 def test_a_barrier_that_counts_a_warp_too_many(hangs: dict[str, Path]) -> None:
-    def one_more(replay: Replay) -> None:
-        replay.dispatch.cta[0, dispatch.LIVE] += 1
+    def one_more(machine: Machine) -> None:
+        machine.core.barrier[0, scheduler.RUNNING] |= 1 << 40
 
     said = hung(hangs["barrier"], "characterised", 20, once(one_more))
     missing = "1 that the CTA counts and the SM does not hold"
@@ -133,8 +134,8 @@ def test_a_barrier_that_counts_a_warp_too_many(hangs: dict[str, Path]) -> None:
 
 
 def test_a_barrier_that_a_warp_of_the_pipeline_never_reaches(hangs: dict[str, Path]) -> None:
-    def never(replay: Replay) -> None:
-        core = replay.warps
+    def never(machine: Machine) -> None:
+        core = machine.core
         core.unit[0, pipeline_state.WAITING] |= 2
         core.unit[0, pipeline_state.FENCES] |= 2
         core.warp[1, pipeline_state.WRITES] += 1
@@ -147,33 +148,33 @@ def test_a_barrier_that_a_warp_of_the_pipeline_never_reaches(hangs: dict[str, Pa
 
 
 def test_a_slot_that_nobody_set(hangs: dict[str, Path]) -> None:
-    def hold(replay: Replay) -> None:
-        replay.warps.pending[:2, 0] += 1
-        replay.warps.warp[:2, scheduler.PENDING] |= 1
+    def hold(machine: Machine) -> None:
+        machine.core.pending[:2, 0] += 1
+        machine.core.warp[:2, scheduler.PENDING] |= 1
 
     said = hung(hangs["atomic"], "characterised", 2, once(hold))
     assert_said(said, r"waits for slot 0 set by .*which nothing under way will clear")
 
 
 def test_mshrs_that_are_never_free(hangs: dict[str, Path]) -> None:
-    def take_all(replay: Replay) -> None:
-        replay.l1.cache.unit[:, cache_state.MSHR_FREE] = 0
+    def take_all(machine: Machine) -> None:
+        machine.l1.cache.unit[:, cache_state.MSHR_FREE] = 0
 
     said = hung(hangs["load"], "characterised", 1, take_all)
     assert_said(said, r"all \d+ MSHRs of the L1 are taken")
 
 
 def test_a_network_that_is_full(hangs: dict[str, Path]) -> None:
-    def fill(replay: Replay) -> None:
-        replay.port.port[:, port.IN_FLIGHT] = replay.port.packets_in_flight
+    def fill(machine: Machine) -> None:
+        machine.port.port[:, port.IN_FLIGHT] = machine.port.packets_in_flight
 
     said = hung(hangs["load"], "characterised", 1, fill)
     assert_said(said, r"all \d+ packets of the SM are in flight")
 
 
 def test_a_slice_that_takes_no_request(hangs: dict[str, Path]) -> None:
-    def stop(replay: Replay) -> None:
-        replay.memory.l2.slice[:, l2_state.NEXT] = FAR
+    def stop(machine: Machine) -> None:
+        machine.memory.l2.slice[:, l2_state.NEXT] = FAR
 
     said = hung(hangs["load"], "characterised", 1, stop)
     assert_said(said, r"4 in the (input|MSHRs) of L2 slice \d+")
@@ -181,15 +182,15 @@ def test_a_slice_that_takes_no_request(hangs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_unit_that_is_never_free(hangs: dict[str, Path], model: str) -> None:
-    def busy(replay: Replay) -> None:
-        replay.warps.free_at[:] = FAR
+    def busy(machine: Machine) -> None:
+        machine.core.free_at[:] = FAR
 
     assert_said(hung(hangs["sfu"], model, 20, busy), r"waits for (its )?unit sfu|waits for .*unit (sfu|int)")
 
 
 def test_a_place_for_a_cta_that_is_never_free(tmp_path: Path) -> None:
-    def occupy(replay: Replay) -> None:
-        replay.dispatch.unit[:, dispatch.HELD] += 100
+    def occupy(machine: Machine) -> None:
+        machine.dispatch.unit[:, dispatch.HELD] += 100
 
     trace = write_kernels(tmp_path / "two.trace", [Kernel((10,) * 80, 0), Kernel((10,) * 80, 1)])
     said = hung(trace, "characterised", 60, once(occupy), "sm.concurrent_kernels=2")
@@ -219,7 +220,7 @@ def test_patience_is_longer_than_any_latency() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_an_l1_that_can_send_nothing(hangs: dict[str, Path], model: str) -> None:
-    said = hung(hangs["load"], model, 1, lambda replay: None, "l1.miss_queue=1")
+    said = hung(hangs["load"], model, 1, lambda machine: None, "l1.miss_queue=1")
     assert "in the banks of the LSU: the LSU of the SM, with" in said
 
 

@@ -15,9 +15,9 @@ from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.launch.streams import Streams
+from rayplay.replay.picture import draw_roofline, draw_units
 from rayplay.replay.results.ledger import APART
 from rayplay.replay.results.metrics import Result
-from rayplay.replay.results.picture import draw_roofline, draw_units
 from rayplay.replay.run.driver import simulate
 from rayplay.replay.unit.streams import NOT_SHARED
 from tests.replay.engine.test_laws import digest

@@ -3,7 +3,8 @@
 from rayplay import ptx
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
-from rayplay.tracer.emit.hot import cycling_blocks, hot_code
+from rayplay.ptx.graph import cycling
+from rayplay.tracer.emit.hot import hot_code
 
 KERNEL = """
 .version 7.0
@@ -36,11 +37,11 @@ def hot(middle: str) -> frozenset[str]:
 
 
 def test_blocks_on_a_cycle_can_be_reached_from_themselves() -> None:
-    assert cycling_blocks([[1], [2, 3], [1], []]) == [1, 2]
-    assert cycling_blocks([[0, 1], [2], []]) == [0]
-    assert cycling_blocks([[1], [2], [3], []]) == []
-    assert cycling_blocks([[2], [], [3, 1], [4], [2, 5], [6], [5]]) == [2, 3, 4, 5, 6]
-    assert cycling_blocks([[1], [0], [2]]) == [0, 1, 2]
+    assert cycling([[1], [2, 3], [1], []]) == [1, 2]
+    assert cycling([[0, 1], [2], []]) == [0]
+    assert cycling([[1], [2], [3], []]) == []
+    assert cycling([[2], [], [3, 1], [4], [2, 5], [6], [5]]) == [2, 3, 4, 5, 6]
+    assert cycling([[1], [0], [2]]) == [0, 1, 2]
 
 
 def test_registers_of_a_loop_are_hot_others_stay_in_the_activation() -> None:

@@ -32,9 +32,10 @@ def run(operation: str, kind: str, values: np.ndarray, cell: np.ndarray) -> tupl
     )
     zero = np.zeros_like(values)
     made = both(HEAD.format(size=size, body=atom), [zero, values, cell])
-    red = body + f"red.relaxed.cta.{operation}.{kind} [%l3], {register}5;"
-    again = both(HEAD.format(size=size, body=red), [zero, values, cell])
-    assert np.array_equal(again.buffers[2], made.buffers[2])
+    if operation != "exch":  # which red lacks
+        red = body + f"red.relaxed.cta.{operation}.{kind} [%l3], {register}5;"
+        again = both(HEAD.format(size=size, body=red), [zero, values, cell])
+        assert np.array_equal(again.buffers[2], made.buffers[2])
     shared = body + (
         f"setp.eq.u32 %p1, %r1, 0; @%p1 ld.global.b{8 * size} {register}6, [%l3];"
         f"@%p1 st.shared.b{8 * size} [tile+8], {register}6;"

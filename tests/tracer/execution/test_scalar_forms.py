@@ -9,15 +9,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.isa.forms import PATTERNS, all_forms
-from rayplay.ptx.isa.modifiers import problem
+from rayplay.ptx.isa.form import problem
+from rayplay.ptx.isa.patterns import spelled
+from rayplay.ptx.isa.table import SCALAR, TABLE
 from tests.tracer.harness.execution import HEADER, both, execute
 from tests.tracer.harness.scalar_programs import Form, kernel, spell
 from tests.tracer.harness.scalar_values import doubles, words
 
 FORMS = {
-    opcode: [(opcode, modifiers) for modifiers in all_forms(opcode) if not {"v2", "v4"} & set(modifiers)]
-    for opcode in PATTERNS
+    opcode: [
+        (opcode, modifiers)
+        for modifiers in dict.fromkeys(form for pattern in TABLE[opcode].forms for form in spelled(pattern))
+        if not {"v2", "v4"} & set(modifiers)
+    ]
+    for opcode in sorted(SCALAR)
 }
 BOOLEAN = {"and", "or", "xor"}
 MOST = 250  # forms of one opcode that are tried each time; those of set, setp and cvt are taken in turns
@@ -32,7 +37,7 @@ def sample(opcode: str, seed: int) -> list[Form]:
 def groups() -> list[list[str]]:
     """Opcodes in a few programs of about equal size."""
     made: list[list[str]] = [[]]
-    for opcode in PATTERNS:
+    for opcode in sorted(SCALAR):
         if sum(min(len(FORMS[other]), MOST) for other in made[-1]) > 400:
             made.append([])
         made[-1].append(opcode)

@@ -1,4 +1,4 @@
-"""Programs of scalar instructions for tests: operands of any form of ``ptx.isa.forms``, and a kernel that runs them."""
+"""Programs of scalar instructions for tests: operands of any form, and a kernel that runs them."""
 
 from rayplay.ptx.isa.types import TYPES
 

@@ -9,8 +9,7 @@ from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.input.intersection_tables import add_entries
-from rayplay.replay.rt.spec import BASELINE
-from rayplay.replay.rt.state import FIRST_STRETCH
+from rayplay.replay.input.rays import BASELINE, FIRST_STRETCH
 from rayplay.zatel.model.accesses import LOCAL_LINES
 from rayplay.zatel.model.schedule import Machine
 from rayplay.zatel.model.traffic import (

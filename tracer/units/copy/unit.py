@@ -3,10 +3,10 @@
 Of cp.async the read from global memory is recorded; a bulk copy, whose length its text does not say, is not.
 """
 
-from numba import cfunc, types
+from numba import types
 
 from rayplay.tracer.meaning.mbarrier import BYTES_MASK, BYTES_SHIFT, COUNT_MASK, EXPECTED_SHIFT, PHASE_SHIFT
-from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
 from rayplay.tracer.units.call import ADDRESS_SLOT, SLOT_BYTES
 from rayplay.tracer.units.copy.plan import ARRIVE, BULK, BULK_COUNTED, IGNORE_SOURCE, SOURCE_BYTES
@@ -75,7 +75,7 @@ def change_barrier(machine: int, address: int, lane: int, arrivals: int, size: i
     return 0
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def copy_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.copy.plan``."""
     mode = settings >> 5 & 7

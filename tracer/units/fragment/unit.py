@@ -6,9 +6,9 @@ take address and stride from the first lane that executes them; the lanes share 
 in memory, and each is recorded with where its share begins.
 """
 
-from numba import cfunc, types
+from numba import types
 
-from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import (
     load_i64,
     load_u8,
@@ -203,7 +203,7 @@ def copy_sized(source: int, target: int, size: int) -> None:
         store_u8(target, load_u8(source))
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def fragment_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.fragment.plan``."""
     if mask == 0:

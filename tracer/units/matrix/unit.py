@@ -8,11 +8,11 @@ of eight lanes each.
 """
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import carray, types
 
 from rayplay.tracer.native.calls import as_pointer
 from rayplay.tracer.native.floats import f16_of, f16_value, f32_of
-from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import (
     f32_of_bits,
     f64_bits,
@@ -206,7 +206,7 @@ def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: boo
                 move_singles(slots, number, lane, values[row, column : column + 2], outward)
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def matrix_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.matrix.plan``."""
     if mask != EVERYONE:

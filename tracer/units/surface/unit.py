@@ -5,7 +5,7 @@ clamped to their element, floats rounded to nearest even. Outside the surface ``
 takes the nearest place inside, ``.zero`` reads zeros and writes nothing. An access is recorded with the place inside.
 """
 
-from numba import cfunc, types
+from numba import types
 
 from rayplay.tracer.abi.words import BAD_HANDLE, OUTSIDE_SURFACE
 from rayplay.tracer.memory.image_record import (
@@ -26,7 +26,7 @@ from rayplay.tracer.memory.image_record import (
     WIDTH,
 )
 from rayplay.tracer.native.floats import f16_of
-from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import (
     f32_of_bits,
     load_i32,
@@ -207,7 +207,7 @@ def query_surface(record: int, number: int) -> int:
     return 0
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def surface_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.surface.plan``."""
     queries = settings & 3 == QUERY

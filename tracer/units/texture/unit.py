@@ -7,7 +7,7 @@ image. Layers and faces are clamped to the image's.
 """
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import carray, types
 
 from rayplay.tracer.abi.words import BAD_HANDLE
 from rayplay.tracer.memory.image_record import (
@@ -35,7 +35,7 @@ from rayplay.tracer.memory.image_record import (
 )
 from rayplay.tracer.native.calls import as_pointer
 from rayplay.tracer.native.floats import f16_of, f32_of
-from rayplay.tracer.native.jit import compiled
+from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import FIRST, HOST, host_place, refuse
@@ -249,7 +249,7 @@ def fits(record: int, sampler: int, settings: int) -> bool:
     return word(record, GEOMETRY) == settings >> 2 & 7 and not (blends and word(record, READ_FLOAT) == 0)
 
 
-@cfunc(types.int64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.texture.plan``."""
     if settings & 3 > GATHER:

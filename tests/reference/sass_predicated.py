@@ -1,15 +1,15 @@
-"""Which registers are live at the top of blocks when writes and reads under the same predicate are told apart.
+"""Registers live at the top of blocks, with writes and reads under the same predicate told apart.
 
 ``@P0 MOV R2, R4`` ends the life of R2 for lanes where P0 holds. If all that reads R2 behind it is under ``@P0`` as
 well, or behind a branch taken where P0 holds, no lane needs the R2 from before. For each predicate that guards writes,
 liveness is solved for lanes where it holds and for lanes where it does not, both at once. Where the predicate is
-written, both come together. What a block reads only behind its own guarded writes counts as needed from before
-nevertheless, as ``nvdisasm -plr`` has it: within blocks it lets no write under a predicate end a life.
+written, both come together. Within a block a predicated write never kills the old value (``nvdisasm -plr`` does the
+same), so a register read only behind the block's own guarded writes stays live-in.
 """
 
 from dataclasses import dataclass
 
-from rayplay.ptx.flow.cfg import Cfg
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Instruction
 
 HOLDS, FAILS = 0, 1
@@ -34,7 +34,7 @@ def live_at_tops(
 ) -> list[int]:
     """Per block the registers, as bits, that some lane needs from before its top.
 
-    ``flows`` are the reads, the sure writes and the writes per instruction; ``at_end`` per block what is needed where
+    ``flows`` are the reads, the sure writes and the writes per instruction; ``at_end`` per block those needed where
     it leaves the function.
     """
     made = [-1] * len(cfg.blocks)
@@ -91,7 +91,7 @@ class _Sides:
         return self._side(last) if last.opcode in ("BRA", "EXIT", "RET") and len(last.operands) < 2 else None
 
     def solve(self, at_end: list[int]) -> list[tuple[int, int]]:
-        """Per block what is live at its top on both sides."""
+        """Per block the registers live at its top on both sides."""
         blocks = self.cfg.blocks
         made = [(0, 0)] * len(blocks)
         predecessors: list[list[int]] = [[] for _ in blocks]
@@ -131,7 +131,7 @@ class _Sides:
 
 
 def _read_behind_guarded_writes(parts: list[list[int]]) -> int:
-    """What a block reads only behind its own guarded writes counts as needed from before, as ``nvdisasm`` has it."""
+    """A register that a block reads only behind its own guarded writes is live-in, as with ``nvdisasm``."""
     first = only = 0
     for read, kill, written in reversed(parts):
         first, only = first & ~kill | read, only & ~written | read

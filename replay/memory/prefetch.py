@@ -1,40 +1,18 @@
-"""What an SM or a partition will use in a quantum is brought into the host's caches before, all of it at once.
+"""Host prefetch of a memory partition: its queues, MSHRs and the cache lines its requests will use.
 
-The state of a GPU is larger than a core's caches: what one SM uses is gone when its next quantum begins. Fetched line
-by line, as the engine comes to need them, these lines were most of a replay's time.
+The state of a GPU is larger than the caches of a host core, so a partition's lines have left them when its next quantum
+begins. One batch of prefetches costs less than the misses one by one.
 """
-
-from typing import Any
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.jit.rows import prefetch, prefetch_rows
-from rayplay.replay.lsu.state import Lsu
-from rayplay.replay.memory.cache.state import MSHR_FREE, NEWER, NEWEST, OLDEST, SECTOR, chosen_set
-from rayplay.replay.memory.cache.tags import look_ahead
+from rayplay.replay.memory.cache.state import MSHR_FREE, NEWER, NEWEST, OLDEST, chosen_set
 from rayplay.replay.memory.dram.state import BANKS, UNDER_WAY, Dram
-from rayplay.replay.memory.l1 import FILL_TAG, L1, prefetch_entry
 from rayplay.replay.memory.l2.state import HEAD, L2, POPPED
-from rayplay.replay.memory.port import RESPONSE_HEAD, RESPONSE_TAIL, Port
 
 
 @compiled
-def of_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
-    """The warps of an SM, and what the responses that have come for it will change."""
-    cache = caches.cache
-    prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
-    prefetch_rows(lsus.unit, sm, sm + 1)
-    first, last = ports.port[sm, RESPONSE_HEAD], ports.port[sm, RESPONSE_TAIL]
-    for place in range(first, last):
-        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
-        prefetch_entry(caches, sm, tag >> 2)
-    for place in range(first, last):
-        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
-        if tag & 3 == FILL_TAG:
-            look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), SECTOR])
-
-
-@compiled
-def of_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
+def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
     """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
 
     waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.

@@ -1,14 +1,14 @@
-"""Which registers are live in the functions of a SASS module, across calls.
+"""Register liveness in the functions of a SASS module, across calls.
 
-A write under a predicate ends a life for the lanes where the predicate holds (``ptx/flow/sass_predicated.py``). A call
+A write under a predicate ends a life for the lanes where the predicate holds (``sass_predicated.py``). A call
 reads what its callee reads before writing it, and ends the life of what the callee surely writes. At its return a
 function keeps alive what any caller needs behind its calls. Calls through registers may run every function that
 returns. The stack pointer R1 is live to the end.
 
-``nvdisasm -plr`` agrees, but for three habits. Between blocks it lets every write under a predicate end the life of
-what was there before, even where lanes that keep the old value read it later. In a few blocks that end in a guarded
-branch or EXIT it shows a register that the next block writes under predicates and that nobody reads before; why, we
-do not know. At calls it assumes a convention instead of looking at the callee.
+``nvdisasm -plr`` differs in three habits. Between blocks every write under a predicate kills the old value, even if
+lanes that keep it read it later. In a few blocks that end in a guarded branch or EXIT it shows a register that the next
+block writes under predicates and no instruction reads before; the cause is unknown. At calls it assumes a convention
+instead of looking at the callee.
 """
 
 from functools import reduce
@@ -16,9 +16,9 @@ from operator import or_
 
 from rayplay.ptx.flow.language import build, describe
 from rayplay.ptx.flow.liveness import solve
-from rayplay.ptx.flow.sass_predicated import live_at_tops
 from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.sass.cfg import callees
+from tests.reference.sass_predicated import live_at_tops
 
 STACK_POINTER = "R1"
 
@@ -47,7 +47,7 @@ class SassLiveness:
         return made
 
     def _solve_effects(self) -> None:
-        """What each function reads first and surely writes: from below and from above until nothing changes."""
+        """Solve the registers that each function reads first and surely writes, from below and from above."""
         everything = (1 << len(self.index)) - 1
         for flow in self.functions.values():
             flow.written = everything
@@ -70,7 +70,7 @@ class SassLiveness:
             flow.reads[index], flow.kills[index] = reads, kills
 
     def _solve_needs(self) -> None:
-        """What callers need behind their calls is live where the callee returns."""
+        """Registers that callers need after their calls are live at the callee's returns."""
         waiting = list(self.functions.values())
         while waiting:
             flow = waiting.pop()
@@ -85,7 +85,7 @@ class SassLiveness:
 class _Flow:
     """One function: what its instructions read, write and surely write, as bits; ``calls`` are the callees per call.
 
-    ``read`` and ``written`` are the function's effects, ``needed`` what is live behind its returns.
+    ``read`` and ``written`` are the function's effects, ``needed`` the registers live after its returns.
     """
 
     def __init__(self, function: Function, module: Module, index: dict[str, int]) -> None:
@@ -136,7 +136,7 @@ class _Flow:
         return written
 
     def live(self) -> list[int]:
-        """Per instruction what is live before or behind it, or written by it."""
+        """Per instruction the registers live before or after it, or written by it."""
         made = [0] * len(self.function.body)
         at_end = self._at_end(self.needed)
         tops = live_at_tops(self.function, self.cfg, (self.reads, self.kills, self.writes), self.index, at_end)
@@ -149,7 +149,7 @@ class _Flow:
         return made
 
     def backwards(self) -> list[tuple[int, int, int]]:
-        """Each instruction, and what is live before and behind it; a write under a predicate ends no life."""
+        """Each instruction, and the registers live before and after it; a write under a predicate kills none."""
         return self._walk(self._solve(self.needed)[1])
 
     def _walk(self, bottoms: list[int]) -> list[tuple[int, int, int]]:

@@ -127,7 +127,7 @@ def draw_units(axis: Any, result: Result) -> None:
 
 
 def capacity(result: Result, table: dict[str, Any], mine: np.ndarray) -> float:
-    """What a unit could have used in all cycles, as in the longest launch: others may have had the same cycles."""
+    """Capacity of a unit in all cycles, as in the longest launch: others may have had the same cycles."""
     kernels = result.read("kernels")
     cycles = kernels["end_cycle"] - kernels["start_cycle"]
     longest = int(np.argmax(cycles))

@@ -1,0 +1,43 @@
+"""Tables as pandas data frames."""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.guard.answer import Record
+from rayplay.formats.guard.errors import UserError
+
+OFFSET = "_offset"  # ends the name of a ragged column's offsets
+
+
+def frame(columns: Mapping[str, np.ndarray]) -> Any:
+    """A ``pandas.DataFrame`` of columns; a cell of a ragged column is an array. ``UserError`` without pandas."""
+    pandas = _pandas()
+    cells: dict[str, Any] = {}
+    for name, values in columns.items():
+        if f"{name}{OFFSET}" in columns:
+            offsets = columns[f"{name}{OFFSET}"].astype(np.int64).tolist()
+            cells[name] = [values[begin:end] for begin, end in pairwise(offsets)]
+        elif not (name.endswith(OFFSET) and name.removesuffix(OFFSET) in columns):
+            cells[name] = values
+    return pandas.DataFrame(cells)
+
+
+def metric_frame(summary: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A row per metric of ``summary.json``, indexed by its name: value, unit, kind, definition."""
+    return record_frame({"metric": name} | dict(entry) for name, entry in summary.items()).set_index("metric")
+
+
+def record_frame(records: Iterable[Record]) -> Any:
+    """A row per record."""
+    return _pandas().DataFrame(list(records))
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise UserError("to_pandas needs pandas: pip install pandas") from None
+    return pandas

@@ -1,0 +1,68 @@
+"""Names without a suffix: ``bunny`` for ``bunny.trace`` here, in ``traces/`` or in ``results/``.
+
+The functions are types of command-line arguments. ``sample`` is the trace that comes with the package.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.place.location import is_local, location
+
+TRACE = (".trace", ".trace.h5", ".trace.hdf5")
+RESULT = (".result",)
+PREDICTION = (".prediction",)
+PROFILE = (".profile",)
+KNOWN = (*TRACE, *RESULT, *PREDICTION, *PROFILE)
+FOLDERS = (".", "traces", "results")
+SHIPPED = Path(__file__).parents[2]  # holds sample.trace
+
+
+def trace_name(given: str) -> Path:
+    """The trace that ``given`` names."""
+    return completed(given, TRACE, "trace")
+
+
+def result_name(given: str) -> Path:
+    """The result that ``given`` names."""
+    return completed(given, RESULT, "result")
+
+
+def prediction_name(given: str) -> Path:
+    """The prediction that ``given`` names."""
+    return completed(given, PREDICTION, "prediction")
+
+
+def any_name(given: str) -> Path:
+    """The trace, result, prediction or profile that ``given`` names, looked for in this order."""
+    return completed(given, KNOWN, "file")
+
+
+def completed(given: str, suffixes: Sequence[str], kind: str) -> Path:
+    """``given``, with the first of ``suffixes`` and the first of ``FOLDERS`` under which something exists.
+
+    A name that exists, has a known suffix or is a URL stays as it is. ``FormatError`` suggests the nearest name
+    when none fits; a name without a near one stays as it is, and opening it is refused.
+    """
+    path = location(given)
+    if not is_local(path) or given.endswith(KNOWN) or path.exists():
+        return path
+    for suffix in suffixes:
+        for folder in (*FOLDERS, SHIPPED):
+            candidate = Path(folder) / f"{given}{suffix}"
+            if candidate.exists():
+                return candidate
+    near = nearest(given, present(suffixes))
+    if near is not None:
+        raise FormatError(f"no such {kind}; did you mean {near}?", file=given)
+    return path
+
+
+def present(suffixes: Sequence[str] = KNOWN) -> Iterator[str]:
+    """Names without suffix of what lies in ``FOLDERS``, and of the trace that comes with the package."""
+    for folder in (*FOLDERS, SHIPPED):
+        for path in sorted(Path(folder).glob("*.*")):
+            suffix = next((one for one in suffixes if path.name.endswith(one)), None)
+            if suffix is not None:
+                yield path.name.removesuffix(suffix)

@@ -1,0 +1,86 @@
+"""The typed form of an instruction: its row, and its modifiers by meaning."""
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from rayplay.ptx.ir import NO_FORM, Form, Guard, Instruction, Position
+from rayplay.ptx.ir import Operand as Given
+from rayplay.ptx.isa import patterns
+from rayplay.ptx.isa.row import Loose, Op, Operand
+from rayplay.ptx.isa.table import TABLE, row_of
+from rayplay.ptx.numbers import TYPE_BYTES
+
+SPACES = {
+    "global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared", "local": "local",
+    "const": "const", "param": "param", "param::entry": "param", "param::func": "param",
+    **{f"const[{bank}]": "const" for bank in range(11)},
+}  # fmt: skip
+LANES = {"v2": 2, "v4": 4, "v8": 8}
+COMPARISONS = frozenset((*patterns.WORDS["FORDER"].split("|"), *patterns.WORDS["UORDER"].split("|")))
+OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas", "popc"))
+
+
+@lru_cache(maxsize=4096)
+def form_of(opcode: str, modifiers: tuple[str, ...]) -> Form:
+    """The form of a full opcode, ``NO_FORM`` when no row has it. Whether it is legal is for ``problem`` to say."""
+    op = row_of(opcode, modifiers)
+    if op is None:
+        return NO_FORM
+    types = tuple(modifier for modifier in modifiers if modifier in TYPE_BYTES)
+    lanes = next((LANES[m] for m in modifiers if m in LANES), 1)
+    named = _first(SPACES, modifiers)
+    operation_class, space, size = op.class_of(types[-1] if types else ""), "none", 0
+    if op.memory.by == "image":
+        space = "texture"
+        size = lanes * TYPE_BYTES[types[0]] if types else 0
+    elif operation_class in ("load", "store", "atomic"):
+        space = "global" if op.memory.by == "copy" else SPACES.get(named, "generic")
+        size = lanes * TYPE_BYTES[types[-1]] if types else 0
+        if space in ("const", "param"):
+            # arguments of calls are registers on the hardware, constants come from their own cache
+            operation_class = "constant" if operation_class == "load" else "move"
+    compares = not isinstance(op.forms, Loose) and any("ORDER" in pattern for pattern in op.forms)
+    return Form(
+        op.name, modifiers, types, lanes, operation_class, space, size,
+        space=SPACES.get(named, "generic"),
+        rounding=_first(patterns.ROUNDINGS, modifiers),
+        compare=_first(COMPARISONS, modifiers) if compares else "",
+        operation=_first(OPERATIONS, modifiers),
+        ftz="ftz" in modifiers,
+        saturates="sat" in modifiers,
+    )  # fmt: skip
+
+
+def _first(known: Collection[str], modifiers: tuple[str, ...]) -> str:
+    return next((word for word in modifiers if word in known), "")
+
+
+def instruction(
+    opcode: str, modifiers: tuple[str, ...], operands: tuple[Given, ...], guard: Guard | None, at: Position, text: str
+) -> Instruction:
+    """An instruction with its form."""
+    return Instruction(opcode, modifiers, operands, guard, at, text, form=form_of(opcode, modifiers))
+
+
+@lru_cache(maxsize=4096)
+def problem(opcode: str, modifiers: tuple[str, ...]) -> str | None:
+    """What is wrong with the modifiers of an opcode, or None; unknown opcodes have no wrong modifiers."""
+    op = row_of(opcode, modifiers)
+    return None if op is None else patterns.mismatch(op, modifiers)
+
+
+@lru_cache(maxsize=4096)
+def signature(form: Form) -> tuple[Operand, ...]:
+    """The operands of a legal form, in order; empty for ``call``."""
+    op = TABLE[form.key]
+    return tuple((op.typed and op.typed(form)) or _plain(op, form))
+
+
+def _plain(op: Op, form: Form) -> list[Operand]:
+    """The roles of the row with the types that ``Operand`` says."""
+    first, last = (form.types[0], form.type) if form.types else ("", "")
+    types = {"d": first, "q": first, "s": last, "r": "u32", "u": "u32", "P": "pred", "p": "pred"}
+    return [
+        Operand(role.lstrip("?"), types.get(role.lstrip("?"), ""), role[0] == "?", form.lanes if role in "ds" else 1)
+        for role in op.roles.split()
+    ]

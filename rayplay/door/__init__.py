@@ -1,0 +1,1 @@
+"""The command ``rayplay``: one front door to the verbs of all packages."""

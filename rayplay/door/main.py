@@ -1,0 +1,98 @@
+"""From the words of a command line to an exit code."""
+
+import argparse
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from rayplay.door.output import directed
+from rayplay.door.parser import Parser, add_output, suggestion
+from rayplay.door.verbs import FAMILIES, VERBS, overview
+from rayplay.formats.guard.command import run
+
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+HELP_WIDTH = 100  # letters
+
+
+def enter() -> None:
+    """The command ``rayplay``: run a verb and leave the process."""
+    if "_ARGCOMPLETE" in os.environ:
+        from rayplay.door.completion import complete
+
+        complete()
+    run("rayplay", lambda: main(sys.argv[1:]))
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the verb that ``words`` name; its exit code, or 130 with the line that goes on after Ctrl-C.
+
+    Raises ``UserError`` for whatever the user can mend.
+    """
+    if not words or words[0] in ("-h", "--help"):
+        print(overview())
+        return 0
+    if words[0] == "--version":
+        print(f"rayplay {version('rayplay')}")
+        return 0
+    verb, rest = split(words)
+    if verb in FAMILIES:
+        print(overview(verb))
+        return 0
+    arguments = None
+    try:
+        arguments = parser_of(verb, rest).parse(rest)
+        with directed(arguments):
+            return int(arguments.perform(arguments))
+    except KeyboardInterrupt:
+        print(f"rayplay: {after_interruption(verb, rest, arguments)}", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def split(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The verb, of one word or two, and the words after it; ``UserError`` suggests the nearest."""
+    from rayplay.formats.guard.errors import UserError
+
+    first, second = words[0], " ".join(words[:2])
+    if second in VERBS:
+        return second, list(words[2:])
+    if first in VERBS:
+        return first, list(words[1:])
+    if first not in FAMILIES:
+        raise UserError(suggestion(first, list(dict.fromkeys(verb.partition(" ")[0] for verb in VERBS))))
+    if len(words) == 1 or words[1] in ("-h", "--help"):
+        return first, []
+    known = [verb.removeprefix(f"{first} ") for verb in VERBS if verb.startswith(f"{first} ")]
+    raise UserError(f"{first}: {suggestion(words[1], known)}")
+
+
+def parser_of(verb: str, words: Sequence[str]) -> Parser:
+    """The parser of a verb, with its help; ``words`` decide it where a verb has several."""
+    described = VERBS[verb]
+    module = import_module(f"rayplay.door.{described.module}")
+    made: Parser = module.parser(verb, words) if described.module == "trace" else module.parser(verb)
+    made.description = textwrap.fill(described.description, HELP_WIDTH)
+    examples = "".join(f"\n  {line}" for line in described.examples)
+    made.epilog = f"example{'s' if len(described.examples) > 1 else ''}:{examples}"
+    add_output(made)
+    return made
+
+
+def after_interruption(verb: str, words: list[str], arguments: argparse.Namespace | None) -> str:
+    """What to say after Ctrl-C: the command that goes on, where one does."""
+    if arguments is not None and "resume" in arguments:
+        left = without_finished(verb, words, list(getattr(arguments, "finished", [])))
+        resumed = [] if "--resume" in words else ["--resume"]
+        return f"interrupted; go on with: {shlex.join(['rayplay', *verb.split(), *left, *resumed])}"
+    if getattr(arguments, "store", None):
+        return f"interrupted; go on with: {shlex.join(['rayplay', *verb.split(), *words])}"
+    return "interrupted; nothing was written under a final name"
+
+
+def without_finished(verb: str, words: list[str], finished: list[str]) -> list[str]:
+    """The words without the traces that are done."""
+    done = {place for place in parser_of(verb, words).positions(words) if words[place] in finished}
+    return [word for place, word in enumerate(words) if place not in done]

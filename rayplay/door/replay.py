@@ -1,0 +1,54 @@
+"""``rayplay replay``: several traces on several GPUs, each result under a name of its own."""
+
+import argparse
+from itertools import product
+
+from rayplay.door.packaged import default_out
+from rayplay.door.parser import Parser
+from rayplay.formats.guard.command import add_limits
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.place.location import location
+from rayplay.formats.place.names import trace_name
+from rayplay.replay.__main__ import replay_and_draw
+from rayplay.replay.arguments import add_options
+
+DEFAULT_GPU = "rtx2060"
+
+
+def parser(verb: str) -> Parser:
+    """The options of ``python -m replay``, with several traces and GPUs."""
+    made = Parser(f"rayplay {verb}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("traces", nargs="+", metavar="TRACE", help="traces to replay; a name needs no suffix")
+    made.add_argument(
+        "--gpu", action="append", metavar="GPU[,GPU...]", help="names of rayplay gpus, .toml files, or gpgpusim.config "
+        f"files of Accel-Sim or Vulkan-Sim; repeatable (default: {DEFAULT_GPU})",
+    )  # fmt: skip
+    made.add_argument("--out", type=location, metavar="NAME.result",
+                      help="result to write, of one replay (default: results/TRACE-GPU.result)")  # fmt: skip
+    add_options(made)
+    add_limits(made)
+    made.set_defaults(perform=perform, finished=[])
+    return made
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Replay every trace on every GPU; ``arguments.finished`` holds the names of the traces that are done."""
+    from rayplay.formats.dataset.reader import open_trace
+    from rayplay.replay.gpu.description import load
+
+    traces = {name: trace_name(name) for name in arguments.traces}
+    gpus = [gpu for each in arguments.gpu or [DEFAULT_GPU] for gpu in each.split(",")]
+    if len(traces) * len(gpus) > 1 and (arguments.out or arguments.picture):
+        option = "--out" if arguments.out else "--picture"
+        raise UserError(f"{option}: takes one replay, not {len(traces)} traces on {len(gpus)} GPUs")
+    for trace, gpu in product(traces.values(), gpus):  # whatever is wrong is said before the first replay
+        load(gpu, arguments.assignments).scaled(arguments.scale)
+        open_trace(trace)
+    for number, (name, gpu) in enumerate(product(traces, gpus)):
+        if number and not hasattr(arguments, "records"):
+            print()
+        out = arguments.out or default_out(traces[name], gpu, ".result")
+        replay_and_draw(argparse.Namespace(**vars(arguments) | {"trace": traces[name], "gpu": gpu, "out": out}))
+        if gpu == gpus[-1]:
+            arguments.finished.append(name)
+    return 0

@@ -1,0 +1,176 @@
+"""The verbs: what each does in a line, what it teaches, and examples that work in any folder."""
+
+from typing import NamedTuple
+
+TRACE_TEXT = """\
+Trace a subject: a scene is rendered with a ray-tracing program, a launch file of compute kernels is launched, and a
+network is profiled layer by layer. The first word decides: a name from rayplay scenes, a kernel that comes with the
+package (breadth_first_search, matrix_multiply, reduction, stencil, vector_add), a scene file (.json, .glb, .obj, .ply),
+or a TOML file. rayplay trace FILE.toml --help shows the options of a launch or a network.
+"""
+REPLAY_TEXT = """\
+Replay traces on GPUs: cycles, caches, RT unit and DRAM. Prints the metrics and writes results/TRACE-GPU.result with
+counters, cycle stacks, timeline and the cost of each pixel. sample is a trace that comes with the package.
+"""
+
+
+class Verb(NamedTuple):
+    """One verb.
+
+    module       of ``rayplay.door``, whose ``parser`` makes its parser.
+    summary      a line for the overview.
+    description  what its help begins with.
+    examples     command lines that work, in this order, in an empty folder.
+    """
+
+    module: str
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+
+
+VERBS = {
+    "demo": Verb("demo", "from nothing to a replayed trace and its pictures", (
+        "Trace a small scene, replay it on an RTX 2060, draw where its cycles go and what each pixel costs. Each step "
+        "is printed as the command that does it alone. Compiling once takes most of the first run's minute."
+    ), ("rayplay demo",)),
+    "doctor": Verb("doctor", "check this installation", (
+        "Check Python, packages, caches, machine code, data folder and disk, a line each. Exit code 1 when something "
+        "is wrong; a package of another version than the tested one is only noted."
+    ), ("rayplay doctor",)),
+    "trace": Verb("trace", "a scene, a compute kernel or a network to a trace", TRACE_TEXT, (
+        "rayplay trace cornell --size 64x64 --samples 1", "rayplay trace vector_add",
+    )),
+    "scenes": Verb("packaged", "list the scenes", (
+        "List the scenes that rayplay trace knows by name: procedural ones, and the scene packs of the data folder "
+        "(RAYPLAY_DATA)."
+    ), ("rayplay scenes --csv",)),
+    "replay": Verb("replay", "traces on GPUs to cycles and metrics", REPLAY_TEXT, (
+        "rayplay replay sample --gpu rtx2060,mobile", "rayplay replay sample --gpu mobile --set rt.warps=1 --json",
+    )),
+    "gpus": Verb("gpus", "list the GPUs; gpus explain, gpus new", (
+        "List the GPUs that come with the package. rayplay gpus explain GPU prints every value with unit, meaning and "
+        "source; rayplay gpus new NAME.toml writes a description to change."
+    ), ("rayplay gpus",)),
+    "gpus explain": Verb("gpus", "every value of a GPU with unit, meaning and source", (
+        "Print every value of a GPU with its unit, its meaning and where it comes from, then what follows from them."
+    ), ("rayplay gpus explain mobile --set rt.warps=8",)),
+    "gpus new": Verb("gpus", "write a description of a GPU", (
+        "Write the description of a GPU with values changed. It keeps the comments of the GPU it begins with, and is "
+        "written only if every law of a description holds."
+    ), ("rayplay gpus new big.toml --base mobile --set sm.count=16 --set rt.warps=8", "rayplay gpus explain big.toml")),
+    "show": Verb("packaged", "what is in a trace, result, prediction or profile", (
+        "Print the columns with units and meaning, the rows and bytes, and the first rows of each table; of a result, "
+        "every metric with its definition."
+    ), ("rayplay show sample --rows 2",)),
+    "heat": Verb("heat", "the cost of each pixel as a picture", (
+        "Draw the cost of each pixel: the work that a trace records, or the cycles, rays and BVH records of a result. "
+        "Dark blue costs nothing, dark magenta costs most."
+    ), ("rayplay heat sample", "rayplay heat sample --cost work --out heat.png --json")),
+    "compare": Verb("packaged", "metrics of two results side by side", (
+        "Print each metric that two results share, and how far the first is from the second: in percent, shares in "
+        "percentage points."
+    ), ("rayplay replay sample --gpu mobile,rtx2060 --quiet", "rayplay compare sample-mobile sample-rtx2060")),
+    "whatif": Verb("packaged", "what changes of a GPU do, beside the noise floor", (
+        "Replay the same sample of an image on changed designs, and on the unchanged GPU with a latency off by a cycle "
+        "or two: a change below what such a trifle does says nothing. A change is KEY=VALUE, KEY*N or KEY/N with the "
+        "keys of rayplay gpus explain GPU; without any, a list of twelve."
+    ), ("rayplay whatif sample --gpu mobile --change 'rt.warps*2' --fraction 0.5",)),
+    "estimate": Verb("packaged", "the metrics from a sample, with intervals", (
+        "Estimate the metrics of a replay from a stratified sample of its CTAs, with a 95 % interval on each. "
+        "--target-error 2% adds samples until the interval of the cycles is as tight as that."
+    ), ("rayplay estimate sample --gpu mobile --fraction 0.5",)),
+    "predict": Verb("packaged", "the metrics from a part of the pixels (Zatel)", (
+        "Predict the seven metrics of Zatel's Table I as the paper does: the image is divided into K groups, a part of "
+        "each is replayed on a GPU K times smaller. Writes results/TRACE-GPU.prediction with pictures and tables."
+    ), ("rayplay predict sample --gpu mobile --fraction 0.5",)),
+    "scale": Verb("packaged", "one GPU predicted from machines of other sizes", (
+        "Predict a GPU from machines with 1/K of its SMs and memory controllers, which replay 1/K of the CTAs, or from "
+        "one of another GPU's size (--like)."
+    ), ("rayplay scale sample --gpu mobile --factor 2 --factor 4",)),
+    "paper": Verb("packaged", "the paper's studies: tables, figures, findings", (
+        "Do Zatel's evaluation on traces, one a scene: Figures 10 to 20 and Table III. The folder holds README.md (the "
+        "paper's findings and ours), tables, figures and every prediction as Parquet. The store keeps replays: the "
+        "same command goes on where it was interrupted."
+    ), ("rayplay paper sample --quick --only regression --out study --store replays --estimate",)),
+    "data check": Verb("packaged", "verify the laws of a file", (
+        "Verify the SHA-256 of every file and every law of the tables (docs/formats.md lists them). Exit code 0 when "
+        "all hold, 1 when one is broken, 2 when a file cannot be read."
+    ), ("rayplay data check sample",)),
+    "data verify": Verb("packaged", "is every byte as it was written?", (
+        "Read every byte once and compare digests and checksums. Exit code 2 when something is damaged."
+    ), ("rayplay data verify sample",)),
+    "data stats": Verb("packaged", "what a trace costs and does", (
+        "Print bytes on disk per warp instruction, block visit, lane address and ray; the instruction mix; active "
+        "lanes; different sectors and BVH records that were touched."
+    ), ("rayplay data stats sample",)),
+    "data convert": Verb("packaged", "Parquet to HDF5 or back", (
+        "Write the same tables to OUT: an HDF5 file when its name ends in .h5 or .hdf5, else a folder of Parquet files."
+    ), ("rayplay data convert sample copy.trace.h5",)),
+    "data select": Verb("packaged", "a part of a trace", (
+        "Write the part of a trace that is in all the given sets (numbers and ranges such as 0,4-7). --pixels removes "
+        "lanes instead, as if the program had been run with filter_shader."
+    ), ("rayplay data select sample --ctas 0,4-7 --out part.trace",)),
+    "data merge": Verb("packaged", "traces as the streams of one", (
+        "Write one trace with the launches of all, each trace in streams of its own. Addresses stay as they are."
+    ), ("rayplay trace vector_add", "rayplay data merge sample vector_add --out both.trace")),
+    "data diff": Verb("packaged", "the first difference of two files", (
+        "Print for each table the first row and column whose values differ. Exit code 0 when all are equal, 1 if not."
+    ), ("rayplay data diff sample sample",)),
+    "data import": Verb("packaged", "traces captured elsewhere to one of ours", (
+        "Write a trace or a result from what was captured elsewhere: kernelslist.g of Accel-Sim's tracer, NAME.txt of "
+        "Vulkan-Sim's RT unit, FILE.csv of Nsight Compute, or a folder of your own tables (docs/formats.md)."
+    ), (
+        "rayplay trace vector_add", "rayplay data export vector_add --out vectoradd",
+        "rayplay data import vectoradd/kernelslist.g --out back.trace",
+    )),
+    "data export": Verb("packaged", "a trace to Accel-Sim's files", (
+        "Write a trace without rays as files that Accel-Sim reads: kernelslist.g and one kernel-N.traceg a launch."
+    ), ("rayplay trace vector_add", "rayplay data export vector_add --out vectoradd")),
+    "ptx parse": Verb("packaged", "what a module declares, and its problems", (
+        "Parse a PTX file or a SASS listing, print what it declares, and name every problem with line and column."
+    ), ("rayplay ptx parse reduction",)),
+    "ptx print": Verb("packaged", "the structure as text again", (
+        "Print the parsed structure as text again."
+    ), ("rayplay ptx print reduction",)),
+    "ptx cfg": Verb("packaged", "control flow and reconvergence", (
+        "Print the basic blocks of each function, their successors, and where diverged lanes reconverge."
+    ), ("rayplay ptx cfg reduction",)),
+    "ptx characterise": Verb("packaged", "when a warp may issue: unit, stalls, slots", (
+        "Print per instruction its unit, its stall and initiation cycles, the scoreboard slot that it sets and those "
+        "that it waits for."
+    ), ("rayplay ptx characterise reduction --pipeline rtx2060",)),
+    "ptx inject": Verb("packaged", "a program with Zatel's filter_shader", (
+        "Print a ray-tracing program with Zatel's filter_shader in front of its ray generation program."
+    ), ("rayplay ptx inject path-tracing",)),
+    "ptx analyse": Verb("packaged", "HyPA's profile of a kernel, exact", (
+        "Count what the launches of a kernel execute: instructions by class, branches, divergence. Only the slice runs "
+        "that decides where threads go; the counts are those of a full execution."
+    ), ("rayplay ptx analyse reduction --launch reduction",)),
+    "completion": Verb("completion", "completion for bash, zsh or fish", (
+        "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."
+    ), ("rayplay completion bash",)),
+}  # fmt: skip
+
+GROUPS = {
+    "begin": ("demo", "doctor", "completion"),
+    "trace": ("trace", "scenes"),
+    "replay": ("replay", "gpus", "gpus explain", "gpus new"),
+    "look": ("show", "heat", "compare"),
+    "predict": ("whatif", "estimate", "predict", "scale", "paper"),
+    "data": tuple(verb for verb in VERBS if verb.startswith("data ")),
+    "ptx": tuple(verb for verb in VERBS if verb.startswith("ptx ")),
+}
+FAMILIES = {"data": "files: check, convert, cut, join, exchange", "ptx": "programs: PTX text and SASS listings"}
+
+
+def overview(family: str | None = None) -> str:
+    """The verbs by group, a line each; of one family alone where it is given."""
+    lines = ["Rayplay: a trace-driven simulator of ray tracing on GPUs.", "", "usage: rayplay VERB [--help] ...", ""]
+    for group, verbs in GROUPS.items():
+        if family in (None, group):
+            lines.append(FAMILIES.get(group, group))
+            lines += [f"  {verb:<18}{VERBS[verb].summary}" for verb in verbs]
+            lines.append("")
+    every = "Every verb takes --help (with an example), --json, --csv, --quiet and --version."
+    return "\n".join([*lines, every])

@@ -1,0 +1,186 @@
+"""The simulated GPU: the state of its units, and the window of the trace that it runs.
+
+``Machine`` builds the units, hands them to compiled code, and loads the warps they need. An observer of a replay
+(counters, watchdog, checkpoints) reads a ``Machine``; the loop that drives it is in ``run``.
+"""
+
+import operator
+import time
+from typing import Any
+
+import numpy as np
+
+from rayplay.formats.dataset.reader import Trace
+from rayplay.formats.guard.errors import UserError
+from rayplay.replay.engine import quantum as step
+from rayplay.replay.engine import rounds
+from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.coalescer import static_of
+from rayplay.replay.input.rays import TABLES
+from rayplay.replay.input.window import Window
+from rayplay.replay.jit import rows
+from rayplay.replay.jit.bits import FAR
+from rayplay.replay.jit.references import Parts, refer
+from rayplay.replay.jit.team import Team
+from rayplay.replay.launch.host_copies import Copies
+from rayplay.replay.launch.launches import read_launches
+from rayplay.replay.launch.selection import Selection
+from rayplay.replay.launch.streams import Streams
+from rayplay.replay.lsu import state as lsu_state
+from rayplay.replay.memory import l1, port
+from rayplay.replay.memory.crossbar import crossbar
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.rt import state as rt_state
+from rayplay.replay.sm import ctas as dispatch
+from rayplay.replay.sm import models
+from rayplay.replay.sm import warps as scheduler
+
+PIECES_AHEAD = 6  # of the trace's tables, which a thread of their own reads where there are several: 4 MB each at most
+
+
+class Inputs:
+    """A trace as a replay reads it.
+
+    launches       the chosen kernels in the order of the trace; ``launch_of`` by number.
+    ctas           int64[CTAs, 2]: first warp and end of every CTA with work.
+    warps_per_cta  int64[kernels], of all kernels; ``held_ctas`` likewise: CTAs that the SMs hold together.
+    tables         columns of the static tables.
+    """
+
+    def __init__(self, trace: Trace, gpu: Gpu, selection: Selection) -> None:
+        self.trace, self.gpu = trace, gpu
+        self.tables = {name: trace.read(name) for name in ("instructions", "blocks", "kernels")}
+        lengths = self.tables["blocks"]["instruction_count"].astype(np.int64)
+        launches, self.ctas = read_launches(trace, gpu, lengths)
+        self.launches = selection.choose(launches)
+        self.launch_of = {launch.kernel_id: launch for launch in self.launches}
+        self.warps_per_cta = np.array([launch.need.warps for launch in launches], np.int64)
+        self.held_ctas = np.array([launch.places for launch in launches], np.int64) * gpu.sm.count
+        self.instructions = sum(launch.instructions for launch in self.launches)
+        self.engine_cpu_seconds = 0.0
+
+
+class Machine(Inputs):
+    """A GPU of the models ``characterised`` and ``pipeline`` between two runs of the engine.
+
+    latencies  columns of the characterisation; None: the trace has none.
+    threads    threads that share SMs, memory partitions and reading; changes no result.
+    """
+
+    def __init__(
+        self, trace: Trace, gpu: Gpu, latencies: dict[str, Any] | None, selection: Selection | None = None,
+        model: str | None = None, threads: int = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(trace, gpu, selection or Selection())
+        self.streams = Streams(self.launches, gpu.sm.concurrent_kernels)
+        self.program, self.core = models.make(
+            models.choose(model, latencies), gpu.scheduler, gpu.pipeline, gpu.texture, gpu.sm, self.tables, latencies,
+            str(trace.path), self.streams.places,
+        )  # fmt: skip
+        self.dispatch = dispatch.make_state(gpu.sm, self.ctas, self.streams.most_at_once)
+        per_lane = trace.image_size is not None and "threads" in trace.tables
+        static = static_of(
+            self.tables["instructions"], self.tables["kernels"], self.warps_per_cta,
+            self.held_ctas * gpu.lsu.local_interleaved, gpu.lsu.wide_conflicts, gpu.lsu.local_block_bytes,
+        )  # fmt: skip
+        table = TABLES.index(gpu.rt.intersection_table)
+        self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)
+        self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
+        self.clock = rounds.make_clock()
+        self.team = Team(threads)
+        self._known: Parts = {}  # of the engine
+        self._engine_of: tuple[tuple[Any, ...], step.Engine] | None = None  # what it was made of, and the engine
+        try:
+            self._make_units()
+        except (MemoryError, OverflowError, OSError) as error:
+            raise UserError(f"GPU {gpu.name}: its units do not fit into this machine's memory: {error}") from None
+        self.copies = Copies(trace, gpu.memory.copies)
+
+    def _make_units(self) -> None:
+        gpu, sms, streams = self.gpu, self.gpu.sm.count, self.streams.places
+        core_khz, slices = gpu.sm.clock_khz, gpu.l2.slices_per_controller
+        packets = gpu.interconnect.packets_in_flight
+        latches = models.has_latches(self.core)
+        self.lsu = lsu_state.make_state(gpu.lsu, gpu.l1, gpu.texture, sms, latches, packets, streams)
+        self.l1 = l1.make_state(gpu.l1, sms, packets, streams)
+        self.rt = rt_state.make_state(gpu.rt, sms, streams)
+        self.port = port.make_state(gpu.interconnect, sms, gpu.longest_quantum, streams)
+        memory, l2_khz = gpu.memory, gpu.memory.l2_clock_khz
+        self.memory = step.Memory(
+            crossbar.make_state(sms, gpu.l2_slices, core_khz, memory.interconnect_clock_khz, l2_khz),
+            l2_state.make_state(
+                gpu.l2, gpu.addresses, gpu.interconnect.out_packets, sms * packets, core_khz, l2_khz, streams
+            ),
+            dram_state.make_state(
+                gpu.dram, memory.count, slices, gpu.l2.to_dram_queue, gpu.l2.from_dram_queue,
+                gpu.l2.latency_cycles + gpu.clock_slack, core_khz, l2_khz, streams,
+            ),
+        )  # fmt: skip
+        self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory = rows.together(
+            (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory)
+        )
+
+    @property
+    def now(self) -> int:
+        """First cycle that is not simulated yet."""
+        return int(self.clock[rounds.NOW])
+
+    @property
+    def issued(self) -> int:
+        """Warp-instructions issued until now."""
+        return int(self.core.stats[:, scheduler.WARP_INSTRUCTIONS].sum())
+
+    def compile(self) -> None:
+        """Have the engine compiled, or loaded from its cache."""
+        step.compile_for(self.engine())
+
+    def run_until(self, stop: int, quantum: int) -> int:
+        """Run the engine until it comes back, cycle ``stop`` at the latest; returns its status."""
+        begun = time.process_time()
+        status = step.run(self.engine(), stop, quantum, self.window.loaded_warps, self.team)
+        self.engine_cpu_seconds += time.process_time() - begun
+        return status
+
+    def engine(self) -> step.Engine:
+        """The units and the window as compiled code takes them; made again once one of them is replaced."""
+        parts = (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory, self.window.arrays)
+        if self._engine_of is None or any(map(operator.is_not, parts, self._engine_of[0])):
+            engine: step.Engine = refer(
+                step.Engine(
+                    self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
+                    self.window.records(), self.lane_cycles, self.memory, self.clock,
+                ),
+                self._known,
+            )  # fmt: skip
+            self._engine_of = (parts, engine)
+        return self._engine_of[1]
+
+    def load(self) -> None:
+        """Load the next warps, and move every cursor by what the window forgot."""
+        self._engine_of = None  # it holds the window's arrays
+        self._known = {name: part for name, part in self._known.items() if name not in ("work", "records")}
+        moved = self.window.load(self._needed_warps)
+        models.move_cursors(self.core, moved)
+        operation, lane, waiting = self.lsu.operation, self.rt.lane, self.rt.waiting
+        by = moved.of_rows("sector", operation[:, lsu_state.CURSOR])
+        operation[:, [lsu_state.CURSOR, lsu_state.END]] -= by[:, None]
+        for name, columns in (
+            ("node", [rt_state.CURSOR, rt_state.END]),
+            ("store", [rt_state.TABLE_STORE, rt_state.TABLE_END]),
+        ):
+            lane[columns] -= moved.of_rows(name, lane[columns[0]])
+        waiting[:] -= moved.of_rows("trace_visit", waiting >> 8) << 8
+
+    def _needed_warps(self, first: int, last: int) -> np.ndarray:
+        """Which of the warps ``first`` to ``last`` (exclusive) have not retired: live ones, and those to come."""
+        needed, handed = np.zeros(last - first, bool), self.dispatch
+        granted = handed.unit[handed.unit[:, dispatch.START] < FAR, dispatch.CTA].tolist()
+        ctas = [launch.ctas for launch in self.streams.waiting()] + [(cta, cta + 1) for cta in granted]
+        ctas += [(int(row[dispatch.NEXT]), int(row[dispatch.END])) for row in handed.kernel]
+        for begin, end in ctas:
+            if begin < end:
+                needed[max(handed.warps[begin, 0] - first, 0) : max(handed.warps[end - 1, 1] - first, 0)] = True
+        live = self.core.warp[models.live_warps(self.core), scheduler.NUMBER]
+        needed[live[(live >= first) & (live < last)] - first] = True
+        return needed
