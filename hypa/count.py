@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import LANES
+from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.native.calls import borrowed
 from rayplay.tracer.native.jit import entry_point, inlined
 

@@ -19,7 +19,8 @@ from rayplay.ptx.program import Program
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.run import entry_of, run_compute_launch
+from rayplay.tracer.run import run_compute_launch
+from rayplay.tracer.warp.shape import entry_of
 
 METHODS = ("slice", "full")
 

@@ -17,7 +17,7 @@ from rayplay.hypa.count import (
     make_counters,
 )  # fmt: skip
 from rayplay.ptx.program import Program
-from rayplay.tracer.abi.trace_frame import LANES
+from rayplay.tracer.abi.layout import LANES
 
 
 @dataclass(frozen=True, eq=False)

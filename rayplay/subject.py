@@ -1,4 +1,4 @@
-"""What can be traced: a scene, a launch file of compute kernels, or a network, told apart by the name or the file."""
+"""Subjects of a trace: a scene, a launch file of compute kernels, or a network, told apart by name or file."""
 
 from pathlib import Path
 

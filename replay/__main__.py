@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def replay_and_draw(arguments: argparse.Namespace) -> None:
-    """Replay one trace, write what was asked for, and draw it."""
+    """Replay one trace, write its result, and draw it."""
     check_targets(arguments)
     replay_trace(arguments)
     if arguments.picture is not None:

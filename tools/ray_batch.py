@@ -9,46 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.abi.trace_frame import (
-    FIELD,
-    FIELD_COUNT,
-    LANES,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_INTERSECTION,
-    STATUS_MISS,
-    STATUS_START,
-    VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
-    VERDICT_NONE,
-)
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_ROWS, STATUS, VERDICT
+from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.native.jit import compiled, entry_point
-from rayplay.tracer.rays.lane import (
-    CANDIDATE,
-    COMMITTED,
-    HIT_FIELDS,
-    HIT_GEOMETRY,
-    HIT_INSTANCE,
-    HIT_KIND,
-    HIT_PRIMITIVE,
-    HIT_RECORD,
-    HIT_T,
-    HIT_U,
-    HIT_V,
-    NO_INSTANCE,
-    T_MIN,
-)
-from rayplay.tracer.rays.state import LOG_WORDS, STATE_WORDS, make_context
+from rayplay.tracer.rays.lane import NO_INSTANCE
+from rayplay.tracer.rays.state import STATE_WORDS, make_context
 from rayplay.tracer.rays.traverse import ERRORS, traverse_lane
 
 ALPHA_PROGRAM, SPHERE_PROGRAM = 1, 2
 BUFFER_WORDS = 1 << 20
-
-_RAY, _FLAGS, _MASK, _STRIDE = FIELD["origin_x"], FIELD["flags"], FIELD["visibility_mask"], FIELD["sbt_stride"]
-_SBT_OFFSET, _MISS_INDEX = FIELD["sbt_offset"], FIELD["miss_index"]
-_STATUS, _PROGRAM, _VERDICT = FIELD["status"], FIELD["program"], FIELD["verdict"]
-_OBJECT = FIELD["object_origin_x"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +71,7 @@ def trace_rays(
     context = make_context(acceleration, _hit_records(acceleration), [-1], order, delayed=delayed)
     rays = np.empty((len(origins), 8), np.float32)
     rays[:, :3], rays[:, 3:6], rays[:, 6], rays[:, 7] = origins, directions, t_min, t_max
-    hit = np.zeros((len(rays), HIT_FIELDS), np.uint32)
+    hit = np.zeros((len(rays), HIT_ROWS), np.uint32)
     segments = np.zeros(len(rays), np.int32)
     node_count = np.zeros(len(rays), np.int64)
     buffer = np.empty(BUFFER_WORDS, np.uint32)
@@ -118,17 +89,17 @@ def _as_hits(
 ) -> Hits:
     """hit: uint32[n, HIT_FIELDS], the committed fields of each ray's frame."""
     floats = hit.view(np.float32)
-    missed = hit[:, HIT_INSTANCE] == NO_INSTANCE
+    missed = hit[:, HIT.instance] == NO_INSTANCE
     met = np.where(missed[:, None], -1, hit.astype(np.int64)).astype(np.int32)
-    weight = np.where(missed[:, None], np.float32(0), floats[:, HIT_U : HIT_V + 1])
+    weight = np.where(missed[:, None], np.float32(0), floats[:, HIT.u : HIT.v + 1])
     return Hits(
-        t=np.where(missed, np.float32(np.inf), floats[:, HIT_T]),
-        instance=met[:, HIT_INSTANCE],
-        primitive=met[:, HIT_PRIMITIVE],
-        geometry=met[:, HIT_GEOMETRY],
+        t=np.where(missed, np.float32(np.inf), floats[:, HIT.t]),
+        instance=met[:, HIT.instance],
+        primitive=met[:, HIT.primitive],
+        geometry=met[:, HIT.geometry],
         u=weight[:, 0],
         v=weight[:, 1],
-        kind=met[:, HIT_KIND],
+        kind=met[:, HIT.kind],
         segments=segments,
         node=node,
         node_offset=np.concatenate([[0], np.cumsum(node_count)]),
@@ -187,7 +158,7 @@ def _trace(
 ) -> tuple[int, int]:
     """Trace rays from ``first`` on while the buffer has room; returns the next ray, and the words written or an
     error."""
-    frame = np.zeros((FIELD_COUNT, LANES), np.uint32)
+    frame = np.zeros((len(FRAME), LANES), np.uint32)
     floats = frame.view(np.float32)
     state = np.zeros((LANES, STATE_WORDS), np.uint32)
     used = 0
@@ -203,36 +174,40 @@ def _trace(
             if written < 0:
                 return row, written
             used += written
-            status = frame[_STATUS, lane]
-            if status in (STATUS_HIT, STATUS_MISS):
+            status = frame[FRAME.status, lane]
+            if status in (STATUS.hit, STATUS.miss):
                 break
-            if status == STATUS_ANY_HIT:
-                frame[_VERDICT, lane] = VERDICT_ACCEPTED if _opaque_here(surfaces, frame, lane) else VERDICT_IGNORED
-            elif status == STATUS_INTERSECTION:
-                frame[_VERDICT, lane] = VERDICT_NONE
+            if status == STATUS.any_hit:
+                frame[FRAME.verdict, lane] = (
+                    VERDICT.accepted if _opaque_here(surfaces, frame, lane) else VERDICT.ignored
+                )
+            elif status == STATUS.intersection:
+                frame[FRAME.verdict, lane] = VERDICT.none
                 _intersect_sphere(surfaces, frame, floats, lane)
         node_count[row] = used - begin
-        hit[row] = frame[COMMITTED : COMMITTED + HIT_FIELDS, lane]
+        hit[row] = frame[FRAME.committed_t : FRAME.committed_t + HIT_ROWS, lane]
     return rays.shape[0], used
 
 
 @compiled
 def _start(frame: np.ndarray, floats: np.ndarray, lane: int, ray: np.ndarray, flags: int) -> None:
     for word in range(8):
-        floats[_RAY + word, lane] = ray[word]
-    frame[_FLAGS, lane], frame[_MASK, lane] = flags, 0xFF
-    frame[_SBT_OFFSET, lane], frame[_STRIDE, lane], frame[_MISS_INDEX, lane] = 0, 1, 0
-    frame[_STATUS, lane] = STATUS_START
-    floats[COMMITTED + HIT_T, lane] = ray[7]
+        floats[FRAME.origin_x + word, lane] = ray[word]
+    frame[FRAME.flags, lane], frame[FRAME.visibility_mask, lane] = flags, 0xFF
+    frame[FRAME.sbt_offset, lane], frame[FRAME.sbt_stride, lane], frame[FRAME.miss_index, lane] = 0, 1, 0
+    frame[FRAME.status, lane] = STATUS.start
+    floats[FRAME.committed_t + HIT.t, lane] = ray[7]
 
 
 @compiled
 def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
     """The candidate's texel against its cutoff; nearest texel, wrapped by repetition."""
     floats = frame.view(np.float32)
-    row = surfaces.first_row[frame[CANDIDATE + HIT_RECORD, lane]] + np.int64(frame[CANDIDATE + HIT_PRIMITIVE, lane])
+    row = surfaces.first_row[frame[FRAME.candidate_t + HIT.record, lane]] + np.int64(
+        frame[FRAME.candidate_t + HIT.primitive, lane]
+    )
     uv, material = surfaces.uv[row], surfaces.material[row]
-    u, v = floats[CANDIDATE + HIT_U, lane], floats[CANDIDATE + HIT_V, lane]
+    u, v = floats[FRAME.candidate_t + HIT.u, lane], floats[FRAME.candidate_t + HIT.v, lane]
     w = np.float32(1.0) - u - v
     across = uv[0, 0] * w + uv[1, 0] * u + uv[2, 0] * v
     down = uv[0, 1] * w + uv[1, 1] * u + uv[2, 1] * v
@@ -245,11 +220,11 @@ def _opaque_here(surfaces: _Surfaces, frame: np.ndarray, lane: int) -> bool:
 @compiled
 def _intersect_sphere(surfaces: _Surfaces, frame: np.ndarray, floats: np.ndarray, lane: int) -> None:
     """Commit the nearer meeting within the ray's interval, in double precision."""
-    sphere = surfaces.sphere[frame[CANDIDATE + HIT_PRIMITIVE, lane]]
+    sphere = surfaces.sphere[frame[FRAME.candidate_t + HIT.primitive, lane]]
     a = b = c = 0.0
     for axis in range(3):
-        offset = np.float64(floats[_OBJECT + axis, lane]) - sphere[axis]
-        direction = np.float64(floats[_OBJECT + 3 + axis, lane])
+        offset = np.float64(floats[FRAME.object_origin_x + axis, lane]) - sphere[axis]
+        direction = np.float64(floats[FRAME.object_origin_x + 3 + axis, lane])
         a += direction * direction
         b += offset * direction
         c += offset * offset
@@ -259,8 +234,8 @@ def _intersect_sphere(surfaces: _Surfaces, frame: np.ndarray, floats: np.ndarray
         return
     for sign in (-1.0, 1.0):
         t = np.float32((-b + sign * np.sqrt(discriminant)) / a)
-        if floats[T_MIN, lane] <= t <= floats[COMMITTED + HIT_T, lane]:
-            for field in range(HIT_FIELDS):
-                frame[COMMITTED + field, lane] = frame[CANDIDATE + field, lane]
-            floats[COMMITTED + HIT_T, lane] = t
+        if floats[FRAME.t_min, lane] <= t <= floats[FRAME.committed_t + HIT.t, lane]:
+            for field in range(HIT_ROWS):
+                frame[FRAME.committed_t + field, lane] = frame[FRAME.candidate_t + field, lane]
+            floats[FRAME.committed_t + HIT.t, lane] = t
             return

@@ -1,5 +1,10 @@
 """From a program and a scene to a trace: acceleration structure, rays, and every warp's execution."""
 
+LAYERS = (
+    "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "bvh", "rays", "link", "units", "record",
+    "warp", "emit", "lower", "interp", "run", "api", "shading", "launchfile", "render", "launch",
+)  # fmt: skip
+"""Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""
 COMPILED = ("native", "abi", "meaning", "memory", "bvh", "rays", "link", "units", "record", "warp", "emit", "lower")
 TRANSLATING = ("native", "abi", "meaning", "memory", "link", "units", "emit", "lower")
 # Sources that decide the machine code of the tracer's own functions, and of the programs it translates.

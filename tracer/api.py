@@ -32,7 +32,8 @@ from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import Sampler, Texture, bind_reference, image_of, place_surface, place_texture
 from rayplay.tracer.record.recorder import Counts
 from rayplay.tracer.record.visits import AnySink
-from rayplay.tracer.run import entry_of, run_compute_launch
+from rayplay.tracer.run import run_compute_launch
+from rayplay.tracer.warp.shape import entry_of
 
 Lengths = int | Sequence[int]
 

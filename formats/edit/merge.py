@@ -23,7 +23,8 @@ def merge(traces: Sequence[Trace], out: Path | str) -> None:
 
     Streams are renumbered without gaps: a trace with streams 0 and 3 takes two numbers. Addresses stay as they are, so
     traces with equal addresses share memory. Pixels (``threads`` and ``image``) can belong to one image launch only.
-    Tables that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or in none.
+    Tables that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or
+    in none.
     Streams: memory does not grow with the traces. Raises ``UserError`` for traces that do not go together.
     """
     _check(traces, location(out))

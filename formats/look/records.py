@@ -1,4 +1,4 @@
-"""Findings of the verbs as flat records of equal names, for ``--json`` and ``--csv``."""
+"""The findings of the verbs as records: flat, of equal names, for ``--json`` and ``--csv``."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -42,8 +42,8 @@ def any_name(given: str) -> Path:
 def completed(given: str, suffixes: Sequence[str], kind: str) -> Path:
     """``given``, with the first of ``suffixes`` and the first of ``FOLDERS`` under which something exists.
 
-    A name that exists, has a known suffix or is a URL stays as it is. ``FormatError`` suggests the nearest name
-    when none fits; a name without a near one stays as it is, and opening it is refused.
+    A name that exists, has a known suffix or is a URL stays as it is. ``FormatError`` suggests the nearest name when
+    nothing fits; without a near one the name stays as it is, and opening it fails.
     """
     path = location(given)
     if not is_local(path) or given.endswith(KNOWN) or path.exists():

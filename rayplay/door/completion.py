@@ -48,6 +48,9 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
         chosen, rest = split(words)
     except (UserError, IndexError):
         chosen, rest = "", []
+    has_more = any(verb.startswith(f"{chosen} ") for verb in VERBS)
+    if has_more and len(rest) < 2 and not "".join(rest).startswith("-"):
+        chosen = ""  # the word that is being written may be the second one of a verb
     _add(top, sorted(VERBS), chosen)
     if chosen in VERBS:
         try:
@@ -61,7 +64,7 @@ def tree(words: list[str]) -> argparse.ArgumentParser:
 
 
 def _add(top: argparse.ArgumentParser, verbs: list[str], chosen: str) -> None:
-    """Sub-parsers of one word, and below them those of two."""
+    """Sub-parsers of one word, and below them the second words."""
     made = top.add_subparsers()
     for name in dict.fromkeys(verb.partition(" ")[0] for verb in verbs):
         below = [verb.removeprefix(f"{name} ") for verb in verbs if verb.startswith(f"{name} ")]

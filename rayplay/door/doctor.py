@@ -21,7 +21,7 @@ COLOURS = {"ok": 32, "note": 33, "wrong": 31}
 
 
 class Check(NamedTuple):
-    """What a check found: ``ok``, ``note`` or ``wrong``."""
+    """The outcome of a check: ``ok``, ``note`` or ``wrong``."""
 
     verdict: str
     name: str

@@ -82,13 +82,13 @@ def parser_of(verb: str, words: Sequence[str]) -> Parser:
 
 
 def after_interruption(verb: str, words: list[str], arguments: argparse.Namespace | None) -> str:
-    """What to say after Ctrl-C: the command that goes on, where one does."""
+    """The line after Ctrl-C: the command that goes on, where one does."""
     if arguments is not None and "resume" in arguments:
         left = without_finished(verb, words, list(getattr(arguments, "finished", [])))
         resumed = [] if "--resume" in words else ["--resume"]
-        return f"interrupted; go on with: {shlex.join(['rayplay', *verb.split(), *left, *resumed])}"
+        return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *left, *resumed])}"
     if getattr(arguments, "store", None):
-        return f"interrupted; go on with: {shlex.join(['rayplay', *verb.split(), *words])}"
+        return f"interrupted; continue with: {shlex.join(['rayplay', *verb.split(), *words])}"
     return "interrupted; nothing was written under a final name"
 
 

@@ -1,4 +1,4 @@
-"""What reaches the terminal: text, or records as JSON or CSV and nothing else; notes, or none."""
+"""The output of a verb: text, or records as JSON or CSV and nothing else; notes, or none."""
 
 import argparse
 import contextlib
@@ -18,8 +18,8 @@ from rayplay.formats.guard.answer import Record
 def directed(arguments: argparse.Namespace) -> Iterator[None]:
     """Run a verb with its output directed as ``--json``, ``--csv`` and ``--quiet`` say.
 
-    Records are printed when the block ends without an error, so that what is on standard output is whole. Whatever
-    else the verb prints then goes to standard error.
+    Records are printed when the block ends without an error, so that standard output is whole. Other text of
+    the verb then goes to standard error.
     """
     out, wants_records = sys.stdout, arguments.json or arguments.csv
     if wants_records:
@@ -44,7 +44,7 @@ def as_json(records: list[Record]) -> str:
 
 
 def as_csv(records: list[Record]) -> str:
-    """A header line with the names of all records, then a line each; a value that is None is empty."""
+    """A header line with the names of all records, then a line each; None becomes an empty cell."""
     names = list(dict.fromkeys(name for record in records for name in record))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
 
-# What the packages call a verb of theirs, and what it is called here.
+# Verbs of the packages, and their names here.
 SAME = (
     (r"python -m formats (show|compare)", r"rayplay \1"),
     (r"python -m formats", "rayplay data"),
@@ -28,8 +28,8 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; {self.prog} --help shows an example")
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """The arguments; ``UserError`` for an option that is not known."""
-        found, unknown = self.parse_known_args(words)
+        """The arguments, options and others in any order; ``UserError`` for an option that is not known."""
+        found, unknown = self.parse_known_intermixed_args(words)
         if unknown:
             name, _, _ = unknown[0].partition("=")
             near = nearest(name, self._option_string_actions) if name.startswith("-") else None
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
                 yield place
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is none of ``action.choices``, as argparse does, and suggest the nearest."""
+        """Refuse a value outside ``action.choices``, as argparse does, and suggest the nearest."""
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(action, f"{suggestion(str(value), names)}")

@@ -59,7 +59,7 @@ VERBS = {
         "Write the description of a GPU with values changed. It keeps the comments of the GPU it begins with, and is "
         "written only if every law of a description holds."
     ), ("rayplay gpus new big.toml --base mobile --set sm.count=16 --set rt.warps=8", "rayplay gpus explain big.toml")),
-    "show": Verb("packaged", "what is in a trace, result, prediction or profile", (
+    "show": Verb("packaged", "the contents of a trace, result, prediction or profile", (
         "Print the columns with units and meaning, the rows and bytes, and the first rows of each table; of a result, "
         "every metric with its definition."
     ), ("rayplay show sample --rows 2",)),
@@ -118,7 +118,7 @@ VERBS = {
         "Print for each table the first row and column whose values differ. Exit code 0 when all are equal, 1 if not."
     ), ("rayplay data diff sample sample",)),
     "data import": Verb("packaged", "traces captured elsewhere to one of ours", (
-        "Write a trace or a result from what was captured elsewhere: kernelslist.g of Accel-Sim's tracer, NAME.txt of "
+        "Write a trace or a result from files captured elsewhere: kernelslist.g of Accel-Sim's tracer, NAME.txt of "
         "Vulkan-Sim's RT unit, FILE.csv of Nsight Compute, or a folder of your own tables (docs/formats.md)."
     ), (
         "rayplay trace vector_add", "rayplay data export vector_add --out vectoradd",
@@ -145,7 +145,7 @@ VERBS = {
     ), ("rayplay ptx inject path-tracing",)),
     "ptx analyse": Verb("packaged", "HyPA's profile of a kernel, exact", (
         "Count what the launches of a kernel execute: instructions by class, branches, divergence. Only the slice runs "
-        "that decides where threads go; the counts are those of a full execution."
+        "that decides where threads go; a full execution gives the same counts."
     ), ("rayplay ptx analyse reduction --launch reduction",)),
     "completion": Verb("completion", "completion for bash, zsh or fish", (
         "Print what a shell needs to complete verbs, options, and names of traces, GPUs and scenes."

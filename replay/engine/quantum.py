@@ -178,7 +178,7 @@ def close_quantum(engine: Engine, stop: int, routed: int) -> int:
     if soonest == FAR:
         return DONE if dispatch.is_empty(ctas) else STUCK
     clock[rounds.NOW] = min(max(soonest, until), stop)
-    return RUNNING
+    return KERNEL_OVER if dispatch.any_over(ctas, clock[rounds.NOW]) else RUNNING
 
 
 @compiled

@@ -137,7 +137,8 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
             following = min(following, unit[sm, dispatch.NEXT_EVENT])
         for row in range(kernel.shape[0]):
             if kernel[row, dispatch.KERNEL] != dispatch.NONE and kernel[row, dispatch.OPENS] > cycle:
-                following = min(following, kernel[row, dispatch.OPENS])
+                is_without_work = kernel[row, dispatch.NEXT] == kernel[row, dispatch.END]  # ends as it opens
+                following = min(following, kernel[row, dispatch.OPENS] - is_without_work)
     clock[BOUND] = min(max(following, cycle + 1) + 1, clock[UNTIL])
     return GO_ON
 

@@ -138,6 +138,9 @@ class Replay:
             machine.copies.make(launch.kernel_id, machine.memory.l2, now, stream)
             opens = now + gpu.sm.kernel_launch_cycles
             dispatch.admit(machine.dispatch, launch.kernel_id, launch.ctas, opens, launch.need, launch.places, stream)
+        if dispatch.over(machine.dispatch, now):  # without work, and without a latency
+            self._finish()
+            self._launch()
 
     def _finish(self) -> None:
         """Note the end of every kernel that has ended."""

@@ -85,7 +85,7 @@ class Dispatch(NamedTuple):
     cta: FixedRows  # int64[sms * MAX_CTAS, CTA_COLUMNS]
     unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     live: np.ndarray  # int64[sms, kernels]: CTAs of a resident kernel that an SM holds
-    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them ended
+    ended: np.ndarray  # int64[sms, kernels]: cycle in which the last of them ended, NONE before the first
     kernel: FixedRows  # int64[kernels, KERNEL_COLUMNS]
     turn: np.ndarray  # int64[2]: SM and kernel served last
     warps: FixedRows  # int64[CTAs, 2]: first warp and end of every CTA with work, in launch order
@@ -104,7 +104,7 @@ def make_state(spec: Spec, warps: np.ndarray, kernels: int) -> Dispatch:
         np.zeros((spec.count * MAX_CTAS, CTA_COLUMNS), np.int64),
         unit,
         np.zeros((spec.count, kernels), np.int64),
-        np.zeros((spec.count, kernels), np.int64),
+        np.full((spec.count, kernels), NONE, np.int64),
         kernel,
         np.array([spec.count - 1, 0]),
         warps,

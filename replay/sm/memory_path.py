@@ -235,10 +235,11 @@ def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, wo
         return
     at = int(lsus.queue[sm, lsus.unit[sm, lsu_state.QUEUE_HEAD] & 63])
     row = sm * lsu_state.OPERATIONS + at
-    if lsu_front.front(lsus, caches, ports, work, sm, now, at) != lsu_front.LEAVES:
+    went = lsu_front.front(lsus, caches, ports, work, sm, now, at)
+    if went == lsu_front.STILL_THERE:
         return
     kind, slot = lsus.operation[row, lsu_state.KIND], lsus.operation[row, lsu_state.SLOT]
     if kind in (op.STORE, op.REDUCTION) and slot != op.NO_SLOT:
         model.release(core, ctas, sm, now, lsus.operation[row, lsu_state.WARP], slot)
-    if lsus.operation[row, lsu_state.MISSING] == 0:
+    if went == lsu_front.LEAVES and lsus.operation[row, lsu_state.MISSING] == 0:
         complete_access(core, ctas, lsus, sm, now, at)

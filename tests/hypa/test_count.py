@@ -126,10 +126,8 @@ def test_counts_do_not_depend_on_the_buffers(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(profile_count, "FIRST_ROOM", 1)
     for constant, size in (("VISITS", 64), ("RUNS", 16)):
         monkeypatch.setattr(record, constant, size)
-    record.shared_buffers.cache_clear()
     part = count_launch(launch, program, progress=False)
     slow = count_launch(launch, program, progress=False, backend="interpreter")
-    record.shared_buffers.cache_clear()
     assert whole == part == slow
 
 

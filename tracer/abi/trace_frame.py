@@ -1,43 +1,84 @@
 """The record of a trace call in flight: what programs, traversal and intrinsics share, one column per lane.
 
-A frame is a C-contiguous ``uint32[FIELD_COUNT, 32]`` array: field ``f`` of lane ``l`` is word ``f * 32 + l``; floats
+A frame is a C-contiguous ``uint32[len(FRAME), 32]`` array: field ``f`` of lane ``l`` is word ``f * 32 + l``; floats
 are stored as their bits. Machine code, the interpreter and the traversal all read and write this one layout.
 
-Life of a lane in a frame: the trace call writes RAY fields, sets STATUS to START and COMMITTED_T to T_MAX. The
-traversal runs until STATUS is HIT, MISS, ANY_HIT or INTERSECTION and PROGRAM names what to run next. After an any-hit
-or intersection program ran, the traversal is entered again and reads VERDICT.
+Life of a lane in a frame: the trace call writes the ray, sets ``status`` to START and ``committed_t`` to ``t_max``. The
+traversal runs until ``status`` is HIT, MISS, ANY_HIT or INTERSECTION and ``program`` names what to run next. After an
+any-hit or intersection program ran, the traversal is entered again and reads ``verdict``.
 """
 
-LANES = 32
+from rayplay.tracer.abi.layout import LANES, Words
 
-STATUS_START, STATUS_HIT, STATUS_MISS, STATUS_ANY_HIT, STATUS_INTERSECTION = range(5)
-VERDICT_NONE, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_TERMINATED = range(4)
+ROW_BYTES = 4 * LANES
+
+STATUS = Words("STATUS", "uint32", """
+    start                   the trace call has written the ray
+    hit                     the traversal is done
+    miss
+    any_hit                 an any-hit program has to look at the candidate
+    intersection            an intersection program has to run
+""")  # fmt: skip
+VERDICT = Words("VERDICT", "uint32", """
+    none                    of an any-hit program on the candidate
+    accepted
+    ignored
+    terminated              accepted, and the ray ends
+""")  # fmt: skip
 NO_PROGRAM = 0xFFFFFFFF
 HIT_KIND_FRONT, HIT_KIND_BACK = 0xFE, 0xFF
+
+# ray flags of OptiX
+FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT = 1, 2, 4, 8
+FLAG_CULL_BACK, FLAG_CULL_FRONT, FLAG_CULL_OPAQUE, FLAG_CULL_NON_OPAQUE = 0x10, 0x20, 0x40, 0x80
 
 ATTRIBUTE_COUNT = 8
 PAYLOAD_COUNT = 32
 
-_FIELDS = (
-    # the ray, as the trace call gave it
-    "origin_x", "origin_y", "origin_z", "direction_x", "direction_y", "direction_z", "t_min", "t_max",
-    "flags", "visibility_mask", "sbt_offset", "sbt_stride", "miss_index",
-    # where the ray stands
-    "status", "program", "verdict",
-    # what is committed: the closest accepted hit; instance and primitive are 0xFFFFFFFF while there is none
-    "committed_t", "committed_instance", "committed_primitive", "committed_u", "committed_v", "committed_kind",
-    "committed_geometry", "committed_record",
-    *(f"committed_attribute_{i}" for i in range(ATTRIBUTE_COUNT)),
-    # the candidate that an any-hit or intersection program looks at
-    "candidate_t", "candidate_instance", "candidate_primitive", "candidate_u", "candidate_v", "candidate_kind",
-    "candidate_geometry", "candidate_record",
-    *(f"candidate_attribute_{i}" for i in range(ATTRIBUTE_COUNT)),
-    # the ray in the object space of the candidate's instance
-    "object_origin_x", "object_origin_y", "object_origin_z",
-    "object_direction_x", "object_direction_y", "object_direction_z",
-    # payload words of the trace call
-    *(f"payload_{i}" for i in range(PAYLOAD_COUNT)),
-)  # fmt: skip
+_HIT = f"""
+    t
+    instance                0xFFFFFFFF while there is no hit
+    primitive               0xFFFFFFFF while there is no hit
+    u
+    v
+    kind                    a HIT_KIND, or the number that an intersection program reported
+    geometry
+    record                  index of its SBT record
+    attribute[{ATTRIBUTE_COUNT}]
+"""  # fmt: skip
+HIT = Words("HIT", "uint32", _HIT)
+HIT_ROWS = len(HIT)
 
-FIELD_COUNT = len(_FIELDS)
-FIELD = {name: index for index, name in enumerate(_FIELDS)}
+
+def _rows_of_hit(which: str) -> str:
+    """The rows of the committed hit, the closest accepted one, or of the candidate that a program looks at."""
+    return "\n".join(f"{which}_{line.strip()}" for line in _HIT.strip().splitlines())
+
+
+FRAME = Words("FRAME", "uint32", f"""
+    origin_x                the ray, as the trace call gave it
+    origin_y
+    origin_z
+    direction_x
+    direction_y
+    direction_z
+    t_min
+    t_max
+    flags
+    visibility_mask
+    sbt_offset
+    sbt_stride
+    miss_index
+    status                  where the ray stands: a STATUS
+    program                 id of the program to run next, or NO_PROGRAM
+    verdict                 a VERDICT, of the any-hit program that ran last
+    {_rows_of_hit("committed")}
+    {_rows_of_hit("candidate")}
+    object_origin_x         the ray in the object space of the candidate's instance
+    object_origin_y
+    object_origin_z
+    object_direction_x
+    object_direction_y
+    object_direction_z
+    payload[{PAYLOAD_COUNT}]             payload words of the trace call
+""")  # fmt: skip

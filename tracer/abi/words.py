@@ -1,75 +1,236 @@
-"""The memory that machine code, interpreter and driver share while warps run.
+"""The memory that machine code, interpreter and compiled driver share while warps run: every word, once.
 
-``machine`` is one ``int64[MACHINE_WORDS]`` for a launch: what the running warp needs to know. An activation is a
-function in flight for one warp: a header of ``int64`` words, then its reconvergence stack, parameters and registers
+``MACHINE`` is one record for a launch: what the running warp needs to know. An activation record is a function in
+flight for one warp: the words of ``ACTIVATION``, then parameters, registers and its reconvergence stack
 (``tracer.link.layout``). A view tells a program which trace call, and which hit of it, its getters speak of.
 """
 
-from rayplay.tracer.abi.trace_frame import FIELD
+from rayplay.tracer.abi.layout import LANES, Words
+from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT
 
-LANES = 32
+MACHINE = Words("MACHINE", "int64", """
+    host_offset             host address of device address 0
+    arena_first             first address of device memory
+    arena_bytes             device memory in use
+    shared_base             device address of the CTA's shared memory
+    shared_bytes
+    local_base              device address of all threads' local memory
+    local_bytes             of one thread
+    local_total_bytes
+    param_base              device address of the parameter buffer
+    param_bytes
+    symbols                 pointer to the addresses of variables, uint64
+    ntid_x                  the launch
+    ntid_y
+    ntid_z
+    nctaid_x
+    nctaid_y
+    nctaid_z
+    ctaid_x                 the running CTA
+    ctaid_y
+    ctaid_z
+    dynamic_shared_bytes
+    tid                     the running warp: pointer to its thread indices, uint32[3][32]
+    first_thread            number of its first thread in the launch
+    warp_in_cta
+    warps_per_cta
+    visit_next              record buffers: pointer to the next free row, and to the last one before the buffer is full
+    visit_limit
+    visit_origin            where the warp's visit 0 would lie
+    access_next
+    access_limit
+    address_next
+    address_limit
+    suspend_instruction     why machine code returned: id of the instruction
+    suspend_mask            lanes of the call
+    suspend_function        number of the called function
+    suspend_signature       identity of the signature that an indirect call wants, else -1
+    suspend_barrier         number of the barrier
+    suspend_count           threads that the barrier waits for, 0 for all
+    suspend_true            lanes that came with a true predicate
+    suspend_lanes           lanes that came
+    error_lane
+    error_address
+    barrier_true            what the barrier that the warp waited at has found: threads with a true predicate
+    barrier_lanes           threads that came
+    functions               pointer to the numbers of functions by address, int32
+    function_count
+    width                   image launches: pixels
+    height
+    selected                pointer to the pixels that filter_shader lets pass, bool[height][width]
+    instance_ids            pointer to uint32[instances]
+    instance_handles        pointer to int64[instances]
+    geometry_first          pointer to int32[meshes + 1]
+    geometry_vertices       pointer to pointers to float32[triangles][3][3]
+    geometry_triangles      pointer to int64[geometries]
+    current_view            pointer to the running program's view
+    next_frame              pointer to the frame of the next trace call
+    report                  pointer to the rows of REPORT
+    units                   pointer to the code of the units (tracer.units.call)
+    unit_rows               pointer to the rows that units work on
+""")  # fmt: skip
 
-
-def _numbered(names: str) -> dict[str, int]:
-    return {name: index for index, name in enumerate(names.split())}
-
-
-MACHINE = _numbered(
-    # device memory: host address of device address 0, first device address, bytes in use
-    "host_offset arena_first arena_bytes shared_base shared_bytes local_base local_bytes local_total_bytes "
-    "param_base param_bytes symbols "
-    # the launch and the CTA
-    "ntid_x ntid_y ntid_z nctaid_x nctaid_y nctaid_z ctaid_x ctaid_y ctaid_z dynamic_shared_bytes "
-    # the running warp: pointer to uint32[3][32] thread indices, index of its first thread in the launch
-    "tid first_thread warp_in_cta warps_per_cta "
-    # record buffers: next free place and limit, host pointers; visit_origin is where the warp's visit 0 would lie
-    "visit_next visit_limit visit_origin access_next access_limit address_next address_limit "
-    # why machine code returned
-    "suspend_instruction suspend_mask suspend_function suspend_signature suspend_barrier suspend_count suspend_true "
-    "suspend_lanes error_lane error_address "
-    # what the barrier that the warp waited at has found: threads with a true predicate, threads
-    "barrier_true barrier_lanes "
-    # functions by address: pointer to int32 numbers, and how many there are
-    "functions function_count "
-    # image launches: pointers to bool[height][width], instance tables, the view of the program, the next trace frame
-    "width height selected instance_ids instance_handles geometry_first geometry_vertices geometry_triangles "
-    "view next_frame report "
-    # units (tracer.unit): pointers to their code and to the rows that they work on
-    "units unit_rows"
-)
-MACHINE_WORDS = len(MACHINE)
-
-# call_mask: lanes of the call in flight; todo_mask: lanes of an indirect call whose function has not run yet;
-# exited: lanes that ended their thread in this function
-ACTIVATION = _numbered("pc reconvergence mask depth live local_offset call_mask todo_mask exited")
+ACTIVATION = Words("ACTIVATION", "int64", """
+    pc                      block, or number of a place to resume at
+    reconvergence           block at which the running lanes wait for the others
+    mask                    running lanes
+    depth                   entries of the reconvergence stack
+    live                    lanes that have not left the function
+    local_offset            of the function's variables in a thread's local memory
+    call_mask               lanes of the call in flight
+    todo_mask               lanes of an indirect call whose function has not run yet
+    exited                  lanes that ended their thread in this function
+""")  # fmt: skip
 ACTIVATION_HEADER_BYTES = 128
 STACK_ENTRY_BYTES = 16
 
-VIEW = _numbered("frame hit_rows t_row kind")
-VIEW_WORDS = len(VIEW) + LANES  # then the SBT data pointer of each lane
+VIEW = Words("VIEW", "int64", f"""
+    frame                   pointer to the frame of the program's trace call
+    hit_rows                pointer to the rows of the hit that getters speak of
+    t_row                   pointer to the row that is the ray's end for the program
+    kind                    a KIND
+    sbt_data[{LANES}]            each lane's pointer to its record's data
+""")  # fmt: skip
+KIND = Words("KIND", "int64", """
+    raygen                  what the running program is
+    miss
+    closest_hit
+    any_hit
+    intersection
+""")  # fmt: skip
 
-# Why machine code returned; RETURNED: no lane of the activation is left.
-(
-    RETURNED, CALL, TRACE, REPORT, BARRIER, FULL, ILLEGAL_ADDRESS, TRAPPED, STACK_OVERFLOW, TRACE_DEPTH, DEADLOCK,
-    LONG_STRETCH, EXTERNAL, BAD_CALL, BAD_SIGNATURE, BAD_HANDLE, OUTSIDE_SURFACE, ARRIVE, YIELD, BAD_BARRIER,
-    ENDLESS,
-) = range(21)  # fmt: skip
+REPORT = Words("REPORT", "uint32", f"""
+    t                       one report_intersection in flight, a row of 32 lanes each
+    kind
+    attribute[{ATTRIBUTE_COUNT}]
+    answer                  1 where the hit was accepted
+""")  # fmt: skip
 
+ITEM_ACTIVATION, ITEM_TRACE, ITEM_REPORT = range(3)
+ITEM = Words("ITEM", "int64", """
+    kind                    an item of a warp's control stack: ITEM_ACTIVATION, ITEM_TRACE or ITEM_REPORT
+    function                activation: number of the function
+    start                   first word of its record in the warp's stack
+    local_offset            of its variables in a thread's local memory
+    view_index              number of its view
+    frame                   trace call, report: number of its frame
+    instruction             id of the call
+    todo                    lanes still to traverse, or that reported
+    segment                 how many traversals of the ray came before
+    phase                   a PHASE of tracer.warp.trace_call or tracer.warp.report
+    round                   lanes of this round whose program has to run
+    group                   lanes whose program runs
+    lanes                   all lanes of the call
+""")  # fmt: skip
+
+BARRIER_STATE = Words("BARRIER_STATE", "int64", """
+    arrived                 threads that have arrived at a barrier
+    true                    of them lanes with a true predicate
+    lanes                   of them lanes that executed it
+""")  # fmt: skip
 BARRIERS = 17  # 16 that programs name, and the cluster's, which is the last
 CLUSTER_BARRIER = -1
 
-KIND_RAYGEN, KIND_MISS, KIND_CLOSEST_HIT, KIND_ANY_HIT, KIND_INTERSECTION = range(5)
+SCENE = Words("SCENE", "int64", """
+    code                    address of the traversal
+    context                 address of its context
+    delayed                 1 where any-hit and intersection programs run after the traversal
+""")  # fmt: skip
 
-ROW_BYTES = LANES * 4
-COMMITTED_ROW = FIELD["committed_t"] * ROW_BYTES
-CANDIDATE_ROW = FIELD["candidate_t"] * ROW_BYTES
+PROGRESS = Words("PROGRESS", "int64", """
+    next_cta                how far a launch is: the running or next CTA
+    last_cta                where the step ends
+    in_cta                  1 inside a CTA
+    next_warp               the running or next warp of the CTA
+    entry                   number of the function that warps start with
+    sbt_data                pointer to the data of ray generation's record
+    threads                 of a CTA
+    first_warp              id of the launch's first warp in the trace
+    is_image
+    width                   pixels of a row
+    idle_rounds             rounds in which no warp ended or came to a barrier
+""")  # fmt: skip
 
-# One report_intersection in flight: uint32 rows of 32 lanes: t, hit kind, attributes, and the answer.
-REPORT_T, REPORT_KIND, REPORT_ATTRIBUTE = 0, 1, 2
-REPORT_ANSWER = 10
-REPORT_ROWS = 11
+WARP = Words("WARP", "int64", """
+    visits                  a warp of the running CTA: block visits so far
+    state                   a WARP_STATE
+    barrier                 number of the barrier that it waits at
+    count                   threads that the barrier waits for, 0 for all
+    true                    what its last barrier has found
+    lanes
+    instruction             id of the barrier instruction
+    last_stop               visits when it last ended a turn by itself
+""")  # fmt: skip
+WARP_READY, WARP_WAITING, WARP_ENDED = range(3)
 
-# What machine code writes down: nothing, the visits, or visits and accesses
+RUN = Words("RUN", "int64", """
+    warp                    one turn of a warp: its id in the trace
+    visits                  where its rows end in the buffers; they begin where those of the turn before end
+    accesses
+    addresses
+    rays
+    nodes
+""")  # fmt: skip
+
+USED = Words("USED", "int64", """
+    rays                    rows in use of each buffer
+    nodes
+    runs
+""")  # fmt: skip
+
+RAY = Words("RAY", "uint32", """
+    visit                   a row of rays: the warp's visit that traced it
+    instruction
+    lane
+    segment                 number of the traversal, or AMENDMENT
+    kind                    1 where the first hit ends the ray
+    origin_x
+    origin_y
+    origin_z
+    direction_x
+    direction_y
+    direction_z
+    t_min
+    t_max
+    hit_t
+    instance
+    primitive
+    nodes                   length of its node list
+    frame
+""")  # fmt: skip
+LOG_WORDS = 65_536
+"""Words of the node log that one traversal may fill."""
+AMENDMENT = 0xFFFFFFFF
+"""Sentinel in ``RAY.segment``: the row carries the final hit of the row before of the same warp, lane and frame."""
+
+STOP = Words("STOP", "int64", """
+    returned                why machine code returned: no lane of the activation is left
+    call                    a function of the launch has to run
+    trace                   a trace call
+    report                  a reported intersection
+    barrier                 the warp waits at a barrier
+    full                    a record buffer has no room
+    illegal_address         an access outside memory, or not aligned
+    trapped                 trap
+    stack_overflow          functions nested deeper than the stack or local memory holds
+    trace_depth             trace calls nested deeper than the launch allows
+    deadlock                no barrier of the CTA can open
+    long_stretch            the traversal cannot go on
+    external                a function without a body has to run
+    bad_call                an address that is no function of the launch
+    bad_signature           a function with parameters or results of other sizes
+    bad_handle              no texture, sampler or surface that fits
+    outside_surface         an access outside a surface that traps
+    arrive                  the warp has arrived at a barrier and goes on
+    yields                  the warp lets the others run
+    bad_barrier             a barrier without a number
+    endless                 a warp that visits blocks without an end
+    warp_done               the warp has ended
+    launch_done             all CTAs of the step are done
+    none                    go on
+""")  # fmt: skip
+
+# Machine code records nothing, the visits, or visits and accesses
 RECORD_NOTHING, RECORD_VISITS, RECORD_ALL = range(3)
 
 # Records written by machine code

@@ -10,22 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rayplay.tracer.bvh import layout
 from rayplay.tracer.bvh.instances import Placed, all_instances, world_boxes, write_instances
-from rayplay.tracer.bvh.layout import (
-    BLOCK_BYTES,
-    BLOCK_WORDS,
-    DESCRIPTOR,
-    INSTANCE,
-    KIND_BYTES,
-    PROCEDURAL,
-    TRIANGLE,
-)
 from rayplay.tracer.bvh.pack import block_kinds, collapse, pack, write_procedural, write_triangles
 from rayplay.tracer.bvh.split import boxes, split_boxes, triangle_boxes
 from rayplay.tracer.scenes.description import Geometry, Scene
 
 NO_RECORD = 255
-_KIND_BYTES = np.array([KIND_BYTES[code] for code in range(len(KIND_BYTES))], np.uint16)
+_KIND_BYTES = np.array([layout.KIND_BYTES[code] for code in range(len(layout.KIND_BYTES))], np.uint16)
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Acceleration:
     @property
     def top_address(self) -> int:
         """Address of the top level's header: the handle that programs pass to a trace call."""
-        return self.base_address + BLOCK_BYTES * self.top_block
+        return self.base_address + layout.BLOCK_BYTES * self.top_block
 
     def node_table(self) -> dict[str, NDArray[np.generic]]:
         """Columns of the nodes table of a trace."""
@@ -116,8 +108,8 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
 
     Deterministic. The scene must be one that ``tracer.scenes.load`` returned (validated, opaque triangles first).
     """
-    if base_address % BLOCK_BYTES:
-        raise ValueError(f"the image must lie at a multiple of {BLOCK_BYTES} bytes, not at {base_address:#x}")
+    if base_address % layout.BLOCK_BYTES:
+        raise ValueError(f"the image must lie at a multiple of {layout.BLOCK_BYTES} bytes, not at {base_address:#x}")
     bottoms = _bottom_trees(scene)
     instances = all_instances(scene)
     hittable = np.array([tree is not None for tree in bottoms])[instances.bottom]
@@ -126,7 +118,7 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     top = _tree(boxes(*world_boxes(placed, bounds)))
     first_block = np.cumsum([0] + [tree.blocks() if tree else 0 for tree in bottoms])
     top_block = int(first_block[-1])
-    words = np.zeros((top_block + top.blocks(leaf_blocks=2), BLOCK_WORDS), np.uint32)
+    words = np.zeros((top_block + top.blocks(leaf_blocks=2), layout.BLOCK_WORDS), np.uint32)
     first_geometry = _first_geometries(scene, len(bottoms))
     bottom_rows = top_block + 1 + len(top.wide) + top.primitives
     row = bottom_rows
@@ -135,8 +127,8 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
         if tree:
             leaf_blocks.append(_write_bottom(scene, index, tree, words, int(first_block[index]), row))
             row += tree.primitives
-    top_leaf = pack(top.wide, top.node_box, top.node_child, INSTANCE, words, top_block)
-    write_instances(words, top_leaf, placed, base_address + BLOCK_BYTES * first_block, first_geometry)
+    top_leaf = pack(top.wide, top.node_box, top.node_child, layout.INSTANCE, words, top_block)
+    write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
         scene,
@@ -193,12 +185,12 @@ def _write_bottom(
     """Bytes of one bottom level; returns the blocks of its leaves by primitive."""
     if index >= len(scene.meshes):
         number = index - len(scene.meshes)  # of the first sphere, or 0 where all are there
-        leaf = pack(tree.wide, tree.node_box, tree.node_child, PROCEDURAL, words, first)
+        leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.PROCEDURAL, words, first)
         write_procedural(words, leaf, number, *_sphere_boxes(scene, number), row)
         return leaf
     mesh = scene.meshes[index]
     opaque = int(np.count_nonzero(~scene.alpha_tested()[mesh.material]))
-    leaf = pack(tree.wide, tree.node_box, tree.node_child, TRIANGLE, words, first)
+    leaf = pack(tree.wide, tree.node_box, tree.node_child, layout.TRIANGLE, words, first)
     write_triangles(words, leaf, mesh.vertices, mesh.triangles, opaque, row)
     return leaf
 
@@ -221,8 +213,8 @@ def _node_columns(
     top_row = (top_block - 1 + np.cumsum(has_record[top_block:])).astype(np.uint32)
     blocks = np.concatenate([np.flatnonzero(has_record), *leaf_blocks]).astype(np.uint64)
     descriptors = sum(len(leaf) for leaf in leaf_blocks)
-    kind = np.concatenate([kinds[has_record], np.full(descriptors, DESCRIPTOR, np.uint8)])
-    return top_row, base_address + BLOCK_BYTES * blocks, kind
+    kind = np.concatenate([kinds[has_record], np.full(descriptors, layout.DESCRIPTOR, np.uint8)])
+    return top_row, base_address + layout.BLOCK_BYTES * blocks, kind
 
 
 def _statistics(scene: Scene, bottoms: list[_Tree | None], top: _Tree, words: NDArray[np.uint32]) -> Statistics:

@@ -6,15 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.bvh.layout import (
-    BLOCK_WORDS,
-    INSTANCE_CHILD,
-    INSTANCE_INDEX,
-    INSTANCE_MASK,
-    INSTANCE_OBJECT_TO_WORLD,
-    INSTANCE_RECORD,
-    INSTANCE_WORLD_TO_OBJECT,
-)
+from rayplay.tracer.bvh import layout
 from rayplay.tracer.scenes.description import IDENTITY, Scene
 
 
@@ -57,16 +49,18 @@ def write_instances(
     first_geometry: NDArray[np.uint32],
 ) -> None:
     """Bytes of the instance records, at the blocks ``leaf``."""
-    records = np.zeros((len(leaf), 2 * BLOCK_WORDS), np.uint32)
+    records = np.zeros((len(leaf), 2 * layout.BLOCK_WORDS), np.uint32)
     floats = records.view(np.float32)
-    floats[:, INSTANCE_OBJECT_TO_WORLD : INSTANCE_OBJECT_TO_WORLD + 12] = placed.matrix.reshape(-1, 12)
-    floats[:, INSTANCE_WORLD_TO_OBJECT : INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(placed.matrix).reshape(-1, 12)
+    floats[:, layout.INSTANCE_OBJECT_TO_WORLD : layout.INSTANCE_OBJECT_TO_WORLD + 12] = placed.matrix.reshape(-1, 12)
+    floats[:, layout.INSTANCE_WORLD_TO_OBJECT : layout.INSTANCE_WORLD_TO_OBJECT + 12] = _inverse(placed.matrix).reshape(
+        -1, 12
+    )
     child = np.ascontiguousarray(bottom_address[placed.bottom], dtype=np.uint64)
-    records[:, INSTANCE_CHILD : INSTANCE_CHILD + 2] = child.view(np.uint32).reshape(-1, 2)
-    records[:, INSTANCE_INDEX] = placed.number
-    records[:, INSTANCE_RECORD] = first_geometry[placed.bottom]
-    records[:, INSTANCE_MASK] = 0xFF
-    words[leaf], words[leaf + 1] = records[:, :BLOCK_WORDS], records[:, BLOCK_WORDS:]
+    records[:, layout.INSTANCE_CHILD : layout.INSTANCE_CHILD + 2] = child.view(np.uint32).reshape(-1, 2)
+    records[:, layout.INSTANCE_INDEX] = placed.number
+    records[:, layout.INSTANCE_RECORD] = first_geometry[placed.bottom]
+    records[:, layout.INSTANCE_MASK] = 0xFF
+    words[leaf], words[leaf + 1] = records[:, : layout.BLOCK_WORDS], records[:, layout.BLOCK_WORDS :]
 
 
 def _inverse(matrix: NDArray[np.float32]) -> NDArray[np.float64]:

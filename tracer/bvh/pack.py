@@ -8,40 +8,17 @@ import math
 
 import numpy as np
 
-from rayplay.tracer.bvh.layout import (
-    BLOCK_WORDS,
-    HEADER,
-    HEADER_HIGH,
-    HEADER_LOW,
-    HEADER_ROOT,
-    INSTANCE,
-    INTERNAL,
-    LEAF_DESCRIPTOR_ROW,
-    LEAF_GEOMETRY,
-    LEAF_MASK,
-    LEAF_OPAQUE_BIT,
-    LEAF_PRIMITIVE,
-    LEAF_VERTICES,
-    NODE_CHILD_BYTES,
-    NODE_CHILD_OFFSET,
-    NODE_EXPONENT_BYTES,
-    NODE_HIGH_BYTES,
-    NODE_KIND_BYTE,
-    NODE_LOW_BYTES,
-    NODE_MASK_BYTE,
-    NODE_ORIGIN,
-    WIDTH,
-)
+from rayplay.tracer.bvh import layout
 from rayplay.tracer.bvh.split import BOX_BYTES, MOST_LEVELS, half_area
 from rayplay.tracer.native.jit import compiled, entry_point
 
 LOW_BYTE, HIGH_BYTE, CHILD_BYTE, EXPONENT_BYTE = (
-    NODE_LOW_BYTES[0],
-    NODE_HIGH_BYTES[0],
-    NODE_CHILD_BYTES,
-    NODE_EXPONENT_BYTES,
+    layout.NODE_LOW_BYTES[0],
+    layout.NODE_HIGH_BYTES[0],
+    layout.NODE_CHILD_BYTES,
+    layout.NODE_EXPONENT_BYTES,
 )
-AXIS_BYTES = NODE_LOW_BYTES[1] - NODE_LOW_BYTES[0]
+AXIS_BYTES = layout.NODE_LOW_BYTES[1] - layout.NODE_LOW_BYTES[0]
 SMALLEST_EXPONENT = -100
 EVERY_RAY = np.uint32(0xFFFFFFFF)
 
@@ -81,7 +58,7 @@ def _open(root: int, node_box: np.ndarray, node_child: np.ndarray, row: np.ndarr
         return 1
     row[0], row[1] = node_child[root], node_child[root] + 1
     children = 2
-    while children < WIDTH:
+    while children < layout.WIDTH:
         best, widest = -1, np.float32(-1.0)
         for slot in range(children):
             if node_child[row[slot]] >= 0:
@@ -107,7 +84,7 @@ def pack(
     """
     floats, quantised = words.view(np.float32), words.view(np.uint8)
     leaf_block = np.empty((node_child.shape[0] + 1) // 2, np.int64)
-    leaf_blocks = 2 if leaf_kind == INSTANCE else 1
+    leaf_blocks = 2 if leaf_kind == layout.INSTANCE else 1
     _write_header(words, floats, first, node_box[0])
     stack = np.empty(6 * MOST_LEVELS, np.int64)
     stack[0] = first + 1
@@ -116,23 +93,23 @@ def pack(
         top -= 1
         block = stack[top]
         row = wide[index]
-        words[block, NODE_CHILD_OFFSET] = end - block
-        quantised[block, NODE_KIND_BYTE] = INTERNAL
-        quantised[block, NODE_MASK_BYTE] = 0xFF
+        words[block, layout.NODE_CHILD_OFFSET] = end - block
+        quantised[block, layout.NODE_KIND_BYTE] = layout.INTERNAL
+        quantised[block, layout.NODE_MASK_BYTE] = 0xFF
         _quantise(row, node_box, floats, quantised, block)
         reach = end
-        for slot in range(WIDTH):
+        for slot in range(layout.WIDTH):
             if row[slot] < 0:
                 break
             child = node_child[row[slot]]
             if child >= 0:
-                quantised[block, CHILD_BYTE + slot] = INTERNAL << 4 | 1
+                quantised[block, CHILD_BYTE + slot] = layout.INTERNAL << 4 | 1
                 end += 1
             else:
                 quantised[block, CHILD_BYTE + slot] = leaf_kind << 4 | leaf_blocks
                 leaf_block[~child] = end
                 end += leaf_blocks
-        for slot in range(WIDTH - 1, -1, -1):  # so that the first internal child is packed next
+        for slot in range(layout.WIDTH - 1, -1, -1):  # so that the first internal child is packed next
             if row[slot] >= 0 and node_child[row[slot]] >= 0:
                 stack[top] = reach + _blocks_before(quantised, block, slot)
                 top += 1
@@ -149,10 +126,10 @@ def _blocks_before(quantised: np.ndarray, block: int, slot: int) -> int:
 
 @compiled
 def _write_header(words: np.ndarray, floats: np.ndarray, block: int, box: np.ndarray) -> None:
-    words[block, HEADER_ROOT] = 4 * BLOCK_WORDS
+    words[block, layout.HEADER_ROOT] = 4 * layout.BLOCK_WORDS
     for axis in range(3):
-        floats[block, HEADER_LOW + axis] = box[axis]
-        floats[block, HEADER_HIGH + axis] = -box[4 + axis]
+        floats[block, layout.HEADER_LOW + axis] = box[axis]
+        floats[block, layout.HEADER_HIGH + axis] = -box[4 + axis]
 
 
 @compiled
@@ -160,11 +137,11 @@ def _quantise(row: np.ndarray, node_box: np.ndarray, floats: np.ndarray, quantis
     """Origin, exponents and child bounds of one node: per axis the smallest exponent whose bounds hold the children."""
     for axis in range(3):
         low, high = node_box[row[0], axis], -node_box[row[0], 4 + axis]
-        for slot in range(1, WIDTH):
+        for slot in range(1, layout.WIDTH):
             if row[slot] >= 0:
                 low = min(low, node_box[row[slot], axis])
                 high = max(high, -node_box[row[slot], 4 + axis])
-        floats[block, NODE_ORIGIN + axis] = low
+        floats[block, layout.NODE_ORIGIN + axis] = low
         exponent = _first_exponent(high - low)
         while not _quantise_axis(row, node_box, quantised, block, axis, low, exponent):
             exponent += 1
@@ -192,7 +169,7 @@ def _quantise_axis(
 ) -> bool:
     """Write both bounds of every child along one axis; False where 255 steps do not reach."""
     step, per_step = np.float32(math.ldexp(1.0, exponent - 8)), np.float32(math.ldexp(1.0, 8 - exponent))
-    for slot in range(WIDTH):
+    for slot in range(layout.WIDTH):
         if row[slot] < 0:
             break
         low, high = node_box[row[slot], axis], -node_box[row[slot], 4 + axis]
@@ -219,18 +196,18 @@ def write_triangles(
     for primitive in range(triangles.shape[0]):
         block = leaf_block[primitive]
         is_opaque = primitive < opaque
-        words[block, LEAF_MASK] = EVERY_RAY
+        words[block, layout.LEAF_MASK] = EVERY_RAY
         if is_opaque:
-            words[block, LEAF_GEOMETRY] = LEAF_OPAQUE_BIT
-            words[block, LEAF_PRIMITIVE] = primitive
+            words[block, layout.LEAF_GEOMETRY] = layout.LEAF_OPAQUE_BIT
+            words[block, layout.LEAF_PRIMITIVE] = primitive
         else:
-            words[block, LEAF_GEOMETRY] = 1 if opaque > 0 else 0
-            words[block, LEAF_PRIMITIVE] = primitive - opaque
+            words[block, layout.LEAF_GEOMETRY] = 1 if opaque > 0 else 0
+            words[block, layout.LEAF_PRIMITIVE] = primitive - opaque
         for corner in range(3):
             vertex = vertices[triangles[primitive, corner]]
             for axis in range(3):
-                floats[block, LEAF_VERTICES + 3 * corner + axis] = vertex[axis]
-        words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
+                floats[block, layout.LEAF_VERTICES + 3 * corner + axis] = vertex[axis]
+        words[block, layout.LEAF_DESCRIPTOR_ROW] = row + primitive
 
 
 @entry_point
@@ -241,25 +218,25 @@ def write_procedural(
     floats = words.view(np.float32)
     for primitive in range(leaf_block.shape[0]):
         block = leaf_block[primitive]
-        words[block, LEAF_MASK] = EVERY_RAY
-        words[block, LEAF_GEOMETRY] = LEAF_OPAQUE_BIT
-        words[block, LEAF_PRIMITIVE] = first + primitive
+        words[block, layout.LEAF_MASK] = EVERY_RAY
+        words[block, layout.LEAF_GEOMETRY] = layout.LEAF_OPAQUE_BIT
+        words[block, layout.LEAF_PRIMITIVE] = first + primitive
         for axis in range(3):
-            floats[block, LEAF_VERTICES + axis] = low[primitive, axis]
-            floats[block, LEAF_VERTICES + 3 + axis] = high[primitive, axis]
-        words[block, LEAF_DESCRIPTOR_ROW] = row + primitive
+            floats[block, layout.LEAF_VERTICES + axis] = low[primitive, axis]
+            floats[block, layout.LEAF_VERTICES + 3 + axis] = high[primitive, axis]
+        words[block, layout.LEAF_DESCRIPTOR_ROW] = row + primitive
 
 
 @entry_point
 def block_kinds(words: np.ndarray, first: int, kinds: np.ndarray) -> None:
     """Fill ``kinds`` (uint8[blocks], 255 where no record begins) for the structure whose header is block ``first``."""
     quantised = words.view(np.uint8)
-    kinds[first], kinds[first + 1] = HEADER, INTERNAL
+    kinds[first], kinds[first + 1] = layout.HEADER, layout.INTERNAL
     for block in range(first + 1, kinds.shape[0]):
-        if kinds[block] != INTERNAL:
+        if kinds[block] != layout.INTERNAL:
             continue
-        child = block + words[block, NODE_CHILD_OFFSET]
-        for slot in range(WIDTH):
+        child = block + words[block, layout.NODE_CHILD_OFFSET]
+        for slot in range(layout.WIDTH):
             code = quantised[block, CHILD_BYTE + slot]
             if code == 0:
                 break

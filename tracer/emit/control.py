@@ -8,18 +8,9 @@ one empty side. Stack entries are int32 block, int32 reconvergence block, int32 
 from dataclasses import replace
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.trace_frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
-from rayplay.tracer.abi.words import (
-    REPORT,
-    REPORT_ANSWER,
-    ROW_BYTES,
-    STACK_ENTRY_BYTES,
-    TRACE,
-    TRAPPED,
-)  # fmt: skip
+from rayplay.tracer.abi.words import STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.frame import Frame
-from rayplay.tracer.lower.optix import load_row, load_trace_results, store_report, store_row, store_trace, view_word
 
 
 class Control:
@@ -164,13 +155,6 @@ class Control:
         e.put(f"{on}:")
         self.go(after)
 
-    def verdict(self, name: str, after: int | None) -> None:
-        """ignore_intersection, terminate_ray: the verdict, and the lanes leave the any-hit program."""
-        e = self.e
-        value = VERDICT_IGNORED if name.startswith("_optix_ignore") else VERDICT_TERMINATED
-        store_row(e, view_word(e, "frame"), FIELD["verdict"] * ROW_BYTES, f"splat (i32 {value})", e.lanes())
-        self.leave_lanes(after)
-
     def suspend(self, reason: int) -> None:
         """Leave the function; what the caller writes next runs when it is entered again."""
         e = self.e
@@ -205,27 +189,6 @@ class Control:
         e.values["lanes"], e.waiting = e.op(f"bitcast i32 {bits} to <32 x i1>"), ALL
         e.instruction = replace(i, guard=None)
 
-    def trace(self, i: Instruction, live: int, after: int | None) -> None:
-        """A trace call: ray and payload into the next frame, results out of it."""
-        e = self.e
-        store_trace(e, i, self.call_lanes(after))
-        self.suspend(TRACE)
-        self.returned_lanes(i)
-        load_trace_results(e, i)
-        e.spill(live)
-        self.go(after)
-
-    def report(self, i: Instruction, live: int, after: int | None) -> None:
-        """A reported intersection, and whether it was accepted."""
-        e = self.e
-        assert i.call is not None
-        store_report(e, i, self.call_lanes(after))
-        self.suspend(REPORT)
-        self.returned_lanes(i)
-        e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT_ANSWER * ROW_BYTES), 32)
-        e.spill(live)
-        self.go(after)
-
     def trap(self, after: int | None) -> None:
         """The launch ends here for the first lane that executes it."""
         e = self.e
@@ -233,5 +196,5 @@ class Control:
         bits = e.op(f"bitcast <32 x i1> {e.lanes()} to i32")
         lane = e.op(f"call i32 @llvm.cttz.i32(i32 {bits}, i1 false)")
         e.put_machine("error_lane", e.op(f"zext i32 {lane} to i64"))
-        e.put(f"store i64 {TRAPPED}, ptr %reason")
+        e.put(f"store i64 {STOP.trapped}, ptr %reason")
         e.put("br label %leave")

@@ -1,25 +1,17 @@
 """LLVM IR text of one function, 32 lanes wide: fresh names, types, and reading and writing PTX operands."""
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
+from rayplay.ptx.ir import Function, Immediate, Module, Not, Operand, Register, Symbol
 from rayplay.ptx.isa.types import TYPES, immediate_bits
-from rayplay.tracer.abi.words import ACTIVATION, MACHINE, RECORD_ALL
+from rayplay.tracer.abi.words import RECORD_ALL
+from rayplay.tracer.emit.special import read_special
+from rayplay.tracer.emit.text import INT, Text, gather, scatter
 from rayplay.tracer.link.layout import FunctionLayout
 
-INT = {width: f"<32 x i{width}>" for width in (1, 4, 8, 16, 32, 64, 128, 256)}
-FLOAT = {16: "<32 x half>", 32: "<32 x float>", 64: "<32 x double>"}
+PIECES = (8, 4, 2, 1)
 ALL = -1  # every register
-LANE_IDS = ", ".join(f"i32 {lane}" for lane in range(32))
 
 
-def unknown(module: Module, instruction: Instruction, name: str | None = None) -> UserError:
-    """The error for an opcode the executor lacks."""
-    where = instruction.position
-    opcode = name or instruction.full_opcode
-    return UserError(f"{module.source_name}:{where.line}:{where.column}: the executor does not know {opcode}")
-
-
-class Emitter:
+class Emitter(Text):
     """Text of one function while it is being written; a value is the name or constant of a 32-lane vector.
 
     PTX registers are bit containers, integer vectors of 16, 32 or 64 bits, or ``i1`` for predicates. In a block they
@@ -35,62 +27,19 @@ class Emitter:
         layout: FunctionLayout,
         symbols: dict[str, int],
         records: int = RECORD_ALL,
+        helpers: dict[str, str] | None = None,
     ) -> None:
-        self.module = module
+        super().__init__(module, helpers)
         self.function = function
         self.layout = layout
         self.symbols = symbols
         self.records = records
-        self.lines: list[str] = []
         self.values: dict[str, str] = {}
         self.written: dict[str, None] = {}
         self.waiting = ALL
         self.hot = True  # whether a warp can come by again without a suspension
         self.loaded: dict[str, None] = {}
         self.stored: dict[str, None] = {}
-        self.instruction: Instruction | None = None
-        self.instruction_id = 0
-        self.position = 0  # of the instruction in its block
-        self._count = 0
-
-    def put(self, text: str) -> None:
-        """Write a line that has no result."""
-        self.lines.append(text)
-
-    def op(self, text: str) -> str:
-        """Write a line with a result; returns its name."""
-        self._count += 1
-        name = f"%v{self._count}"
-        self.lines.append(f"{name} = {text}")
-        return name
-
-    def label(self) -> str:
-        """A fresh label, without the percent sign."""
-        self._count += 1
-        return f"l{self._count}"
-
-    def splat(self, value: str, kind: str) -> str:
-        """A scalar in all lanes."""
-        first = self.op(f"insertelement <32 x {kind}> poison, {kind} {value}, i64 0")
-        return self.op(f"shufflevector <32 x {kind}> {first}, <32 x {kind}> poison, <32 x i32> zeroinitializer")
-
-    def machine(self, name: str) -> str:
-        """The word ``name`` of the machine, an i64."""
-        pointer = self.op(f"getelementptr i64, ptr %machine, i64 {MACHINE[name]}")
-        return self.op(f"load i64, ptr {pointer}")
-
-    def put_machine(self, name: str, value: str) -> None:
-        """Store an i64 in the machine's word ``name``."""
-        pointer = self.op(f"getelementptr i64, ptr %machine, i64 {MACHINE[name]}")
-        self.put(f"store i64 {value}, ptr {pointer}")
-
-    def header(self, name: str) -> str:
-        """Pointer to the activation's header word ``name``."""
-        return self.op(f"getelementptr i64, ptr %activation, i64 {ACTIVATION[name]}")
-
-    def at(self, offset: int) -> str:
-        """Pointer into the activation."""
-        return self.op(f"getelementptr i8, ptr %activation, i64 {offset}")
 
     def width_of(self, register: Register) -> int:
         """Bits of a register's container."""
@@ -115,17 +64,8 @@ class Emitter:
             self.values[name] = self.load_register(name) if known else "zeroinitializer"
         return self.values[name]
 
-    def resize(self, value: str, have: int, want: int, signed: bool = False) -> str:
-        """Truncate or extend each lane."""
-        if have == want:
-            return value
-        word = "trunc" if want < have else "sext" if signed else "zext"
-        return self.op(f"{word} {INT[have]} {value} to {INT[want]}")
-
     def read(self, operand: "Operand | None", type_name: str) -> str:
         """An operand's bits, as wide as ``type_name``."""
-        from rayplay.tracer.emit.special import read_special
-
         width = TYPES[type_name]
         if isinstance(operand, Immediate):
             if width == 1:
@@ -161,13 +101,26 @@ class Emitter:
         if symbol.name == "WARP_SZ":
             return "splat (i64 32)"
         if symbol.name in self.layout.homes:
-            from rayplay.tracer.lower.memory import move_home
-
-            move_home(self, symbol.name)
+            self.move_home(symbol.name)
         if symbol.name in self.layout.locals:
             base = self.register_local_base()
             return self.op(f"add <32 x i64> {base}, splat (i64 {self.layout.locals[symbol.name] + symbol.offset})")
         return self.splat(self.symbol_scalar(symbol), "i64")
+
+    def move_home(self, name: str) -> None:
+        """Copy a parameter whose address is taken to local memory, where the address points."""
+        start, size = self.layout.lane_variables[name]
+        first = self.op(f"add <32 x i64> {self.register_local_base()}, splat (i64 {self.layout.locals[name]})")
+        offset = self.op(f"sub <32 x i64> {first}, {self.splat(self.machine('arena_first'), 'i64')}")
+        home = self.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
+        lanes, done = self.values["lanes"], 0
+        while done < size:
+            piece = next(p for p in PIECES if p <= size - done)
+            offsets = ", ".join(f"i64 {start + lane * size + done}" for lane in range(32))
+            source = self.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+            target = self.op(f"getelementptr i8, <32 x ptr> {home}, i64 {done}")
+            scatter(self, gather(self, source, lanes, 8 * piece, 1), target, lanes, 8 * piece, 1)
+            done += piece
 
     def register_local_base(self) -> str:
         """Address of this activation's local memory in each lane."""
@@ -232,8 +185,3 @@ class Emitter:
                 value = self.op(f"bitcast <32 x i1> {value} to i32")
             self.put(f"store {kind} {value}, ptr {pointer}, align 64")
             self.stored[name] = None
-
-    def unknown(self, name: str | None = None) -> UserError:
-        """The error for what the current instruction asks and the executor lacks."""
-        assert self.instruction is not None
-        return unknown(self.module, self.instruction, name)

@@ -5,7 +5,7 @@ registers. Each way in fills those that are needed there from the activation, an
 needed when control comes back. All other registers stay in the activation.
 """
 
-from rayplay.tracer.abi.words import ACTIVATION, FULL, RETURNED, STACK_ENTRY_BYTES
+from rayplay.tracer.abi.words import ACTIVATION, STACK_ENTRY_BYTES, STOP
 from rayplay.tracer.emit.emitter import ALL, Emitter
 from rayplay.tracer.emit.parts import Flow
 
@@ -74,12 +74,11 @@ class Frame:
         self._branch_on_room(run, full)
         self.e.put(f"{full}:")
         self.e.put(f"store i32 {header}, ptr %pc")
-        self.save(FULL, self.needed_at(header))
+        self.save(STOP.full, self.needed_at(header))
         self.e.put(f"{run}:")
 
     def _branch_on_room(self, run: str, full: str) -> None:
-        """Until the next head of a loop every lane executes a block once at most, alone or with others: that is what
-        there is room for beyond the limits (``driver_state``)."""
+        """Checked once per loop iteration: past the limits the buffers still hold one visit per block and lane."""
         e = self.e
         limits = [e.machine(f"{name}_limit") for name in self.buffers]
         nexts = [e.op(f"load i64, ptr %{name}.next") for name in self.buffers]
@@ -119,7 +118,7 @@ class Frame:
             e.put(f"{slot} = {f'alloca {kind}, align 64' if register in hot else place}")
         self._branch_on_room("admitted", "refused")
         e.put("refused:")
-        e.put(f"store i64 {FULL}, ptr %reason")
+        e.put(f"store i64 {STOP.full}, ptr %reason")
         e.put("br label %leave")
         e.put("admitted:")
         e.put(f"%nobody = icmp eq i32 {e.op('load i32, ptr %mask')}, 0")
@@ -192,7 +191,7 @@ class Frame:
         e.put(f"store i32 {mask}, ptr %mask")
         e.put(f"br i1 {e.op(f'icmp eq i32 {mask}, 0')}, label %pop, label %dispatch")
         e.put("returned:")
-        self.save(RETURNED, e.layout.returned)
+        self.save(STOP.returned, e.layout.returned)
 
     def close(self) -> None:
         """The ways out: each keeps the registers that are needed, ``leave`` the state of control."""
@@ -219,7 +218,7 @@ class Frame:
 def lower_parts(number: int, flow: Flow, entries: Entries) -> str:
     """The function that a launch calls for a PTX function of several parts: it goes from part to part."""
     owners = [flow.part_of(block) for block in range(flow.parts[-1].stop)] + [part for part, _, _ in entries.resumes]
-    pc = ACTIVATION["pc"]
+    pc = ACTIVATION.pc
     parts = range(len(flow.parts))
     table = ", ".join(f"i32 {owner}" for owner in owners)
     targets = " ".join(f"i32 {part}, label %p{part}" for part in parts)

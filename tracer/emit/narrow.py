@@ -4,7 +4,8 @@ All go through f32, which holds each of them exactly. A value that f32 does not 
 its last bit set where something was cut off), from which every narrower rounding is right (Boldo and Melquiond 2008).
 """
 
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.meaning.exact import FORMATS
 
 SINGLE, DOUBLE, WORD, LONG = FLOAT[32], FLOAT[64], INT[32], INT[64]

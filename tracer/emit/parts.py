@@ -1,4 +1,4 @@
-"""What a function's control flow says before it is lowered: its loops, whose registers wait, and where it is cut.
+"""Control flow of a function before it is lowered: its loops, the registers that waiting lanes need, and its parts.
 
 While some lanes of a warp run a block, others may wait for them at other blocks (``tracer.emit.control`` has the
 rule). Only what waiting lanes need has to be blended when a block writes it; other values of inactive lanes are dead.

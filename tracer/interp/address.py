@@ -4,22 +4,22 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction, Symbol
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.interp.integer import Handler, numbers, put
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.address import WINDOWS, constants_of
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.interp.integer import numbers, put
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
 
 def run_cvta(w: Lanes, i: Instruction) -> None:
     """cvta: shared addresses are offsets, all other spaces are generic already."""
     name = type_names(i)[-1]
-    base = w.machine("shared_base") if any(m.startswith("shared") for m in i.modifiers) else 0
+    base = w.machine("shared_base") if i.form.space == "shared" else 0
     put(w, i, [v - base if "to" in i.modifiers else v + base for v in numbers(w, i, 1, name)], TYPES[name])
 
 
 def run_isspacep(w: Lanes, i: Instruction) -> None:
     """isspacep: every space is a range, global is the rest."""
-    space, linked = i.modifiers[0].split("::")[0], w.activation.linked
+    space, linked = i.form.space, w.activation.linked
     ranges = [(window, w.machine(base), w.machine(size)) for window, (base, size) in WINDOWS.items()]
     constants = constants_of(linked.module, linked.function, w.names())
     ranges += [("const", int(w.symbol_address(Symbol(name))[0]), size) for name, size in constants.items()]
@@ -38,6 +38,6 @@ def run_zero(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], np.zeros(LANES, np.uint32))
 
 
-ADDRESSES: dict[str, Handler] = {
+HANDLERS: dict[str, Handler] = {
     "cvta": run_cvta, "isspacep": run_isspacep, "mapa": run_mapa, "getctarank": run_zero, "createpolicy": run_zero,
 }  # fmt: skip

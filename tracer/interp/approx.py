@@ -5,9 +5,9 @@ import numpy as np
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import as_bits, as_float, read, write
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.approx import EXPONENT, HALF_UPPER, unit_name
-from rayplay.tracer.meaning.sfu import APPROXIMATIONS, LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
+from rayplay.tracer.meaning.sfu import APPROXIMATIONS, LARGE, SCALE_DOWN, SCALE_UP, SMALLEST, unit_name
 
 
 def run_approx(w: Lanes, i: Instruction) -> None:
@@ -45,4 +45,7 @@ def _upper(w: Lanes, i: Instruction) -> None:
 
 
 def _flushed(bits: np.ndarray) -> np.ndarray:
-    return np.where(bits & np.uint64(EXPONENT) == 0, bits & np.uint64(1 << 63), bits)
+    return np.where(bits & np.uint64(EXPONENT["f64"]) == 0, bits & np.uint64(1 << 63), bits)
+
+
+HANDLERS: dict[str, Handler] = dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "div"), run_approx)

@@ -5,46 +5,49 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, elements
+from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_bits, as_float
-from rayplay.tracer.interp.memory import Memory, effective_address
-from rayplay.tracer.interp.values import UNSIGNED, Lanes
-from rayplay.tracer.lower.atomic import HALF_NAN, OPERANDS
+from rayplay.tracer.interp.memory import effective_address
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.floats import CANONICAL_NAN
+from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 
-def run_atom(w: Lanes, i: Instruction, memory: Memory) -> None:
+def run_atom(w: Lanes, i: Instruction) -> None:
     """atom, red."""
-    name, length, operation = i.form.type, i.form.lanes, i.form.operation
+    name, length = type_names(i)[-1], i.form.lanes
     size = TYPES[name] // 8
     first = int(i.opcode == "atom")
+    operation = i.form.operation
     address, lanes = effective_address(w, i.operands[first]), w.executing()
-    places = memory.places(w, address, i.form.space, size * length, lanes)
-    memory.record(w, address, lanes)
-    operands = i.operands[first + 1 : first + 1 + OPERANDS.get(operation, 1)]
+    places = w.places(address, i.form.space, size * length, lanes)
+    w.record(address, lanes)
+    operands = i.operands[first + 1 : first + 1 + ATOMIC_OPERANDS.get(operation, 1)]
     values = [[w.read(part, name) for part in elements(operand)] for operand in operands]
     for index in range(length):
         target = elements(i.operands[0])[index] if first else None
-        old = _each_lane(places + np.uint64(index * size), lanes, [v[index] for v in values], operation, name, memory)
+        old = _each_lane(w, places + np.uint64(index * size), lanes, [v[index] for v in values], operation, name)
         w.write(target, old)
 
 
 def _each_lane(
-    places: np.ndarray, lanes: np.ndarray, values: list[np.ndarray], operation: str, name: str, memory: Memory
+    w: Lanes, places: np.ndarray, lanes: np.ndarray, values: list[np.ndarray], operation: str, name: str
 ) -> np.ndarray:
     width = TYPES[name]
     result = np.zeros(len(lanes), UNSIGNED[width])
     for lane in np.flatnonzero(lanes):
         one = np.zeros(len(lanes), bool)
         one[lane] = True
-        old = memory.load(places, one, width)
+        old = w.load(places, one, width)
         result[lane] = old[lane]
         old[lane] = combined(operation, old[lane], [v[lane] for v in values], name)
-        memory.store(places, one, old)
+        w.store(places, one, old)
     return result
 
 
 def combined(operation: str, old: np.generic, operands: list[np.generic], name: str) -> np.generic | int:
-    """What an atomic leaves in memory."""
+    """The value that an atomic stores."""
     if operation == "exch":
         return operands[0]
     if operation == "cas":
@@ -96,11 +99,11 @@ def _chosen(operation: str, a: float, b: float, old: int, new: int, add: Callabl
     """A NaN gives way to a number in min and max; -0 is below +0."""
     if operation == "add":
         both_infinite = np.isinf(a) and np.isinf(b) and a != b
-        return HALF_NAN if np.isnan(a) or np.isnan(b) or both_infinite else add()
+        return CANONICAL_NAN[16] if np.isnan(a) or np.isnan(b) or both_infinite else add()
     if np.isnan(a) or np.isnan(b):
-        return HALF_NAN if np.isnan(a) and np.isnan(b) else new if np.isnan(a) else old
+        return CANONICAL_NAN[16] if np.isnan(a) and np.isnan(b) else new if np.isnan(a) else old
     low, high = sorted((old, new), key=lambda bits: (b if bits == new else a, not bits >> 15))
     return low if operation == "min" else high
 
 
-ATOMICS: dict[str, Callable[[Lanes, Instruction, Memory], None]] = {"atom": run_atom, "red": run_atom}
+HANDLERS: dict[str, Handler] = {"atom": run_atom, "red": run_atom}

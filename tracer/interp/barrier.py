@@ -3,7 +3,8 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, LANES, MACHINE
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import CLUSTER_BARRIER, MACHINE, STOP
 from rayplay.tracer.interp.values import Lanes
 
 
@@ -22,7 +23,7 @@ def arrive(w: Lanes, i: Instruction) -> int:
     }  # fmt: skip
     for name, value in words.items():
         w.machine_words[MACHINE[name]] = value
-    return ARRIVE if "arrive" in i.modifiers and "cluster" not in i.modifiers else BARRIER
+    return STOP.arrive if "arrive" in i.modifiers and "cluster" not in i.modifiers else STOP.barrier
 
 
 def take_result(w: Lanes, i: Instruction) -> None:

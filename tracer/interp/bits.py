@@ -1,14 +1,12 @@
 """The meaning of shifts, bit fields, byte permutations and tables of bits: Python's integers, lane by lane."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES, type_names
 from rayplay.tracer.interp.integer import numbers, put
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.bits import PERMUTATIONS
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 
 def run_shift(w: Lanes, i: Instruction) -> None:
@@ -128,7 +126,7 @@ def run_prmt(w: Lanes, i: Instruction) -> None:
     put(w, i, results, 32)
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "shl": run_shift, "shr": run_shift, "shf": run_funnel, "bfe": run_bfe, "bfi": run_bfi, "bmsk": run_bmsk,
     "szext": run_szext, "fns": run_fns, "lop3": run_lop3, "prmt": run_prmt,
 }  # fmt: skip

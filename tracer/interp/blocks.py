@@ -6,54 +6,27 @@ import numpy as np
 
 from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.optix import INTRINSICS
-from rayplay.tracer.abi.trace_frame import FIELD, VERDICT_IGNORED, VERDICT_TERMINATED
-from rayplay.tracer.abi.words import (
-    CALL,
-    FULL,
-    LANES,
-    MACHINE,
-    REPORT,
-    REPORT_ANSWER,
-    RETURNED,
-    TRACE,
-    TRAPPED,
-    YIELD,
-)  # fmt: skip
-from rayplay.tracer.interp import barrier as interpreter_barrier
-from rayplay.tracer.interp import calls as interpreter_calls
-from rayplay.tracer.interp import memory as interpreter_memory
-from rayplay.tracer.interp import optix as interpreter_optix
-from rayplay.tracer.interp.address import ADDRESSES
-from rayplay.tracer.interp.atomic import ATOMICS
-from rayplay.tracer.interp.dispatch import run_scalar
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
+from rayplay.tracer.abi.words import ACTIVATION, MACHINE, REPORT, STOP, VISIT_BYTES
+from rayplay.tracer.interp import barrier, calls, optix
+from rayplay.tracer.interp.arena import IllegalAddressError, mask_of
+from rayplay.tracer.interp.dispatch import RECORDING, run_straight
 from rayplay.tracer.interp.flow import Flow
-from rayplay.tracer.interp.mbarrier import MBARRIER
-from rayplay.tracer.interp.memory import IllegalAddressError, Memory
 from rayplay.tracer.interp.optix import TraceState
-from rayplay.tracer.interp.shuffle import WARP
-from rayplay.tracer.interp.unit import HANDLERS as UNITS
-from rayplay.tracer.interp.values import Lanes, lanes_of, mask_of
+from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.lower.dispatch import is_scalar
-from rayplay.tracer.lower.optix import GETTERS
-from rayplay.tracer.record.recorder import Buffers
-from rayplay.tracer.warp.stack import CALL_MASK, EXITED
-
-MEMORY = interpreter_memory.MEMORY | ATOMICS | MBARRIER | UNITS
+from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 
 @dataclass
 class Machinery:
-    """What functions in flight share. selected: uint8[pixels and more]; report: uint32[REPORT_ROWS, 32]."""
+    """What functions in flight share. report: uint32[len(REPORT), 32]."""
 
     lanes: Lanes
-    memory: Memory
     trace: TraceState | None
-    selected: np.ndarray
     report: np.ndarray
     launch: LinkedLaunch
-    buffers: Buffers
 
 
 class Run(Flow):
@@ -72,9 +45,9 @@ class Run(Flow):
             self.pop()
         while reason is None:
             if self.mask == 0 and not self.pop():
-                reason = RETURNED
+                reason = STOP.returned
             elif self._is_full():
-                reason = FULL
+                reason = STOP.full
             else:
                 try:
                     reason = self._visit()
@@ -88,16 +61,16 @@ class Run(Flow):
         block = self.linked.cfg.blocks[self.block]
         body = self.linked.function.body[block.first : block.first + block.count]
         room = m("visit_next") <= m("visit_limit")
-        if any(i.opcode in MEMORY for i in body):
+        if any(i.opcode in RECORDING for i in body):
             room = room and m("access_next") <= m("access_limit") and m("address_next") <= m("address_limit")
         return not room
 
     def _visit(self) -> int | None:
         """Record and execute one block; the reason to stop after it, if any."""
-        words, buffers = self.w.machine_words, self.owner.buffers
-        row = (words[MACHINE["visit_next"]] - buffers.starts[0]) // 8
+        words, buffers = self.w.machine_words, self.w.buffers
+        row = (words[MACHINE.visit_next] - buffers.starts[0]) // VISIT_BYTES
         buffers.visits[row] = (self.linked.block_base + self.block, self.mask)
-        words[MACHINE["visit_next"]] += 8
+        words[MACHINE.visit_next] += VISIT_BYTES
         self.w.active, self.w.carry = lanes_of(self.mask), np.zeros(LANES, bool)
         block = self.linked.cfg.blocks[self.block]
         last = block.first + block.count - 1
@@ -121,22 +94,11 @@ class Run(Flow):
         return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
 
     def _straight(self, i: Instruction) -> None:
-        owner, w = self.owner, self.w
         if i.call is not None:
-            name = getattr(i.call.target, "name", "")
-            assert owner.trace is not None
-            intrinsic = INTRINSICS[name]
-            interpreter_optix.run_getter(w, owner.trace, i, name, intrinsic.outputs, intrinsic.inputs)
-        elif i.opcode == "filter_shader":
-            interpreter_memory.run_filter(w, i, owner.memory, owner.selected)
-        elif i.opcode in MEMORY:
-            MEMORY[i.opcode](w, i, owner.memory)
-        elif i.opcode in WARP:
-            WARP[i.opcode](w, i)
-        else:
-            handler = run_scalar if is_scalar(i) else ADDRESSES.get(i.opcode)
-            if handler is not None:  # fences, prefetches and pauses do nothing
-                handler(w, i)
+            assert self.owner.trace is not None
+            optix.run_getter(self.w, self.owner.trace, i)
+        elif i.opcode not in ("bar", "barrier"):
+            run_straight(self.w, i)
 
     def _end(self, i: Instruction) -> int | None:
         """The last instruction of a block: where each lane goes, or why the activation stops."""
@@ -146,23 +108,23 @@ class Run(Flow):
             self.branch(i, taken, after)
         elif i.opcode in ("ret", "exit"):
             if i.opcode == "exit" and not self.linked.function.is_entry:
-                self.header[EXITED] |= taken
+                self.header[ACTIVATION.exited] |= taken
             self.leave(taken, after)
         elif i.opcode == "trap":
-            return self._stop(TRAPPED, i, taken, after)
+            return self._stop(STOP.trapped, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
             if "cluster" in i.modifiers and "wait" not in i.modifiers:
                 self.go(after)
                 return None
-            return self._stop(interpreter_barrier.arrive(self.w, i), i, taken, after)
+            return self._stop(barrier.arrive(self.w, i), i, taken, after)
         elif i.opcode == "nanosleep":
-            return self._stop(YIELD, i, taken, after)
+            return self._stop(STOP.yields, i, taken, after)
         elif waits(i):
             self._straight(i)
             if (self.w.read(i.operands[0], "pred") | ~lanes).all():
                 self.go(after)
                 return None
-            return self._stop(YIELD, i, taken, after)
+            return self._stop(STOP.yields, i, taken, after)
         else:
             assert i.call is not None
             return self._call(i, getattr(i.call.target, "name", ""), taken, after)
@@ -179,30 +141,30 @@ class Run(Flow):
         self._set("suspend_mask", taken)
         self._set("suspend_instruction", self.w.instruction_id)
         self._set("error_lane", (taken & -taken).bit_length() - 1)
-        self.header[CALL_MASK] = taken
+        self.header[ACTIVATION.call_mask] = taken
         self.activation.resume = (i, self.block)
         return reason
 
     def _call(self, i: Instruction, name: str, taken: int, after: int | None) -> int | None:
         trace = self.owner.trace
-        if name in ("_optix_ignore_intersection", "_optix_terminate_ray"):
+        if name in VERDICT_CALLS:
             assert trace is not None
-            verdict = VERDICT_IGNORED if "ignore" in name else VERDICT_TERMINATED
-            trace.frame[FIELD["verdict"]][lanes_of(taken)] = verdict
+            verdict = VERDICT.ignored if "ignore" in name else VERDICT.terminated
+            trace.frame[FRAME.verdict][lanes_of(taken)] = verdict
             self.leave(taken, after)
             return None
-        if name.startswith("_optix_trace"):
+        if TRACE_CALL.fullmatch(name):
             assert trace is not None
-            interpreter_optix.store_trace(self.w, trace, i)
-            return self._stop(TRACE, i, taken, after)
-        if name.startswith("_optix_report"):
+            optix.store_trace(self.w, trace, i)
+            return self._stop(STOP.trace, i, taken, after)
+        if REPORT_CALL.fullmatch(name):
             assert trace is not None
-            interpreter_optix.store_report(self.w, trace, i)
-            return self._stop(REPORT, i, taken, after)
-        reason = self._stop(CALL, i, taken, after)
+            optix.store_report(self.w, trace, i)
+            return self._stop(STOP.report, i, taken, after)
+        reason = self._stop(STOP.call, i, taken, after)
         if reason is None:
             return None
-        self._set("suspend_signature", interpreter_calls.begin(self.w, i, taken, self.owner.launch))
+        self._set("suspend_signature", calls.begin(self.w, i, taken, self.owner.launch))
         return self._next_function()
 
     def _next_function(self) -> int | None:
@@ -211,10 +173,10 @@ class Run(Flow):
             function, lanes = self.activation.waiting.pop(0)
             lanes &= self.live
             if lanes:
-                self.header[CALL_MASK] = lanes
+                self.header[ACTIVATION.call_mask] = lanes
                 self._set("suspend_mask", lanes)
                 self._set("suspend_function", function)
-                return CALL
+                return STOP.call
         return None
 
     def _finish_call(self, i: Instruction, block: int) -> int | None:
@@ -222,20 +184,20 @@ class Run(Flow):
         self.activation.resume = None
         self.block = block
         w, trace = self.w, self.owner.trace
-        w.active = lanes_of(int(self.header[CALL_MASK]))
+        w.active = lanes_of(int(self.header[ACTIVATION.call_mask]))
         w.instruction = replace(i, guard=None)
         name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
             if i.opcode in ("bar", "barrier"):
-                interpreter_barrier.take_result(w, i)
-        elif name.startswith("_optix_trace"):
+                barrier.take_result(w, i)
+        elif TRACE_CALL.fullmatch(name):
             assert trace is not None
             for index, target in enumerate(i.call.results):
-                w.write(target, trace.next_frame[FIELD[f"payload_{index}"]].copy())
-        elif name.startswith("_optix_report"):
-            w.write(i.call.results[0], self.owner.report[REPORT_ANSWER].copy())
+                w.write(target, trace.next_frame[FRAME[f"payload_{index}"]].copy())
+        elif REPORT_CALL.fullmatch(name):
+            w.write(i.call.results[0], self.owner.report[REPORT.answer].copy())
         else:
-            interpreter_calls.take_results(w, i)
+            calls.take_results(w, i)
             again = self._next_function()
             if again is not None:
                 self.activation.resume = (i, block)

@@ -3,8 +3,9 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Operand, Register, Symbol, Variable
-from rayplay.tracer.abi.words import BAD_CALL, LANES, MACHINE
-from rayplay.tracer.interp.memory import IllegalAddressError, as_bytes, from_bytes
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import MACHINE, STOP
+from rayplay.tracer.interp.arena import IllegalAddressError, as_bytes, from_bytes
 from rayplay.tracer.interp.values import Activation, Lanes
 from rayplay.tracer.link.layout import signature_of
 from rayplay.tracer.link.link import LinkedLaunch
@@ -14,7 +15,7 @@ from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 class BadCallError(IllegalAddressError):
     """A call of an address that is not a function of the launch."""
 
-    code = BAD_CALL
+    code = STOP.bad_call
 
 
 def begin(w: Lanes, i: Instruction, taken: int, launch: LinkedLaunch) -> int:
@@ -49,7 +50,7 @@ def _function_at(w: Lanes, address: int, lane: int, launch: LinkedLaunch) -> int
     if rest == 0 and 0 <= index < len(launch.by_address) and launch.by_address[index] >= 0:
         return int(launch.by_address[index])
     m = w.machine_words
-    m[MACHINE["error_lane"]], m[MACHINE["error_address"]] = lane, np.uint64(address).view(np.int64)
+    m[MACHINE.error_lane], m[MACHINE.error_address] = lane, np.uint64(address).view(np.int64)
     raise BadCallError
 
 

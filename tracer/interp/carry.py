@@ -6,8 +6,9 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.interp.integer import Handler, numbers, put, run_24, run_mul_mad
-from rayplay.tracer.interp.values import LANES, SIGNED, UNSIGNED, Lanes
+from rayplay.tracer.interp.arena import UNSIGNED
+from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad
+from rayplay.tracer.interp.values import LANES, SIGNED, Handler, Lanes
 
 
 def run_add_sub(w: Lanes, i: Instruction) -> None:

@@ -6,19 +6,21 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_float, flushed
 from rayplay.tracer.interp.half import read_parts
 from rayplay.tracer.interp.integer import numbers
-from rayplay.tracer.interp.values import UNSIGNED, Lanes
-from rayplay.tracer.lower.compare import FLOAT_COMPARISONS, INT_COMPARISONS, TRUE_BITS
+from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode
+from rayplay.tracer.meaning.floats import ONE
+from rayplay.tracer.meaning.tables import COMPARISONS
 
 ORDER: dict[str, Callable[[Number, Number], bool]] = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 }  # fmt: skip
 UNSIGNED_WORDS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-BOOLEAN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+COMBINE = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 def compare(word: str, a: Number, b: Number) -> bool:
@@ -31,7 +33,7 @@ def compare(word: str, a: Number, b: Number) -> bool:
 
 def comparisons(w: Lanes, i: Instruction, name: str) -> list[np.ndarray]:
     """The result of a comparison before a predicate is combined with it, bool[32]; two of packed types."""
-    word = next(m for m in i.modifiers if m in FLOAT_COMPARISONS or m in INT_COMPARISONS)
+    word = next(m for m in i.modifiers if m in COMPARISONS)
     if name in HALVES:
         kind = FORMATS[name.removesuffix("x2")]
         pairs = zip(read_parts(w, i, 1, name), read_parts(w, i, 2, name), strict=True)
@@ -51,8 +53,8 @@ def comparisons(w: Lanes, i: Instruction, name: str) -> list[np.ndarray]:
 
 
 def _combine(w: Lanes, i: Instruction, value: np.ndarray) -> np.ndarray:
-    word = next((m for m in i.modifiers if m in BOOLEAN), None)
-    return BOOLEAN[word](value, w.read(i.operands[3], "pred")) if word else value
+    word = next((m for m in i.modifiers if m in COMBINE), None)
+    return COMBINE[word](value, w.read(i.operands[3], "pred")) if word else value
 
 
 def run_setp(w: Lanes, i: Instruction) -> None:
@@ -72,7 +74,7 @@ def run_set(w: Lanes, i: Instruction) -> None:
     out, name = type_names(i)
     values = [_combine(w, i, value) for value in comparisons(w, i, name)]
     width = 16 if len(values) == 2 else TYPES[out]
-    true = TRUE_BITS.get(out.removesuffix("x2"), (1 << width) - 1)
+    true = ONE.get(out.removesuffix("x2"), (1 << width) - 1)
     total = sum(np.where(value, true, 0).astype(np.uint64) << np.uint64(16 * k) for k, value in enumerate(values))
     w.write(i.operands[0], np.asarray(total).astype(UNSIGNED[TYPES[out]]))
 
@@ -116,6 +118,6 @@ def run_mov(w: Lanes, i: Instruction) -> None:
         w.write(target, w.read(source, name))
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "selp": run_select, "slct": run_select, "setp": run_setp, "set": run_set, "mov": run_mov,
 }  # fmt: skip

@@ -7,19 +7,31 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import flushed
 from rayplay.tracer.interp.half import clamped, read_parts
 from rayplay.tracer.interp.integer import clamp, numbers, put
-from rayplay.tracer.interp.values import UNSIGNED, Lanes
-from rayplay.tracer.lower.convert_packed import PACKED_BITS
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning.dispatch import is_packed_conversion
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, power, rounded, sign_of
+from rayplay.tracer.meaning.tables import PACKED_BITS
 
 WHOLE = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi": "rp"}
 MODES = ("rn", "rna", "rz", "rm", "rp")
 
 
 def run_cvt(w: Lanes, i: Instruction) -> None:
-    """cvt of one number."""
+    """cvt of one number, of a pair, or of two integers into one word."""
+    if "pack" in i.modifiers:
+        _run_pack(w, i)
+    elif is_packed_conversion(i):
+        _run_pair(w, i)
+    else:
+        _run_one(w, i)
+
+
+def _run_one(w: Lanes, i: Instruction) -> None:
+    """One number."""
     out, name = type_names(i)
     if name in FORMATS:
         bits = w.read(i.operands[1], name)
@@ -72,7 +84,7 @@ def _to_integer(value: Number, out: str, name: str) -> int:
     return clamp(math.trunc(value), out[0], width)
 
 
-def run_cvt_packed(w: Lanes, i: Instruction) -> None:
+def _run_pair(w: Lanes, i: Instruction) -> None:
     """A pair of numbers; the first of two sources goes to the high part."""
     out, name = (each.removesuffix("x2") for each in type_names(i))
     total = [0] * len(w.active)
@@ -113,7 +125,7 @@ def _code(i: Instruction, value: Number, out: str) -> int:
     return min(max(exponent + 127, 0), largest)
 
 
-def run_pack(w: Lanes, i: Instruction) -> None:
+def _run_pack(w: Lanes, i: Instruction) -> None:
     """cvt.pack: two clamped integers, the first above the second, below the low bits of a third."""
     name = next(m for m in i.modifiers if m in PACKED_BITS)
     bits = PACKED_BITS[name]
@@ -125,3 +137,6 @@ def run_pack(w: Lanes, i: Instruction) -> None:
         a, b = (clamp(number, name[0], bits) & low for number in (a, b))
         results.append(c << 2 * bits | a << bits | b)
     put(w, i, results, 32)
+
+
+HANDLERS: dict[str, Handler] = {"cvt": run_cvt}

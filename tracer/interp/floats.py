@@ -8,14 +8,11 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
-from rayplay.tracer.emit.rounding import directed_rounding
-from rayplay.tracer.interp.values import FLOATS, UNSIGNED, Lanes
-from rayplay.tracer.lower import series as terms
-from rayplay.tracer.lower.floats import CANONICAL_NAN
+from rayplay.tracer.interp.arena import UNSIGNED
+from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
 from rayplay.tracer.meaning import exact
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, magnitude, sign_of
-
-Handler = Callable[[Lanes, Instruction], None]
+from rayplay.tracer.meaning.floats import CANONICAL_NAN, EX2_LIMIT, EX2_TERMS, TANH_SMALL, TWO_LOG2_E, directed_rounding
 
 
 def as_float(bits: np.ndarray) -> np.ndarray:
@@ -212,19 +209,19 @@ def _clamp(x: np.ndarray, limit: float) -> np.ndarray:
 
 def power_of_two(x: np.ndarray) -> np.ndarray:
     """2 to the x."""
-    limited = _clamp(x, terms.EX2_LIMIT)
+    limited = _clamp(x, EX2_LIMIT)
     whole = np.rint(limited)
-    value = np.ldexp(_polynomial(limited - whole, terms.EX2_TERMS), whole.astype(np.int64))
+    value = np.ldexp(_polynomial(limited - whole, EX2_TERMS), whole.astype(np.int64))
     return np.where(np.isnan(x), x, value)
 
 
 def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
     """tanh(x)."""
     size = np.abs(x)
-    power = power_of_two(size * -terms.TWO_LOG2_E)
+    power = power_of_two(size * -TWO_LOG2_E)
     ratio = (1.0 - power) / (1.0 + power)
     small = x * (1.0 - x * x * (1 / 3))
-    return np.where(size < terms.TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
+    return np.where(size < TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
 
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}
@@ -242,3 +239,4 @@ HANDLERS: dict[str, Handler] = {
     "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root,
     "tanh": run_function,
 }  # fmt: skip
+PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(PAIR, run_pair)

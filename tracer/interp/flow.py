@@ -8,10 +8,10 @@ import numpy as np
 
 from rayplay.ptx.flow.cfg import branch_labels
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.words import LANES
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ACTIVATION
 from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.program import LinkedFunction
-from rayplay.tracer.warp.stack import DEPTH, LIVE, MASK, PC, RECONVERGENCE
+from rayplay.tracer.link.functions import LinkedFunction
 
 
 class Flow:
@@ -22,13 +22,17 @@ class Flow:
         self.header = header
         self.activation = lanes.activation
         self.linked: LinkedFunction = self.activation.linked
-        self.block, self.meet = int(header[PC]), int(np.int32(header[RECONVERGENCE] & 0xFFFFFFFF))
-        self.mask, self.live = int(header[MASK]), int(header[LIVE])
+        self.block, self.meet = int(header[ACTIVATION.pc]), int(np.int32(header[ACTIVATION.reconvergence] & 0xFFFFFFFF))
+        self.mask, self.live = int(header[ACTIVATION.mask]), int(header[ACTIVATION.live])
 
     def save(self) -> None:
         """Keep where the activation stands in its header."""
-        self.header[PC], self.header[RECONVERGENCE] = self.block, self.meet
-        self.header[MASK], self.header[LIVE], self.header[DEPTH] = self.mask, self.live, len(self.activation.stack)
+        self.header[ACTIVATION.pc], self.header[ACTIVATION.reconvergence] = self.block, self.meet
+        self.header[ACTIVATION.mask], self.header[ACTIVATION.live], self.header[ACTIVATION.depth] = (
+            self.mask,
+            self.live,
+            len(self.activation.stack),
+        )
 
     def after(self) -> int | None:
         """The next block of the text."""

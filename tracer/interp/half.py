@@ -8,9 +8,9 @@ import numpy as np
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import FUNCTIONS, extreme
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.half import EXPONENT
+from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.exact import FORMATS, Number, add, decode, encode, multiply
+from rayplay.tracer.meaning.floats import EXPONENT
 
 
 def read_parts(w: Lanes, i: Instruction, index: int, name: str) -> list[list[int]]:
@@ -79,6 +79,6 @@ def run_sign(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], joined([[b ^ 0x8000 if i.opcode == "neg" else b & 0x7FFF for b in p] for p in parts]))
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(COMPUTE, run_half), "neg": run_sign, "abs": run_sign,
 }  # fmt: skip

@@ -6,9 +6,8 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.interp.values import UNSIGNED, Lanes
-
-Handler = Callable[[Lanes, Instruction], None]
+from rayplay.tracer.interp.arena import UNSIGNED
+from rayplay.tracer.interp.values import Handler, Lanes
 
 
 def numbers(w: Lanes, i: Instruction, index: int, name: str) -> list[int]:

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.abi.trace_frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT, LANES
-from rayplay.tracer.abi.words import REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
+from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT
+from rayplay.tracer.abi.words import KIND, REPORT, VIEW
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.link.launches import ImageLaunch
-from rayplay.tracer.lower.optix import NAMES, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
-from rayplay.tracer.warp.stack import V_SBT, Warps
-
-KIND_ANY_HIT, KIND_MISS = 3, 1
+from rayplay.tracer.meaning.optix import LETTERS, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
+from rayplay.tracer.warp.stack import Warps
 
 
 class TraceState:
@@ -26,7 +26,7 @@ class TraceState:
 
     @property
     def frame(self) -> np.ndarray:
-        """uint32[FIELD_COUNT, 32] of the program's own trace call."""
+        """uint32[len(FRAME), 32] of the program's own trace call."""
         return self.warps.frames[self.depth - 1]
 
     @property
@@ -36,14 +36,14 @@ class TraceState:
 
     def hit(self, field: str) -> np.ndarray:
         """A field of the candidate in any-hit and intersection programs, of the committed hit in the others."""
-        which = "candidate" if self.view[3] >= KIND_ANY_HIT else "committed"
-        return self.frame[FIELD[f"{which}_{field}"]].copy()
+        which = "candidate" if self.view[VIEW.kind] >= KIND.any_hit else "committed"
+        return self.frame[FRAME[f"{which}_{field}"]].copy()
 
     def t_max(self) -> np.ndarray:
         """The ray's end as the program's kind sees it."""
-        kind = self.view[3]
-        name = "candidate_t" if kind == KIND_ANY_HIT else "t_max" if kind == KIND_MISS else "committed_t"
-        return self.frame[FIELD[name]].copy()
+        kind = self.view[VIEW.kind]
+        name = "candidate_t" if kind == KIND.any_hit else "t_max" if kind == KIND.miss else "committed_t"
+        return self.frame[FRAME[name]].copy()
 
     def by_instance(self, table: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """A value per instance, 0 without one."""
@@ -74,10 +74,12 @@ class TraceState:
         return made
 
 
-def run_getter(w: Lanes, state: TraceState, i: Instruction, name: str, outputs: str, inputs: str) -> None:
-    """A call that reads or writes what the driver keeps."""
+def run_getter(w: Lanes, state: TraceState, i: Instruction) -> None:
+    """A call that reads or writes records of the running program."""
     assert i.call is not None
-    values = [w.read(operand, NAMES[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    name = getattr(i.call.target, "name", "")
+    inputs = INTRINSICS[name].inputs
+    values = [w.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
     for target, value in zip(i.call.results, _results(w, state, name.removeprefix("_optix_"), values), strict=True):
         w.write(target, value)
 
@@ -86,23 +88,23 @@ def _results(w: Lanes, s: TraceState, name: str, inputs: list[np.ndarray]) -> li
     word, _, last = name.rpartition("_")
     if word.startswith(("get_world_ray", "get_object_ray")):
         field = f"{word.removeprefix('get_world_ray_').removeprefix('get_object_ray_')}_{last}"
-        return [s.frame[FIELD[f"object_{field}" if "object" in word else field]].copy()]
+        return [s.frame[FRAME[f"object_{field}" if "object" in word else field]].copy()]
     if word == "get_attribute":
         return [s.hit(name.removeprefix("get_"))]
     if word == "get_payload":
-        return [s.frame[FIELD[f"payload_{last}"]].copy()]
+        return [s.frame[FRAME[f"payload_{last}"]].copy()]
     if word == "set_payload" and last.isdecimal():
         return _set_payload(w, s, splat(int(last), 32), inputs[0])
     if name == "get_payload":
-        return [s.frame[FIELD["payload_0"] + (inputs[0] & 31), LANE]]
+        return [s.frame[FRAME.payload_0 + (inputs[0] & 31), LANE]]
     if name == "set_payload":
         return _set_payload(w, s, inputs[0], inputs[1])
-    return GETTERS[name](w, s, inputs)
+    return HANDLERS[name](w, s, inputs)
 
 
 def _set_payload(w: Lanes, s: TraceState, index: np.ndarray, value: np.ndarray) -> list[np.ndarray]:
     for lane in np.flatnonzero(w.executing()):
-        s.frame[FIELD["payload_0"] + (int(index[lane]) & 31), lane] = value[lane]
+        s.frame[FRAME.payload_0 + (int(index[lane]) & 31), lane] = value[lane]
     return []
 
 
@@ -110,19 +112,19 @@ def _vertices(w: Lanes, s: TraceState, inputs: list[np.ndarray]) -> list[np.ndar
     return list(s.vertices(inputs[0], inputs[1], inputs[2], w.executing()))
 
 
-GETTERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndarray]]] = {
+HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndarray]]] = {
     "get_launch_index_x": lambda w, s, x: [(32 * w.machine("ctaid_x") + LANE).astype(np.uint32)],
     "get_launch_index_y": lambda w, s, x: [splat(w.machine("ctaid_y"), 32)],
     "get_launch_index_z": lambda w, s, x: [splat(w.machine("ctaid_z"), 32)],
     "get_launch_dimension_x": lambda w, s, x: [splat(w.machine("width"), 32)],
     "get_launch_dimension_y": lambda w, s, x: [splat(w.machine("height"), 32)],
     "get_launch_dimension_z": lambda w, s, x: [splat(1, 32)],
-    "get_sbt_data_ptr_64": lambda w, s, x: [s.view[V_SBT:].astype(np.uint64)],
+    "get_sbt_data_ptr_64": lambda w, s, x: [s.view[VIEW.sbt_data :].astype(np.uint64)],
     "set_payload_types": lambda w, s, x: [],
     "undef_value": lambda w, s, x: [splat(0, 32)],
-    "get_ray_flags": lambda w, s, x: [s.frame[FIELD["flags"]].copy()],
-    "get_ray_visibility_mask": lambda w, s, x: [s.frame[FIELD["visibility_mask"]].copy()],
-    "get_ray_tmin": lambda w, s, x: [s.frame[FIELD["t_min"]].copy()],
+    "get_ray_flags": lambda w, s, x: [s.frame[FRAME.flags].copy()],
+    "get_ray_visibility_mask": lambda w, s, x: [s.frame[FRAME.visibility_mask].copy()],
+    "get_ray_tmin": lambda w, s, x: [s.frame[FRAME.t_min].copy()],
     "get_ray_tmax": lambda w, s, x: [s.t_max()],
     "get_ray_time": lambda w, s, x: [splat(0, 32)],
     "read_primitive_idx": lambda w, s, x: [s.hit("primitive")],
@@ -150,9 +152,9 @@ def store_trace(w: Lanes, s: TraceState, i: Instruction) -> None:
     typed = getattr(i.call.target, "name", "").endswith("typed_32")
     arguments = i.call.arguments[2 if typed else 1 :]
     lanes = w.executing()
-    fields = [FIELD[name] if name else None for name in RAY_FIELDS]
+    fields = [FRAME[name] if name else None for name in RAY_FIELDS]
     payload = arguments[15 if typed else 14 :]
-    fields = [*fields, *([None] if typed else []), *(FIELD[f"payload_{k}"] for k in range(len(payload)))]
+    fields = [*fields, *([None] if typed else []), *(FRAME[f"payload_{k}"] for k in range(len(payload)))]
     for field, operand in zip(fields, arguments, strict=True):
         if field is not None:
             s.next_frame[field][lanes] = w.read(operand, "b32")[lanes]
@@ -161,7 +163,7 @@ def store_trace(w: Lanes, s: TraceState, i: Instruction) -> None:
 def store_report(w: Lanes, s: TraceState, i: Instruction) -> None:
     """Write distance, hit kind and attributes of a reported intersection."""
     assert i.call is not None
-    rows = (REPORT_T, REPORT_KIND, *range(REPORT_ATTRIBUTE, REPORT_ATTRIBUTE + len(i.call.arguments) - 2))
+    rows = (REPORT.t, REPORT.kind, *range(REPORT.attribute, REPORT.attribute + len(i.call.arguments) - 2))
     lanes = w.executing()
     for row, operand in zip(rows, i.call.arguments, strict=True):
         s.warps.report[row][lanes] = w.read(operand, "b32")[lanes]

@@ -4,10 +4,11 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction, Operand, Pair
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.abi.words import LANES
-from rayplay.tracer.interp.integer import Handler, numbers
-from rayplay.tracer.interp.values import LANE, Lanes, mask_of
-from rayplay.tracer.lower.shuffle import FLOAT_NAN
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.interp.arena import mask_of
+from rayplay.tracer.interp.integer import numbers
+from rayplay.tracer.interp.values import LANE, Handler, Lanes
+from rayplay.tracer.meaning.floats import CANONICAL_NAN
 
 
 def run_shfl(w: Lanes, i: Instruction) -> None:
@@ -102,12 +103,12 @@ def _reduced_float(i: Instruction, word: str, bits: list[int]) -> int:
         bits = [b & 0x7FFFFFFF for b in bits]
     found = [b for b in bits if b & 0x7FFFFFFF <= 0x7F800000]
     if not found or ("NaN" in i.modifiers and len(found) < len(bits)):
-        return FLOAT_NAN
+        return CANONICAL_NAN[32]
     ordered = sorted(found, key=lambda b: b if b < 1 << 31 else 0x7FFFFFFF - b)
     return ordered[0] if word == "min" else ordered[-1]
 
 
-WARP: dict[str, Handler] = {
+HANDLERS: dict[str, Handler] = {
     "shfl": run_shfl, "vote": run_vote, "activemask": run_activemask, "match": run_match, "redux": run_redux,
     "elect": run_elect,
 }  # fmt: skip

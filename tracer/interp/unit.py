@@ -1,27 +1,28 @@
 """Instructions that a unit does (``tracer.units.call``), in the interpreter: the same units, called from Python."""
 
-from collections.abc import Callable
 from ctypes import c_uint8
 
 import numpy as np
 
 from rayplay.ptx.ir import Address, Instruction, Operand
-from rayplay.tracer.abi.words import LANES, MACHINE
-from rayplay.tracer.interp.memory import IllegalAddressError, Memory, effective_address
-from rayplay.tracer.interp.values import UNSIGNED, Lanes, mask_of
-from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place, unit_function
-from rayplay.tracer.units.plans import PLANS
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import MACHINE
+from rayplay.tracer.interp.arena import UNSIGNED, IllegalAddressError, mask_of
+from rayplay.tracer.interp.memory import effective_address
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place
+from rayplay.tracer.units.plans import LOADERS, PLANS
 
 
 class UnitError(IllegalAddressError):
-    """A unit ended the launch with a code of ``driver_state``."""
+    """A unit ended the launch with a ``STOP``."""
 
     def __init__(self, code: int) -> None:
         super().__init__()
         self.code = code
 
 
-def run_unit(w: Lanes, i: Instruction, memory: Memory) -> None:
+def run_unit(w: Lanes, i: Instruction) -> None:
     """Whatever a unit does; forms without effect of their own have no call."""
     linked = w.activation.linked
     call = PLANS[i.opcode](i, Place(linked.function, linked.layout))
@@ -34,13 +35,13 @@ def run_unit(w: Lanes, i: Instruction, memory: Memory) -> None:
             _slot(rows, number, width)[:] = value
     lanes = w.executing()
     machine = w.machine_words
-    function = unit_function(call.unit).ctypes
+    function = LOADERS[call.unit]().ctypes
     code = function(machine.ctypes.data, rows.ctypes.data, mask_of(lanes), call.settings)
     if code:
-        machine[MACHINE["suspend_instruction"]] = w.instruction_id
+        machine[MACHINE.suspend_instruction] = w.instruction_id
         raise UnitError(code)
     if call.records:
-        memory.record(w, _slot(rows, ADDRESS_SLOT, 64).copy(), lanes)
+        w.record(_slot(rows, ADDRESS_SLOT, 64).copy(), lanes)
     results = [_slot(rows, RESULT_SLOT + number, width).copy() for number, (_, width) in enumerate(call.outputs)]
     for (target, _), value in zip(call.outputs, results, strict=True):
         w.write(target, value)
@@ -60,4 +61,4 @@ def _slot(rows: np.ndarray, number: int, width: int) -> np.ndarray:
     return rows[start : start + LANES * width // 8].view(UNSIGNED[width])
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction, Memory], None]] = dict.fromkeys(PLANS, run_unit)
+HANDLERS: dict[str, Handler] = dict.fromkeys(PLANS, run_unit)

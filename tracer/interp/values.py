@@ -1,28 +1,23 @@
 """What the interpreter computes with: a function in flight, its registers, and how operands are read and written."""
 
+from collections.abc import Callable
 from ctypes import c_uint8
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from rayplay.ptx.ir import Guard, Immediate, Instruction, Not, Operand, Register, Symbol
+from rayplay.ptx.isa.special import WIDTHS
 from rayplay.ptx.isa.types import TYPES, immediate_bits
-from rayplay.tracer.abi.words import LANES, MACHINE
-from rayplay.tracer.emit.emitter import unknown
-from rayplay.tracer.emit.special import (
-    CLOCKS,
-    CONSTANT_VECTORS,
-    CONSTANTS,
-    LANE_MASKS,
-    TICKS_OF_BLOCK,
-    UNIFORM,
-    ticks_in_block,
-)
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import VISIT_BYTES
+from rayplay.tracer.interp.arena import UNSIGNED, Arena
+from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
-from rayplay.tracer.lower.program import LinkedFunction
+from rayplay.tracer.meaning import special
+from rayplay.tracer.meaning.dispatch import unknown
+from rayplay.tracer.record.recorder import Buffers
 
-UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 FLOATS = {32: np.float32, 64: np.float64}
 LANE = np.arange(LANES)
@@ -46,11 +41,6 @@ def resize(value: np.ndarray, width: int, signed: bool = False) -> np.ndarray:
     return value.astype(UNSIGNED[width])
 
 
-def mask_of(lanes: np.ndarray) -> int:
-    """bool[32] as a lane mask."""
-    return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
-
-
 def lanes_of(mask: int) -> np.ndarray:
     """A lane mask as bool[32]."""
     return (mask >> LANE & 1).astype(bool)
@@ -72,26 +62,34 @@ class Activation:
     waiting: list[tuple[int, int]] = field(default_factory=list)  # functions and lanes of an indirect call still to run
 
 
-class Lanes:
-    """The running warp as instructions see it; ``active`` are the lanes that execute the current block."""
+class Lanes(Arena):
+    """The running warp as instructions see it.
 
-    def __init__(self, machine: np.ndarray, symbols: dict[tuple[str, str], int], addresses: np.ndarray) -> None:
-        self.machine_words = machine
+    ``active`` are the lanes that execute the current block; ``selected`` uint8[pixels and more] are the pixels that
+    filter_shader lets pass, row by row.
+    """
+
+    def __init__(
+        self,
+        machine: np.ndarray,
+        memory: np.ndarray,
+        buffers: Buffers,
+        symbols: dict[tuple[str, str], int],
+        addresses: np.ndarray,
+        selected: np.ndarray,
+    ) -> None:
+        super().__init__(machine, memory, buffers)
+        self.selected = selected
         self.symbols = symbols
         self.addresses = addresses
         self.tids = np.zeros((3, LANES), np.uint32)
         self.local_offset = 0
         self.activation: Activation
         self.instruction: Instruction
-        self.instruction_id = 0
         self.position = 0  # of the instruction in its block
         self.active = np.zeros(LANES, bool)
         self.carry = np.zeros(LANES, bool)
         self._names: dict[int, dict[str, int]] = {}
-
-    def machine(self, name: str) -> int:
-        """The machine's word ``name``."""
-        return int(self.machine_words[MACHINE[name]])
 
     def width_of(self, name: str) -> int:
         """Bits of a register."""
@@ -158,22 +156,22 @@ class Lanes:
         name, component = register.name, register.component
         if name == "%laneid":
             return LANE.astype(np.uint32)
-        if name in LANE_MASKS:
-            return np.array([LANE_MASKS[name](lane) for lane in range(LANES)], np.uint32)
+        if name in special.LANE_MASKS:
+            return np.array([special.LANE_MASKS[name](lane) for lane in range(LANES)], np.uint32)
         if name == "%tid" and component in ("x", "y", "z"):
             return self.tids["xyz".index(component)]
-        if (name, component) in UNIFORM:
-            return splat(self.machine(UNIFORM[name, component]), 32)
-        if name in CLOCKS:
-            visits = (self.machine("visit_next") - self.machine("visit_origin")) >> 3
-            ticks = visits * TICKS_OF_BLOCK + ticks_in_block(self.position)
-            return splat(ticks >> 32 if name.endswith("_hi") else ticks, CLOCKS[name])
-        if name in CONSTANTS:
-            return splat(*CONSTANTS[name])
+        if (name, component) in special.UNIFORM:
+            return splat(self.machine(special.UNIFORM[name, component]), 32)
+        if name in special.CLOCKS:
+            visits = (self.machine("visit_next") - self.machine("visit_origin")) // VISIT_BYTES
+            ticks = visits * special.TICKS_OF_BLOCK + special.ticks_in_block(self.position)
+            return splat(ticks >> 32 if name.endswith("_hi") else ticks, WIDTHS[name])
+        if name in special.CONSTANTS:
+            return splat(special.CONSTANTS[name], WIDTHS[name])
         if component == "w":
             return splat(0, 32)
-        if name in CONSTANT_VECTORS:
-            return splat(CONSTANT_VECTORS[name], 32)
+        if name in special.CONSTANT_VECTORS:
+            return splat(special.CONSTANT_VECTORS[name], 32)
         raise unknown(self.activation.linked.module, self.instruction)
 
     def move_home(self, name: str) -> None:
@@ -188,3 +186,6 @@ class Lanes:
         """Address of a local variable per lane."""
         first = self.machine("local_base") + self.local_offset + self.activation.linked.layout.locals[name] + offset
         return (first + (self.machine("first_thread") + LANE) * self.machine("local_bytes")).astype(np.uint64)
+
+
+Handler = Callable[[Lanes, Instruction], None]

@@ -1,23 +1,12 @@
 """The meaning of video instructions, lane by lane in Python's integers, after the PTX manual's pseudocode."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import unknown
 from rayplay.tracer.interp.compare import ORDER
 from rayplay.tracer.interp.integer import clamp, numbers, put
-from rayplay.tracer.interp.values import Lanes
-from rayplay.tracer.lower.video import (
-    ORDERS,
-    PART_BITS,
-    SECONDARY,
-    SIMD,
-    component,
-    selection,
-    unsigned_operand,
-    vmad_signs,
-)
+from rayplay.tracer.interp.values import Handler, Lanes
+from rayplay.tracer.meaning import video
+from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO, unknown
 
 
 def part_of(word: int, index: int, bits: int, signed: bool) -> int:
@@ -27,9 +16,9 @@ def part_of(word: int, index: int, bits: int, signed: bool) -> int:
 
 
 def _source(w: Lanes, i: Instruction, index: int, name: str) -> list[int]:
-    part = component(i.operands[index])
-    bits, place = (PART_BITS[part[0]], int(part[1])) if part else (32, 0)
-    words = w.read(unsigned_operand(i.operands[index]), "u32")
+    part = video.component(i.operands[index])
+    bits, place = (video.PART_BITS[part[0]], int(part[1])) if part else (32, 0)
+    words = w.read(video.unsigned_operand(i.operands[index]), "u32")
     return [part_of(int(word), place, bits, name[0] == "s") for word in words]
 
 
@@ -49,7 +38,7 @@ def primary(i: Instruction, a: int, b: int) -> int:
         case "vavrg":
             return (a + b + 1) >> 1 if a + b >= 0 else (a + b) >> 1
         case "vset":
-            return int(ORDER[next(m for m in i.modifiers if m in ORDERS)](a, b))
+            return int(ORDER[next(m for m in i.modifiers if m in video.ORDERS)](a, b))
     amount = b % 32 if "wrap" in i.modifiers else min(b, 32)
     return a << amount if i.opcode == "vshl" else a >> amount
 
@@ -60,8 +49,8 @@ def run_scalar_video(w: Lanes, i: Instruction) -> None:
     kind = "u" if i.opcode == "vset" else types[0][0]
     a, b = (_source(w, i, index, types[index - 3]) for index in (1, 2))
     values = [primary(i, x, y) for x, y in zip(a, b, strict=True)]
-    part = component(i.operands[0])
-    bits = PART_BITS[part[0]] if part else 32
+    part = video.component(i.operands[0])
+    bits = video.PART_BITS[part[0]] if part else 32
     if "sat" in i.modifiers:
         values = [clamp(value, kind, bits) for value in values]
     if len(i.operands) > 3:
@@ -72,11 +61,11 @@ def run_scalar_video(w: Lanes, i: Instruction) -> None:
 
 def _with_third(i: Instruction, part: str, value: int, c: int, kind: str) -> int:
     if part:
-        bits = PART_BITS[part[0]]
+        bits = video.PART_BITS[part[0]]
         place = int(part[1]) * bits
         mask = ((1 << bits) - 1) << place
         return value << place & mask | c & ~mask
-    word = next(m for m in i.modifiers if m in SECONDARY)
+    word = next(m for m in i.modifiers if m in video.SECONDARY)
     value &= (1 << 32) - 1
     if kind == "s" and value >> 31:
         value -= 1 << 32
@@ -86,7 +75,7 @@ def _with_third(i: Instruction, part: str, value: int, c: int, kind: str) -> int
 def run_vmad(w: Lanes, i: Instruction) -> None:
     """vmad: the product of two parts plus c, plus 1 with .po, shifted right and clamped where asked."""
     types = type_names(i)
-    minus_product, minus_c = vmad_signs(unknown(w.activation.linked.module, i), i)
+    minus_product, minus_c = video.vmad_signs(unknown(w.activation.linked.module, i), i)
     kind = "s" if "s" in (types[1][0], types[2][0]) or minus_product or minus_c else "u"
     up = int("po" in i.modifiers)
     shift = next((int(m[3:]) for m in i.modifiers if m.startswith("shr")), 0)
@@ -101,9 +90,9 @@ def run_simd_video(w: Lanes, i: Instruction) -> None:
     bits = 32 // count
     types = type_names(i)
     kind = "u" if i.opcode.startswith("vset") else types[0][0]
-    mask = component(i.operands[0])
+    mask = video.component(i.operands[0])
     chosen = [int(digit) for digit in mask[1:]] if mask else list(range(count))
-    places = [selection(component(i.operands[k]), count, (k - 1) * count) for k in (1, 2)]
+    places = [video.selection(video.component(i.operands[k]), count, (k - 1) * count) for k in (1, 2)]
     signs = [name[0] == "s" for name in types[-2:]]
     results = []
     for a, b, c in zip(*(numbers(w, i, k, "u32") for k in (1, 2, 3)), strict=True):
@@ -124,7 +113,7 @@ def run_simd_video(w: Lanes, i: Instruction) -> None:
     put(w, i, results, 32)
 
 
-HANDLERS: dict[str, Callable[[Lanes, Instruction], None]] = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"), run_scalar_video),
-    **dict.fromkeys(SIMD, run_simd_video), "vmad": run_vmad,
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(SCALAR_VIDEO, run_scalar_video),
+    **dict.fromkeys(SIMD_VIDEO, run_simd_video), "vmad": run_vmad,
 }  # fmt: skip

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
-from rayplay.tracer.link.layout import Signature, signature_of
+from rayplay.tracer.link.layout import FunctionLayout, Signature, signature_of
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,24 @@ class Callee:
 
     number: int
     signature: Signature
+
+
+@dataclass(frozen=True)
+class LinkedFunction:
+    """A function of a launch with everything that running it needs; ``number`` is its program id.
+
+    ``callees`` are the functions that its calls name; ``calls`` numbers all that it may run, through registers too.
+    """
+
+    module: Module
+    function: Function
+    cfg: Cfg
+    layout: FunctionLayout
+    number: int
+    block_base: int
+    instruction_base: int
+    callees: dict[str, Callee]
+    calls: tuple[int, ...]
 
 
 def called_names(function: Function) -> dict[str, None]:

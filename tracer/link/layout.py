@@ -8,7 +8,8 @@ from typing import TypeVar
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Function, Register, Symbol, Variable
-from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, LANES, STACK_ENTRY_BYTES
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, STACK_ENTRY_BYTES
 
 Name = TypeVar("Name", bound=Hashable)
 LOCAL_ALIGN = 16

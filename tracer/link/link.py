@@ -12,12 +12,18 @@ from rayplay.ptx.ir import Function, Module
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.program import Program, link
 from rayplay.ptx.text.names import outside_registers
-from rayplay.tracer.link.functions import called_names, callees_of, calls_of, external_function, with_called
+from rayplay.tracer.link.functions import (
+    LinkedFunction,
+    called_names,
+    callees_of,
+    calls_of,
+    external_function,
+    with_called,
+)
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.link.layout import layout
 from rayplay.tracer.link.scalarise import scalar_function, scalar_module
 from rayplay.tracer.link.variables import SharedVariables, place_variables
-from rayplay.tracer.lower.program import LinkedFunction, lower_program
 from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES, DeviceMemory
 
 RECURSION_DEPTH = 1024  # how deep the functions of a cycle of calls may be in flight
@@ -127,11 +133,6 @@ def link_launch(
         if place is not None and not function.is_entry:
             by_address[(place - FIRST_FUNCTION) // FUNCTION_STEP_BYTES] = numbers[id(module), function.name]
     return LinkedLaunch(program, linked, tuple(externals), symbols, addresses, by_address, shared.bytes)
-
-
-def check_opcodes(linked: LinkedLaunch) -> None:
-    """``UserError`` for the first opcode the executor lacks."""
-    lower_program(linked.functions, linked.symbols)
 
 
 def refuse_image_services(linked: LinkedLaunch) -> None:

@@ -4,21 +4,18 @@ A generic address is one of device memory. Those of shared variables are offsets
 in device memory, too; all other spaces have generic addresses already.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.ir import Instruction, Symbol
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
-
-WINDOWS = {
-    "shared": ("shared_base", "shared_bytes"), "local": ("local_base", "local_total_bytes"),
-    "param": ("param_base", "param_bytes"),
-}  # fmt: skip
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
+from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
 
 def lower_cvta(e: Emitter, i: Instruction) -> None:
     """cvta: only shared addresses change."""
-    width = TYPES[i.form.type]
+    width = TYPES[type_names(i)[-1]]
     value = e.read(i.operands[1], f"u{width}")
     if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
@@ -42,12 +39,6 @@ def lower_isspacep(e: Emitter, i: Instruction) -> None:
     if space == "global":
         found = e.op(f"xor <32 x i1> {found}, splat (i1 true)")
     e.write(i.operands[0], found, 1)
-
-
-def constants_of(module: Module, function: Function, names: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of the constant variables that have an address."""
-    known = module.variables | function.variables
-    return {name: v.bytes for name, v in known.items() if v.space == "const" and name in names}
 
 
 def lower_mapa(e: Emitter, i: Instruction) -> None:

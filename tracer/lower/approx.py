@@ -10,31 +10,16 @@ import numpy as np
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
-from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.narrow import SINGLE, as_single, as_word
+from rayplay.tracer.emit.sfu import call_unit
+from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import read_float, to_bits, to_float, write_float
-from rayplay.tracer.lower.sfu import FUNCTIONS
-from rayplay.tracer.meaning.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST
+from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
+from rayplay.tracer.meaning.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST, unit_name
 
 DOUBLE, LONG = FLOAT[64], INT[64]
-UPPER_WORD, HALF_UPPER = -(1 << 32), 1 << 31
-EXPONENT = 0x7FF << 52
-
-
-def approximates(i: Instruction) -> bool:
-    """Whether this module lowers an instruction."""
-    return bool({"approx", "full"} & set(i.modifiers)) and i.opcode in HANDLERS and type_names(i)[0] in ("f32", "f64")
-
-
-def unit_name(i: Instruction) -> str:
-    """The name that ``tracer.meaning.sfu`` has for a form; flushing changes nothing for angles."""
-    name = f"{i.opcode}.ftz"
-    return name if "ftz" in i.modifiers and name in FUNCTIONS else i.opcode
-
-
-def lower_approx(e: Emitter, i: Instruction) -> None:
-    """An .approx or .full form."""
-    HANDLERS[i.opcode](e, i)
+UPPER_WORD = -(1 << 32)
 
 
 def _lower_unit(e: Emitter, i: Instruction) -> None:
@@ -42,7 +27,7 @@ def _lower_unit(e: Emitter, i: Instruction) -> None:
         _lower_upper(e, i)
         return
     bits = e.read(i.operands[1], "f32")
-    e.write(i.operands[0], e.op(f"call {WORD} @sfu.{unit_name(i)}({WORD} {bits})"), 32)
+    e.write(i.operands[0], call_unit(e, unit_name(i), bits), 32)
 
 
 def _lower_divide(e: Emitter, i: Instruction) -> None:
@@ -56,7 +41,7 @@ def _lower_divide(e: Emitter, i: Instruction) -> None:
         factor = e.op(f"select <32 x i1> {where}, {SINGLE} {_single(e, scale)}, {SINGLE} {factor}")
     if scales:
         a, b = (e.op(f"fmul {SINGLE} {value}, {factor}") for value in (a, b))
-    reciprocal = as_single(e, e.op(f"call {WORD} @sfu.rcp.ftz({WORD} {as_word(e, b)})"))
+    reciprocal = as_single(e, call_unit(e, "rcp.ftz", as_word(e, b)))
     write_float(e, i, e.op(f"fmul {SINGLE} {reciprocal}, {a}"), "f32")
 
 
@@ -83,7 +68,7 @@ def _lower_upper(e: Emitter, i: Instruction) -> None:
 
 def _flushed(e: Emitter, bits: str) -> str:
     """Subnormal f64 numbers become zero with their sign."""
-    exponent = e.op(f"and {LONG} {bits}, splat (i64 {EXPONENT})")
+    exponent = e.op(f"and {LONG} {bits}, splat (i64 {EXPONENT['f64']})")
     small = e.op(f"icmp eq {LONG} {exponent}, zeroinitializer")
     sign = e.op(f"and {LONG} {bits}, splat (i64 {-(1 << 63)})")
     return e.op(f"select <32 x i1> {small}, {LONG} {sign}, {LONG} {bits}")

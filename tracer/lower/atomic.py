@@ -4,20 +4,22 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES, elements
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import arena_offset, effective_address, record
+from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import to_bits, to_float
-from rayplay.tracer.lower.memory import arena_offset, effective_address, record
-
-HALF_NAN = 0x7FFF
-OPERANDS = {"cas": 2}
+from rayplay.tracer.meaning.floats import CANONICAL_NAN
+from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
+    if i.form.key != i.opcode:  # red.async
+        raise e.unknown()
     operation, name, space = i.form.operation, i.form.type, i.form.space
     width, length = TYPES[name], i.form.lanes
     returns = i.opcode == "atom"
-    count = OPERANDS.get(operation, 1)
+    count = ATOMIC_OPERANDS.get(operation, 1)
     source = i.operands[int(returns) :]
     if len(source) < 1 + count or any(isinstance(o, Vector) != (length > 1) for o in source[1 : 1 + count]):
         raise e.unknown()
@@ -78,7 +80,7 @@ def lane_loop(e: Emitter, inputs: tuple[str, ...], lanes: str, width: int, combi
 
 
 def _combiner(operation: str, name: str) -> Combiner:
-    """What an atomic leaves in memory."""
+    """The value that an atomic stores."""
     if name in HALVES and operation not in ("exch", "cas"):
         return lambda e, old, operands: _halves(e, operation, name, old, operands[0])
     if name in ("f32", "f64") and operation == "add":
@@ -140,7 +142,7 @@ def _half(e: Emitter, operation: str, kind: str, old: str, new: str) -> str:
     nan_a, nan_b = (e.op(f"fcmp uno float {value}, 0.0") for value in (a, b))
     chosen = e.op(f"select i1 {nan_a}, i16 {new}, i16 {chosen}")
     chosen = e.op(f"select i1 {nan_b}, i16 {old}, i16 {chosen}")
-    return e.op(f"select i1 {e.op(f'and i1 {nan_a}, {nan_b}')}, i16 {HALF_NAN}, i16 {chosen}")
+    return e.op(f"select i1 {e.op(f'and i1 {nan_a}, {nan_b}')}, i16 {CANONICAL_NAN[16]}, i16 {chosen}")
 
 
 def _widened(e: Emitter, kind: str, value: str) -> str:
@@ -160,7 +162,7 @@ def _narrowed(e: Emitter, kind: str, value: str) -> str:
         odd = e.op(f"and i32 {e.op(f'lshr i32 {wide}, 16')}, 1")
         rounded = e.op(f"add i32 {e.op(f'add i32 {wide}, 32767')}, {odd}")
         bits = e.op(f"trunc i32 {e.op(f'lshr i32 {rounded}, 16')} to i16")
-    return e.op(f"select i1 {nan}, i16 {HALF_NAN}, i16 {bits}")
+    return e.op(f"select i1 {nan}, i16 {CANONICAL_NAN[16]}, i16 {bits}")
 
 
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"atom": lower_atom, "red": lower_atom}

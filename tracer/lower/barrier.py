@@ -1,9 +1,10 @@
 """CTA barriers, waits for mbarrier phases and pauses as LLVM IR: where a warp lets the others of its CTA run."""
 
 from rayplay.ptx.ir import Instruction, Operand
-from rayplay.tracer.abi.words import ARRIVE, BARRIER, CLUSTER_BARRIER, YIELD
+from rayplay.tracer.abi.words import CLUSTER_BARRIER, STOP
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 
 
 def lower_barrier(control: Control, i: Instruction, live: int, after: int | None) -> None:
@@ -11,13 +12,13 @@ def lower_barrier(control: Control, i: Instruction, live: int, after: int | None
     e = control.e
     if "cluster" in i.modifiers:
         return _lower_cluster(control, i, after)
-    kind = next(m for m in i.modifiers if m in ("sync", "arrive", "red"))
-    if kind == "arrive" and len(i.operands) < 2:
+    if "arrive" in i.modifiers and len(i.operands) < 2:
         raise e.unknown()
+    kind = next(m for m in i.modifiers if m in ("sync", "arrive", "red"))
     operands = i.operands[1:-1] if kind == "red" else i.operands
     lanes = control.call_lanes(after)
     _suspend_words(e, operands, lanes, i.operands[-1] if kind == "red" else None)
-    control.suspend(ARRIVE if kind == "arrive" else BARRIER)
+    control.suspend(STOP.arrive if kind == "arrive" else STOP.barrier)
     if kind == "red":
         control.returned_lanes(i)
         _write_result(e, i)
@@ -32,7 +33,7 @@ def _lower_cluster(control: Control, i: Instruction, after: int | None) -> None:
         lanes = control.call_lanes(after)
         _suspend_words(e, (), lanes, None)
         e.put_machine("suspend_barrier", str(CLUSTER_BARRIER))
-        control.suspend(BARRIER)
+        control.suspend(STOP.barrier)
     control.go(after)
 
 
@@ -71,7 +72,7 @@ def _write_result(e: Emitter, i: Instruction) -> None:
 def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
     """nanosleep: other warps run."""
     control.call_lanes(after)
-    control.suspend(YIELD)
+    control.suspend(STOP.yields)
     control.go(after)
 
 
@@ -88,5 +89,5 @@ def lower_wait(control: Control, i: Instruction, live: int, after: int | None) -
     control.go(after)
     e.put(f"{wait}:")
     e.put_machine("suspend_instruction", str(e.instruction_id))
-    control.suspend(YIELD)
+    control.suspend(STOP.yields)
     control.go(after)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
+from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 
 def lower_shift(e: Emitter, i: Instruction) -> None:
@@ -174,13 +176,6 @@ def _function_of_bits(e: Emitter, table: int, values: list[str]) -> str:
     if low == 0:
         return term
     return e.op(f"xor {INT[32]} {term}, {_function_of_bits(e, low, values[1:])}")
-
-
-PERMUTATIONS = {  # selectors of the modes, by the low two bits of c
-    "f4e": (0x3210, 0x4321, 0x5432, 0x6543), "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
-    "rc8": (0x0000, 0x1111, 0x2222, 0x3333), "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
-    "ecr": (0x0000, 0x1110, 0x2210, 0x3210), "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
-}  # fmt: skip
 
 
 def lower_prmt(e: Emitter, i: Instruction) -> None:

@@ -5,12 +5,14 @@ numbers, which does not depend on the lanes that take part.
 """
 
 from rayplay.ptx.ir import Instruction, Operand, Symbol
-from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, BAD_CALL, CALL, LANES
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, STOP
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import LANE_OFFSETS, check
+from rayplay.tracer.emit.text import INT, gather, scatter
 from rayplay.tracer.link.functions import Callee
 from rayplay.tracer.link.layout import Signature, align_up, signature_of
-from rayplay.tracer.lower.memory import LANE_OFFSETS, check, gather, scatter
 from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
 PIECES = (8, 4, 2, 1)
@@ -29,7 +31,7 @@ def lower_call(control: Control, i: Instruction, callee: Callee | None, live: in
         _pass(e, operand, place, e.layout.bytes + place[0])
     e.put_machine("suspend_function", str(callee.number))
     e.put_machine("suspend_signature", "-1")
-    control.suspend(CALL)
+    control.suspend(STOP.call)
     _results(control, i, callee.signature, live)
     return control.go(after)
 
@@ -69,7 +71,7 @@ def _indirect(control: Control, i: Instruction, live: int, after: int | None) ->
     size = signature.returns_start - ACTIVATION_HEADER_BYTES
     target, source = e.at(e.layout.bytes + ACTIVATION_HEADER_BYTES), e.at(e.layout.outgoing + TARGET_BYTES)
     e.put(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
-    control.suspend(CALL)
+    control.suspend(STOP.call)
     _results(control, i, signature, live)
     e.put(f"br label %{head}")
     e.put(f"{done}:")
@@ -88,11 +90,11 @@ def _choose(e: Emitter, todo: str, signature: Signature) -> None:
     )
     count = e.splat(e.machine("function_count"), "i64")
     bad = e.op(f"and <32 x i1> {lanes}, {e.op(f'icmp uge {INT[64]} {index}, {count}')}")
-    check(e, bad, address, BAD_CALL)
+    check(e, bad, address, STOP.bad_call)
     table = e.op(f"inttoptr i64 {e.machine('functions')} to ptr")
     number = gather(e, e.op(f"getelementptr i32, ptr {table}, {INT[64]} {index}"), lanes, 32)
     missing = e.op(f"icmp eq {INT[32]} {number}, splat (i32 -1)")
-    check(e, e.op(f"and <32 x i1> {lanes}, {missing}"), address, BAD_CALL)
+    check(e, e.op(f"and <32 x i1> {lanes}, {missing}"), address, STOP.bad_call)
     waiting = e.op(f"select <32 x i1> {lanes}, {INT[32]} {number}, {INT[32]} splat (i32 -1)")
     lowest = e.op(f"call i32 @llvm.vector.reduce.umin.v32i32({INT[32]} {waiting})")
     same = e.op(f"icmp eq {INT[32]} {waiting}, {e.splat(lowest, 'i32')}")

@@ -2,7 +2,8 @@
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.integer import Handler, lower_mul_mad, wide_product
 
 CARRY = "carry flag"

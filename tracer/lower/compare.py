@@ -4,26 +4,27 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import widen
+from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import flush, to_float
 from rayplay.tracer.lower.half import joined, read_parts
+from rayplay.tracer.meaning.floats import ONE
+from rayplay.tracer.meaning.tables import BOOLEAN, COMPARISONS
 
-INT_COMPARISONS = {
+INT_TESTS = {
     "eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge",
     "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge",
 }  # fmt: skip
-FLOAT_COMPARISONS = {
+FLOAT_TESTS = {
     "eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
     "equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
 }  # fmt: skip
-BOOLEAN = ("and", "or", "xor")
-TRUE_BITS = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}  # 1.0
 
 
 def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
     """The ``<32 x i1>`` of a setp or set before a predicate is combined with it; two for packed types."""
-    word = next(m for m in i.modifiers if m in FLOAT_COMPARISONS or m in INT_COMPARISONS)
+    word = next(m for m in i.modifiers if m in COMPARISONS)
     if name in HALVES:
         base = name.removesuffix("x2")
         pairs = zip(read_parts(e, i, 1, name), read_parts(e, i, 2, name), strict=True)
@@ -34,7 +35,7 @@ def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
         if "ftz" in i.modifiers and width == 32:
             a, b = flush(e, a), flush(e, b)
         return [compare_float(e, word, to_float(e, a, width), to_float(e, b, width), width)]
-    test = INT_COMPARISONS[word]
+    test = INT_TESTS[word]
     if name[0] in "ub" and test[0] == "s":
         test = "u" + test[1:]
     return [e.op(f"icmp {test} {INT[width]} {a}, {b}")]
@@ -42,7 +43,7 @@ def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
 
 def compare_float(e: Emitter, word: str, a: str, b: str, width: int) -> str:
     """The ``<32 x i1>`` of a comparison of float lanes."""
-    return e.op(f"fcmp {FLOAT_COMPARISONS[word]} {FLOAT[width]} {a}, {b}")
+    return e.op(f"fcmp {FLOAT_TESTS[word]} {FLOAT[width]} {a}, {b}")
 
 
 def _combine(e: Emitter, i: Instruction, value: str) -> str:
@@ -72,7 +73,7 @@ def lower_set(e: Emitter, i: Instruction) -> None:
     values = [_combine(e, i, value) for value in comparisons(e, i, name)]
     base = out.removesuffix("x2")
     width = 16 if len(values) == 2 else TYPES[out]
-    true = TRUE_BITS.get(base, -1)
+    true = ONE.get(base, -1)
     bits = [
         e.op(f"select <32 x i1> {value}, {INT[width]} splat (i{width} {true}), {INT[width]} zeroinitializer")
         for value in values

@@ -13,7 +13,8 @@ import numpy as np
 from rayplay.formats.guard.code_cache import cache_root, source_digest
 from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
-from rayplay.tracer.lower.program import LinkedFunction, lower_program
+from rayplay.tracer.link.functions import LinkedFunction
+from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.native.cpu import Cpu, chosen
 from rayplay.tracer.native.ternary_logic import fenced, is_suspect_object
 

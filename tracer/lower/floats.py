@@ -4,14 +4,12 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES, type_names
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import widen
-from rayplay.tracer.emit.rounding import directed_rounding, lower_rounded
-
-CANONICAL_NAN = {32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
-EXPONENT = {32: 0x7F800000, 64: 0x7FF0000000000000}
-SIGN = {32: 1 << 31, 64: 1 << 63}
-ONE = {32: 0x3F800000, 64: 0x3FF0000000000000}
+from rayplay.tracer.emit.rounding import lower_rounded
+from rayplay.tracer.emit.series import hyperbolic_tangent
+from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.meaning.floats import CANONICAL_NAN, EXPONENT, ONE, SIGN, directed_rounding
 
 
 def to_float(e: Emitter, bits: str, width: int) -> str:
@@ -29,7 +27,7 @@ def to_bits(e: Emitter, value: str, width: int) -> str:
 
 def flush(e: Emitter, bits: str) -> str:
     """Subnormal f32 numbers become zero with their sign (.ftz)."""
-    exponent = e.op(f"and <32 x i32> {bits}, splat (i32 {EXPONENT[32]})")
+    exponent = e.op(f"and <32 x i32> {bits}, splat (i32 {EXPONENT['f32']})")
     small = e.op(f"icmp eq <32 x i32> {exponent}, zeroinitializer")
     sign = e.op(f"and <32 x i32> {bits}, splat (i32 {SIGN[32]})")
     return e.op(f"select <32 x i1> {small}, <32 x i32> {sign}, <32 x i32> {bits}")
@@ -40,7 +38,7 @@ def saturate(e: Emitter, bits: str, width: int) -> str:
     value, kind = to_float(e, bits, width), INT[width]
     positive = e.op(f"fcmp ogt {FLOAT[width]} {value}, zeroinitializer")
     low = e.op(f"select <32 x i1> {positive}, {kind} {bits}, {kind} zeroinitializer")
-    one = f"splat (i{width} {ONE[width]})"
+    one = f"splat (i{width} {ONE[f'f{width}']})"
     above = e.op(f"icmp ugt {kind} {low}, {one}")
     return e.op(f"select <32 x i1> {above}, {kind} {one}, {kind} {low}")
 
@@ -176,9 +174,7 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
     name = type_names(i)[-1]
     width = TYPES[name]
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
-    word = next((m for m in i.modifiers if m in codes), None)
-    if word is None:
-        raise e.unknown()
+    word = next(m for m in i.modifiers if m in codes)
     value = to_float(e, e.read(i.operands[1], name), width)
     test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[word]})"
     e.write(i.operands[0], e.op(test), 1)
@@ -196,8 +192,18 @@ def lower_root(e: Emitter, i: Instruction) -> None:
     write_float(e, i, result, name)
 
 
+def lower_function(e: Emitter, i: Instruction) -> None:
+    """tanh on f32."""
+    x = e.op(f"fpext <32 x float> {read_float(e, i, 1, 'f32')} to {FLOAT[64]}")
+    value = hyperbolic_tangent(e, x)
+    write_float(e, i, e.op(f"fptrunc {FLOAT[64]} {value} to <32 x float>"), "f32")
+
+
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
     "add": _binary("fadd"), "sub": _binary("fsub"), "mul": _binary("fmul"), "fma": lower_fma, "mad": lower_fma,
     "div": _binary("fdiv"), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
-    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root,
+    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root, "tanh": lower_function,
 }  # fmt: skip
+PAIR_HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = dict.fromkeys(
+    ("add", "sub", "mul", "fma"), lower_pair
+)

@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import FLOAT, INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
+from rayplay.tracer.emit.series import FUNCTIONS
+from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import extreme
-from rayplay.tracer.lower.series import FUNCTIONS
+from rayplay.tracer.meaning.floats import EXPONENT
 
 HALF = INT[16]
-EXPONENT = {"f16": 0x7C00, "bf16": 0x7F80}
 
 
 def parts_of(e: Emitter, bits: str, packed: bool) -> list[str]:

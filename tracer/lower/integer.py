@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES, type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 
 Handler = Callable[[Emitter, Instruction], None]
 

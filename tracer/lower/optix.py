@@ -7,49 +7,17 @@ import re
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Operand, Symbol
-from rayplay.tracer.abi.trace_frame import FIELD, HIT_KIND_BACK, HIT_KIND_FRONT
-from rayplay.tracer.abi.words import COMMITTED_ROW, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T, ROW_BYTES, VIEW
+from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT, ROW_BYTES, VERDICT
+from rayplay.tracer.abi.words import REPORT, STOP, VIEW
+from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.lower.memory import gather, scatter
+from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
+from rayplay.tracer.emit.text import gather, scatter
+from rayplay.tracer.meaning.optix import LETTERS, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
 
-PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
 Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
 LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
-
-
-def view_word(e: Emitter, name: str) -> str:
-    """A word of the running program's view."""
-    view = e.op(f"inttoptr i64 {e.machine('view')} to ptr")
-    return e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {view}, i64 {VIEW[name]}')}")
-
-
-def row(e: Emitter, base: str, offset_bytes: int) -> str:
-    """Pointer to a row of 32 words, from a pointer kept as i64."""
-    pointer = e.op(f"inttoptr i64 {base} to ptr")
-    return e.op(f"getelementptr i8, ptr {pointer}, i64 {offset_bytes}")
-
-
-def load_row(e: Emitter, base: str, offset_bytes: int) -> str:
-    """A row of 32 words."""
-    return e.op(f"load <32 x i32>, ptr {row(e, base, offset_bytes)}, align 64")
-
-
-def store_row(e: Emitter, base: str, offset_bytes: int, value: str, lanes: str) -> None:
-    """Replace the set lanes of a row."""
-    pointer = row(e, base, offset_bytes)
-    old = e.op(f"load <32 x i32>, ptr {pointer}, align 64")
-    new = e.op(f"select <32 x i1> {lanes}, <32 x i32> {value}, <32 x i32> {old}")
-    e.put(f"store <32 x i32> {new}, ptr {pointer}, align 64")
-
-
-def frame_row(e: Emitter, field: str) -> str:
-    """A field of the running program's trace call."""
-    return load_row(e, view_word(e, "frame"), FIELD[field] * ROW_BYTES)
-
-
-def hit_row(e: Emitter, field: str) -> str:
-    """A field of the hit that the program looks at: the committed one, or the candidate."""
-    return load_row(e, view_word(e, "hit_rows"), FIELD[f"committed_{field}"] * ROW_BYTES - COMMITTED_ROW)
 
 
 def _field(field: str) -> Getter:
@@ -75,7 +43,7 @@ def _machine(name: str) -> Getter:
 
 
 def _sbt_data(e: Emitter, inputs: list[str]) -> list[str]:
-    pointer = row(e, e.machine("view"), 8 * len(VIEW))
+    pointer = row(e, e.machine("current_view"), 8 * VIEW.sbt_data)
     return [e.op(f"load <32 x i64>, ptr {pointer}, align 8")]
 
 
@@ -84,7 +52,7 @@ def _payload_pointers(e: Emitter, index: str) -> str:
     low = e.op(f"and <32 x i32> {index}, splat (i32 31)")
     offset = e.op(f"shl <32 x i64> {e.resize(low, 32, 64)}, splat (i64 7)")
     offset = e.op(f"add <32 x i64> {offset}, <{LANE_BYTES}>")
-    first = row(e, view_word(e, "frame"), FIELD["payload_0"] * ROW_BYTES)
+    first = row(e, view_word(e, "frame"), FRAME.payload_0 * ROW_BYTES)
     return e.op(f"getelementptr i8, ptr {first}, <32 x i64> {offset}")
 
 
@@ -109,7 +77,7 @@ def _get_payload(e: Emitter, inputs: list[str]) -> list[str]:
 def _set_payload(e: Emitter, inputs: list[str]) -> list[str]:
     index = _known(inputs[0])
     if index is not None:
-        offset = FIELD[f"payload_{index}"] * ROW_BYTES
+        offset = FRAME[f"payload_{index}"] * ROW_BYTES
         store_row(e, view_word(e, "frame"), offset, inputs[1], e.lanes())
     else:
         scatter(e, inputs[1], _payload_pointers(e, inputs[0]), e.lanes(), 32)
@@ -190,27 +158,22 @@ def _table() -> dict[str, Getter]:
     return {f"_optix_{name}": function for name, function in made.items()}
 
 
-GETTERS = _table()
-NAMES = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
-TRACE = re.compile(r"_optix_trace_(typed_32|[0-8])")
-REPORT = re.compile(r"_optix_report_intersection_([0-8])")
-RAY_FIELDS = (
-    "origin_x", "origin_y", "origin_z", "direction_x", "direction_y", "direction_z", "t_min", "t_max", None,
-    "visibility_mask", "flags", "sbt_offset", "sbt_stride", "miss_index",
-)  # fmt: skip
+HANDLERS = _table()
 
 
-def lower_getter(e: Emitter, i: Instruction, name: str, outputs: str, inputs: str) -> None:
-    """A call that reads or writes what the driver keeps, and goes on."""
+def lower_getter(e: Emitter, i: Instruction) -> None:
+    """A call that reads or writes records of the running program, and goes on."""
     assert i.call is not None
-    values = [e.read(operand, NAMES[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
-    results = GETTERS[name](e, values)
+    name = getattr(i.call.target, "name", "")
+    outputs, inputs = INTRINSICS[name].outputs, INTRINSICS[name].inputs
+    values = [e.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    results = HANDLERS[name](e, values)
     for target, value, letter in zip(i.call.results, results, outputs, strict=True):
-        e.write(target, value, NAMES[letter][1])
+        e.write(target, value, LETTERS[letter][1])
 
 
-def store_trace(e: Emitter, i: Instruction, lanes: str) -> int:
-    """Write the ray and payload of a trace call into the next frame; returns how many payload words it has."""
+def store_trace(e: Emitter, i: Instruction, lanes: str) -> None:
+    """Write the ray and payload of a trace call into the next frame."""
     assert i.call is not None
     assert isinstance(i.call.target, Symbol)
     arguments: tuple[Operand, ...] = i.call.arguments
@@ -220,10 +183,9 @@ def store_trace(e: Emitter, i: Instruction, lanes: str) -> int:
     frame = e.machine("next_frame")
     for field, operand in zip(RAY_FIELDS, arguments, strict=False):
         if field is not None:
-            store_row(e, frame, FIELD[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
+            store_row(e, frame, FRAME[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
     for index, operand in enumerate(payload):
-        store_row(e, frame, FIELD[f"payload_{index}"] * ROW_BYTES, e.read(operand, "b32"), lanes)
-    return len(payload)
+        store_row(e, frame, FRAME[f"payload_{index}"] * ROW_BYTES, e.read(operand, "b32"), lanes)
 
 
 def load_trace_results(e: Emitter, i: Instruction) -> None:
@@ -231,13 +193,44 @@ def load_trace_results(e: Emitter, i: Instruction) -> None:
     assert i.call is not None
     frame = e.machine("next_frame")
     for index, target in enumerate(i.call.results):
-        e.write(target, load_row(e, frame, FIELD[f"payload_{index}"] * ROW_BYTES), 32)
+        e.write(target, load_row(e, frame, FRAME[f"payload_{index}"] * ROW_BYTES), 32)
 
 
 def store_report(e: Emitter, i: Instruction, lanes: str) -> None:
     """Write distance, hit kind and attributes of a reported intersection."""
     assert i.call is not None
     report = e.machine("report")
-    rows = (REPORT_T, REPORT_KIND, *range(REPORT_ATTRIBUTE, REPORT_ATTRIBUTE + len(i.call.arguments) - 2))
+    rows = (REPORT.t, REPORT.kind, *range(REPORT.attribute, REPORT.attribute + len(i.call.arguments) - 2))
     for index, operand in zip(rows, i.call.arguments, strict=True):
         store_row(e, report, index * ROW_BYTES, e.read(operand, "b32"), lanes)
+
+
+def lower_trace(control: Control, i: Instruction, live: int, after: int | None) -> None:
+    """A trace call: ray and payload into the next frame, results out of it."""
+    e = control.e
+    store_trace(e, i, control.call_lanes(after))
+    control.suspend(STOP.trace)
+    control.returned_lanes(i)
+    load_trace_results(e, i)
+    e.spill(live)
+    control.go(after)
+
+
+def lower_report(control: Control, i: Instruction, live: int, after: int | None) -> None:
+    """A reported intersection, and whether it was accepted."""
+    e = control.e
+    assert i.call is not None
+    store_report(e, i, control.call_lanes(after))
+    control.suspend(STOP.report)
+    control.returned_lanes(i)
+    e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT.answer * ROW_BYTES), 32)
+    e.spill(live)
+    control.go(after)
+
+
+def lower_verdict(control: Control, name: str, after: int | None) -> None:
+    """ignore_intersection, terminate_ray: the verdict, and the lanes leave the any-hit program."""
+    e = control.e
+    value = VERDICT.ignored if name.startswith("_optix_ignore") else VERDICT.terminated
+    store_row(e, view_word(e, "frame"), FRAME.verdict * ROW_BYTES, f"splat (i32 {value})", e.lanes())
+    control.leave_lanes(after)

@@ -4,60 +4,27 @@ A function runs its warp from where the activation stands until it must suspend,
 (``tracer.abi.words``). It records a visit per block entered and an access per memory instruction.
 """
 
-from dataclasses import dataclass
-
 from rayplay.ptx.flow.cfg import branch_labels, waits
-from rayplay.ptx.graph import Cfg
-from rayplay.ptx.ir import Function, Instruction, Module, Symbol
+from rayplay.ptx.ir import Instruction, Symbol
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import spelled_out
-from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import Emitter, unknown
+from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.frame import Entries, Frame, lower_parts
 from rayplay.tracer.emit.hot import Hot, hot_code
 from rayplay.tracer.emit.parts import Flow, control_flow
-from rayplay.tracer.emit.rounding import rounding_functions
-from rayplay.tracer.link.functions import Callee
-from rayplay.tracer.link.layout import FunctionLayout
+from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
-from rayplay.tracer.lower import address as lower_address
-from rayplay.tracer.lower import atomic as lower_atomic
-from rayplay.tracer.lower import mbarrier as lower_mbarrier
-from rayplay.tracer.lower import memory as lower_memory
-from rayplay.tracer.lower import shuffle as lower_warp
-from rayplay.tracer.lower import unit as lower_unit
 from rayplay.tracer.lower.barrier import lower_barrier, lower_pause, lower_wait
 from rayplay.tracer.lower.calls import lower_call
-from rayplay.tracer.lower.dispatch import is_scalar, lower_scalar
-from rayplay.tracer.lower.optix import GETTERS, REPORT, TRACE, lower_getter
-from rayplay.tracer.lower.sfu import definitions
+from rayplay.tracer.lower.dispatch import RECORDING, lower_straight
+from rayplay.tracer.lower.optix import lower_report, lower_trace, lower_verdict
+from rayplay.tracer.meaning.dispatch import unknown
+from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
-MEMORY = {**lower_memory.HANDLERS, **lower_atomic.HANDLERS, **lower_unit.HANDLERS}
-HANDLERS = {
-    **lower_address.HANDLERS, **lower_mbarrier.HANDLERS, **MEMORY, **lower_warp.HANDLERS,
-}  # fmt: skip
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
 PROFILE = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
-
-
-@dataclass(frozen=True)
-class LinkedFunction:
-    """A function of a launch with everything that lowering and running it need; ``number`` is its program id.
-
-    ``callees`` are the functions that its calls name; ``calls`` numbers all that it may run, through registers, too.
-    """
-
-    module: Module
-    function: Function
-    cfg: Cfg
-    layout: FunctionLayout
-    number: int
-    block_base: int
-    instruction_base: int
-    callees: dict[str, Callee]
-    calls: tuple[int, ...]
 
 
 def lower_program(
@@ -65,23 +32,27 @@ def lower_program(
 ) -> str:
     """The LLVM module text; ``symbols`` number the variables of (module, name) in the launch's address table.
 
-    ``records`` says what the code writes down (``driver_state``).
+    ``records`` says what the code records (``tracer.abi.words``).
 
     Raises ``UserError`` naming the first opcode the executor lacks.
     """
-    texts = [_function(f, symbols, records) for f in functions]
-    text = "\n".join(texts)
-    e = Emitter(functions[0].module, functions[0].function, functions[0].layout, {})
-    pack = lower_memory.pack_function(text, e)
-    return "\n".join((text, pack, rounding_functions(text), definitions(text), ATTRIBUTES, PROFILE, ""))
+    helpers: dict[str, str] = {}
+    texts = [_function(f, symbols, records, helpers) for f in functions]
+    return "\n".join((*texts, *(helpers[name] for name in sorted(helpers)), ATTRIBUTES, PROFILE, ""))
 
 
-def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int) -> str:
+def _function(
+    linked: LinkedFunction, symbols: dict[tuple[str, str], int], records: int, helpers: dict[str, str]
+) -> str:
     """The LLVM functions of one PTX function: one, or its parts and what goes from part to part."""
     layout = linked.layout
     flow, entries = control_flow(linked.cfg, layout.liveness.live_in, layout.returned), Entries()
     hot = hot_code(linked.function, linked.cfg, layout.liveness)
-    parts = [_PartLowering(linked, symbols, records, flow, part, entries, hot) for part in range(len(flow.parts))]
+    own = own_names(symbols, linked.module, linked.function)
+    parts = []
+    for number in range(len(flow.parts)):
+        e = Emitter(linked.module, linked.function, layout, own, records, helpers)
+        parts.append(_PartLowering(linked, e, flow, number, entries, hot))
     for part in parts:
         part.blocks()
     if len(parts) == 1:
@@ -91,32 +62,22 @@ def _function(linked: LinkedFunction, symbols: dict[tuple[str, str], int], recor
 
 
 class _PartLowering:
-    def __init__(
-        self,
-        linked: LinkedFunction,
-        symbols: dict[tuple[str, str], int],
-        records: int,
-        flow: Flow,
-        part: int,
-        entries: Entries,
-        hot: Hot,
-    ) -> None:
+    def __init__(self, linked: LinkedFunction, e: Emitter, flow: Flow, part: int, entries: Entries, hot: Hot) -> None:
         self.linked = linked
+        self.e = e
         self.flow = flow
         self.part = flow.parts[part]
         self.hot = hot.blocks
         self.live_out = linked.layout.liveness.live_out
-        own = own_names(symbols, linked.module, linked.function)
-        self.e = Emitter(linked.module, linked.function, linked.layout, own, records)
-        self.frame = Frame(self.e, flow, part, entries, hot.registers, records == RECORD_ALL and self._accesses() > 0)
-        self.control = Control(self.e, self.frame, linked.cfg.reconvergence)
+        self.frame = Frame(e, flow, part, entries, hot.registers, e.records == RECORD_ALL and self._accesses() > 0)
+        self.control = Control(e, self.frame, linked.cfg.reconvergence)
 
     def _accesses(self) -> int:
         """How many instructions of the part record an access, once each."""
         blocks = self.linked.cfg.blocks
         first, last = blocks[self.part.start], blocks[self.part.stop - 1]
         body = self.linked.function.body[first.first : last.first + last.count]
-        accesses = sum(i.opcode in MEMORY for i in body)
+        accesses = sum(i.opcode in RECORDING for i in body)
         if accesses > MOST_PART_ACCESSES:
             raise unknown(self.linked.module, body[0], f"a block of {accesses} memory instructions")
         return accesses
@@ -172,24 +133,7 @@ class _PartLowering:
         """An instruction that control goes through."""
         e = self.e
         e.position = position - first
-        if i.call is not None:
-            name = getattr(i.call.target, "name", "")
-            if name not in GETTERS or name not in INTRINSICS:
-                raise e.unknown(f"call {name}")
-            lower_getter(e, i, name, INTRINSICS[name].outputs, INTRINSICS[name].inputs)
-            return
-        if i.opcode == "filter_shader":
-            lower_memory.lower_filter(e, i)
-            return
-        if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
-            return
-        if is_scalar(i):
-            lower_scalar(e, i)
-            return
-        handler = HANDLERS.get(i.opcode)
-        if handler is None:
-            raise e.unknown()
-        handler(e, i)
+        lower_straight(e, i)
 
     def _end(self, index: int, position: int, i: Instruction) -> None:
         """The last instruction of a block, and where control goes from there."""
@@ -227,14 +171,14 @@ class _PartLowering:
 
     def _call(self, name: str, i: Instruction, live: int, after: int | None) -> None:
         e, control = self.e, self.control
-        if TRACE.fullmatch(name):
-            control.trace(i, live, after)
-        elif REPORT.fullmatch(name):
-            control.report(i, live, after)
-        elif name in ("_optix_ignore_intersection", "_optix_terminate_ray"):
+        if TRACE_CALL.fullmatch(name):
+            lower_trace(control, i, live, after)
+        elif REPORT_CALL.fullmatch(name):
+            lower_report(control, i, live, after)
+        elif name in VERDICT_CALLS:
             if not self.linked.function.is_entry:
                 raise e.unknown(f"call {name} inside a function")
-            control.verdict(name, after)
+            lower_verdict(control, name, after)
         else:
             lower_call(control, i, self.linked.callees.get(name), live, after)
 

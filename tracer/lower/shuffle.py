@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.tracer.emit.emitter import INT, LANE_IDS, Emitter
+from rayplay.ptx.isa.types import type_names
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT, LANE_IDS
+from rayplay.tracer.meaning.floats import CANONICAL_NAN
 
 
 def active_bits(e: Emitter) -> str:
@@ -60,18 +63,17 @@ def participants(e: Emitter, i: Instruction, index: int) -> str:
 
 def lower_vote(e: Emitter, i: Instruction) -> None:
     """vote: all, any, uni, ballot."""
-    kind = next(m for m in i.modifiers if m in ("all", "any", "uni", "ballot"))
     among = participants(e, i, 2)
     predicate = e.read(i.operands[1], "pred")
     holds = e.op(f"bitcast <32 x i1> {e.op(f'and <32 x i1> {predicate}, {e.lanes()}')} to i32")
     holding = e.op(f"and <32 x i32> {e.splat(holds, 'i32')}, {among}")
-    if kind == "ballot":
+    if "ballot" in i.modifiers:
         return e.write(i.operands[0], holding, 32)
     none = e.op(f"icmp eq <32 x i32> {holding}, zeroinitializer")
     every = e.op(f"icmp eq <32 x i32> {holding}, {among}")
-    if kind == "all":
+    if "all" in i.modifiers:
         answer = every
-    elif kind == "any":
+    elif "any" in i.modifiers:
         answer = e.op(f"xor <32 x i1> {none}, splat (i1 true)")
     else:
         answer = e.op(f"or <32 x i1> {none}, {every}")
@@ -97,7 +99,7 @@ def lower_elect(e: Emitter, i: Instruction) -> None:
 
 def lower_match(e: Emitter, i: Instruction) -> None:
     """match.any: the lanes that hold the same value; match.all: all of them, or none."""
-    kind, name = next(m for m in i.modifiers if m in ("any", "all")), i.form.type
+    name = type_names(i)[-1]
     vector, scalar = INT[int(name[1:])], f"i{name[1:]}"
     value, lanes = e.read(i.operands[1], name), e.lanes()
     result = "zeroinitializer"
@@ -109,7 +111,7 @@ def lower_match(e: Emitter, i: Instruction) -> None:
     among = participants(e, i, 2)
     result = e.op(f"and <32 x i32> {result}, {among}")
     target = i.operands[0]
-    if kind == "any":
+    if "any" in i.modifiers:
         return e.write(target, result, 32)
     equal = e.op(f"icmp eq <32 x i32> {result}, {among}")
     answer = e.op(f"select <32 x i1> {equal}, <32 x i32> {among}, <32 x i32> zeroinitializer")
@@ -124,13 +126,12 @@ REDUCTIONS = {
     "add": ("add", 0), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
     "smin": ("smin", HIGHEST), "smax": ("smax", LOWEST), "umin": ("umin", -1), "umax": ("umax", 0),
 }  # fmt: skip
-FLOAT_NAN = 0x7FFFFFFF
 
 
 def lower_redux(e: Emitter, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
+    word, name = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max")), i.modifiers[-1]
     value, mask = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
-    word, name = i.form.operation, i.form.type
     if word in ("min", "max"):
         word = ("u" if name == "u32" else "s") + word
     if name != "f32":
@@ -160,7 +161,7 @@ def _reduced_float(e: Emitter, word: str, value: str, lanes: str, keep_nan: bool
     found = _order(e, reduced(e, word, ordered, number), "i32", "31", str(HIGHEST))
     nans, numbers = (e.op(f"bitcast <32 x i1> {each} to i32") for each in (nan, number))
     test = f"icmp ne i32 {nans}, 0" if keep_nan else f"icmp eq i32 {numbers}, 0"
-    return e.op(f"select i1 {e.op(test)}, i32 {FLOAT_NAN}, i32 {found}")
+    return e.op(f"select i1 {e.op(test)}, i32 {CANONICAL_NAN[32]}, i32 {found}")
 
 
 def _order(e: Emitter, bits: str, kind: str, shift: str, rest: str) -> str:
@@ -198,13 +199,7 @@ def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
     return e.op("load <32 x i32>, ptr %lanes.32.result")
 
 
-def lower_nothing(e: Emitter, i: Instruction) -> None:
-    """Fences, prefetches, pauses: warps run one after another and memory is always coherent."""
-
-
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
     "shfl": lower_shfl, "vote": lower_vote, "activemask": lower_activemask, "match": lower_match,
     "redux": lower_redux, "elect": lower_elect,
-    **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "pmevent", "griddepcontrol", "discard",
-                     "applypriority"), lower_nothing),
 }  # fmt: skip

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Address, Instruction, Operand
-from rayplay.tracer.emit.emitter import INT, Emitter
-from rayplay.tracer.lower.memory import effective_address, record
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.memory import effective_address, record
+from rayplay.tracer.emit.text import INT
 from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.plans import PLANS
 

@@ -5,32 +5,15 @@ Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseu
 
 from collections.abc import Callable
 
-from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import Instruction, Modified, Operand, Register
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import type_names
-from rayplay.tracer.emit.emitter import INT, Emitter
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.carry import field
+from rayplay.tracer.meaning import video
+from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]
-SECONDARY = ("add", "min", "max")
-ORDERS = ("eq", "ne", "lt", "le", "gt", "ge")
-PART_BITS = {"b": 8, "h": 16}
-
-
-def component(operand: "Operand | None") -> str:
-    """The part that a video operand selects (``h1``, ``b3210``), empty for all of it."""
-    operand = operand.operand if isinstance(operand, Modified) else operand
-    return operand.component if isinstance(operand, Register) else ""
-
-
-def is_negated(operand: "Operand | None") -> bool:
-    """Whether vmad takes the operand with a minus."""
-    return isinstance(operand, Modified)
-
-
-def unsigned_operand(operand: "Operand | None") -> "Operand | None":
-    """The operand without its minus."""
-    return operand.operand if isinstance(operand, Modified) else operand
 
 
 def ranges(signed: bool, bits: int) -> tuple[int, int]:
@@ -40,10 +23,10 @@ def ranges(signed: bool, bits: int) -> tuple[int, int]:
 
 def _source(e: Emitter, i: Instruction, index: int, name: str, width: int) -> str:
     """The selected part of an operand, extended by its type to ``width``."""
-    operand = unsigned_operand(i.operands[index])
-    value, part, signed = e.read(operand, "b32"), component(operand), name[0] == "s"
+    operand = video.unsigned_operand(i.operands[index])
+    value, part, signed = e.read(operand, "b32"), video.component(operand), name[0] == "s"
     if part:
-        value = field(e, value, int(part[1]), PART_BITS[part[0]], signed)
+        value = field(e, value, int(part[1]), video.PART_BITS[part[0]], signed)
     return e.resize(value, 32, width, signed)
 
 
@@ -57,11 +40,11 @@ def lower_scalar_video(e: Emitter, i: Instruction) -> None:
         value = _shifted(e, i, a, e.resize(b, width, 32), width)
     else:
         value = combined(e, i, a, b, width)
-    part = component(i.operands[0])
+    part = video.component(i.operands[0])
     if "sat" in i.modifiers:
-        value = clamped(e, value, width, signed, PART_BITS[part[0]] if part else 32)
+        value = clamped(e, value, width, signed, video.PART_BITS[part[0]] if part else 32)
     result = e.resize(value, width, 32)
-    operation = next((m for m in i.modifiers if m in SECONDARY), None)
+    operation = next((m for m in i.modifiers if m in video.SECONDARY), None)
     c = e.read(i.operands[3], "b32") if len(i.operands) > 3 else None
     if (c is None) == bool(operation or part) or (operation and part):
         raise e.unknown()
@@ -88,7 +71,7 @@ def combined(e: Emitter, i: Instruction, a: str, b: str, width: int) -> str:
             carry = e.op(f"xor {kind} {e.op(f'lshr {kind} {total}, splat (i{width} {width - 1})')}, splat (i{width} 1)")
             return e.op(f"ashr {kind} {e.op(f'add {kind} {total}, {carry}')}, splat (i{width} 1)")
         case "vset":
-            order = next(m for m in i.modifiers if m in ORDERS)
+            order = next(m for m in i.modifiers if m in video.ORDERS)
             test = order if order in ("eq", "ne") else f"s{order}"
             return e.resize(e.op(f"icmp {test} {kind} {a}, {b}"), 1, width)
     word = "smin" if "min" in i.opcode else "smax"
@@ -120,31 +103,23 @@ def _second(e: Emitter, operation: str, value: str, c: str, signed: bool) -> str
 
 def _merged(e: Emitter, part: str, value: str, c: str) -> str:
     """The result in one part of c."""
-    bits, place = PART_BITS[part[0]], int(part[1]) * PART_BITS[part[0]]
+    bits, place = video.PART_BITS[part[0]], int(part[1]) * video.PART_BITS[part[0]]
     mask = ((1 << bits) - 1) << place
     moved = e.op(f"shl {WORD} {value}, splat (i32 {place})") if place else value
     own = e.op(f"and {WORD} {moved}, splat (i32 {mask})")
     return e.op(f"or {WORD} {own}, {e.op(f'and {WORD} {c}, splat (i32 {~mask})')}")
 
 
-def vmad_signs(error: UserError, i: Instruction) -> tuple[bool, bool]:
-    """Whether vmad subtracts the product, and whether it subtracts c; not both, and neither with .po."""
-    a, b, c = (is_negated(operand) for operand in i.operands[1:4])
-    if (a != b) + c + ("po" in i.modifiers) > 1:
-        raise error
-    return a != b, c
-
-
 def lower_vmad(e: Emitter, i: Instruction) -> None:
     """vmad: the product of two parts plus c, plus 1 with .po, shifted right and clamped where asked."""
     types = type_names(i)
-    minus_product, minus_c = vmad_signs(e.unknown(), i)
+    minus_product, minus_c = video.vmad_signs(e.unknown(), i)
     signed = "s" in (types[1][0], types[2][0]) or minus_product or minus_c
     a, b = (_source(e, i, index, types[index], 128) for index in (1, 2))
     total = e.op(f"mul {HUGE} {a}, {b}")
     if minus_product:
         total = e.op(f"sub {HUGE} zeroinitializer, {total}")
-    c = e.resize(e.read(unsigned_operand(i.operands[3]), "b32"), 32, 128, signed)
+    c = e.resize(e.read(video.unsigned_operand(i.operands[3]), "b32"), 32, 128, signed)
     total = e.op(f"{'sub' if minus_c else 'add'} {HUGE} {total}, {c}")
     if "po" in i.modifiers:
         total = e.op(f"add {HUGE} {total}, splat (i128 1)")
@@ -154,11 +129,6 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
     if "sat" in i.modifiers:
         total = clamped(e, total, 128, signed, 32)
     e.write(i.operands[0], e.resize(total, 128, 32), 32)
-
-
-def selection(part: str, count: int, first: int) -> list[int]:
-    """Which parts of {b, a} the elements of a SIMD operand are, lowest first; by default the operand's own."""
-    return [int(digit) for digit in reversed(part[1:])] if part else [first + k for k in range(count)]
 
 
 def lower_simd_video(e: Emitter, i: Instruction) -> None:
@@ -171,14 +141,14 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
     types = type_names(i)
     signed = not i.opcode.startswith("vset") and types[0][0] == "s"
     words = [e.read(i.operands[index], "b32") for index in (1, 2)]
-    mask = component(i.operands[0])
+    mask = video.component(i.operands[0])
     chosen = {int(digit) for digit in mask[1:]} if mask else set(range(count))
     result = e.read(i.operands[3], "b32")
     elements = []
     for index in range(count):
         values = []
         for operand, name, first in ((1, types[-2], 0), (2, types[-1], count)):
-            place = selection(component(i.operands[operand]), count, first)[index]
+            place = video.selection(video.component(i.operands[operand]), count, first)[index]
             values.append(field(e, words[place // count], place % count, bits, name[0] == "s"))
         value = combined(e, i, values[0], values[1], 32)
         elements.append(clamped(e, value, 32, signed, bits) if "sat" in i.modifiers else value)
@@ -190,9 +160,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], result, 32)
 
 
-PRIMARY = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
-SIMD = tuple(f"{name}{count}" for name in PRIMARY for count in (2, 4))
 HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"), lower_scalar_video),
-    **dict.fromkeys(SIMD, lower_simd_video), "vmad": lower_vmad,
+    **dict.fromkeys(SCALAR_VIDEO, lower_scalar_video),
+    **dict.fromkeys(SIMD_VIDEO, lower_simd_video), "vmad": lower_vmad,
 }  # fmt: skip

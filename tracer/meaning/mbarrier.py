@@ -38,7 +38,7 @@ class Change:
 
 
 def change_of(i: Instruction) -> Change | None:
-    """What an operation that changes an mbarrier does; None for another number of operands."""
+    """What an operation that changes an mbarrier does; None for operands that it does not have."""
     word, operands = i.modifiers[0], i.operands
     if word == "init" and len(operands) == 2:
         return Change(operands[0], operands[1], fresh=True)

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.ptx.ir import Instruction
+
 Bits = np.ndarray
 
 ONE, FRACTION, INFINITY, NAN, SIGN = 1 << 23, (1 << 23) - 1, 0x7F80_0000, 0x7FFF_FFFF, 0x8000_0000
@@ -239,3 +241,9 @@ APPROXIMATIONS: dict[str, Callable[[Bits], Bits]] = {
     "rcp.ftz": unit_rcp, "sqrt.ftz": unit_sqrt, "rsqrt.ftz": unit_rsqrt, "lg2.ftz": unit_lg2, "ex2.ftz": unit_ex2,
 }  # fmt: skip
 """Bits of ``NAME.approx[.ftz].f32``; flushing changes nothing for angles."""
+
+
+def unit_name(i: Instruction) -> str:
+    """The name in ``APPROXIMATIONS`` of an .approx.f32 form."""
+    name = f"{i.opcode}.ftz"
+    return name if "ftz" in i.modifiers and name in APPROXIMATIONS else i.opcode

@@ -11,16 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from rayplay.tracer.bvh.layout import (
-    INSTANCE,
-    INTERNAL,
-    NODE_CHILD_BYTES,
-    NODE_EXPONENT_BYTES,
-    NODE_HIGH_BYTES,
-    NODE_LOW_BYTES,
-    NODE_ORIGIN,
-    WIDTH,
-)
+from rayplay.tracer.bvh import layout
 from rayplay.tracer.rays.geometry import FAR_SLACK
 
 LANES = 8
@@ -53,7 +44,7 @@ def _generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: An
         reciprocal = builder.extract_value(inverse, axis)
         start = builder.extract_value(origin, axis)
         backwards = builder.fcmp_ordered("<", reciprocal, ir.Constant(_F32, 0.0))
-        low, high = ir.Constant(_I64, NODE_LOW_BYTES[axis]), ir.Constant(_I64, NODE_HIGH_BYTES[axis])
+        low, high = ir.Constant(_I64, layout.NODE_LOW_BYTES[axis]), ir.Constant(_I64, layout.NODE_HIGH_BYTES[axis])
         ends = (builder.select(backwards, high, low), builder.select(backwards, low, high))
         first, last = (_distance(builder, node, axis, end, start, reciprocal) for end in ends)
         near = _pick(builder, ">", first, near)
@@ -62,11 +53,11 @@ def _generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: An
     far = builder.fmul(far, _splat(builder, ir.Constant(_F32, float(FAR_SLACK))))
     far = _pick(builder, "<", far, _splat(builder, t_max))
     builder.store(near, builder.inttoptr(entry, _FLOATS.as_pointer()), align=4)
-    codes = _load(builder, node, ir.Constant(_I64, NODE_CHILD_BYTES), _BYTES)
+    codes = _load(builder, node, ir.Constant(_I64, layout.NODE_CHILD_BYTES), _BYTES)
     kinds = builder.lshr(codes, ir.Constant(_BYTES, [4] * LANES))
     hit = builder.and_(builder.fcmp_ordered("<=", near, far), _compare(builder, "!=", codes, 0))
-    result = builder.and_(_mask(builder, hit), ir.Constant(_I64, (1 << WIDTH) - 1))
-    for shift, kind in ((INTERNAL_SHIFT, INTERNAL), (INSTANCE_SHIFT, INSTANCE)):
+    result = builder.and_(_mask(builder, hit), ir.Constant(_I64, (1 << layout.WIDTH) - 1))
+    for shift, kind in ((INTERNAL_SHIFT, layout.INTERNAL), (INSTANCE_SHIFT, layout.INSTANCE)):
         of_kind = _mask(builder, _compare(builder, "==", kinds, kind))
         result = builder.or_(result, builder.shl(of_kind, ir.Constant(_I64, shift)))
     return result
@@ -84,10 +75,10 @@ def _distance(
     builder: ir.IRBuilder, node: ir.Value, axis: int, offset: ir.Value, start: ir.Value, reciprocal: ir.Value
 ) -> ir.Value:
     """((node origin + q * 2^(exponent - 8)) - ray origin) / direction, for each child."""
-    exponent = builder.sext(_load(builder, node, ir.Constant(_I64, NODE_EXPONENT_BYTES + axis), _I8), _I32)
+    exponent = builder.sext(_load(builder, node, ir.Constant(_I64, layout.NODE_EXPONENT_BYTES + axis), _I8), _I32)
     biased = builder.add(exponent, ir.Constant(_I32, EXPONENT_BIAS))
     step = builder.bitcast(builder.shl(biased, ir.Constant(_I32, 23)), _F32)
-    base = _load(builder, node, ir.Constant(_I64, 4 * (NODE_ORIGIN + axis)), _F32)
+    base = _load(builder, node, ir.Constant(_I64, 4 * (layout.NODE_ORIGIN + axis)), _F32)
     quantised = builder.uitofp(_load(builder, node, offset, _BYTES), _FLOATS)
     bound = builder.fadd(_splat(builder, base), builder.fmul(quantised, _splat(builder, step)))
     return builder.fmul(builder.fsub(bound, _splat(builder, start)), _splat(builder, reciprocal))

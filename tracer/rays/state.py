@@ -18,8 +18,6 @@ VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
 
 CONTEXT_WORDS = 11
-LOG_WORDS = 65_536
-"""Words of the log that a stretch may fill."""
 
 # a lane's private state: uint32[STATE_WORDS]
 STATE_TOP, STATE_BASE, STATE_INSTANCE = 0, 1, 2

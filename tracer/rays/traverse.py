@@ -13,45 +13,15 @@ from typing import cast
 import numpy as np
 from numba import types
 
-from rayplay.tracer.abi.trace_frame import (
-    NO_PROGRAM,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_MISS,
-    STATUS_START,
-    VERDICT_IGNORED,
-    VERDICT_TERMINATED,
-)
+from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FLAG_NO_CLOSEST_HIT, FRAME, HIT, NO_PROGRAM, STATUS, VERDICT
+from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from rayplay.tracer.native.jit import callback, compiled, entry_point
 from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_u32
 from rayplay.tracer.rays.geometry import FAR_SLACK, ZERO, safe_inverse
-from rayplay.tracer.rays.lane import (
-    COMMITTED,
-    DIRECTION,
-    FLAG_FIRST_HIT,
-    FLAG_NO_CLOSEST_HIT,
-    FLAGS,
-    HIT_INSTANCE,
-    HIT_RECORD,
-    MISS_INDEX,
-    NO_INSTANCE,
-    ORIGIN,
-    PROGRAM,
-    STATUS,
-    T_MAX,
-    T_MIN,
-    VERDICT,
-    commit_candidate,
-    get,
-    get_float,
-    get_triple,
-    is_committed,
-    put,
-)
+from rayplay.tracer.rays.lane import NO_INSTANCE, commit_candidate, get, get_float, get_triple, is_committed, put
 from rayplay.tracer.rays.stack import KIND_SHIFT, push
 from rayplay.tracer.rays.state import (
-    LOG_WORDS,
     MOST_KEPT,
     STATE_BASE,
     STATE_INSTANCE,
@@ -88,7 +58,7 @@ ERRORS = {
 def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
     """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
 
-    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[FIELD_COUNT, 32] (``tracer.abi.trace_frame``);
+    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[len(FRAME), 32] (``tracer.abi.trace_frame``);
     state: uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table
     rows, bit 31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it.
     All C-contiguous.
@@ -105,9 +75,9 @@ def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lan
 def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> int:
     """``traverse_lane`` on addresses; lane: that of the lane's first field."""
     shared = open_context(context)
-    status, count = get(lane, STATUS), 0
-    if status == STATUS_START:
-        put(lane, COMMITTED + HIT_INSTANCE, NO_INSTANCE)
+    status, count = get(lane, FRAME.status), 0
+    if status == STATUS.start:
+        put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
         count = 1
         keep_none(state)
@@ -127,14 +97,14 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
 @compiled
 def _is_over(lane: int) -> bool:
     """Whether the ray ends with the first hit, and has it."""
-    return get(lane, FLAGS) & FLAG_FIRST_HIT != 0 and get(lane, COMMITTED + HIT_INSTANCE) != NO_INSTANCE
+    return get(lane, FRAME.flags) & FLAG_FIRST_HIT != 0 and get(lane, FRAME.committed_t + HIT.instance) != NO_INSTANCE
 
 
 @compiled
 def _enter(shared: Context, lane: int, state: int) -> bool:
     """Whether the ray is one at all and meets the bounds in the header; pushes the root when it does."""
-    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
-    near, far = get_float(lane, T_MIN), get_float(lane, T_MAX)
+    origin, direction = get_triple(lane, FRAME.origin_x), get_triple(lane, FRAME.direction_x)
+    near, far = get_float(lane, FRAME.t_min), get_float(lane, FRAME.t_max)
     length = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
     if not (length > ZERO and np.isfinite(length) and np.isfinite(abs(origin[0]) + abs(origin[1]) + abs(origin[2]))):
         return False
@@ -157,34 +127,34 @@ def _enter(shared: Context, lane: int, state: int) -> bool:
 @compiled
 def _settle(lane: int, status: int) -> bool:
     """Act on what the program decided; whether the traversal goes on."""
-    verdict = get(lane, VERDICT)
-    first_hit = get(lane, FLAGS) & FLAG_FIRST_HIT != 0
-    if status == STATUS_ANY_HIT:
-        if verdict == VERDICT_IGNORED:
+    verdict = get(lane, FRAME.verdict)
+    first_hit = get(lane, FRAME.flags) & FLAG_FIRST_HIT != 0
+    if status == STATUS.any_hit:
+        if verdict == VERDICT.ignored:
             return True
         commit_candidate(lane)
-        return not (verdict == VERDICT_TERMINATED or first_hit)
-    return not (verdict == VERDICT_TERMINATED or (first_hit and is_committed(lane)))
+        return not (verdict == VERDICT.terminated or first_hit)
+    return not (verdict == VERDICT.terminated or (first_hit and is_committed(lane)))
 
 
 @compiled
 def _finish(shared: Context, lane: int, count: int) -> int:
     """Status and program of a ray that has ended."""
-    if get(lane, COMMITTED + HIT_INSTANCE) == NO_INSTANCE:
-        put(lane, STATUS, STATUS_MISS)
-        index = get(lane, MISS_INDEX)
+    if get(lane, FRAME.committed_t + HIT.instance) == NO_INSTANCE:
+        put(lane, FRAME.status, STATUS.miss)
+        index = get(lane, FRAME.miss_index)
         if index >= shared.miss_record_count:
             return ERROR_MISS_INDEX
         program = load_i32(shared.miss_programs + 4 * index)
     else:
-        put(lane, STATUS, STATUS_HIT)
-        record = get(lane, COMMITTED + HIT_RECORD)
+        put(lane, FRAME.status, STATUS.hit)
+        record = get(lane, FRAME.committed_t + HIT.record)
         if record >= shared.hit_record_count:
             return ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * record)
-        if get(lane, FLAGS) & FLAG_NO_CLOSEST_HIT:
+        if get(lane, FRAME.flags) & FLAG_NO_CLOSEST_HIT:
             program = -1
-    put(lane, PROGRAM, NO_PROGRAM if program < 0 else program)
+    put(lane, FRAME.program, NO_PROGRAM if program < 0 else program)
     return count
 
 

@@ -2,23 +2,19 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import STATUS_ANY_HIT, STATUS_INTERSECTION
-from rayplay.tracer.bvh.layout import (
-    BLOCK_BYTES,
-    HEADER_ROOT,
-    INSTANCE,
-    INSTANCE_CHILD,
-    INSTANCE_INDEX,
-    INSTANCE_MASK,
-    INSTANCE_WORLD_TO_OBJECT,
-    INTERNAL,
-    LEAF_DESCRIPTOR_ROW,
-    LEAF_GEOMETRY,
-    LEAF_OPAQUE_BIT,
-    LEAF_PRIMITIVE,
-    LEAF_VERTICES,
-    TRIANGLE,
+from rayplay.tracer.abi.trace_frame import (
+    FLAG_CULL_BACK,
+    FLAG_CULL_FRONT,
+    FLAG_CULL_NON_OPAQUE,
+    FLAG_CULL_OPAQUE,
+    FLAG_FIRST_HIT,
+    FLAG_FORCE_ANY_HIT,
+    FLAG_NO_ANY_HIT,
+    FRAME,
+    HIT,
+    STATUS,
 )
+from rayplay.tracer.bvh import layout
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i32, load_u32, store_u32
 from rayplay.tracer.rays.box import hit_children
@@ -32,31 +28,7 @@ from rayplay.tracer.rays.geometry import (
     transform_point,
     transform_vector,
 )
-from rayplay.tracer.rays.lane import (
-    CANDIDATE,
-    COMMITTED,
-    DIRECTION,
-    FLAG_CULL_BACK,
-    FLAG_CULL_FRONT,
-    FLAG_CULL_NON_OPAQUE,
-    FLAG_CULL_OPAQUE,
-    FLAG_FIRST_HIT,
-    FLAG_FORCE_ANY_HIT,
-    FLAG_NO_ANY_HIT,
-    FLAGS,
-    HIT_T,
-    ORIGIN,
-    SBT_OFFSET,
-    SBT_STRIDE,
-    T_MIN,
-    VISIBILITY,
-    Place,
-    get,
-    get_float,
-    get_triple,
-    write_hit,
-    write_suspension,
-)
+from rayplay.tracer.rays.lane import Place, get, get_float, get_triple, write_hit, write_suspension
 from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
 from rayplay.tracer.rays.state import (
     MOST_KEPT,
@@ -87,7 +59,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
     """Visit records until none is left (the state's top is FINISHED) or a program is needed (the frame says which).
     lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
     returns how many are now, or an error."""
-    t_min, limit = get_float(lane, T_MIN), get_float(lane, COMMITTED + HIT_T)
+    t_min, limit = get_float(lane, FRAME.t_min), get_float(lane, FRAME.committed_t + HIT.t)
     top, base, inside = _word(state, STATE_TOP), _word(state, STATE_BASE), _word(state, STATE_INSTANCE)
     ray = _ray_in(shared, lane, inside)
     current = NOTHING
@@ -102,30 +74,30 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             ray = _ray_in(shared, lane, inside)
             continue
         kind, block = current >> KIND_SHIFT, current & BLOCK_MASK
-        record, current = shared.image + BLOCK_BYTES * block, NOTHING
+        record, current = shared.image + layout.BLOCK_BYTES * block, NOTHING
         if count + MOST_WORDS > capacity:
             return ERROR_LOG_FULL
-        if kind == INTERNAL:
+        if kind == layout.INTERNAL:
             count = _write(log, count, block if inside != 0 else _top_row(shared, block))
             found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE_SCRATCH)
             if found & 0xFF:
                 current, top = push_children(shared.order, record, block, found, state, top)
-        elif kind == INSTANCE:
+        elif kind == layout.INSTANCE:
             current, count = _enter_instance(shared, lane, block, record, log, count)
             if current != NOTHING:
                 inside, base = block, top
                 ray = _ray_in(shared, lane, inside)
         else:
             count += 2
-            _write(log, count - 2, _word(record, LEAF_DESCRIPTOR_ROW))
+            _write(log, count - 2, _word(record, layout.LEAF_DESCRIPTOR_ROW))
             _write(log, count - 1, block)
             action = _offer(shared, lane, inside, block, kind, ray, limit)
-            if action > GO_ON and kind == TRIANGLE:
+            if action > GO_ON and kind == layout.TRIANGLE:
                 _write(log, count - 1, block | HIT_BIT)
             if action == SUSPENDED and shared.delayed:
                 action = _keep(state, inside, kind << KIND_SHIFT | block)
-            if action == COMMITTED_HIT and get(lane, FLAGS) & FLAG_FIRST_HIT == 0:
-                limit = get_float(lane, COMMITTED + HIT_T)
+            if action == COMMITTED_HIT and get(lane, FRAME.flags) & FLAG_FIRST_HIT == 0:
+                limit = get_float(lane, FRAME.committed_t + HIT.t)
             elif action != GO_ON:
                 _save(state, FINISHED if action == COMMITTED_HIT else top, base, inside)
                 return count if action > GO_ON else action
@@ -153,7 +125,7 @@ def _save(state: int, top: int, base: int, inside: int) -> None:
 @compiled
 def root_of(shared: Context, header: int) -> int:
     """Block of the root of the level whose header is block ``header``."""
-    return header + _word(shared.image + BLOCK_BYTES * header, HEADER_ROOT) // BLOCK_BYTES
+    return header + _word(shared.image + layout.BLOCK_BYTES * header, layout.HEADER_ROOT) // layout.BLOCK_BYTES
 
 
 @compiled
@@ -166,20 +138,20 @@ def _enter_instance(shared: Context, lane: int, block: int, record: int, log: in
     """Log an instance and its bottom level's header; returns a reference to the root, or NOTHING for an instance that
     the ray does not see, and how many words are logged now."""
     _write(log, count, _top_row(shared, block))
-    if get(lane, VISIBILITY) & _word(record, INSTANCE_MASK) == 0:
+    if get(lane, FRAME.visibility_mask) & _word(record, layout.INSTANCE_MASK) == 0:
         return NOTHING, count + 1
-    address = _word(record, INSTANCE_CHILD) | _word(record, INSTANCE_CHILD + 1) << 32
-    header = (address - shared.base_address) // BLOCK_BYTES
+    address = _word(record, layout.INSTANCE_CHILD) | _word(record, layout.INSTANCE_CHILD + 1) << 32
+    header = (address - shared.base_address) // layout.BLOCK_BYTES
     _write(log, count + 1, header)
-    return INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
+    return layout.INTERNAL << KIND_SHIFT | root_of(shared, header), count + 2
 
 
 @compiled
 def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
     """The ray in world space, or in the object space of the instance at block ``inside``."""
-    origin, direction = get_triple(lane, ORIGIN), get_triple(lane, DIRECTION)
+    origin, direction = get_triple(lane, FRAME.origin_x), get_triple(lane, FRAME.direction_x)
     if inside != 0:
-        matrix = shared.image + BLOCK_BYTES * inside + 4 * INSTANCE_WORLD_TO_OBJECT
+        matrix = shared.image + layout.BLOCK_BYTES * inside + 4 * layout.INSTANCE_WORLD_TO_OBJECT
         origin, direction = transform_point(matrix, origin), transform_vector(matrix, direction)
     return origin, direction, (safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
 
@@ -192,7 +164,7 @@ def offer_kept(shared: Context, lane: int, state: int) -> int:
         first = _word(state, STATE_KEPT_FIRST)
         store_u32(state + 4 * STATE_KEPT_FIRST, first + 1)
         inside, leaf = _word(state, STATE_KEPT + 2 * first), _word(state, STATE_KEPT + 2 * first + 1)
-        ray, limit = _ray_in(shared, lane, inside), get_float(lane, COMMITTED + HIT_T)
+        ray, limit = _ray_in(shared, lane, inside), get_float(lane, FRAME.committed_t + HIT.t)
         action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
         if action != GO_ON:
             return action
@@ -221,14 +193,14 @@ def _keep(state: int, inside: int, leaf: int) -> int:
 @compiled
 def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: Ray, limit: np.float32) -> int:
     """Test a triangle, or offer a procedural primitive to its program."""
-    record = shared.image + BLOCK_BYTES * block
-    if kind != TRIANGLE:
+    record = shared.image + layout.BLOCK_BYTES * block
+    if kind != layout.TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
-    hit = intersect_triangle(record + 4 * LEAF_VERTICES, ray[0], ray[1])
-    if hit[0] == NO_HIT or hit[1] < get_float(lane, T_MIN) or hit[1] >= limit:
+    hit = intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
+    if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min) or hit[1] >= limit:
         return GO_ON
-    flags = get(lane, FLAGS)
-    opaque = _word(record, LEAF_GEOMETRY) & LEAF_OPAQUE_BIT != 0
+    flags = get(lane, FRAME.flags)
+    opaque = _word(record, layout.LEAF_GEOMETRY) & layout.LEAF_OPAQUE_BIT != 0
     opaque = (opaque or flags & FLAG_NO_ANY_HIT != 0) and flags & FLAG_FORCE_ANY_HIT == 0
     culled = flags & (FLAG_CULL_FRONT if hit[0] == HIT_FRONT else FLAG_CULL_BACK)
     if culled | flags & (FLAG_CULL_OPAQUE if opaque else FLAG_CULL_NON_OPAQUE):
@@ -240,10 +212,10 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
             return ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * place[3] + 4)
     if program < 0:
-        write_hit(lane, COMMITTED, hit, place)
+        write_hit(lane, FRAME.committed_t, hit, place)
         return COMMITTED_HIT
-    write_hit(lane, CANDIDATE, hit, place)
-    write_suspension(lane, STATUS_ANY_HIT, program, ray[0], ray[1])
+    write_hit(lane, FRAME.candidate_t, hit, place)
+    write_suspension(lane, STATUS.any_hit, program, ray[0], ray[1])
     return SUSPENDED
 
 
@@ -256,15 +228,15 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
     program = load_i32(shared.hit_records + 12 * place[3] + 8)
     if program < 0:
         return GO_ON
-    write_hit(lane, CANDIDATE, (NO_HIT, limit, ZERO, ZERO), place)
-    write_suspension(lane, STATUS_INTERSECTION, program, ray[0], ray[1])
+    write_hit(lane, FRAME.candidate_t, (NO_HIT, limit, ZERO, ZERO), place)
+    write_suspension(lane, STATUS.intersection, program, ray[0], ray[1])
     return SUSPENDED
 
 
 @compiled
 def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
-    instance = _word(shared.image + BLOCK_BYTES * inside, INSTANCE_INDEX)
-    geometry = _word(record, LEAF_GEOMETRY) & (LEAF_OPAQUE_BIT - 1)
+    instance = _word(shared.image + layout.BLOCK_BYTES * inside, layout.INSTANCE_INDEX)
+    geometry = _word(record, layout.LEAF_GEOMETRY) & (layout.LEAF_OPAQUE_BIT - 1)
     first = load_u32(shared.instance_record + 4 * instance)
-    hit_record = first + geometry * get(lane, SBT_STRIDE) + get(lane, SBT_OFFSET)
-    return instance, _word(record, LEAF_PRIMITIVE), geometry, hit_record
+    hit_record = first + geometry * get(lane, FRAME.sbt_stride) + get(lane, FRAME.sbt_offset)
+    return instance, _word(record, layout.LEAF_PRIMITIVE), geometry, hit_record

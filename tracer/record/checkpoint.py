@@ -39,7 +39,7 @@ class LaunchNotes:
         if self.resumed is None:
             return
         self.memory.restore(self.resumed.facts, self.resumed.arrays)
-        machine[MACHINE["arena_bytes"]] = self.memory.used_bytes
+        machine[MACHINE.arena_bytes] = self.memory.used_bytes
         steps[:] = self.resumed.arrays["steps"]
         for name, value in self.resumed.facts["counts"].items():
             setattr(counts, name, value)

@@ -2,25 +2,10 @@
 
 import numpy as np
 
+from rayplay.tracer.abi.words import AMENDMENT, RAY
 from rayplay.tracer.native.jit import entry_point
 from rayplay.tracer.native.memory import population
 from rayplay.tracer.record.rows import Rows
-from rayplay.tracer.warp.trace_call import (
-    AMENDMENT,
-    RAY_FRAME,
-    RAY_HIT_T,
-    RAY_INSTANCE,
-    RAY_INSTRUCTION,
-    RAY_KIND,
-    RAY_LANE,
-    RAY_NODES,
-    RAY_ORIGIN,
-    RAY_PRIMITIVE,
-    RAY_SEGMENT,
-    RAY_T_MAX,
-    RAY_T_MIN,
-    RAY_VISIT,
-)  # fmt: skip
 
 Columns = dict[str, np.ndarray]
 
@@ -58,19 +43,19 @@ class ColumnMaker:
         axes = [f"{what}_{axis}" for what in ("origin", "direction") for axis in "xyz"]
         return {
             "warp_id": warp,
-            "visit": words[:, RAY_VISIT],
-            "instruction_id": words[:, RAY_INSTRUCTION] + np.uint32(self._first_instruction),
-            "lane": words[:, RAY_LANE].astype(np.uint8),
-            "segment": words[:, RAY_SEGMENT].astype(np.uint16),
-            "kind": words[:, RAY_KIND].astype(np.uint8),
-            **{name: floats[:, RAY_ORIGIN + index] for index, name in enumerate(axes)},
-            "t_min": floats[:, RAY_T_MIN],
-            "t_max": floats[:, RAY_T_MAX],
-            "hit_t": floats[:, RAY_HIT_T],
-            "instance": words[:, RAY_INSTANCE].view(np.int32),
-            "primitive": words[:, RAY_PRIMITIVE].view(np.int32),
+            "visit": words[:, RAY.visit],
+            "instruction_id": words[:, RAY.instruction] + np.uint32(self._first_instruction),
+            "lane": words[:, RAY.lane].astype(np.uint8),
+            "segment": words[:, RAY.segment].astype(np.uint16),
+            "kind": words[:, RAY.kind].astype(np.uint8),
+            **{name: floats[:, RAY.origin_x + index] for index, name in enumerate(axes)},
+            "t_min": floats[:, RAY.t_min],
+            "t_max": floats[:, RAY.t_max],
+            "hit_t": floats[:, RAY.hit_t],
+            "instance": words[:, RAY.instance].view(np.int32),
+            "primitive": words[:, RAY.primitive].view(np.int32),
             "node": rows.arrays[4],
-            "node_offset": np.concatenate(([0], np.cumsum(words[:, RAY_NODES], dtype=np.uint64))).astype(np.uint64),
+            "node_offset": np.concatenate(([0], np.cumsum(words[:, RAY.nodes], dtype=np.uint64))).astype(np.uint64),
         }
 
     def _columns(self, table: str, names: tuple[str, ...], rows: int) -> Columns:
@@ -84,14 +69,14 @@ class ColumnMaker:
 
 def _amended(words: np.ndarray, warp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ray rows and their warps without the amendments, whose hits replace those of the rows that they are of."""
-    amends = words[:, RAY_SEGMENT] == AMENDMENT
+    amends = words[:, RAY.segment] == AMENDMENT
     if not amends.any():
         return words, warp
-    order = np.lexsort((words[:, RAY_FRAME], words[:, RAY_LANE], warp))
+    order = np.lexsort((words[:, RAY.frame], words[:, RAY.lane], warp))
     later = amends[order]
     amended = np.maximum.accumulate(np.where(later, 0, np.arange(len(order))))[later]
     words = words.copy()
-    words[order[amended], RAY_HIT_T : RAY_PRIMITIVE + 1] = words[order[later], RAY_HIT_T : RAY_PRIMITIVE + 1]
+    words[order[amended], RAY.hit_t : RAY.primitive + 1] = words[order[later], RAY.hit_t : RAY.primitive + 1]
     return words[~amends], warp[~amends]
 
 

@@ -4,27 +4,28 @@ A sink is anything with ``put(table, columns)``: ``formats.dataset.writer.TraceW
 """
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import LANES
+from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import (
     ACCESS_BYTES,
     ADDRESS_BYTES,
+    LOG_WORDS,
     MACHINE,
     MOST_PART_ACCESSES,
     MOST_PART_BLOCKS,
+    RAY,
+    RUN,
+    USED,
     VISIT_BYTES,
 )  # fmt: skip
 from rayplay.tracer.record.columns import ColumnMaker
 from rayplay.tracer.record.rows import Rows, joined
-from rayplay.tracer.warp.cta import RUN_VISITS, RUN_WARP, RUN_WORDS
-from rayplay.tracer.warp.trace_call import COUNT_RUNS, RAY_WORDS, STRETCH_WORDS
 
 VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
-RAYS, NODES = 1 << 16, 2 * LANES * STRETCH_WORDS
+RAYS, NODES = 1 << 16, 2 * LANES * LOG_WORDS
 
 
 @runtime_checkable
@@ -65,12 +66,6 @@ class MemorySink:
         return made
 
 
-@cache
-def shared_buffers(has_rays: bool) -> "Buffers":
-    """The process's buffers: fresh pages are dear, so that all launches write into the same ones."""
-    return Buffers(has_rays)
-
-
 class Buffers:
     """The recycled memory that running warps write into; ``has_rays`` launches trace."""
 
@@ -79,10 +74,10 @@ class Buffers:
         self.visits = np.zeros((VISITS + LANES * MOST_PART_BLOCKS + 1, 2), np.uint32)
         self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
         self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
-        self.rays = np.zeros((RAYS if has_rays else 0, RAY_WORDS), np.uint32)
+        self.rays = RAY.zeros(RAYS if has_rays else 0)
         self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
-        self.runs = np.zeros((RUNS, RUN_WORDS), np.int64)
-        self.counts = np.zeros(3, np.int64)
+        self.runs = RUN.zeros(RUNS)
+        self.counts = USED.zeros()
         self.starts = np.array([a.ctypes.data for a in (self.visits, self.accesses, self.addresses)], np.int64)
 
     def reset(self, machine: np.ndarray) -> None:
@@ -94,13 +89,13 @@ class Buffers:
             machine[MACHINE[f"{name}_limit"]] = start + length - VISIT_BYTES
 
     def rows(self) -> Rows:
-        """What lies in the buffers, as views."""
-        runs = self.runs[: self.counts[COUNT_RUNS]]
-        ends = runs[:, RUN_VISITS:]
+        """The rows in the buffers, as views."""
+        runs = self.runs[: self.counts[USED.runs]]
+        ends = runs[:, RUN.visits :]
         arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
         last = ends[-1].tolist() if len(ends) else [0] * len(arrays)
         return Rows(
-            runs[:, RUN_WARP].copy(),
+            runs[:, RUN.warp].copy(),
             np.diff(ends, axis=0, prepend=0),
             tuple(array[:end] for array, end in zip(arrays, last, strict=True)),
         )
@@ -108,7 +103,7 @@ class Buffers:
 
 @dataclass
 class Counts:
-    """What was recorded."""
+    """Rows and instructions recorded."""
 
     visits: int = 0
     accesses: int = 0

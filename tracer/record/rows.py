@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rayplay.tracer.warp.cta import RUN_NODES, RUN_VISITS
+from rayplay.tracer.abi.words import RUN
 
-TABLES = range(RUN_NODES + 1 - RUN_VISITS)  # visits, accesses, addresses, rays, nodes
+TABLES = range(RUN.nodes + 1 - RUN.visits)  # visits, accesses, addresses, rays, nodes
 
 
 @dataclass(frozen=True)

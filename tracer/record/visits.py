@@ -4,11 +4,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rayplay.tracer.abi.words import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS
+from rayplay.tracer.abi.words import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS, RUN, USED
 from rayplay.tracer.record.columns import count_instructions
 from rayplay.tracer.record.recorder import Buffers, Counts, Recorder, Sink
-from rayplay.tracer.warp.cta import RUN_VISITS, RUN_WARP
-from rayplay.tracer.warp.trace_call import COUNT_RUNS
 
 
 @runtime_checkable
@@ -30,7 +28,7 @@ AnySink = Sink | VisitSink | None
 
 
 def records_of(sink: AnySink) -> int:
-    """What machine code has to write down for a sink; None asks for nothing."""
+    """The records that a sink needs from machine code; None needs none."""
     if sink is None:
         return RECORD_NOTHING
     return RECORD_VISITS if isinstance(sink, VisitSink) else RECORD_ALL
@@ -50,8 +48,8 @@ class VisitRecorder:
 
     def drain(self, machine: np.ndarray, unfinished_from: int) -> None:
         """Empty the buffers; warps of a CTA that is not complete (from ``unfinished_from`` on) are not held back."""
-        runs = self.buffers.runs[: self.buffers.counts[COUNT_RUNS]]
-        warp, end = runs[:, RUN_WARP], runs[:, RUN_VISITS]
+        runs = self.buffers.runs[: self.buffers.counts[USED.runs]]
+        warp, end = runs[:, RUN.warp], runs[:, RUN.visits]
         rows = self.buffers.visits[: int(end[-1]) if len(end) else 0]
         self.buffers.reset(machine)
         self.counts.visits += len(rows)

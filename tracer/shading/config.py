@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.guard.text import read_toml
 
 GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
@@ -108,7 +108,7 @@ def read_config(path: Path) -> ProgramConfig:
     place = str(path)
     _check_keys(raw, ("params_symbol", "image_format", "params", "raygen", "miss", "hit_group"), ("raygen",), place)
     image_format = _text(raw, "image_format", place) or "rgba32f"
-    _check_choice(image_format, tuple(IMAGE_FORMATS), f"{place}: image_format")
+    check_choice(image_format, tuple(IMAGE_FORMATS), f"{place}: image_format")
     config = ProgramConfig(
         name=path.stem,
         raygen=_read_record(raw["raygen"], f"{place}: raygen"),
@@ -133,7 +133,7 @@ def _read_hit_group(raw: Any, place: str) -> HitGroup:
     programs = ("closest_hit", "any_hit", "intersection")
     _check_keys(raw, ("geometry", *programs, "record"), ("geometry",), place)
     geometry = _text(raw, "geometry", place) or ""
-    _check_choice(geometry, GEOMETRIES, f"{place}.geometry")
+    check_choice(geometry, GEOMETRIES, f"{place}.geometry")
     names = {key: _text(raw, key, place) for key in programs}
     if (names["intersection"] is None) == (geometry == "spheres"):
         needs = "needs" if geometry == "spheres" else "has no use for"
@@ -156,7 +156,7 @@ def _read_fields(raw: Any, sources: dict[str, str], place: str) -> tuple[Field, 
 def _read_field(raw: Any, sources: dict[str, str], end: int, place: str) -> Field:
     _check_keys(raw, ("name", "type", "offset", "source", "value", "bytes_per_pixel"), ("name", "type"), place)
     name, kind = _text(raw, "name", place) or "", _text(raw, "type", place) or ""
-    _check_choice(kind, TYPES, f"{place}.type")
+    check_choice(kind, TYPES, f"{place}.type")
     align = _size_and_align(kind)[1]
     offset = raw.get("offset", -(-end // align) * align)
     if not isinstance(offset, int) or offset < end or offset % align:
@@ -171,7 +171,7 @@ def _read_field(raw: Any, sources: dict[str, str], end: int, place: str) -> Fiel
             raise UserError(f"{place}.bytes_per_pixel: must be a positive integer of a launch parameter pointer")
         return Field(name, kind, offset, bytes_per_pixel=count)
     source = _text(raw, "source", place) or name
-    _check_choice(source, tuple(sources), f"{place}.source")
+    check_choice(source, tuple(sources), f"{place}.source")
     if not _fits(kind, sources[source]):
         raise UserError(f"{place}.type: source {source!r} must be {sources[source]}, not {kind}")
     return Field(name, kind, offset, source=source)
@@ -216,14 +216,7 @@ def _check_keys(raw: Any, known: tuple[str, ...], required: tuple[str, ...], pla
     if not isinstance(raw, dict):
         raise UserError(f"{place}: must be a table, found {raw!r}")
     for key in raw:
-        _check_choice(key, known, f"{place}: key")
+        check_choice(key, known, f"{place}: key")
     for key in required:
         if key not in raw:
             raise UserError(f"{place}: needs the key {key!r}")
-
-
-def _check_choice(value: str, known: tuple[str, ...], place: str) -> None:
-    if value not in known:
-        near = nearest(value, known)
-        hint = f"; did you mean {near!r}?" if near else f"; known are {', '.join(known)}"
-        raise UserError(f"{place}: unknown name {value!r}{hint}")

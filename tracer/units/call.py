@@ -2,17 +2,14 @@
 
 A unit does a warp instruction for all its lanes at once: ``int64 f(int64 machine, int64 rows, int64 mask, int64
 settings)``, every pointer as an address. ``rows`` are slots of 32 lanes: operands in, results and recorded addresses
-out. ``settings`` are what the instruction's text fixes, packed by ``pack``. The result is 0, or the code that ends the
-launch (``driver_state``), after the machine's error words have been set.
+out. ``settings`` are what the instruction's text fixes (``tracer.units.settings``). The result is 0, or the ``STOP``
+that ends the launch, after the machine's error words have been set.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
-import numpy as np
-
-from rayplay.ptx.ir import Function, Operand
+from rayplay.ptx.ir import Function, Instruction, Operand
 from rayplay.tracer.link.layout import FunctionLayout
 
 SLOT_BYTES = 256
@@ -22,14 +19,7 @@ SCRATCH_SLOT = 41
 SCRATCH_BYTES = 72 << 10
 ROWS_BYTES = SCRATCH_SLOT * SLOT_BYTES + SCRATCH_BYTES
 
-UNITS = {
-    "texture": ("tex", "tld4", "txq"),
-    "surface": ("suld", "sust", "sured", "suq"),
-    "matrix": ("mma", "wmma"),
-    "fragment": ("ldmatrix", "stmatrix", "movmatrix", "wmma"),
-    "copy": ("cp",),
-}
-"""Units and the opcodes that may need them."""
+UNITS = ("texture", "surface", "matrix", "fragment", "copy")
 NUMBERS = {name: number for number, name in enumerate(UNITS)}
 
 
@@ -62,26 +52,15 @@ class UnitCall:
     records: bool
 
 
-def pack(*fields: tuple[int, int]) -> int:
-    """Non-negative values and their widths in bits, the first lowest."""
-    total = shift = 0
-    for value, bits in fields:
-        assert 0 <= value < 1 << bits
-        total |= value << shift
-        shift += bits
-    assert shift < 64
-    return total
+def word(i: Instruction, known: tuple[str, ...], default: str | None = None) -> str:
+    """The modifier that is one of ``known``; ``UnknownFormError`` without one and without a default."""
+    found = next((modifier for modifier in i.modifiers if modifier in known), default)
+    if found is None:
+        raise UnknownFormError
+    return found
 
 
-def unit_addresses(opcodes: set[str]) -> np.ndarray:
-    """int64[units]: code of the units that these opcodes need, 0 for the others."""
-    table = np.zeros(len(UNITS), np.int64)
-    for name, served in UNITS.items():
-        if not opcodes.isdisjoint(served):
-            table[NUMBERS[name]] = unit_function(name).address
-    return table
-
-
-def unit_function(name: str) -> Any:
-    """The compiled function of a unit; each is compiled when a program first needs it."""
-    return getattr(import_module(f"rayplay.tracer.units.{name}.unit"), f"{name}_unit")
+def check_registers(operands: Sequence[Operand | None], wanted: int, i: Instruction) -> None:
+    """``UnknownFormError`` for a vector of another length."""
+    if len(operands) != wanted:
+        raise UnknownFormError(f"{i.full_opcode} with {len(operands)} registers, which must be {wanted}")

@@ -1,12 +1,12 @@
 """Device memory as units see it: checked places, and the machine's error words."""
 
-from rayplay.tracer.abi.words import ILLEGAL_ADDRESS, MACHINE
+from rayplay.tracer.abi.words import MACHINE, STOP
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i64, store_i64
 
 HOST, FIRST, BYTES = (8 * MACHINE[name] for name in ("host_offset", "arena_first", "arena_bytes"))
-SHARED_BASE, SHARED_BYTES = 8 * MACHINE["shared_base"], 8 * MACHINE["shared_bytes"]
-LANE, ADDRESS = 8 * MACHINE["error_lane"], 8 * MACHINE["error_address"]
+SHARED_BASE, SHARED_BYTES = 8 * MACHINE.shared_base, 8 * MACHINE.shared_bytes
+LANE, ADDRESS = 8 * MACHINE.error_lane, 8 * MACHINE.error_address
 
 
 @compiled
@@ -34,4 +34,4 @@ def refuse(machine: int, lane: int, address: int, code: int) -> int:
 @compiled
 def refuse_address(machine: int, lane: int, address: int) -> int:
     """An address outside memory, or not aligned."""
-    return refuse(machine, lane, address, ILLEGAL_ADDRESS)
+    return refuse(machine, lane, address, STOP.illegal_address)

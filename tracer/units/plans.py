@@ -1,9 +1,12 @@
-"""Which unit does an instruction, and what of it (``tracer.units.call``): the plans of all units by opcode."""
+"""The units by name and the plans of their calls by opcode (``tracer.units.call``)."""
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.units.call import Place, UnitCall
+from rayplay.tracer.units.call import NUMBERS, UNITS, Place, UnitCall
 from rayplay.tracer.units.copy import plan as copy_plan
 from rayplay.tracer.units.fragment import plan as fragment_plan
 from rayplay.tracer.units.matrix import plan as matrix_plan
@@ -27,3 +30,50 @@ PLANS: dict[str, Plan] = {
     "movmatrix": fragment_plan.plan_movmatrix,
     "cp": copy_plan.plan_cp,
 }  # fmt: skip
+
+
+def _texture() -> Any:
+    from rayplay.tracer.units.texture.unit import texture_unit
+
+    return texture_unit
+
+
+def _surface() -> Any:
+    from rayplay.tracer.units.surface.unit import surface_unit
+
+    return surface_unit
+
+
+def _matrix() -> Any:
+    from rayplay.tracer.units.matrix.unit import matrix_unit
+
+    return matrix_unit
+
+
+def _fragment() -> Any:
+    from rayplay.tracer.units.fragment.unit import fragment_unit
+
+    return fragment_unit
+
+
+def _copy() -> Any:
+    from rayplay.tracer.units.copy.unit import copy_unit
+
+    return copy_unit
+
+
+LOADERS = {"texture": _texture, "surface": _surface, "matrix": _matrix, "fragment": _fragment, "copy": _copy}
+"""The compiled function of each unit; it is imported, and so compiled, when a program first needs it."""
+SERVED = {
+    "texture": ("tex", "tld4", "txq"), "surface": ("suld", "sust", "sured", "suq"), "matrix": ("mma", "wmma"),
+    "fragment": ("ldmatrix", "stmatrix", "movmatrix", "wmma"), "copy": ("cp",),
+}  # fmt: skip
+
+
+def unit_addresses(opcodes: set[str]) -> np.ndarray:
+    """int64[units]: code of the units that these opcodes need, 0 for the others."""
+    table = np.zeros(len(UNITS), np.int64)
+    for name, served in SERVED.items():
+        if not opcodes.isdisjoint(served):
+            table[NUMBERS[name]] = LOADERS[name]().address
+    return table

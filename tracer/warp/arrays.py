@@ -5,80 +5,47 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import FIELD_COUNT, LANES
-from rayplay.tracer.abi.words import BARRIERS, MACHINE, MACHINE_WORDS, REPORT_ROWS
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FRAME
+from rayplay.tracer.abi.words import BARRIER_STATE, BARRIERS, ITEM, MACHINE, PROGRESS, REPORT, SCENE, VIEW, WARP
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
-from rayplay.tracer.lower.compile import MachineCode
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 from rayplay.tracer.record.recorder import Buffers
-from rayplay.tracer.units.call import ROWS_BYTES, unit_addresses
-from rayplay.tracer.warp.stack import BARRIER_WORDS, ITEM_WORDS, V_SBT, Warps
+from rayplay.tracer.units.call import ROWS_BYTES
+from rayplay.tracer.units.plans import unit_addresses
+from rayplay.tracer.warp.shape import Shape
+from rayplay.tracer.warp.stack import Warps
 
 FEWEST_ITEMS = 256  # functions, trace calls and reports in flight for which a warp always has room
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Grid and block of a launch and what its threads need; ``entry`` is the number of the function to start."""
-
-    name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    entry: int
-    parameters: bytes
-    dynamic_shared_bytes: int
-    stream: int
-    local_bytes: int
-    stack_bytes: int
-
-    @property
-    def ctas(self) -> int:
-        """CTAs of the launch."""
-        return self.grid[0] * self.grid[1] * self.grid[2]
-
-    @property
-    def threads(self) -> int:
-        """Threads of a CTA."""
-        return self.block[0] * self.block[1] * self.block[2]
-
-    @property
-    def warps(self) -> int:
-        """Warps of a CTA."""
-        return -(-self.threads // LANES)
-
-    def warp_tables(self, kernel_id: int, first_warp: int, image: ImageLaunch | None) -> dict[str, Any]:
-        """Columns of ``warps``, and of ``threads`` for an image."""
-        cta = np.repeat(np.arange(self.ctas, dtype=np.uint32), self.warps)
-        in_cta = np.tile(np.arange(self.warps, dtype=np.uint16), self.ctas)
-        warp = first_warp + np.arange(len(cta), dtype=np.uint32)
-        width = image.width if image else self.threads
-        position = cta % np.uint32(self.grid[0]) if image else in_cta.astype(np.uint32)
-        lanes = np.minimum(width - LANES * position.astype(np.int64), LANES)
-        masks = ((np.uint64(1) << lanes.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
-        kernels = np.full(len(cta), kernel_id, np.uint32)
-        made = {"warps": {"kernel_id": kernels, "warp_id": warp, "cta_id": cta, "warp_in_cta": in_cta,
-                          "launched_mask": masks}}  # fmt: skip
-        if image:
-            row, lane = np.nonzero(np.arange(LANES) < lanes[:, None])
-            made["threads"] = {
-                "warp_id": warp[row], "lane": lane.astype(np.uint8),
-                "pixel_x": (position[row] * LANES + lane).astype(np.uint16),
-                "pixel_y": (cta[row] // self.grid[0]).astype(np.uint16),
-            }  # fmt: skip
-        return made
-
-
 @dataclass
 class LaunchState:
-    """The arrays behind ``warps``, kept alive with it; ``shared`` is the running CTA's shared memory."""
+    """The arrays behind ``warps``, kept alive with it.
 
-    warps: Warps
-    memory: DeviceMemory
-    shared: np.ndarray
+    shared    uint8[bytes]: the running CTA's shared memory.
+    selected  uint8[pixels and more]: the pixels that filter_shader lets pass; empty for a compute launch.
+    progress  int64[len(PROGRESS)]; turns: int64[warps of a CTA, len(WARP)]: how far the launch and each warp are.
+    tids      uint32[warps of a CTA, 3, 32]: %tid of every lane; starts at a multiple of 64 bytes.
+    """
+
+    linked: LinkedLaunch
+    launch: ImageLaunch | ComputeLaunch
     shape: Shape
+    warps: Warps
+    shared: np.ndarray
+    selected: np.ndarray
+    progress: np.ndarray
+    turns: np.ndarray
+    tids: np.ndarray
     kept: tuple[Any, ...]
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """Device memory."""
+        return self.launch.memory
 
     def kernel_row(self, kernel_id: int, registers: int) -> dict[str, Any]:
         """The row of ``kernels``."""
@@ -87,39 +54,30 @@ class LaunchState:
             "kernel_id": kernel_id, "stream": self.shape.stream,
             **{f"grid_{axis}": size for axis, size in zip("xyz", self.shape.grid, strict=True)},
             **{f"block_{axis}": size for axis, size in zip("xyz", self.shape.block, strict=True)},
-            "shared_bytes": machine[MACHINE["shared_bytes"]], "local_bytes": machine[MACHINE["local_bytes"]],
+            "shared_bytes": machine[MACHINE.shared_bytes], "local_bytes": machine[MACHINE.local_bytes],
         }  # fmt: skip
         return {
             **{name: np.array([value], np.uint32) for name, value in numbers.items()},
             "name": np.array([self.shape.name], object),
             "registers_per_thread": np.array([registers], np.uint16),
-            "shared_base": np.array([machine[MACHINE["shared_base"]]], np.uint64),
-            "local_base": np.array([machine[MACHINE["local_base"]]], np.uint64),
+            "shared_base": np.array([machine[MACHINE.shared_base]], np.uint64),
+            "local_base": np.array([machine[MACHINE.local_base]], np.uint64),
             "source": np.array(["ptx"], object),
         }
 
 
-def thread_indices(shape: Shape) -> np.ndarray:
-    """uint32[warps of a CTA, 3, 32]: %tid of every lane; starts at a multiple of 64 bytes."""
-    made = _aligned((shape.warps, 3, LANES), np.uint32)
-    linear = np.arange(shape.warps * LANES, dtype=np.uint32).reshape(shape.warps, LANES)
-    made[:, 0] = linear % shape.block[0]
-    made[:, 1] = linear // shape.block[0] % shape.block[1]
-    made[:, 2] = linear // (shape.block[0] * shape.block[1])
-    return made
-
-
-def make_warps(
+def make_state(
     linked: LinkedLaunch,
     shape: Shape,
     launch: ImageLaunch | ComputeLaunch,
     buffers: Buffers,
-    code: MachineCode | None,
+    addresses: np.ndarray,
+    first_warp: int,
 ) -> LaunchState:
-    """Take the launch's memory and fill the machine's words."""
+    """Take the launch's memory and fill the machine's words; ``addresses`` int64[functions] of machine code."""
     image = launch if isinstance(launch, ImageLaunch) else None
-    machine = np.zeros(MACHINE_WORDS, np.int64)
-    shared, kept = _fill_machine(machine, linked, shape, launch)
+    machine = MACHINE.zeros()
+    shared, arrays, vertices = _fill_machine(machine, linked, shape, launch)
     layouts = [f.layout for f in linked.functions]
     called = (*(f.function for f in linked.functions), *linked.externals)
     items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
@@ -129,18 +87,18 @@ def make_warps(
     scene, state_words, opaque, first_geometry = _scene(image)
     warps = Warps(
         machine=machine,
-        addresses=code.addresses if code else np.zeros(len(layouts), np.int64),
+        addresses=addresses,
         words=np.array([layout.bytes // 8 for layout in layouts], np.int64),
         zero=np.array([(layout.zero[0] // 8, layout.zero[1] // 8) for layout in layouts], np.int64),
         local_bytes=np.array([layout.local_bytes for layout in layouts], np.int64),
         signatures=np.array([signature_of(function).identity for function in called], np.int64),
         stacks=_aligned((shape.warps, stack_words), np.int64),
-        items=np.zeros((shape.warps, items, ITEM_WORDS), np.int64),
+        items=ITEM.zeros(shape.warps, items),
         depth=np.zeros(shape.warps, np.int64),
-        views=np.zeros((items, V_SBT + LANES), np.int64),
-        barriers=np.zeros((BARRIERS, BARRIER_WORDS), np.int64),
-        frames=_aligned((depth, FIELD_COUNT, LANES), np.uint32),
-        report=_aligned((REPORT_ROWS, LANES), np.uint32),
+        views=VIEW.zeros(items),
+        barriers=BARRIER_STATE.zeros(BARRIERS),
+        frames=_aligned((depth, len(FRAME), LANES), np.uint32),
+        report=_aligned((len(REPORT), LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),
         scene=scene,
         sbt_hit=_record_data(image.hit_record_addresses if image else None),
@@ -153,11 +111,34 @@ def make_warps(
         counts=buffers.counts,
         runs=buffers.runs,
     )
-    machine[MACHINE["report"]] = warps.report.ctypes.data
+    machine[MACHINE.report] = warps.report.ctypes.data
     units = unit_addresses({i.opcode for f in linked.functions for i in f.function.body})
     unit_rows = _aligned((ROWS_BYTES,), np.uint8)
-    machine[MACHINE["units"]], machine[MACHINE["unit_rows"]] = units.ctypes.data, unit_rows.ctypes.data
-    return LaunchState(warps, launch.memory, shared, shape, (kept, code, launch, units, unit_rows))
+    machine[MACHINE.units], machine[MACHINE.unit_rows] = units.ctypes.data, unit_rows.ctypes.data
+    selected = arrays.get("selected", np.zeros(0, np.uint8))
+    return LaunchState(
+        linked, launch, shape, warps, shared, selected, _progress(shape, image, first_warp), WARP.zeros(shape.warps),
+        _thread_indices(shape), (arrays, vertices, units, unit_rows),
+    )  # fmt: skip
+
+
+def _progress(shape: Shape, image: ImageLaunch | None, first_warp: int) -> np.ndarray:
+    progress = PROGRESS.zeros()
+    progress[PROGRESS.entry], progress[PROGRESS.first_warp] = shape.entry, first_warp
+    progress[PROGRESS.threads] = shape.threads
+    if image is not None:
+        progress[PROGRESS.is_image], progress[PROGRESS.width] = 1, image.width
+        progress[PROGRESS.sbt_data] = image.raygen_record_address + SBT_HEADER_BYTES
+    return progress
+
+
+def _thread_indices(shape: Shape) -> np.ndarray:
+    made = _aligned((shape.warps, 3, LANES), np.uint32)
+    linear = np.arange(shape.warps * LANES, dtype=np.uint32).reshape(shape.warps, LANES)
+    made[:, 0] = linear % shape.block[0]
+    made[:, 1] = linear // shape.block[0] % shape.block[1]
+    made[:, 2] = linear // (shape.block[0] * shape.block[1])
+    return made
 
 
 def _record_data(addresses: np.ndarray | None) -> np.ndarray:
@@ -170,7 +151,7 @@ def _scene(image: ImageLaunch | None) -> tuple[np.ndarray, int, np.ndarray, np.n
     """Addresses of the traversal's code and context and whether programs run after it, words of its private state,
     which geometries are opaque, and the first geometry of each instance."""
     if image is None:
-        return np.zeros(3, np.int64), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
+        return SCENE.zeros(), 1, np.zeros(1, np.uint8), np.zeros(1, np.int64)
     from rayplay.tracer.rays.state import STATE_WORDS
     from rayplay.tracer.rays.traverse import traverse_lane_address
 
@@ -191,8 +172,8 @@ def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 
 def _fill_machine(
     machine: np.ndarray, linked: LinkedLaunch, shape: Shape, launch: ImageLaunch | ComputeLaunch
-) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Device memory of the launch; returns the CTA's shared memory and arrays the machine points to."""
+) -> tuple[np.ndarray, dict[str, np.ndarray], tuple[np.ndarray, ...]]:
+    """Device memory of the launch; returns the CTA's shared memory, arrays the machine points to, and vertices."""
     memory = launch.memory
     shared_bytes = linked.shared_bytes + shape.dynamic_shared_bytes
     local_bytes = align_up(shape.local_bytes, 16)
@@ -214,24 +195,25 @@ def _fill_machine(
         **{f"nctaid_{axis}": size for axis, size in zip("xyz", shape.grid, strict=True)},
         **{f"ntid_{axis}": size for axis, size in zip("xyz", shape.block, strict=True)},
     }
-    kept: tuple[Any, ...] = ()
+    arrays: dict[str, np.ndarray] = {}
+    vertices: tuple[np.ndarray, ...] = ()
     if isinstance(launch, ImageLaunch):
-        image_words, kept = _image_words(launch)
-        words.update(image_words)
+        arrays, vertices = _image_arrays(launch)
+        words.update(width=launch.width, height=launch.height)
+        words.update({name: array.ctypes.data for name, array in arrays.items()})
     words.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
     for name, value in words.items():
         machine[MACHINE[name]] = value
-    return memory.view(shared_base, np.uint8, shared_bytes), (linked, kept)
+    return memory.view(shared_base, np.uint8, shared_bytes), arrays, vertices
 
 
-def _image_words(launch: ImageLaunch) -> tuple[dict[str, int], tuple[Any, ...]]:
-    """Words that only image launches have, and the arrays behind their pointers."""
+def _image_arrays(launch: ImageLaunch) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, ...]]:
+    """Arrays by the word of the machine that points to them, and the vertices that one of them points to."""
     selected = np.zeros(launch.width * launch.height + LANES, np.uint8)
     every = np.ones((launch.height, launch.width), np.bool_)
     chosen = every if launch.selected is None else launch.selected
     selected[: launch.width * launch.height] = chosen.reshape(-1)
     ids = np.ascontiguousarray(launch.instance_ids, np.uint32)
-    words = {"width": launch.width, "height": launch.height}
     arrays: dict[str, np.ndarray] = {"selected": selected, "instance_ids": ids}
     vertices: tuple[np.ndarray, ...] = ()
     handles = np.ones(len(ids), np.int64)
@@ -242,5 +224,4 @@ def _image_words(launch: ImageLaunch) -> tuple[dict[str, int], tuple[Any, ...]]:
         arrays["geometry_vertices"] = np.array([v.ctypes.data for v in vertices], np.int64)
         arrays["geometry_triangles"] = np.array([len(v) for v in vertices], np.int64)
     arrays["instance_handles"] = handles
-    words.update({name: array.ctypes.data for name, array in arrays.items()})
-    return words, (arrays, vertices)
+    return arrays, vertices

@@ -4,92 +4,78 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import (
     ATTRIBUTE_COUNT,
-    FIELD,
-    LANES,
+    FLAG_FIRST_HIT,
+    FLAG_FORCE_ANY_HIT,
+    FLAG_NO_ANY_HIT,
+    FRAME,
+    HIT_ROWS,
     NO_PROGRAM,
-    VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
-    VERDICT_NONE,
-    VERDICT_TERMINATED,
+    VERDICT,
 )
-from rayplay.tracer.abi.words import KIND_ANY_HIT, REPORT_ANSWER, REPORT_ATTRIBUTE, REPORT_KIND, REPORT_T
+from rayplay.tracer.abi.words import ITEM, KIND, REPORT, STOP
 from rayplay.tracer.native.jit import compiled
-from rayplay.tracer.warp.stack import (
-    ITEM_FRAME,
-    ITEM_GROUP,
-    ITEM_PHASE,
-    ITEM_ROUND,
-    ITEM_TODO,
-    RUN,
-    Warps,
-    leave_activations,
-    push_program,
-)
+from rayplay.tracer.warp.stack import Warps, leave_activations, push_program
 
 REPORT_BEGIN, REPORT_RUNNING = 0, 1
-
-VERDICT, FLAGS, T_MIN = FIELD["verdict"], FIELD["flags"], FIELD["t_min"]
-COMMITTED_T, CANDIDATE_T = FIELD["committed_t"], FIELD["candidate_t"]
-CANDIDATE_INSTANCE, CANDIDATE_KIND = FIELD["candidate_instance"], FIELD["candidate_kind"]
-CANDIDATE_ATTRIBUTE, CANDIDATE_RECORD = FIELD["candidate_attribute_0"], FIELD["candidate_record"]
-F_CANDIDATE_GEOMETRY = FIELD["candidate_geometry"]
-HIT_ROWS = CANDIDATE_T - COMMITTED_T
-FLAG_NO_ANY_HIT, FLAG_FORCE_ANY_HIT, FLAG_FIRST_HIT = 1, 2, 4
 
 
 @compiled
 def advance_report(w: Warps, warp: int, item: np.ndarray) -> int:
     """One step of a reported intersection: its candidates, then their any-hit programs, group by group."""
-    frame = item[ITEM_FRAME]
-    if item[ITEM_PHASE] == REPORT_BEGIN:
-        item[ITEM_PHASE] = REPORT_RUNNING
+    frame = item[ITEM.frame]
+    if item[ITEM.phase] == REPORT_BEGIN:
+        item[ITEM.phase] = REPORT_RUNNING
         for lane in range(LANES):
-            if item[ITEM_TODO] >> lane & 1:
+            if item[ITEM.todo] >> lane & 1:
                 _offer(w, frame, lane, item)
-        return RUN
+        return STOP.none
     _judge(w, frame, item)
-    group, program = _next_any_hit(w, frame, item[ITEM_ROUND])
+    group, program = _next_any_hit(w, frame, item[ITEM.round])
     if group == 0:
-        _end_terminated(w, warp, frame, item[ITEM_TODO])
+        _end_terminated(w, warp, frame, item[ITEM.todo])
         w.depth[warp] -= 1
-        return RUN
-    item[ITEM_ROUND] &= ~group
-    item[ITEM_GROUP] = group
+        return STOP.none
+    item[ITEM.round] &= ~group
+    item[ITEM.group] = group
     for lane in range(LANES):
         if group >> lane & 1:
-            w.frames[frame, VERDICT, lane] = VERDICT_ACCEPTED
-    return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
+            w.frames[frame, FRAME.verdict, lane] = VERDICT.accepted
+    return push_program(w, warp, program, group, KIND.any_hit, frame, FRAME.candidate_record)
 
 
 @compiled
 def _offer(w: Warps, frame: int, lane: int, item: np.ndarray) -> None:
     """Test a lane's intersection against the ray's interval; commit it, or leave it to its any-hit program."""
     fields, report = w.frames[frame], w.report
-    report[REPORT_ANSWER, lane] = 0
-    t = report.view(np.float32)[REPORT_T, lane]
+    report[REPORT.answer, lane] = 0
+    t = report.view(np.float32)[REPORT.t, lane]
     floats = fields.view(np.float32)
-    if not (floats[T_MIN, lane] <= t and t <= floats[COMMITTED_T, lane]):
+    if not (floats[FRAME.t_min, lane] <= t and t <= floats[FRAME.committed_t, lane]):
         return
-    fields[CANDIDATE_T, lane], fields[CANDIDATE_KIND, lane] = report[REPORT_T, lane], report[REPORT_KIND, lane]
+    fields[FRAME.candidate_t, lane], fields[FRAME.candidate_kind, lane] = (
+        report[REPORT.t, lane],
+        report[REPORT.kind, lane],
+    )
     for index in range(ATTRIBUTE_COUNT):
-        fields[CANDIDATE_ATTRIBUTE + index, lane] = report[REPORT_ATTRIBUTE + index, lane]
+        fields[FRAME.candidate_attribute + index, lane] = report[REPORT.attribute + index, lane]
     if _any_hit_program(w, frame, lane) < 0:
         _commit(w, frame, lane)
     else:
-        item[ITEM_ROUND] |= 1 << lane
+        item[ITEM.round] |= 1 << lane
 
 
 @compiled
 def _any_hit_program(w: Warps, frame: int, lane: int) -> int:
     """The any-hit program of a lane's candidate, -1 when it has none or the candidate is opaque."""
-    flags = w.frames[frame, FLAGS, lane]
-    first = w.first_geometry[w.frames[frame, CANDIDATE_INSTANCE, lane]]
-    opaque = w.opaque[first + w.frames[frame, F_CANDIDATE_GEOMETRY, lane]] != 0 or flags & FLAG_NO_ANY_HIT != 0
+    flags = w.frames[frame, FRAME.flags, lane]
+    first = w.first_geometry[w.frames[frame, FRAME.candidate_instance, lane]]
+    opaque = w.opaque[first + w.frames[frame, FRAME.candidate_geometry, lane]] != 0 or flags & FLAG_NO_ANY_HIT != 0
     if opaque and flags & FLAG_FORCE_ANY_HIT == 0:
         return -1
-    return w.hit_programs[w.frames[frame, CANDIDATE_RECORD, lane], 1]
+    return w.hit_programs[w.frames[frame, FRAME.candidate_record, lane], 1]
 
 
 @compiled
@@ -110,24 +96,24 @@ def _next_any_hit(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
 def _judge(w: Warps, frame: int, item: np.ndarray) -> None:
     """Act on the verdicts of the any-hit program that has just run."""
     for lane in range(LANES):
-        if item[ITEM_GROUP] >> lane & 1:
-            verdict = w.frames[frame, VERDICT, lane]
-            w.frames[frame, VERDICT, lane] = VERDICT_NONE
-            if verdict != VERDICT_IGNORED:
+        if item[ITEM.group] >> lane & 1:
+            verdict = w.frames[frame, FRAME.verdict, lane]
+            w.frames[frame, FRAME.verdict, lane] = VERDICT.none
+            if verdict != VERDICT.ignored:
                 _commit(w, frame, lane)
-                if verdict == VERDICT_TERMINATED:
-                    w.frames[frame, VERDICT, lane] = VERDICT_TERMINATED
-    item[ITEM_GROUP] = 0
+                if verdict == VERDICT.terminated:
+                    w.frames[frame, FRAME.verdict, lane] = VERDICT.terminated
+    item[ITEM.group] = 0
 
 
 @compiled
 def _commit(w: Warps, frame: int, lane: int) -> None:
     fields = w.frames[frame]
     for row in range(HIT_ROWS):
-        fields[COMMITTED_T + row, lane] = fields[CANDIDATE_T + row, lane]
-    w.report[REPORT_ANSWER, lane] = 1
-    if fields[FLAGS, lane] & FLAG_FIRST_HIT:
-        fields[VERDICT, lane] = VERDICT_TERMINATED
+        fields[FRAME.committed_t + row, lane] = fields[FRAME.candidate_t + row, lane]
+    w.report[REPORT.answer, lane] = 1
+    if fields[FRAME.flags, lane] & FLAG_FIRST_HIT:
+        fields[FRAME.verdict, lane] = VERDICT.terminated
 
 
 @compiled
@@ -135,6 +121,6 @@ def _end_terminated(w: Warps, warp: int, frame: int, lanes: int) -> None:
     """Lanes whose ray has ended leave the intersection program, and the functions it is in."""
     ended = 0
     for lane in range(LANES):
-        if lanes >> lane & 1 and w.frames[frame, VERDICT, lane] == VERDICT_TERMINATED:
+        if lanes >> lane & 1 and w.frames[frame, FRAME.verdict, lane] == VERDICT.terminated:
             ended |= 1 << lane
     leave_activations(w, warp, w.depth[warp] - 2, ended)

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.ptx.ir import Function
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ITEM, MACHINE
+from rayplay.tracer.link.layout import signature_of
 from rayplay.tracer.memory.arena import DeviceMemory
+from rayplay.tracer.warp.arrays import LaunchState
 
 LONGEST_TEXT_BYTES = 1 << 20
 HEAP_ALIGN = 16
@@ -149,3 +154,36 @@ SERVICES: dict[str, Callable[[ServiceCall, int], int]] = {
     "malloc": _malloc,
     "free": _free,
 }
+
+
+def serve(state: LaunchState, function: Function, arguments: list[np.ndarray], place: str) -> list[np.ndarray]:
+    """Run a function without a body for the lanes that call it; its results, uint8[32, bytes] each."""
+    machine = state.warps.machine
+    mask = int(machine[MACHINE.suspend_mask])
+    lanes = [lane for lane in range(LANES) if mask >> lane & 1]
+    call = ServiceCall(state.memory, lanes, arguments, place)
+    results = run_service(function.name, call, [v.bytes for v in function.returns])
+    machine[MACHINE.arena_bytes] = state.memory.used_bytes
+    return results
+
+
+def _callee_area(state: LaunchState, warp: int) -> np.ndarray:
+    """The part of the warp's stack where the function that it calls would lie, uint8."""
+    w = state.warps
+    item = w.items[warp, w.depth[warp] - 1]
+    start = int(item[ITEM.start]) + int(w.words[item[ITEM.function]])
+    return w.stacks[warp, start:].view(np.uint8)
+
+
+def external_arguments(state: LaunchState, warp: int, function: Function) -> list[np.ndarray]:
+    """Arguments that the warp passes to ``function``, uint8[32, bytes] each."""
+    area = _callee_area(state, warp)
+    places = signature_of(function).parameters
+    return [area[at : at + LANES * size].reshape(LANES, size) for at, size in places]
+
+
+def write_external_results(state: LaunchState, warp: int, function: Function, results: list[np.ndarray]) -> None:
+    """Copy results to the callee area of the stack, where machine code reads them."""
+    area = _callee_area(state, warp)
+    for (at, size), value in zip(signature_of(function).returns, results, strict=True):
+        area[at : at + LANES * size] = value.reshape(-1)

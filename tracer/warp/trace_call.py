@@ -10,73 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import (
-    FIELD,
-    LANES,
-    NO_PROGRAM,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_INTERSECTION,
-    VERDICT_ACCEPTED,
-    VERDICT_NONE,
-)
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FRAME, NO_PROGRAM, STATUS, VERDICT
 from rayplay.tracer.abi.words import (
-    FULL,
-    KIND_ANY_HIT,
-    KIND_CLOSEST_HIT,
-    KIND_INTERSECTION,
-    KIND_MISS,
-    LONG_STRETCH,
+    AMENDMENT,
+    ITEM,
+    ITEM_ACTIVATION,
+    ITEM_TRACE,
+    KIND,
+    LOG_WORDS,
     MACHINE,
+    RAY,
+    SCENE,
+    STOP,
+    USED,
+    VISIT_BYTES,
 )
 from rayplay.tracer.native.calls import call_traversal
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 from rayplay.tracer.warp.report import advance_report
-from rayplay.tracer.warp.stack import (
-    ITEM_ACTIVATION,
-    ITEM_FRAME,
-    ITEM_INSTRUCTION,
-    ITEM_LANES,
-    ITEM_PHASE,
-    ITEM_ROUND,
-    ITEM_SEGMENT,
-    ITEM_TODO,
-    ITEM_TRACE,
-    RUN,
-    SCENE_CODE,
-    SCENE_CONTEXT,
-    SCENE_DELAYED,
-    WARP_DONE,
-    Warps,
-    push_program,
-)
+from rayplay.tracer.warp.stack import Warps, push_program
 
 PHASE_TRAVERSE, PHASE_PROGRAMS, PHASE_END = 0, 1, 2
 
-STATUS, PROGRAM, VERDICT, FLAGS = FIELD["status"], FIELD["program"], FIELD["verdict"], FIELD["flags"]
-ORIGIN, T_MIN, T_MAX = FIELD["origin_x"], FIELD["t_min"], FIELD["t_max"]
-COMMITTED_T = FIELD["committed_t"]
-COMMITTED_INSTANCE, COMMITTED_PRIMITIVE = FIELD["committed_instance"], FIELD["committed_primitive"]
-COMMITTED_RECORD, CANDIDATE_RECORD = FIELD["committed_record"], FIELD["candidate_record"]
-FLAG_FIRST_HIT = 4
 NOBODY = np.uint32(0xFFFFFFFF)
 INFINITY_BITS = np.uint32(0x7F800000)
-
-# uint32 words of a ray row
-(
-    RAY_VISIT, RAY_INSTRUCTION, RAY_LANE, RAY_SEGMENT, RAY_KIND, RAY_ORIGIN, RAY_T_MIN, RAY_T_MAX, RAY_HIT_T,
-    RAY_INSTANCE, RAY_PRIMITIVE, RAY_NODES, RAY_FRAME,
-) = 0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16, 17  # fmt: skip
-RAY_WORDS = 18
-AMENDMENT = 0xFFFFFFFF
-"""As the segment: the row has the hit in the end of the ray before it, of the same warp, lane and frame."""
-COUNT_RAYS, COUNT_NODES, COUNT_RUNS = 0, 1, 2
-STRETCH_WORDS = 65_536  # room in the node log that a stretch may fill
-M_ERROR_LANE, M_INSTRUCTION = MACHINE["error_lane"], MACHINE["suspend_instruction"]
-F_MISS_INDEX = FIELD["miss_index"]
-M_ERROR_ADDRESS = MACHINE["error_address"]
-M_VISIT_NEXT = MACHINE["visit_next"]
-M_VISIT_ORIGIN = MACHINE["visit_origin"]
 
 
 @inlined_entry_point
@@ -84,42 +42,42 @@ def advance(w: Warps, warp: int) -> int:
     """Work on the control stack until a function is innermost: RUN; WARP_DONE when the stack is empty."""
     while w.depth[warp] > 0:
         item = w.items[warp, w.depth[warp] - 1]
-        if item[0] == ITEM_ACTIVATION:
-            return RUN
-        code = _advance_trace(w, warp, item) if item[0] == ITEM_TRACE else advance_report(w, warp, item)
-        if code != RUN:
+        if item[ITEM.kind] == ITEM_ACTIVATION:
+            return STOP.none
+        code = _advance_trace(w, warp, item) if item[ITEM.kind] == ITEM_TRACE else advance_report(w, warp, item)
+        if code != STOP.none:
             return code
-    return WARP_DONE
+    return STOP.warp_done
 
 
 @compiled
 def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
     """One step of a trace call: a traversal of all its waiting lanes, or the start of one program."""
-    frame = item[ITEM_FRAME]
-    if item[ITEM_PHASE] == PHASE_TRAVERSE:
-        if w.counts[COUNT_RAYS] + LANES > w.rays.shape[0]:
-            return FULL
-        if w.counts[COUNT_NODES] + LANES * STRETCH_WORDS > w.nodes.shape[0]:
-            return FULL
+    frame = item[ITEM.frame]
+    if item[ITEM.phase] == PHASE_TRAVERSE:
+        if w.counts[USED.rays] + LANES > w.rays.shape[0]:
+            return STOP.full
+        if w.counts[USED.nodes] + LANES * LOG_WORDS > w.nodes.shape[0]:
+            return STOP.full
         for lane in range(LANES):
-            if item[ITEM_TODO] >> lane & 1 and not _traverse(w, item, lane):
-                w.machine[M_ERROR_LANE], w.machine[M_INSTRUCTION] = lane, item[ITEM_INSTRUCTION]
-                return LONG_STRETCH
-        waiting = _suspended_lanes(w, frame, item[ITEM_TODO])
-        item[ITEM_TODO], item[ITEM_ROUND] = waiting, waiting
-        item[ITEM_SEGMENT] += 1
-        item[ITEM_PHASE] = PHASE_PROGRAMS if waiting else PHASE_END
+            if item[ITEM.todo] >> lane & 1 and not _traverse(w, item, lane):
+                w.machine[MACHINE.error_lane], w.machine[MACHINE.suspend_instruction] = lane, item[ITEM.instruction]
+                return STOP.long_stretch
+        waiting = _suspended_lanes(w, frame, item[ITEM.todo])
+        item[ITEM.todo], item[ITEM.round] = waiting, waiting
+        item[ITEM.segment] += 1
+        item[ITEM.phase] = PHASE_PROGRAMS if waiting else PHASE_END
         if not waiting:
-            item[ITEM_ROUND] = item[ITEM_LANES]
-        return RUN
-    group, program = _next_group(w, frame, item[ITEM_ROUND])
+            item[ITEM.round] = item[ITEM.lanes]
+        return STOP.none
+    group, program = _next_group(w, frame, item[ITEM.round])
     if group == 0:
-        if item[ITEM_PHASE] == PHASE_PROGRAMS:
-            item[ITEM_PHASE] = PHASE_TRAVERSE
+        if item[ITEM.phase] == PHASE_PROGRAMS:
+            item[ITEM.phase] = PHASE_TRAVERSE
         else:
             w.depth[warp] -= 1
-        return RUN
-    item[ITEM_ROUND] &= ~group
+        return STOP.none
+    item[ITEM.round] &= ~group
     return _start_group(w, warp, frame, group, program)
 
 
@@ -129,56 +87,56 @@ def _start_group(w: Warps, warp: int, frame: int, group: int, program: int) -> i
     lane = 0
     while not group >> lane & 1:
         lane += 1
-    status = w.frames[frame, STATUS, lane]
-    verdict = VERDICT_ACCEPTED if status == STATUS_ANY_HIT else VERDICT_NONE
+    status = w.frames[frame, FRAME.status, lane]
+    verdict = VERDICT.accepted if status == STATUS.any_hit else VERDICT.none
     for each in range(LANES):
         if group >> each & 1:
-            w.frames[frame, VERDICT, each] = verdict
-    if status == STATUS_ANY_HIT:
-        return push_program(w, warp, program, group, KIND_ANY_HIT, frame, CANDIDATE_RECORD)
-    if status == STATUS_INTERSECTION:
-        return push_program(w, warp, program, group, KIND_INTERSECTION, frame, CANDIDATE_RECORD)
-    if status == STATUS_HIT:
-        return push_program(w, warp, program, group, KIND_CLOSEST_HIT, frame, COMMITTED_RECORD)
-    return push_program(w, warp, program, group, KIND_MISS, frame, F_MISS_INDEX)
+            w.frames[frame, FRAME.verdict, each] = verdict
+    if status == STATUS.any_hit:
+        return push_program(w, warp, program, group, KIND.any_hit, frame, FRAME.candidate_record)
+    if status == STATUS.intersection:
+        return push_program(w, warp, program, group, KIND.intersection, frame, FRAME.candidate_record)
+    if status == STATUS.hit:
+        return push_program(w, warp, program, group, KIND.closest_hit, frame, FRAME.committed_record)
+    return push_program(w, warp, program, group, KIND.miss, frame, FRAME.miss_index)
 
 
 @compiled
 def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     """One stretch of one lane, and its row in ``rays``; False when the traversal cannot go on."""
-    frame = item[ITEM_FRAME]
-    used = w.counts[COUNT_NODES]
+    frame = item[ITEM.frame]
+    used = w.counts[USED.nodes]
     log = w.nodes.ctypes.data + 4 * used
     written = call_traversal(
-        w.scene[SCENE_CODE],
-        w.scene[SCENE_CONTEXT],
+        w.scene[SCENE.code],
+        w.scene[SCENE.context],
         w.frames[frame].ctypes.data,
         w.states[frame, lane].ctypes.data,
         lane,
         log,
     )
     if written < 0:
-        w.machine[M_ERROR_ADDRESS] = written
+        w.machine[MACHINE.error_address] = written
         return False
     fields = w.frames[frame]
-    amends = w.scene[SCENE_DELAYED] != 0 and item[ITEM_SEGMENT] > 0
-    if amends and fields[STATUS, lane] in (STATUS_ANY_HIT, STATUS_INTERSECTION):
+    amends = w.scene[SCENE.delayed] != 0 and item[ITEM.segment] > 0
+    if amends and fields[FRAME.status, lane] in (STATUS.any_hit, STATUS.intersection):
         return True
-    row = w.rays[w.counts[COUNT_RAYS]]
-    visits = (w.machine[M_VISIT_NEXT] - w.machine[M_VISIT_ORIGIN]) >> 3
-    row[RAY_VISIT], row[RAY_INSTRUCTION] = visits - 1, item[ITEM_INSTRUCTION]
-    row[RAY_LANE], row[RAY_SEGMENT] = lane, AMENDMENT if amends else item[ITEM_SEGMENT]
-    row[RAY_KIND] = 1 if fields[FLAGS, lane] & FLAG_FIRST_HIT else 0
+    row = w.rays[w.counts[USED.rays]]
+    visits = (w.machine[MACHINE.visit_next] - w.machine[MACHINE.visit_origin]) // VISIT_BYTES
+    row[RAY.visit], row[RAY.instruction] = visits - 1, item[ITEM.instruction]
+    row[RAY.lane], row[RAY.segment] = lane, AMENDMENT if amends else item[ITEM.segment]
+    row[RAY.kind] = 1 if fields[FRAME.flags, lane] & FLAG_FIRST_HIT else 0
     for axis in range(6):
-        row[RAY_ORIGIN + axis] = fields[ORIGIN + axis, lane]
-    row[RAY_T_MIN], row[RAY_T_MAX] = fields[T_MIN, lane], fields[T_MAX, lane]
-    hit = fields[COMMITTED_INSTANCE, lane] != NOBODY
-    row[RAY_HIT_T] = fields[COMMITTED_T, lane] if hit else INFINITY_BITS
-    row[RAY_INSTANCE] = fields[COMMITTED_INSTANCE, lane] if hit else NOBODY
-    row[RAY_PRIMITIVE] = fields[COMMITTED_PRIMITIVE, lane] if hit else NOBODY
-    row[RAY_NODES], row[RAY_FRAME] = written, frame
-    w.counts[COUNT_RAYS] += 1
-    w.counts[COUNT_NODES] = used + written
+        row[RAY.origin_x + axis] = fields[FRAME.origin_x + axis, lane]
+    row[RAY.t_min], row[RAY.t_max] = fields[FRAME.t_min, lane], fields[FRAME.t_max, lane]
+    hit = fields[FRAME.committed_instance, lane] != NOBODY
+    row[RAY.hit_t] = fields[FRAME.committed_t, lane] if hit else INFINITY_BITS
+    row[RAY.instance] = fields[FRAME.committed_instance, lane] if hit else NOBODY
+    row[RAY.primitive] = fields[FRAME.committed_primitive, lane] if hit else NOBODY
+    row[RAY.nodes], row[RAY.frame] = written, frame
+    w.counts[USED.rays] += 1
+    w.counts[USED.nodes] = used + written
     return True
 
 
@@ -187,8 +145,8 @@ def _suspended_lanes(w: Warps, frame: int, lanes: int) -> int:
     waiting = 0
     for lane in range(LANES):
         if lanes >> lane & 1:
-            status = w.frames[frame, STATUS, lane]
-            if status in (STATUS_ANY_HIT, STATUS_INTERSECTION):
+            status = w.frames[frame, FRAME.status, lane]
+            if status in (STATUS.any_hit, STATUS.intersection):
                 waiting |= 1 << lane
     return waiting
 
@@ -200,7 +158,7 @@ def _next_group(w: Warps, frame: int, lanes: int) -> tuple[int, Any]:
     group = 0
     for lane in range(LANES):
         if lanes >> lane & 1:
-            program = np.int64(w.frames[frame, PROGRAM, lane])
+            program = np.int64(w.frames[frame, FRAME.program, lane])
             if program < lowest:
                 lowest, group = program, 0
             if program == lowest and program != NO_PROGRAM:

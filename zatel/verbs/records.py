@@ -1,4 +1,4 @@
-"""Findings of the verbs as flat records of equal names, from the content of the files that they write."""
+"""The findings of the verbs as flat records of equal names, from the content of the files that they write."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from rayplay.formats.guard.answer import Record
 
 
 def predicted(prediction: dict[str, Any]) -> Iterator[Record]:
-    """A record per metric of ``prediction.json``; ``full`` and ``error`` are None without a full replay."""
+    """A record per metric of ``prediction.json``; ``full`` and ``error`` stay None without a full replay."""
     for name, metric in prediction["metrics"].items():
         yield {
             "metric": name,

@@ -79,6 +79,9 @@ def pass_barrier(core: Warps, sm: int, now: int, arrived: int) -> None:
         arrived &= arrived - 1
         here = sm * core.warps + index
         core.warp[here, warps.TRACE_MASK] = 0
+        core.warp[here, warps.READY_AT] = max(
+            core.warp[here, warps.READY_AT], now + 1
+        )  # of one not looked at in this cycle
         if warps.release(core, sm, now, index, op.HELD_SLOT):
             warps.stall_until(core, sm, core.warp[here, warps.RANK], now, now + 1, 1)
 

@@ -184,6 +184,6 @@ def l1_ways(config: GpuConfig, shared: int) -> int:
     cache: CacheConfig = config.l1
     if not config.unified_bytes:
         return cache.ways
-    option = next(option for option in sorted(config.shared_options) if shared <= option)
+    option = min((size for size in config.shared_options if shared <= size), default=max(config.shared_options))
     most = config.unified_bytes // (cache.sets * 128)
     return int(most * (1 - option / config.unified_bytes) + 0.5)

@@ -66,8 +66,10 @@ class LdSt:
         if self.writing is not None and self.sm.collector.write(self.writing):
             self._written(self.writing)
             self.writing = None
-        if self.writing is not None:
-            return
+        if self.writing is None:
+            self._choose_result()
+
+    def _choose_result(self) -> None:
         for step in range(len(CLIENTS)):
             client = (self.turn + step) % len(CLIENTS)
             op = self._result_of(CLIENTS[client])

@@ -9,7 +9,7 @@ import pytest
 from rayplay import ptx
 from rayplay.ptx.flow.cfg import build
 from rayplay.ptx.flow.liveness import Liveness
-from rayplay.tracer.emit import parts as lower_flow
+from rayplay.tracer.emit import parts
 from rayplay.tracer.lower import compile as jit
 from tests.tracer.execution.test_warps import BARRIERS, CALLS
 from tests.tracer.harness.execution import HEADER, both
@@ -90,7 +90,7 @@ def test_any_control_flow_runs_as_in_the_interpreter(
 
 
 def cut_into_small_parts(monkeypatch: pytest.MonkeyPatch, folder: Path, instructions: int) -> None:
-    monkeypatch.setattr(lower_flow, "PART_INSTRUCTIONS", instructions)
+    monkeypatch.setattr(parts, "PART_INSTRUCTIONS", instructions)
     monkeypatch.setattr(jit, "cache_root", lambda: folder)  # code of whole functions must not be found
 
 
@@ -122,12 +122,12 @@ again:
 """
 
 
-def flow_of(text: str) -> tuple[lower_flow.Flow, Liveness]:
+def flow_of(text: str) -> tuple[parts.Flow, Liveness]:
     module = ptx.parse(HEADER + text, "test.ptx")
     function = next(f for f in module.functions.values() if f.is_entry)
     cfg = build(function)
     liveness = Liveness(function, cfg)
-    return lower_flow.control_flow(cfg, liveness.live_in, 0), liveness
+    return parts.control_flow(cfg, liveness.live_in, 0), liveness
 
 
 def test_lanes_that_have_left_a_loop_wait_for_what_follows_it() -> None:
@@ -139,7 +139,7 @@ def test_lanes_that_have_left_a_loop_wait_for_what_follows_it() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_parts_cover_a_function_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = flow_of(program(seed))
-    monkeypatch.setattr(lower_flow, "PART_INSTRUCTIONS", 12)
+    monkeypatch.setattr(parts, "PART_INSTRUCTIONS", 12)
     cut, _ = flow_of(program(seed))
     assert len(whole.parts) == 1 < len(cut.parts)
     assert [block for part in cut.parts for block in part] == list(whole.parts[0])
@@ -152,7 +152,7 @@ def test_a_loop_is_not_cut_where_its_end_can_be(monkeypatch: pytest.MonkeyPatch)
     end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 9;\n@%p2 bra top{k};\n"
     body = "".join(f"top{k}:\n" + "".join(step.format(k=k, n=n) for n in range(4)) + end.format(k=k) for k in range(2))
     text = LOOP[: LOOP.index("again:")] + body + "ret;\n}\n"
-    monkeypatch.setattr(lower_flow, "PART_INSTRUCTIONS", 24)
+    monkeypatch.setattr(parts, "PART_INSTRUCTIONS", 24)
     flow, _ = flow_of(text)
     headers = sorted(flow.headers)
     assert headers[1] in [part.start for part in flow.parts]

@@ -32,7 +32,7 @@ def run(operation: str, kind: str, values: np.ndarray, cell: np.ndarray) -> tupl
     )
     zero = np.zeros_like(values)
     made = both(HEAD.format(size=size, body=atom), [zero, values, cell])
-    if operation != "exch":  # which red lacks
+    if operation != "exch":  # which has no red
         red = body + f"red.relaxed.cta.{operation}.{kind} [%l3], {register}5;"
         again = both(HEAD.format(size=size, body=red), [zero, values, cell])
         assert np.array_equal(again.buffers[2], made.buffers[2])

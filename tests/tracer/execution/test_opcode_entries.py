@@ -1,59 +1,76 @@
 """An opcode is three entries: a row, a meaning, a lowering. None lacks one of them, and three make an opcode."""
 
 from functools import partial
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from rayplay import tracer
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa import form, table
 from rayplay.ptx.isa.integer import ROWS
 from rayplay.ptx.isa.row import Control
-from rayplay.tracer.emit.emitter import INT, Emitter
-from rayplay.tracer.interp import blocks
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT
 from rayplay.tracer.interp import dispatch as interp_dispatch
+from rayplay.tracer.interp import optix as interp_optix
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower import dispatch as lower_dispatch
-from rayplay.tracer.lower import program
-from rayplay.tracer.lower.approx import HANDLERS as APPROXIMATIONS  # which decides for both backends
-from rayplay.tracer.lower.shuffle import lower_nothing
+from rayplay.tracer.lower import optix as lower_optix
+from rayplay.tracer.meaning.optix import GETTERS
 from tests.tracer.harness.execution import both
 
 NOT_EXECUTED = frozenset((
     "istypep", "stacksave", "stackrestore", "alloca", "brkpt", "setmaxnreg", "multimem", "tensormap",
     "clusterlaunchcontrol", "wgmma", "tcgen05",
 ))  # fmt: skip
-BY_THE_MACHINE = frozenset(("filter_shader",))  # and all that ends a block
+OF_ONE = {  # what only one backend needs: values and control of the interpreter, texts and code of the emitter
+    "interp": {"arena", "blocks", "ctas", "flow", "values"},
+    "lower": {"compile", "program"},
+}
 
 
-def interpreted() -> set[str]:
-    scalar = {
-        *interp_dispatch.ANY,
-        *APPROXIMATIONS,
-        *(name for t in interp_dispatch.TABLES.values() for name in t),
+def stems(package: str) -> set[str]:
+    folder = Path(tracer.__file__).parent / package
+    return {path.stem for path in folder.glob("*.py")} - OF_ONE[package]
+
+
+def test_families_are_modules_of_one_name() -> None:
+    assert stems("interp") == stems("lower")
+
+
+def executed(dispatch: ModuleType) -> set[str]:
+    return {*dispatch.ANY, *(name for handlers in dispatch.TABLES.values() for name in handlers)}
+
+
+def test_both_backends_have_the_same_handlers() -> None:
+    assert interp_dispatch.ANY.keys() == lower_dispatch.ANY.keys()
+    assert interp_dispatch.RECORDING.keys() == lower_dispatch.RECORDING.keys()
+    assert {kind: set(t) for kind, t in interp_dispatch.TABLES.items()} == {
+        kind: set(t) for kind, t in lower_dispatch.TABLES.items()
     }
-    return scalar | blocks.MEMORY.keys() | blocks.WARP.keys() | blocks.ADDRESSES.keys()
-
-
-def lowered() -> set[str]:
-    scalar = {
-        *lower_dispatch.ANY,
-        *APPROXIMATIONS,
-        *(name for t in lower_dispatch.TABLES.values() for name in t),
-    }
-    return scalar | program.HANDLERS.keys()
 
 
 def test_every_row_has_both_entries_or_is_listed() -> None:
-    without_effect = {name for name, handler in program.HANDLERS.items() if handler is lower_nothing}
+    done = executed(lower_dispatch)
     ends = {op.opcode for op in table.TABLE.values() if op.control is not Control.NEXT}
-    for opcode in {op.opcode for op in table.TABLE.values()} - BY_THE_MACHINE - (ends - lowered()):
-        entries = opcode in lowered(), opcode in interpreted() or opcode in without_effect
-        assert entries == ((False, False) if opcode in NOT_EXECUTED else (True, True)), opcode
+    for opcode in {op.opcode for op in table.TABLE.values()} - (ends - done):
+        assert (opcode in done) == (opcode not in NOT_EXECUTED), opcode
+
+
+def test_getters_are_the_same_calls() -> None:
+    assert lower_optix.HANDLERS.keys() == GETTERS
+    named = {f"_optix_{name}" for name in interp_optix.HANDLERS}
+    # the others are fields by name, which the interpreter reads from the name itself
+    fields = ("get_world_ray_", "get_object_ray_", "get_attribute_", "get_payload", "set_payload")
+    assert named <= GETTERS
+    assert all(name.removeprefix("_optix_").startswith(fields) for name in GETTERS - named)
 
 
 def test_no_entry_lacks_a_row() -> None:
-    assert lowered() | interpreted() <= {op.opcode for op in table.TABLE.values()}
+    assert executed(lower_dispatch) <= {op.opcode for op in table.TABLE.values()}
 
 
 def _mean_thrice(w: Lanes, i: Instruction) -> None:
@@ -68,7 +85,6 @@ def test_three_entries_make_an_opcode(monkeypatch: pytest.MonkeyPatch) -> None:
     count = next(op for op in ROWS if op.name == "popc")
     row = partial(type(count), **{name: getattr(count, name) for name in count.__dataclass_fields__})
     monkeypatch.setitem(table.TABLE, "thrice", row(name="thrice", forms=("u32",)))
-    monkeypatch.setattr(lower_dispatch, "SCALAR", lower_dispatch.SCALAR | {"thrice"})
     monkeypatch.setitem(interp_dispatch.TABLES["integer"], "thrice", _mean_thrice)
     monkeypatch.setitem(lower_dispatch.TABLES["integer"], "thrice", _lower_thrice)
     text = """

@@ -61,7 +61,6 @@ def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = execute(BARRIERS, [np.zeros(40, np.uint32)], grid=(40, 1, 1), block=(128, 1, 1))
     for name, size in (("VISITS", 64), ("ACCESSES", 32), ("ADDRESSES", 512), ("RUNS", 16)):
         monkeypatch.setattr(record, name, size)
-    record.shared_buffers.cache_clear()
     for backend in ("machine", "interpreter"):
         part = execute(BARRIERS, [np.zeros(40, np.uint32)], backend, grid=(40, 1, 1), block=(128, 1, 1))
         assert np.array_equal(part.buffers[0], whole.buffers[0])
@@ -69,7 +68,6 @@ def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             ours, theirs = part.sink.table(table), whole.sink.table(table)
             assert all(np.array_equal(ours[column], theirs[column]) for column in theirs), table
         assert part.counts == whole.counts
-    record.shared_buffers.cache_clear()
 
 
 CALLS = """

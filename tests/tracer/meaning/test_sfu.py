@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayplay.ptx import parse
+from rayplay.tracer.emit import sfu as emitted
+from rayplay.tracer.emit.text import Text
 from rayplay.tracer.lower import compile as jit
-from rayplay.tracer.lower import sfu as lower_sfu
 from rayplay.tracer.lower.program import ATTRIBUTES
 from rayplay.tracer.meaning import sfu
 from rayplay.tracer.native.cpu import host
@@ -70,13 +72,14 @@ def test_accuracy_that_the_isa_promises(name: str) -> None:
 @pytest.fixture(scope="module")
 def machine_code() -> llvm.ExecutionEngine:
     """``run.NAME(in, out)`` for 32 words each."""
-    vector = "<32 x i32>"
-    callers = "\n".join(
-        f"define void @run.{name}(ptr %p, ptr %q) #0 {{\n%x = load {vector}, ptr %p, align 4\n"
-        f"%y = call {vector} @sfu.{name}({vector} %x)\nstore {vector} %y, ptr %q, align 4\nret void\n}}"
-        for name in lower_sfu.FUNCTIONS
-    )
-    data = jit.translate("\n".join((callers, lower_sfu.definitions(callers), ATTRIBUTES, "")), host())
+    helpers: dict[str, str] = {}
+    callers = []
+    for name in emitted.FUNCTIONS:
+        e = Text(parse(".version 7.0\n.target sm_75\n.address_size 64\n", "none.ptx"), helpers)
+        x = e.op("load <32 x i32>, ptr %p, align 4")
+        e.put(f"store <32 x i32> {emitted.call_unit(e, name, x)}, ptr %q, align 4")
+        callers.append("\n".join((f"define void @run.{name}(ptr %p, ptr %q) #0 {{", *e.lines, "ret void", "}")))
+    data = jit.translate("\n".join((*callers, *helpers.values(), ATTRIBUTES, "")), host())
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host().machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
@@ -84,7 +87,7 @@ def machine_code() -> llvm.ExecutionEngine:
 
 
 def test_every_function_has_both_definitions() -> None:
-    assert lower_sfu.FUNCTIONS.keys() == sfu.APPROXIMATIONS.keys()
+    assert emitted.FUNCTIONS.keys() == sfu.APPROXIMATIONS.keys()
     with open(Path(sfu.__file__).with_name("sfu_tables.csv"), newline="") as file:
         assert {row["function"] for row in csv.DictReader(file)} == sfu.POLYNOMIALS.keys()
 

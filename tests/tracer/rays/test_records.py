@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 
 from rayplay import tracer  # noqa: F401
-from rayplay.tracer.abi.trace_frame import (
-    FIELD,
-    FIELD_COUNT,
-    LANES,
-    NO_PROGRAM,
-    STATUS_ANY_HIT,
-    STATUS_HIT,
-    STATUS_INTERSECTION,
-    STATUS_MISS,
-    VERDICT_ACCEPTED,
-    VERDICT_IGNORED,
-    VERDICT_TERMINATED,
-)
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.trace_frame import FRAME, NO_PROGRAM, STATUS, VERDICT
+from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
-from rayplay.tracer.rays.state import LOG_WORDS, STATE_WORDS, TraversalContext, make_context
+from rayplay.tracer.rays.state import STATE_WORDS, TraversalContext, make_context
 from rayplay.tracer.rays.traverse import ERROR_MISS_INDEX, traverse_lane, traverse_lane_address
 from rayplay.tracer.rays.walk import ERROR_LOG_FULL, ERROR_RECORD
 from rayplay.tracer.scenes import load
@@ -43,7 +33,7 @@ class Lane:
 
     def __init__(self, context: TraversalContext, origin: np.ndarray, direction: np.ndarray, **fields: int) -> None:
         self.context, self.lane = context, 3
-        self.frame = np.zeros((FIELD_COUNT, LANES), np.uint32)
+        self.frame = np.zeros((len(FRAME), LANES), np.uint32)
         self.state = np.full(STATE_WORDS, 0xDEADBEEF, np.uint32)
         self.log = np.zeros(LOG_WORDS, np.uint32)
         values = {"visibility_mask": 0xFF, "sbt_stride": 1} | fields
@@ -53,19 +43,19 @@ class Lane:
         for name in ("t_max", "committed_t"):
             self.set_float(name, 1e4)
         for name, value in values.items():
-            self.frame[FIELD[name], self.lane] = value
+            self.frame[FRAME[name], self.lane] = value
 
     def set_float(self, name: str, value: float) -> None:
-        self.frame.view(np.float32)[FIELD[name], self.lane] = value
+        self.frame.view(np.float32)[FRAME[name], self.lane] = value
 
     def get(self, name: str) -> int:
-        return int(self.frame[FIELD[name], self.lane])
+        return int(self.frame[FRAME[name], self.lane])
 
     def get_float(self, name: str) -> float:
-        return float(self.frame.view(np.float32)[FIELD[name], self.lane])
+        return float(self.frame.view(np.float32)[FRAME[name], self.lane])
 
     def ray(self, name: str) -> np.ndarray:
-        first = FIELD[f"{name}_x"]
+        first = FRAME[f"{name}_x"]
         return self.frame.view(np.float32)[first : first + 3, self.lane].astype(np.float64)
 
     def step(self) -> np.ndarray:
@@ -76,8 +66,8 @@ class Lane:
     def run(self, decide: Callable[["Lane"], int]) -> list[np.ndarray]:
         """Records of every stretch; ``decide`` plays the programs and returns their verdict."""
         stretches = [self.step()]
-        while self.get("status") in (STATUS_ANY_HIT, STATUS_INTERSECTION):
-            self.frame[FIELD["verdict"], self.lane] = decide(self)
+        while self.get("status") in (STATUS.any_hit, STATUS.intersection):
+            self.frame[FRAME.verdict, self.lane] = decide(self)
             stretches.append(self.step())
         return stretches
 
@@ -134,8 +124,8 @@ def test_any_hit_that_accepts_changes_nothing() -> None:
     suspended = 0
     for origin, direction in zip(origins, directions, strict=True):
         one, two = Lane(plain, origin, direction), Lane(tested, origin, direction)
-        whole = one.run(lambda lane: VERDICT_ACCEPTED)
-        parts = two.run(lambda lane: VERDICT_ACCEPTED)
+        whole = one.run(lambda lane: VERDICT.accepted)
+        parts = two.run(lambda lane: VERDICT.accepted)
         suspended += len(parts) - 1
         assert len(whole) == 1
         np.testing.assert_array_equal(np.concatenate(parts), whole[0])
@@ -157,8 +147,8 @@ def test_any_hit_that_ignores_lets_the_ray_pass() -> None:
     context = context_of(acceleration, any_hit=ANY)
     for row in range(len(origins)):
         lane = Lane(context, origins[row], directions[row])
-        lane.run(lambda lane: VERDICT_IGNORED)
-        hit = lane.get("status") == STATUS_HIT
+        lane.run(lambda lane: VERDICT.ignored)
+        hit = lane.get("status") == STATUS.hit
         assert hit == np.isfinite(expected.t[row])
         assert lane.get("program") == (CLOSEST if hit else MISS)
         if hit:
@@ -185,7 +175,7 @@ def test_candidate_is_described_in_world_and_object_space() -> None:
         u, v = lane.get_float("candidate_u"), lane.get_float("candidate_v")
         corners = scene.meshes[0].vertices[face].astype(np.float64)
         np.testing.assert_allclose((1 - u - v) * corners[0] + u * corners[1] + v * corners[2], point, atol=1e-3)
-        return VERDICT_IGNORED
+        return VERDICT.ignored
 
     for origin, direction in zip(origins, directions, strict=True):
         Lane(context, origin, direction).run(decide)
@@ -213,10 +203,10 @@ def test_terminate_ends_the_ray_with_its_candidate() -> None:
     origins, directions = random_rays(9, 200)
     for origin, direction in zip(origins, directions, strict=True):
         lane = Lane(context_of(acceleration, any_hit=ANY), origin, direction, flags=FORCE_ANY_HIT)
-        stretches = lane.run(lambda lane: VERDICT_TERMINATED)
+        stretches = lane.run(lambda lane: VERDICT.terminated)
         if len(stretches) == 2:
             assert len(stretches[1]) == 0
-            assert lane.get("status") == STATUS_HIT
+            assert lane.get("status") == STATUS.hit
             assert lane.get("committed_primitive") == lane.get("candidate_primitive")
             assert stretches[0][-1] > ROW
 
@@ -233,10 +223,10 @@ def test_flags_choose_programs_and_faces() -> None:
     row = int(np.argmax(np.isfinite(both.t)))
     lane = Lane(context_of(acceleration), origins[row], directions[row], flags=NO_ANY_HIT | NO_CLOSEST_HIT)
     lane.step()
-    assert (lane.get("status"), lane.get("program")) == (STATUS_HIT, NO_PROGRAM)
+    assert (lane.get("status"), lane.get("program")) == (STATUS.hit, NO_PROGRAM)
     lane = Lane(context_of(acceleration), origins[row], directions[row], visibility_mask=0)
     records = lane.step()
-    assert lane.get("status") == STATUS_MISS
+    assert lane.get("status") == STATUS.miss
     assert INSTANCE in acceleration.node_kind[records]
     assert TRIANGLE not in acceleration.node_kind[records]
 
@@ -251,7 +241,7 @@ def test_hit_record_follows_offset_and_stride() -> None:
     for origin, direction in zip(origins, directions, strict=True):
         lane = Lane(context, origin, direction, sbt_stride=2, sbt_offset=1, miss_index=1)
         lane.step()
-        if lane.get("status") == STATUS_HIT:
+        if lane.get("status") == STATUS.hit:
             assert lane.get("committed_record") == 2 * lane.get("committed_geometry") + 1
             assert lane.get("program") == records[lane.get("committed_record"), 0]
         programs.add(lane.get("program"))

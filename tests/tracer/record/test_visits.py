@@ -74,8 +74,6 @@ def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     run(BARRIERS, whole)
     for name, size in (("VISITS", 64), ("ACCESSES", 32), ("ADDRESSES", 512), ("RUNS", 16)):
         monkeypatch.setattr(record, name, size)
-    record.shared_buffers.cache_clear()
     part = Collected()
     run(BARRIERS, part)
-    record.shared_buffers.cache_clear()
     assert part.rows == whole.rows

@@ -10,7 +10,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.tracer.__main__ import main
-from rayplay.tracer.abi.trace_frame import STATUS_HIT, VERDICT_ACCEPTED, VERDICT_IGNORED, VERDICT_NONE
+from rayplay.tracer.abi.trace_frame import STATUS, VERDICT
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.rays.state import MOST_KEPT, make_context
@@ -54,7 +54,7 @@ def test_the_traversal_does_not_know_of_programs() -> None:
 
         def decide(lane: Lane, offered: list[int] = offered) -> int:
             offered.append(lane.get("candidate_primitive"))
-            return VERDICT_NONE
+            return VERDICT.none
 
         first, *later = lane.run(decide)
         np.testing.assert_array_equal(first, Lane(blind, origin, direction).step())
@@ -72,7 +72,7 @@ def test_any_hit_runs_for_candidates_before_the_committed_hit() -> None:
     context = context_of(acceleration, any_hit=ANY, delayed=True)
     origins, directions = random_rays(5, 300)
     plain = trace_rays(acceleration, origins, directions, 0.0, 1e4, flags=1)
-    for verdict in (VERDICT_ACCEPTED, VERDICT_IGNORED):
+    for verdict in (VERDICT.accepted, VERDICT.ignored):
         asked = 0
         for row in range(len(origins)):
             lane, limits = Lane(context, origins[row], directions[row]), [1e4]
@@ -84,9 +84,9 @@ def test_any_hit_runs_for_candidates_before_the_committed_hit() -> None:
 
             assert len(lane.run(decide)) == len(limits)
             asked += len(limits) - 1
-            if verdict == VERDICT_ACCEPTED:
-                assert (lane.get("status") == STATUS_HIT) == np.isfinite(plain.t[row])
-                assert lane.get("status") != STATUS_HIT or lane.get_float("committed_t") == plain.t[row]
+            if verdict == VERDICT.accepted:
+                assert (lane.get("status") == STATUS.hit) == np.isfinite(plain.t[row])
+                assert lane.get("status") != STATUS.hit or lane.get_float("committed_t") == plain.t[row]
         assert asked > 50
 
 
@@ -99,7 +99,7 @@ def test_a_ray_that_ends_with_its_first_hit_asks_no_program_after_it() -> None:
     for origin, direction in zip(origins, directions, strict=True):
         lane = Lane(context, origin, direction, flags=FIRST_HIT)
         rows = lane.step()
-        if (rows > ROW).any() and lane.get("status") == STATUS_HIT:
+        if (rows > ROW).any() and lane.get("status") == STATUS.hit:
             ended += (acceleration.node_kind[rows & ROW] == PROCEDURAL).any()
     assert ended > 0, "a sphere was met before the triangle that ended the ray"
 
@@ -154,9 +154,7 @@ def test_full_buffers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     whole = run(*launch_of(tmp_path, planes(), True), "machine")[0].table("rays")
     for name, size in (("VISITS", 16), ("ACCESSES", 16), ("RUNS", 8), ("RAYS", 64)):
         monkeypatch.setattr(record, name, size)
-    record.shared_buffers.cache_clear()
     part = run(*launch_of(tmp_path, planes(), True), backend)[0].table("rays")
-    record.shared_buffers.cache_clear()
     assert all(np.array_equal(part[column], whole[column]) for column in whole)
 
 

@@ -9,8 +9,9 @@ from rayplay.tracer.meaning.mbarrier import BYTES_MASK, BYTES_SHIFT, COUNT_MASK,
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
 from rayplay.tracer.units.call import ADDRESS_SLOT, SLOT_BYTES
-from rayplay.tracer.units.copy.plan import ARRIVE, BULK, BULK_COUNTED, IGNORE_SOURCE, SOURCE_BYTES
+from rayplay.tracer.units.copy.plan import ARRIVE, BULK, BULK_COUNTED, COPY, IGNORE_SOURCE, SOURCE_BYTES
 from rayplay.tracer.units.memory import host_place, refuse_address
+from rayplay.tracer.units.settings import take
 
 BULK_BYTES = 16
 
@@ -42,7 +43,7 @@ def copy_lane(machine: int, rows: int, lane: int, size: int, mode: int) -> int:
 @compiled
 def copy_bulk(machine: int, rows: int, lane: int, settings: int) -> int:
     """Copy a multiple of 16 bytes, and count them down in an mbarrier of shared memory where there is one."""
-    to_shared, from_shared = settings >> 8 & 1 != 0, settings >> 9 & 1 != 0
+    to_shared, from_shared = take(settings, COPY.to_shared) != 0, take(settings, COPY.from_shared) != 0
     target, source = load_i64(rows + 8 * lane), load_i64(rows + SLOT_BYTES + 8 * lane)
     size = load_u32(rows + 2 * SLOT_BYTES + 4 * lane)
     place = host_place(machine, target, size, BULK_BYTES, to_shared)
@@ -53,7 +54,7 @@ def copy_bulk(machine: int, rows: int, lane: int, settings: int) -> int:
         return refuse_address(machine, lane, source)
     for number in range(0, size, 8):
         store_i64(place + number, load_i64(origin + number))
-    if settings >> 5 & 7 == BULK_COUNTED:
+    if take(settings, COPY.mode) == BULK_COUNTED:
         return change_barrier(machine, load_i64(rows + 3 * SLOT_BYTES + 8 * lane), lane, 0, size, True)
     return 0
 
@@ -77,16 +78,18 @@ def change_barrier(machine: int, address: int, lane: int, arrivals: int, size: i
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def copy_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.copy.plan``."""
-    mode = settings >> 5 & 7
+    """``tracer.units.call`` says how it is called; settings are ``COPY``."""
+    mode = take(settings, COPY.mode)
     for lane in range(32):
         if mask >> lane & 1:
             if mode == ARRIVE:
-                error = change_barrier(machine, load_i64(rows + 8 * lane), lane, 1, 0, settings >> 8 & 1 != 0)
+                error = change_barrier(
+                    machine, load_i64(rows + 8 * lane), lane, 1, 0, take(settings, COPY.to_shared) != 0
+                )
             elif mode in (BULK, BULK_COUNTED):
                 error = copy_bulk(machine, rows, lane, settings)
             else:
-                error = copy_lane(machine, rows, lane, settings & 31, mode)
+                error = copy_lane(machine, rows, lane, take(settings, COPY.size), mode)
             if error:
                 return error
     return 0

@@ -21,38 +21,30 @@ from rayplay.tracer.native.memory import (
     trailing_zeros,
 )  # fmt: skip
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
-from rayplay.tracer.units.fragment.plan import (
-    ADDRESS_INPUT,
-    DATA_INPUT,
-    FRAGMENT_A,
-    FRAGMENT_C,
-    LOAD_FRAGMENT,
-    LOAD_ROWS,
-    STORE_ROWS,
-    STRIDE_INPUT,
-    TRANSPOSE,
-)
+from rayplay.tracer.units.fragment import plan
+from rayplay.tracer.units.fragment.plan import FRAGMENT
 from rayplay.tracer.units.matrix.gather import bits_of
 from rayplay.tracer.units.matrix.types import ACC_F16, ACC_F64, F64
 from rayplay.tracer.units.memory import host_place, refuse_address
+from rayplay.tracer.units.settings import take
 
-ADDRESSES, DATA, RESULTS = (slot * SLOT_BYTES for slot in (ADDRESS_SLOT, DATA_INPUT, RESULT_SLOT))
-STRIDES = STRIDE_INPUT * SLOT_BYTES
+ADDRESSES, DATA, RESULTS = (slot * SLOT_BYTES for slot in (ADDRESS_SLOT, plan.DATA_INPUT, RESULT_SLOT))
+STRIDES = plan.STRIDE_INPUT * SLOT_BYTES
 ROW_BYTES, ROW_ELEMENTS = 16, 8
 
 
 @compiled
 def move_rows(machine: int, rows: int, mask: int, settings: int) -> int:
     """ldmatrix, stmatrix: rows of lanes that do not execute the instruction read as zeros and are not written."""
-    stores, shared = settings & 7 == STORE_ROWS, settings >> 3 & 1 != 0
-    transposed, count = settings >> 4 & 1, settings >> 5 & 15
+    stores, shared = take(settings, FRAGMENT.action) == plan.STORE_ROWS, take(settings, FRAGMENT.shared) != 0
+    transposed, count = take(settings, FRAGMENT.transposed), take(settings, FRAGMENT.count)
     for lane in range(32):
-        address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * (lane % (8 * count)))
+        address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * (lane % (8 * count)))
         store_i64(rows + ADDRESSES + 8 * lane, address)
     for giver in range(8 * count):
         place = 0
         if mask >> giver & 1:
-            address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * giver)
+            address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * giver)
             place = host_place(machine, address, ROW_BYTES, ROW_BYTES, shared)
             if place == 0:
                 return refuse_address(machine, giver, address)
@@ -91,26 +83,26 @@ def transpose(rows: int, mask: int) -> int:
 @compiled
 def move_fragment(machine: int, rows: int, mask: int, settings: int) -> int:
     """wmma.load and wmma.store."""
-    part, kind = settings >> 5 & 3, settings >> 21 & 15
-    m, n, k = (settings >> 7 & 7) * 8, (settings >> 10 & 7) * 8, settings >> 13 & 255
-    height = k if part != FRAGMENT_A and part != FRAGMENT_C else m
-    width = k if part == FRAGMENT_A else n
-    column_major = settings >> 4 & 1 != 0
+    part, kind = take(settings, FRAGMENT.part), take(settings, FRAGMENT.kind)
+    m, n, k = (take(settings, FRAGMENT.m8)) * 8, (take(settings, FRAGMENT.n8)) * 8, take(settings, FRAGMENT.k)
+    height = k if part != plan.FRAGMENT_A and part != plan.FRAGMENT_C else m
+    width = k if part == plan.FRAGMENT_A else n
+    column_major = take(settings, FRAGMENT.transposed) != 0
     lines, length = (width, height) if column_major else (height, width)
-    size = accumulator_bits(kind) if part == FRAGMENT_C else 64 if kind == F64 else bits_of(kind)
+    size = accumulator_bits(kind) if part == plan.FRAGMENT_C else 64 if kind == F64 else bits_of(kind)
     first = trailing_zeros(mask)
-    address = load_i64(rows + ADDRESS_INPUT * SLOT_BYTES + 8 * first)
-    stride = load_u32(rows + STRIDES + 4 * first) if settings >> 29 & 1 else length
+    address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * first)
+    stride = load_u32(rows + STRIDES + 4 * first) if take(settings, FRAGMENT.has_stride) else length
     pitch, line_bytes = stride * size // 8, length * size // 8
-    error = share(machine, rows, first, address, pitch, lines, line_bytes, size, settings >> 3 & 1 != 0)
+    error = share(machine, rows, first, address, pitch, lines, line_bytes, size, take(settings, FRAGMENT.shared) != 0)
     if error:
         return error
-    place = host_place(machine, address, line_bytes, 1, settings >> 3 & 1 != 0)
-    loads = settings & 7 == LOAD_FRAGMENT
-    if part == FRAGMENT_C:
+    place = host_place(machine, address, line_bytes, 1, take(settings, FRAGMENT.shared) != 0)
+    loads = take(settings, FRAGMENT.action) == plan.LOAD_FRAGMENT
+    if part == plan.FRAGMENT_C:
         move_results(rows, place, pitch, m, n, column_major, kind, loads, mask)
     else:
-        move_multiplicand(rows, place, pitch, m if part == FRAGMENT_A else n, k, size, settings)
+        move_multiplicand(rows, place, pitch, m if part == plan.FRAGMENT_A else n, k, size, settings)
     return 0
 
 
@@ -140,9 +132,9 @@ def share(
 @compiled
 def move_multiplicand(rows: int, place: int, pitch: int, lines: int, k: int, size: int, settings: int) -> None:
     """A or B from memory: ``tracer.units.matrix.types`` says where its elements belong."""
-    is_a = settings >> 5 & 3 == FRAGMENT_A
-    count = settings >> 25 & 15
-    along_k = (settings >> 4 & 1 != 0) != is_a  # neighbours along k are neighbours in memory
+    is_a = take(settings, FRAGMENT.part) == plan.FRAGMENT_A
+    count = take(settings, FRAGMENT.count)
+    along_k = (take(settings, FRAGMENT.transposed) != 0) != is_a  # neighbours along k are neighbours in memory
     per_register = max(32 // size, 1)
     bands, chunks = lines // 8, k // (4 * per_register)
     for number in range(count):
@@ -205,12 +197,12 @@ def copy_sized(source: int, target: int, size: int) -> None:
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def fragment_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.fragment.plan``."""
+    """``tracer.units.call`` says how it is called; settings are ``FRAGMENT``."""
     if mask == 0:
         return 0
-    action = settings & 7
-    if action == TRANSPOSE:
+    action = take(settings, FRAGMENT.action)
+    if action == plan.TRANSPOSE:
         return transpose(rows, mask)
-    if action in (LOAD_ROWS, STORE_ROWS):
+    if action in (plan.LOAD_ROWS, plan.STORE_ROWS):
         return move_rows(machine, rows, mask, settings)
     return move_fragment(machine, rows, mask, settings)

@@ -12,7 +12,7 @@ from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import f32_of_bits, f64_bits, load_i64, load_u8, load_u32, store_i64
 from rayplay.tracer.units.call import SLOT_BYTES
 from rayplay.tracer.units.matrix.types import B1, BF16, E4M3, F16, F64, S4, S8, TF32, U4, U8
-from rayplay.tracer.units.matrix.vectors import read_brains, read_halves, read_signed, read_unsigned
+from rayplay.tracer.units.matrix.vectors import read_bf16, read_halves, read_signed, read_unsigned
 
 
 @compiled
@@ -59,7 +59,7 @@ def read_line(source: int, line: int, kind: int, low: float) -> None:
     if kind == F16:
         read_halves(source, line)
     elif kind == BF16:
-        read_brains(source, line)
+        read_bf16(source, line)
     elif kind == S8:
         read_signed(source, line)
     elif kind == U8:

@@ -4,7 +4,7 @@ import re
 
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.types import elements
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
+from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.matrix.types import (
     ACC_F64,
     ACCUMULATORS,
@@ -24,7 +24,7 @@ from rayplay.tracer.units.matrix.types import (
     accumulator_registers,
     multiplicand_registers,
 )
-from rayplay.tracer.units.modifiers import Modifiers
+from rayplay.tracer.units.settings import Settings
 
 B_SLOT, C_SLOT = 8, 16
 SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
@@ -44,40 +44,52 @@ WMMA_SHAPES = {
 FAMILY = {F16: "h", BF16: "b", TF32: "t", F64: "d", S8: "8", U8: "8", S4: "4", U4: "4", B1: "1", E4M3: "e", E5M2: "e"}
 ACCUMULATES = {"h": ("f16", "f32"), "b": ("f32",), "t": ("f32",), "d": ("f64",), "e": ("f16", "f32")}
 TYPE_WORDS = (*TYPES, "f32", "s32")
+EXTRA = {"8": {"satfinite"}, "4": {"satfinite"}, "d": {"rn"}, "1": {"xor", "and", "popc"}}
+"""Modifiers of one family of types alone."""
+
+
+MATRIX = Settings(
+    "MATRIX",
+    "m8[3] n8[3] k[10] a[4] b[4] c[2] d[2] saturates ands quads transposed_a transposed_b",
+)
+"""``quads``: the m8n8k4 of Volta, four products of eight lanes each."""
 
 
 def plan_mma(i: Instruction, place: Place) -> UnitCall:
     """``mma.sync.aligned.SHAPE.row.col{.satfinite}.D.A.B.C{.xor.popc}``."""
-    words = Modifiers(i, ("sync", "aligned"))
-    shape, name = matrix_shape(words)
-    kinds = words.take(TYPE_WORDS, 4)
+    shape, name = matrix_shape(i)
+    kinds = [word for word in i.modifiers if word in TYPE_WORDS]
+    if len(kinds) != 4:
+        raise UnknownFormError
     a, b = _multiplicands(kinds[1], kinds[2], MMA_SHAPES, name)
-    layouts = words.take(("row", "col"), 2)
+    layouts = [word for word in i.modifiers if word in ("row", "col")]
     volta = a == F16 and name == "m8n8k4"
-    if not volta and layouts != ["row", "col"]:
+    if len(layouts) != 2 or (not volta and layouts != ["row", "col"]):
+        raise UnknownFormError
+    family = FAMILY[a]
+    allowed = {"sync", "aligned", "row", "col", name, *TYPE_WORDS} | EXTRA.get(family, set())
+    if set(i.modifiers) - allowed or (family == "1" and not {"xor", "and"} & set(i.modifiers)):
         raise UnknownFormError
     registers = (2, 2) if volta else (
         multiplicand_registers(shape.m, shape.k, a), multiplicand_registers(shape.n, shape.k, b),
     )  # fmt: skip
-    return _call(i, words, shape, kinds, (a, b), registers, layouts if volta else None)
+    return _call(i, shape, kinds, (a, b), registers, layouts if volta else None)
 
 
 def plan_wmma(i: Instruction, place: Place) -> UnitCall:
-    """``wmma.mma{.xor.popc}.sync{.aligned}.LAYOUT.LAYOUT.SHAPE.D{.A.B}.C{.satfinite}``."""
-    words = Modifiers(i, ("mma", "sync"))
-    words.flag("aligned")  # PTX 6.0 leaves it out
-    shape, name = matrix_shape(words)
-    kinds = words.take(TYPE_WORDS, None)
+    """``wmma.mma{.xor.popc}.sync.aligned.LAYOUT.LAYOUT.SHAPE.D{.A.B}.C{.satfinite}``."""
+    shape, name = matrix_shape(i)
+    kinds = [word for word in i.modifiers if word in TYPE_WORDS]
     if len(kinds) == 2:
         kinds = [kinds[0], "f16", "f16", kinds[1]]
-    if len(kinds) != 4:
-        raise UnknownFormError
     a, b = _multiplicands(kinds[1], kinds[2], WMMA_SHAPES, name)
-    layouts = words.take(("row", "col"), 2)
+    layouts = [word for word in i.modifiers if word in ("row", "col")]
     if a in (S4, U4, B1) and layouts != ["row", "col"]:
         raise UnknownFormError
+    if {"rz", "rm", "rp"} & set(i.modifiers) or ("satfinite" in i.modifiers and FAMILY[a] not in ("8", "4")):
+        raise UnknownFormError
     registers = wmma_registers(shape.m, shape.k, a), wmma_registers(shape.n, shape.k, b)
-    return _call(i, words, shape, kinds, (a, b), registers, None)
+    return _call(i, shape, kinds, (a, b), registers, None)
 
 
 def wmma_registers(rows: int, k: int, kind: int) -> int:
@@ -86,22 +98,17 @@ def wmma_registers(rows: int, k: int, kind: int) -> int:
 
 
 def _call(
-    i: Instruction, words: Modifiers, shape: Shape, kinds: list[str], pair: tuple[int, int], registers: tuple[int, int],
+    i: Instruction, shape: Shape, kinds: list[str], pair: tuple[int, int], registers: tuple[int, int],
     layouts: list[str] | None,
 ) -> UnitCall:  # fmt: skip
-    """Check what is left of the modifiers, and the registers, and pack the rest."""
+    """Check accumulators and registers, and pack the rest; ``layouts`` only of Volta's m8n8k4."""
     a, b = pair
-    family = FAMILY[a]
     c, d = kinds[3], kinds[0]
-    if c not in ACCUMULATES.get(family, ("s32",)) or d not in ACCUMULATES.get(family, ("s32",)):
+    accumulates = ACCUMULATES.get(FAMILY[a], ("s32",))
+    if c not in accumulates or d not in accumulates:
         raise UnknownFormError
     if c != d and not (a == F16 and (layouts is not None or i.opcode == "wmma")):
         raise UnknownFormError
-    saturates = words.flag("satfinite") if family in ("8", "4") else False
-    operation = words.take(("xor", "and"), 1) + words.take(("popc",), 1) if family == "1" else []
-    if family == "d":
-        words.flag("rn")
-    words.finish()
     groups = [list(elements(operand)) for operand in i.operands]
     accumulators = [8, 4][d == "f16"] if layouts is not None else 0
     wanted = (
@@ -111,10 +118,11 @@ def _call(
     if tuple(map(len, groups)) != wanted:
         found = ", ".join(str(len(group)) for group in groups)
         raise UnknownFormError(f"{i.full_opcode} with {found} registers, which must be {', '.join(map(str, wanted))}")
-    settings = pack(
-        (shape.m // 8, 3), (shape.n // 8, 3), (shape.k, 10), (a, 4), (b, 4), (ACCUMULATORS[c], 2),
-        (ACCUMULATORS[d], 2), (saturates, 1), ("and" in operation, 1), (layouts is not None, 1),
-        (layouts is not None and layouts[0] == "col", 1), (layouts is not None and layouts[1] == "col", 1),
+    settings = MATRIX.pack(
+        m8=shape.m // 8, n8=shape.n // 8, k=shape.k, a=a, b=b, c=ACCUMULATORS[c], d=ACCUMULATORS[d],
+        saturates="satfinite" in i.modifiers, ands="and" in i.modifiers, quads=layouts is not None,
+        transposed_a=layouts is not None and layouts[0] == "col",
+        transposed_b=layouts is not None and layouts[1] == "col",
     )  # fmt: skip
     multiplicand = 64 if a == F64 else 32
     accumulator = 64 if ACCUMULATORS[c] == ACC_F64 else 32
@@ -128,12 +136,12 @@ def _call(
     return UnitCall("matrix", settings, tuple(inputs), tuple((d, accumulator) for d in groups[0]), False)
 
 
-def matrix_shape(words: Modifiers) -> tuple[Shape, str]:
+def matrix_shape(i: Instruction) -> tuple[Shape, str]:
     """The shape among the modifiers, and its text."""
-    name = words.matching(SHAPE)
-    found = SHAPE.fullmatch(name)
-    assert found is not None
-    return Shape(*map(int, found.groups())), name
+    found = next((found for word in i.modifiers if (found := SHAPE.fullmatch(word))), None)
+    if found is None:
+        raise UnknownFormError
+    return Shape(*map(int, found.groups())), found[0]
 
 
 def _multiplicands(a: str, b: str, shapes: dict[int, tuple[str, ...]], name: str) -> tuple[int, int]:

@@ -25,8 +25,10 @@ from rayplay.tracer.native.memory import (
 )  # fmt: skip
 from rayplay.tracer.units.call import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.matrix.gather import gather, transposed
+from rayplay.tracer.units.matrix.plan import MATRIX
 from rayplay.tracer.units.matrix.types import ACC_F16, ACC_F32, ACC_S32, B1, F64
 from rayplay.tracer.units.matrix.vectors import COLUMNS, row_product
+from rayplay.tracer.units.settings import take
 
 EVERYONE = (1 << 32) - 1
 B_FIRST, C_FIRST, D_FIRST = 8 * SLOT_BYTES, 16 * SLOT_BYTES, RESULT_SLOT * SLOT_BYTES
@@ -144,9 +146,9 @@ def multiply_bits(a: np.ndarray, b: np.ndarray, c: np.ndarray, both: bool) -> No
 @compiled
 def product(rows: int, settings: int) -> None:
     """Any shape but that of ``quads``."""
-    m, n, k = (settings & 7) * 8, (settings >> 3 & 7) * 8, settings >> 6 & 1023
-    kind_a, kind_b = settings >> 16 & 15, settings >> 20 & 15
-    saturates, both = settings >> 28 & 1 != 0, settings >> 29 & 1 != 0
+    m, n, k = (take(settings, MATRIX.m8)) * 8, (take(settings, MATRIX.n8)) * 8, take(settings, MATRIX.k)
+    kind_a, kind_b = take(settings, MATRIX.a), take(settings, MATRIX.b)
+    saturates, both = take(settings, MATRIX.saturates) != 0, take(settings, MATRIX.ands) != 0
     a = carray(as_pointer(rows + SCRATCH), (m, k), np.float64)
     columns = carray(as_pointer(rows + SCRATCH + A_BYTES), (n, k), np.float64)
     b = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (k, n), np.float64)
@@ -155,12 +157,12 @@ def product(rows: int, settings: int) -> None:
     gather(rows, a, kind_a, True, low)
     gather(rows + B_FIRST, columns, kind_b, False, low)
     transposed(columns, b)
-    move_accumulators(rows + C_FIRST, c, settings >> 24 & 3, False, False)
+    move_accumulators(rows + C_FIRST, c, take(settings, MATRIX.c), False, False)
     if kind_a == B1:
         multiply_bits(a, b, c, both)
     else:
         multiply(a, b, c)
-    move_accumulators(rows + D_FIRST, c, settings >> 26 & 3, True, saturates)
+    move_accumulators(rows + D_FIRST, c, take(settings, MATRIX.d), True, saturates)
 
 
 @compiled
@@ -169,7 +171,7 @@ def quads(rows: int, settings: int) -> None:
     a = carray(as_pointer(rows + SCRATCH), (8, 4), np.float64)
     b = carray(as_pointer(rows + SCRATCH + A_BYTES), (4, 8), np.float64)
     c = carray(as_pointer(rows + SCRATCH + A_BYTES + B_BYTES), (8, 8), np.float64)
-    transposed_a, transposed_b = settings >> 31 & 1 != 0, settings >> 32 & 1 != 0
+    transposed_a, transposed_b = take(settings, MATRIX.transposed_a) != 0, take(settings, MATRIX.transposed_b) != 0
     for quad in range(4):
         for index in range(8):
             lane = 4 * quad + (index & 3) + 16 * (index >> 2)
@@ -187,9 +189,9 @@ def quads(rows: int, settings: int) -> None:
                     b[number, index] = value
                 else:
                     b[index & 3, upper + number] = value
-        move_quad(rows + C_FIRST, c, quad, settings >> 24 & 3, False)
+        move_quad(rows + C_FIRST, c, quad, take(settings, MATRIX.c), False)
         multiply(a, b, c)
-        move_quad(rows + D_FIRST, c, quad, settings >> 26 & 3, True)
+        move_quad(rows + D_FIRST, c, quad, take(settings, MATRIX.d), True)
 
 
 @compiled
@@ -208,13 +210,13 @@ def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: boo
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def matrix_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.matrix.plan``."""
+    """``tracer.units.call`` says how it is called; settings are ``MATRIX``."""
     if mask != EVERYONE:
-        if settings >> 16 & 15 == F64:
+        if take(settings, MATRIX.a) == F64:
             silence_wide(rows, mask)
         else:
             silence(rows, mask)
-    if settings >> 30 & 1:
+    if take(settings, MATRIX.quads):
         quads(rows, settings)
     else:
         product(rows, settings)

@@ -41,7 +41,7 @@ def _halves(builder: ir.IRBuilder, source: ir.Value, target: ir.Value) -> None:
     _store(builder, builder.fpext(value, ir.VectorType(F64, 8)), target)
 
 
-def _brains(builder: ir.IRBuilder, source: ir.Value, target: ir.Value) -> None:
+def _bf16(builder: ir.IRBuilder, source: ir.Value, target: ir.Value) -> None:
     bits = builder.zext(_load(builder, source, I16, 8), ir.VectorType(I32, 8))
     value = builder.bitcast(builder.shl(bits, _splat(I32, 16, 8)), ir.VectorType(F32, 8))
     _store(builder, builder.fpext(value, ir.VectorType(F64, 8)), target)
@@ -68,7 +68,7 @@ def _reader(generate_code: Callable[[ir.IRBuilder, ir.Value, ir.Value], None]) -
     return intrinsic(read)
 
 
-read_halves, read_brains = _reader(_halves), _reader(_brains)
+read_halves, read_bf16 = _reader(_halves), _reader(_bf16)
 """(source, target): eight elements of f16 or bf16 to float64."""
 read_signed, read_unsigned = _reader(_signed), _reader(_unsigned)
 """(source, target): sixteen elements of s8 or u8 to float64."""

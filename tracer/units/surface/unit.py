@@ -7,24 +7,8 @@ takes the nearest place inside, ``.zero`` reads zeros and writes nothing. An acc
 
 from numba import types
 
-from rayplay.tracer.abi.words import BAD_HANDLE, OUTSIDE_SURFACE
-from rayplay.tracer.memory.image_record import (
-    CHANNELS,
-    DEPTH,
-    ELEMENT,
-    ELEMENT_BYTES,
-    F16,
-    G_1D,
-    G_3D,
-    G_A1D,
-    GEOMETRY,
-    HEIGHT,
-    LAYERS,
-    S8,
-    SURFACE_MAGIC,
-    U32,
-    WIDTH,
-)
+from rayplay.tracer.abi.words import STOP
+from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.floats import f16_of
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import (
@@ -41,7 +25,8 @@ from rayplay.tracer.native.memory import (
 )  # fmt: skip
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import FIRST, HOST, refuse
-from rayplay.tracer.units.surface.plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE
+from rayplay.tracer.units.settings import take
+from rayplay.tracer.units.surface.plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE, SURFACE
 from rayplay.tracer.units.texture.texel import open_record, texel_address, texel_bytes, word
 from rayplay.tracer.units.texture.unit import channel_order, channel_type, handle_of, input_word
 
@@ -63,15 +48,15 @@ def place_lane(record: int, rows: int, lane: int, settings: int, span: int, at: 
 
     Without ``.p`` the first coordinate is in bytes.
     """
-    geometry, size = settings >> 3 & 7, texel_bytes(record)
+    geometry, size = take(settings, SURFACE.geometry), texel_bytes(record)
     x = signed(input_word(rows, COORDINATE, lane))
-    x = x * size if settings >> 2 & 1 else x
-    y = signed(input_word(rows, COORDINATE + 1, lane)) if geometry != G_1D and geometry != G_A1D else 0
-    z = signed(input_word(rows, COORDINATE + 2, lane)) if geometry == G_3D else 0
-    z = signed(input_word(rows, LAYER, lane)) if geometry >= G_A1D else z
-    last_x = word(record, WIDTH) * size - span
-    last_y = word(record, HEIGHT) - 1
-    last_z = (word(record, LAYERS) if geometry >= G_A1D else word(record, DEPTH)) - 1
+    x = x * size if take(settings, SURFACE.formatted) else x
+    y = signed(input_word(rows, COORDINATE + 1, lane)) if geometry != image.G_1D and geometry != image.G_A1D else 0
+    z = signed(input_word(rows, COORDINATE + 2, lane)) if geometry == image.G_3D else 0
+    z = signed(input_word(rows, LAYER, lane)) if geometry >= image.G_A1D else z
+    last_x = word(record, image.WIDTH) * size - span
+    last_y = word(record, image.HEIGHT) - 1
+    last_z = (word(record, image.LAYERS) if geometry >= image.G_A1D else word(record, image.DEPTH)) - 1
     inside = 0 <= x <= last_x and 0 <= y <= last_y and 0 <= z <= last_z
     nearest = min(max(x, 0), max(last_x, 0))
     row = texel_address(record, 0, min(max(y, 0), last_y), min(max(z, 0), last_z))
@@ -82,10 +67,10 @@ def place_lane(record: int, rows: int, lane: int, settings: int, span: int, at: 
 @compiled
 def store_channels(record: int, place: int, rows: int, lane: int, lanes: int) -> None:
     """``sust.p``: the channels of a texel from registers of 32 bits; those without a register stay."""
-    element = word(record, ELEMENT)
-    size = ELEMENT_BYTES[element]
+    element = word(record, image.ELEMENT)
+    size = image.ELEMENT_BYTES[element]
     for number in range(lanes):
-        if number < word(record, CHANNELS):
+        if number < word(record, image.CHANNELS):
             bits = load_u32(rows + DATA_FIRST + number * SLOT_BYTES + 4 * lane)
             store_texel(element, place + number * size, bits)
 
@@ -93,13 +78,13 @@ def store_channels(record: int, place: int, rows: int, lane: int, lanes: int) ->
 @compiled
 def store_texel(element: int, place: int, bits: int) -> None:
     """An element from the register that holds it."""
-    if element == F16:
+    if element == image.F16:
         store_u16(place, f16_of(float(f32_of_bits(bits))))
-    elif element >= U32:
+    elif element >= image.U32:
         store_u32(place, bits)
     else:
-        width = 8 * ELEMENT_BYTES[element]
-        if element & 1 == S8:
+        width = 8 * image.ELEMENT_BYTES[element]
+        if element & 1 == image.S8:
             value = min(max(signed(bits), -(1 << (width - 1))), (1 << (width - 1)) - 1)
         else:
             value = min(bits, (1 << width) - 1)
@@ -144,8 +129,8 @@ def clear(rows: int, lane: int, size: int, lanes: int) -> None:
 @compiled
 def reduce_at(place: int, rows: int, lane: int, settings: int) -> None:
     """sured: memory takes the combination of what it holds and the lane's operand."""
-    operation, kind = settings >> 15 & 7, settings >> 18 & 7
-    if settings >> 6 & 15 == 8:
+    operation, kind = take(settings, SURFACE.operation), take(settings, SURFACE.kind)
+    if take(settings, SURFACE.bytes) == 8:
         old, new = load_i64(place), load_i64(rows + DATA_FIRST + 8 * lane)
         bias = 0 if kind == TYPE_S64 else -(1 << 63)
         store_i64(place, combined(old, new, operation, bias))
@@ -171,15 +156,15 @@ def combined(old: int, new: int, operation: int, bias: int) -> int:
 @compiled
 def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) -> int:
     """One lane's load, store or reduction."""
-    action, formatted = settings & 3, settings >> 2 & 1 != 0
-    size, lanes, clamp = settings >> 6 & 15, settings >> 10 & 7, settings >> 13 & 3
+    action, formatted = take(settings, SURFACE.action), take(settings, SURFACE.formatted) != 0
+    size, lanes, clamp = take(settings, SURFACE.bytes), take(settings, SURFACE.lanes), take(settings, SURFACE.clamp)
     span = texel_bytes(record) if formatted and action != REDUCE else size * lanes
     at = rows + ADDRESSES + 8 * lane
     inside = place_lane(record, rows, lane, settings, span, at)
     address = load_i64(at)
     odd = not formatted and signed(input_word(rows, COORDINATE, lane)) % span != 0
-    if odd or (not inside and clamp == TRAP) or span > texel_bytes(record) * word(record, WIDTH):
-        return refuse(machine, lane, signed(input_word(rows, COORDINATE, lane)), OUTSIDE_SURFACE)
+    if odd or (not inside and clamp == TRAP) or span > texel_bytes(record) * word(record, image.WIDTH):
+        return refuse(machine, lane, signed(input_word(rows, COORDINATE, lane)), STOP.outside_surface)
     place = load_i64(machine + HOST) + address - load_i64(machine + FIRST)
     if not inside and clamp == ZERO:
         if action == LOAD:
@@ -197,30 +182,30 @@ def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) 
 def query_surface(record: int, number: int) -> int:
     """What suq asks, in the order of ``surface_plan.QUERIES``; the layout is always linear, 0."""
     if number < 3:
-        return word(record, WIDTH + number)
+        return word(record, image.WIDTH + number)
     if number == 3:
-        return channel_type(word(record, ELEMENT), False)
+        return channel_type(word(record, image.ELEMENT), False)
     if number == 4:
-        return channel_order(word(record, CHANNELS))
+        return channel_order(word(record, image.CHANNELS))
     if number == 5:
-        return word(record, LAYERS) if word(record, GEOMETRY) >= G_A1D else 0
+        return word(record, image.LAYERS) if word(record, image.GEOMETRY) >= image.G_A1D else 0
     return 0
 
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def surface_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.surface.plan``."""
-    queries = settings & 3 == QUERY
-    indirect = (settings >> 5 if queries else settings >> 21) & 1 != 0
+    """``tracer.units.call`` says how it is called; settings are ``SURFACE``."""
+    queries = take(settings, SURFACE.action) == QUERY
+    indirect = take(settings, SURFACE.indirect) != 0
     for lane in range(32):
         if not mask >> lane & 1:
             continue
         handle = handle_of(machine, rows, 0, lane, indirect)
-        record = open_record(machine, handle, SURFACE_MAGIC)
-        if record == 0 or not (queries or word(record, GEOMETRY) == settings >> 3 & 7):
-            return refuse(machine, lane, handle, BAD_HANDLE)
+        record = open_record(machine, handle, image.SURFACE_MAGIC)
+        if record == 0 or not (queries or word(record, image.GEOMETRY) == take(settings, SURFACE.geometry)):
+            return refuse(machine, lane, handle, STOP.bad_handle)
         if queries:
-            store_u32(rows + RESULTS + 4 * lane, query_surface(record, settings >> 2 & 7))
+            store_u32(rows + RESULTS + 4 * lane, query_surface(record, take(settings, SURFACE.query)))
             continue
         code = access_lane(machine, rows, lane, settings, record)
         if code:

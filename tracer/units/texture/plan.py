@@ -1,10 +1,10 @@
 """tex, tld4 and txq as calls of the texture unit. Source: PTX ISA 9.0, 9.7.10 (texture instructions)."""
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
-from rayplay.ptx.isa.types import elements
+from rayplay.ptx.isa.types import elements, type_names
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, pack
-from rayplay.tracer.units.modifiers import Modifiers
+from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, word
+from rayplay.tracer.units.settings import Settings
 
 SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
 RESULTS = ("f32", "u32", "s32", "f16", "f16x2")
@@ -19,54 +19,38 @@ HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
 Inputs = list[tuple[Operand, int] | None]
 
 
+TEXTURE = Settings(
+    "TEXTURE",
+    "action[2] geometry[3] result[3] integer component[2] has_sampler indirect sampler_indirect has_offset query[4]",
+)
+"""``indirect``: the handle is at the address, in the parameter buffer, that the slot holds."""
+
+
 def plan_tex(i: Instruction, place: Place) -> UnitCall:
     """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``: textures have one level, which is what all read."""
-    words = Modifiers(i, ())
-    mode = words.one(("base", "level", "grad"), "plain")
-    geometry = words.one(GEOMETRIES)
-    lanes = words.one(("v2", "v4"))
-    result, coordinate = _types(words)
-    words.finish()
-    if (result == "f16x2") != (lanes == "v2"):
-        raise UnknownFormError
+    levels = 1 if "level" in i.modifiers else 2 if "grad" in i.modifiers else 0
     targets, source, rest = _parts(i)
-    extra = rest[{"level": 1, "grad": 2}.get(mode, 0) :]
-    if len(rest) - len(extra) != {"level": 1, "grad": 2}.get(mode, 0) or len(extra) > 1:
+    if len(rest) - levels not in (0, 1):
         raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
-    integer = coordinate == "s32"
-    if integer and geometry in ("cube", "acube"):
-        raise UnknownFormError
-    inputs = _coordinates(source, geometry)
-    _offsets(inputs, extra, geometry, i)
-    return _call(i, place, SAMPLE, geometry, result, integer, 0, source, inputs, targets, bool(extra))
+    integer = type_names(i)[-1] == "s32"
+    return _call(i, place, targets, source, rest[levels:], action=SAMPLE, integer=integer)
 
 
 def plan_tld4(i: Instruction, place: Place) -> UnitCall:
     """``tld4.COMPONENT.{2d,a2d}.v4.RESULT.f32``."""
-    words = Modifiers(i, ("v4",))
-    component = words.one(COMPONENTS)
-    geometry = words.one(("2d", "a2d", "cube", "acube"))
-    result, coordinate = _types(words)
-    words.finish()
-    targets, source, extra = _parts(i)
-    if coordinate != "f32" or result not in ("f32", "u32", "s32") or len(extra) > 1:
+    targets, source, rest = _parts(i)
+    if len(rest) > 1:
         raise UnknownFormError
-    inputs = _coordinates(source, geometry)
-    _offsets(inputs, extra, geometry, i)
-    number = COMPONENTS.index(component)
-    return _call(i, place, GATHER, geometry, result, False, number, source, inputs, targets, bool(extra))
+    component = COMPONENTS.index(word(i, COMPONENTS))
+    return _call(i, place, targets, source, rest, action=GATHER, component=component)
 
 
 def plan_txq(i: Instruction, place: Place) -> UnitCall:
     """``txq.QUERY.b32`` of a texture or of a sampler; a texture has one level."""
-    words = Modifiers(i, ("b32",))
-    words.flag("level")
-    query = words.one((*TEXTURE_QUERIES, *SAMPLER_QUERIES))
-    words.finish()
-    is_sampler = query in SAMPLER_QUERIES
-    number = (SAMPLER_QUERIES if is_sampler else TEXTURE_QUERIES).index(query)
+    query = word(i, (*TEXTURE_QUERIES, *SAMPLER_QUERIES))
+    action, queries = (QUERY_SAMPLER, SAMPLER_QUERIES) if query in SAMPLER_QUERIES else (QUERY_TEXTURE, TEXTURE_QUERIES)
     handle = queried(i.operands[1])
-    settings = pack((QUERY_SAMPLER if is_sampler else QUERY_TEXTURE, 2), (number, 4), (indirect(handle, place), 1))
+    settings = TEXTURE.pack(action=action, query=queries.index(query), indirect=indirect(handle, place))
     return UnitCall("texture", settings, ((handle, 64),), ((i.operands[0], 32),), False)
 
 
@@ -86,13 +70,6 @@ def indirect(handle: Operand, place: Place) -> bool:
     if not isinstance(handle, Register):
         raise UnknownFormError
     return False
-
-
-def _types(words: Modifiers) -> tuple[str, str]:
-    found = words.take((*RESULTS,), 2)
-    if found[1] not in ("f32", "s32"):
-        raise UnknownFormError
-    return found[0], found[1]
 
 
 def _parts(i: Instruction) -> tuple[list[Operand | None], Texture, list[Operand]]:
@@ -137,17 +114,19 @@ def _offsets(inputs: Inputs, extra: list[Operand], geometry: str, i: Instruction
 
 
 def _call(
-    i: Instruction, place: Place, action: int, geometry: str, result: str, integer: bool, component: int,
-    source: Texture, inputs: Inputs, targets: list[Operand | None], has_offset: bool,
-) -> UnitCall:  # fmt: skip
+    i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand], **fields: int
+) -> UnitCall:
+    """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
+    geometry, result, sampler = word(i, GEOMETRIES), type_names(i)[0], source.sampler
+    inputs = _coordinates(source, geometry)
+    _offsets(inputs, extra, geometry, i)
     wanted = 2 if result == "f16x2" else 4
     if len(targets) not in (wanted, wanted + 1):
         raise UnknownFormError(f"{i.full_opcode} with {len(targets)} destinations")
-    sampler = source.sampler
-    settings = pack(
-        (action, 2), (GEOMETRIES.index(geometry), 3), (RESULTS.index(result), 3), (integer, 1), (component, 2),
-        (sampler is not None, 1), (indirect(source.name, place), 1),
-        (sampler is not None and indirect(sampler, place), 1), (has_offset, 1),
+    settings = TEXTURE.pack(
+        geometry=GEOMETRIES.index(geometry), result=RESULTS.index(result), has_sampler=sampler is not None,
+        indirect=indirect(source.name, place), has_offset=bool(extra),
+        sampler_indirect=sampler is not None and indirect(sampler, place), **fields,
     )  # fmt: skip
     inputs[HANDLE] = (source.name, 64)
     if sampler is not None:

@@ -1,26 +1,6 @@
 """Texels of an image in device memory: where they lie, and their channels as float64, which holds all of them."""
 
-from rayplay.tracer.memory.image_record import (
-    BASE,
-    CHANNELS,
-    ELEMENT,
-    ELEMENT_BYTES,
-    F16,
-    F32,
-    MAGIC,
-    READ_FLOAT,
-    RECORD_ALIGN,
-    RECORD_BYTES,
-    ROW_BYTES,
-    S8,
-    S16,
-    S32,
-    SLICE_BYTES,
-    SRGB,
-    TOTAL_BYTES,
-    U8,
-    U16,
-)
+from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.floats import f16_value
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import f32_of_bits, load_i32, load_i64, load_u8, load_u16, load_u32
@@ -35,11 +15,11 @@ SRGB_TO_LINEAR = tuple(
 @compiled
 def open_record(machine: int, handle: int, magic: int) -> int:
     """Host address of the record behind a handle; 0 when it is none of the kind, or its image is not in memory."""
-    record = host_place(machine, handle, RECORD_BYTES, RECORD_ALIGN, False)
-    if record == 0 or load_i64(record + 8 * MAGIC) != magic:
+    record = host_place(machine, handle, image.RECORD_BYTES, image.RECORD_ALIGN, False)
+    if record == 0 or load_i64(record + 8 * image.MAGIC) != magic:
         return 0
-    size = load_i64(record + 8 * TOTAL_BYTES)
-    if size and host_place(machine, load_i64(record + 8 * BASE), size, 1, False) == 0:
+    size = load_i64(record + 8 * image.TOTAL_BYTES)
+    if size and host_place(machine, load_i64(record + 8 * image.BASE), size, 1, False) == 0:
         return 0
     return record
 
@@ -53,46 +33,46 @@ def word(record: int, number: int) -> int:
 @compiled
 def texel_bytes(record: int) -> int:
     """Bytes of a texel."""
-    return word(record, CHANNELS) * ELEMENT_BYTES[word(record, ELEMENT)]
+    return word(record, image.CHANNELS) * image.ELEMENT_BYTES[word(record, image.ELEMENT)]
 
 
 @compiled
 def texel_address(record: int, x: int, y: int, z: int) -> int:
     """Device address of a texel; z counts slices, layers or faces."""
-    start = word(record, BASE) + z * word(record, SLICE_BYTES) + y * word(record, ROW_BYTES)
+    start = word(record, image.BASE) + z * word(record, image.SLICE_BYTES) + y * word(record, image.ROW_BYTES)
     return start + x * texel_bytes(record)
 
 
 @compiled
 def channel(record: int, place: int, number: int) -> float:
     """A channel of the texel at a host address, as the texture's read mode has it; those it lacks are 0, 0, 1."""
-    if number >= word(record, CHANNELS):
+    if number >= word(record, image.CHANNELS):
         return 1.0 if number == 3 else 0.0
-    element = word(record, ELEMENT)
-    at = place + number * ELEMENT_BYTES[element]
-    if element == F32:
+    element = word(record, image.ELEMENT)
+    at = place + number * image.ELEMENT_BYTES[element]
+    if element == image.F32:
         return float(f32_of_bits(load_u32(at)))
-    if element == F16:
+    if element == image.F16:
         return f16_value(load_u16(at))
-    if word(record, READ_FLOAT) == 0:
+    if word(record, image.READ_FLOAT) == 0:
         return float(integer(element, at))
     value = integer(element, at)
-    if element == U8:
-        return SRGB_TO_LINEAR[value] if number < 3 and word(record, SRGB) else value / 255.0
-    if element == U16:
+    if element == image.U8:
+        return SRGB_TO_LINEAR[value] if number < 3 and word(record, image.SRGB) else value / 255.0
+    if element == image.U16:
         return value / 65535.0
-    return max(value / (127.0 if element == S8 else 32767.0), -1.0)
+    return max(value / (127.0 if element == image.S8 else 32767.0), -1.0)
 
 
 @compiled
 def integer(element: int, place: int) -> int:
     """An integer element at a host address."""
-    if element == U8:
+    if element == image.U8:
         return load_u8(place)
-    if element == S8:
+    if element == image.S8:
         return (load_u8(place) ^ 0x80) - 0x80
-    if element == U16:
+    if element == image.U16:
         return load_u16(place)
-    if element == S16:
+    if element == image.S16:
         return (load_u16(place) ^ 0x8000) - 0x8000
-    return load_i32(place) if element == S32 else load_u32(place)
+    return load_i32(place) if element == image.S32 else load_u32(place)

@@ -9,46 +9,17 @@ image. Layers and faces are clamped to the image's.
 import numpy as np
 from numba import carray, types
 
-from rayplay.tracer.abi.words import BAD_HANDLE
-from rayplay.tracer.memory.image_record import (
-    ADDRESS_X,
-    BORDER,
-    CHANNELS,
-    CLAMP,
-    DIMENSIONS,
-    ELEMENT,
-    F16,
-    FILTER,
-    G_A1D,
-    G_ACUBE,
-    G_CUBE,
-    GEOMETRY,
-    LAYERS,
-    LINEAR_MEMORY,
-    NORMALIZED,
-    OUTSIDE,
-    READ_FLOAT,
-    SAMPLER_MAGIC,
-    TEXTURE_MAGIC,
-    U16,
-    WIDTH,
-)
+from rayplay.tracer.abi.words import STOP
+from rayplay.tracer.memory import image_record as image
 from rayplay.tracer.native.calls import as_pointer
 from rayplay.tracer.native.floats import f16_of, f32_of
 from rayplay.tracer.native.jit import callback, compiled
 from rayplay.tracer.native.memory import f32_bits, f32_of_bits, f64_of_bits, load_i64, load_u32, store_i64, store_u32
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import FIRST, HOST, host_place, refuse
-from rayplay.tracer.units.texture.addressing import (
-    WEIGHT_ONE,
-    address_mode,
-    cube_face,
-    filters,
-    first_texel,
-    inside,
-    is_normalized,
-)
-from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE
+from rayplay.tracer.units.settings import take
+from rayplay.tracer.units.texture import addressing
+from rayplay.tracer.units.texture.plan import COORDINATE, GATHER, LAYER, OFFSET, QUERY_SAMPLER, SAMPLE, TEXTURE
 from rayplay.tracer.units.texture.texel import channel, open_record, texel_address, word
 
 RESULTS, ADDRESSES, SCRATCH = (slot * SLOT_BYTES for slot in (RESULT_SLOT, ADDRESS_SLOT, SCRATCH_SLOT))
@@ -78,38 +49,38 @@ def input_word(rows: int, slot: int, lane: int) -> int:
 @compiled
 def set_axis(footprint: np.ndarray, axis: int, first: int, weight: int, length: int, mode: int) -> None:
     """Write an axis of the footprint."""
-    footprint[3 * axis] = inside(first, length, mode)
-    footprint[3 * axis + 1] = inside(first + 1, length, mode)
+    footprint[3 * axis] = addressing.inside(first, length, mode)
+    footprint[3 * axis + 1] = addressing.inside(first + 1, length, mode)
     footprint[3 * axis + 2] = weight
 
 
 @compiled
 def locate(record: int, sampler: int, rows: int, lane: int, settings: int, footprint: np.ndarray) -> None:
     """The footprint of a lane: the texels along each axis, and their weights."""
-    geometry, integer = settings >> 2 & 7, settings >> 8 & 1 != 0
-    linear = (filters(sampler) or settings & 3 == GATHER) and not integer
-    normalized = is_normalized(record, sampler) and not integer
-    layer = min(input_word(rows, LAYER, lane), word(record, LAYERS) - 1)
+    geometry, integer = take(settings, TEXTURE.geometry), take(settings, TEXTURE.integer) != 0
+    linear = (addressing.filters(sampler) or take(settings, TEXTURE.action) == GATHER) and not integer
+    normalized = addressing.is_normalized(record, sampler) and not integer
+    layer = min(input_word(rows, LAYER, lane), word(record, image.LAYERS) - 1)
     u, v = input_word(rows, COORDINATE, lane), input_word(rows, COORDINATE + 1, lane)
-    cube = geometry in (G_CUBE, G_ACUBE)
+    cube = geometry in (image.G_CUBE, image.G_ACUBE)
     if cube:
         direction = input_word(rows, COORDINATE + 2, lane)
-        face, s, t = cube_face(f32_of_bits(u), f32_of_bits(v), f32_of_bits(direction))
+        face, s, t = addressing.cube_face(f32_of_bits(u), f32_of_bits(v), f32_of_bits(direction))
         u, v, normalized = f32_bits(s), f32_bits(t), True
-        cubes = word(record, LAYERS) // 6
-        layer = face + 6 * (min(input_word(rows, LAYER, lane), cubes - 1) if geometry == G_ACUBE else 0)
-    dimensions = DIMENSIONS[geometry]
+        cubes = word(record, image.LAYERS) // 6
+        layer = face + 6 * (min(input_word(rows, LAYER, lane), cubes - 1) if geometry == image.G_ACUBE else 0)
+    dimensions = image.DIMENSIONS[geometry]
     for axis in range(3):
         if axis >= dimensions:
-            set_axis(footprint, axis, layer if axis == 2 and geometry >= G_A1D else 0, 0, 1 << 30, CLAMP)
+            set_axis(footprint, axis, layer if axis == 2 and geometry >= image.G_A1D else 0, 0, 1 << 30, image.CLAMP)
             continue
-        length = word(record, WIDTH + axis)
-        mode = CLAMP if cube else address_mode(sampler, axis, normalized)
-        if word(record, LINEAR_MEMORY):
-            mode, linear = OUTSIDE, False
+        length = word(record, image.WIDTH + axis)
+        mode = image.CLAMP if cube else addressing.address_mode(sampler, axis, normalized)
+        if word(record, image.LINEAR_MEMORY):
+            mode, linear = image.OUTSIDE, False
         bits = u if axis == 0 else v if axis == 1 else input_word(rows, COORDINATE + 2, lane)
-        first, weight = first_texel(bits, integer, length, mode, normalized, linear)
-        if settings >> 14 & 1:
+        first, weight = addressing.first_texel(bits, integer, length, mode, normalized, linear)
+        if take(settings, TEXTURE.has_offset):
             first += (input_word(rows, OFFSET + axis, lane) ^ 0x80000000) - 0x80000000
         set_axis(footprint, axis, first, weight, length, mode)
 
@@ -118,7 +89,7 @@ def locate(record: int, sampler: int, rows: int, lane: int, settings: int, footp
 def value_at(machine: int, record: int, sampler: int, x: int, y: int, z: int, number: int) -> float:
     """A channel of a texel, or of the border where an index is -1."""
     if x < 0 or y < 0 or z < 0:
-        return f64_of_bits(word(sampler, BORDER + number))
+        return f64_of_bits(word(sampler, image.BORDER + number))
     address = texel_address(record, x, y, z)
     return channel(record, load_i64(machine + HOST) + address - load_i64(machine + FIRST), number)
 
@@ -127,13 +98,13 @@ def value_at(machine: int, record: int, sampler: int, x: int, y: int, z: int, nu
 def blend(machine: int, record: int, sampler: int, footprint: np.ndarray, number: int) -> float:
     """A channel of the footprint: the sum of its texels by weight, x first."""
     total = 0.0
-    scale = WEIGHT_ONE * WEIGHT_ONE * WEIGHT_ONE
+    scale = addressing.WEIGHT_ONE * addressing.WEIGHT_ONE * addressing.WEIGHT_ONE
     taps = 8 if footprint[8] else 4 if footprint[5] else 2
     for tap in range(taps):
         weight = 1
         for axis in range(3):
             second = footprint[3 * axis + 2]
-            weight *= second if tap >> axis & 1 else WEIGHT_ONE - second
+            weight *= second if tap >> axis & 1 else addressing.WEIGHT_ONE - second
         if weight:
             x, y, z = footprint[tap & 1], footprint[3 + (tap >> 1 & 1)], footprint[6 + (tap >> 2)]
             value = value_at(machine, record, sampler, x, y, z, number)
@@ -146,7 +117,7 @@ def blend(machine: int, record: int, sampler: int, footprint: np.ndarray, number
 @compiled
 def result_bits(record: int, value: float, kind: int) -> int:
     """A channel as the instruction returns it."""
-    if word(record, READ_FLOAT) == 0:
+    if word(record, image.READ_FLOAT) == 0:
         return int(value) & 0xFFFFFFFF
     return f16_of(value) if kind >= RESULT_F16 else f32_of(value)
 
@@ -156,16 +127,16 @@ def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, 
     """Results and recorded address of a lane."""
     footprint = carray(as_pointer(rows + SCRATCH), FOOTPRINT, np.int64)
     locate(record, sampler, rows, lane, settings, footprint)
-    kind, channels = settings >> 5 & 7, word(record, CHANNELS)
+    kind, channels = take(settings, TEXTURE.result), word(record, image.CHANNELS)
     outside = footprint.min() < 0
     for number in range(4):
-        if settings & 3 == SAMPLE and number >= channels and not outside:
+        if take(settings, TEXTURE.action) == SAMPLE and number >= channels and not outside:
             value = 1.0 if number == 3 else 0.0
-        elif settings & 3 == SAMPLE:
+        elif take(settings, TEXTURE.action) == SAMPLE:
             value = blend(machine, record, sampler, footprint, number)
         else:  # counter-clockwise from the texel below
             x, y = footprint[1 if number in (1, 2) else 0], footprint[4 if number < 2 else 3]
-            value = value_at(machine, record, sampler, x, y, footprint[6], settings >> 9 & 3)
+            value = value_at(machine, record, sampler, x, y, footprint[6], take(settings, TEXTURE.component))
         bits = result_bits(record, value, kind)
         if kind == RESULT_F16X2:
             place = rows + RESULTS + (number >> 1) * SLOT_BYTES + 4 * lane
@@ -181,29 +152,29 @@ def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, 
 @compiled
 def query_texture(record: int, number: int) -> int:
     """What txq asks of a texture, in the order of ``texture_plan.TEXTURE_QUERIES``."""
-    element, normalized = word(record, ELEMENT), word(record, READ_FLOAT) != 0
+    element, normalized = word(record, image.ELEMENT), word(record, image.READ_FLOAT) != 0
     if number < 3:
-        return word(record, WIDTH + number)
+        return word(record, image.WIDTH + number)
     if number == 3:
         return channel_type(element, normalized)
     if number == 4:
-        return channel_order(word(record, CHANNELS))
+        return channel_order(word(record, image.CHANNELS))
     if number == 5:
-        return word(record, NORMALIZED)
+        return word(record, image.NORMALIZED)
     if number == 6:
-        geometry = word(record, GEOMETRY)
-        return 0 if geometry < G_A1D or geometry == G_CUBE else word(record, LAYERS)
+        geometry = word(record, image.GEOMETRY)
+        return 0 if geometry < image.G_A1D or geometry == image.G_CUBE else word(record, image.LAYERS)
     return 1
 
 
 @compiled
 def channel_type(element: int, normalized: bool) -> int:
     """OpenCL's number of an element type."""
-    if element >= F16:
-        return HALF if element == F16 else FLOAT
+    if element >= image.F16:
+        return HALF if element == image.F16 else FLOAT
     size, signed = element >> 1, element & 1 != 0
     if normalized:
-        return (SNORM if signed else UNORM) + (1 if element >= U16 else 0)
+        return (SNORM if signed else UNORM) + (1 if element >= image.U16 else 0)
     return (SIGNED if signed else UNSIGNED_INT) + size
 
 
@@ -217,11 +188,11 @@ def channel_order(channels: int) -> int:
 def query_sampler(record: int, number: int) -> int:
     """What txq asks of a sampler: filter, modes (PTX counts two kinds of clamp), whether coordinates are in texels."""
     if number == 0:
-        return word(record, FILTER)
+        return word(record, image.FILTER)
     if number == 4:
-        return 1 - word(record, NORMALIZED)
-    mode = word(record, ADDRESS_X + number - 1)
-    return mode + 1 if mode >= CLAMP else mode
+        return 1 - word(record, image.NORMALIZED)
+    mode = word(record, image.ADDRESS_X + number - 1)
+    return mode + 1 if mode >= image.CLAMP else mode
 
 
 @compiled
@@ -230,13 +201,16 @@ def query(machine: int, rows: int, mask: int, settings: int) -> int:
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        handle = handle_of(machine, rows, 0, lane, settings >> 6 & 1 != 0)
-        record, of_sampler = open_record(machine, handle, TEXTURE_MAGIC), settings & 3 == QUERY_SAMPLER
+        handle = handle_of(machine, rows, 0, lane, take(settings, TEXTURE.indirect) != 0)
+        record, of_sampler = (
+            open_record(machine, handle, image.TEXTURE_MAGIC),
+            take(settings, TEXTURE.action) == QUERY_SAMPLER,
+        )
         if record == 0 and of_sampler:
-            record = open_record(machine, handle, SAMPLER_MAGIC)
+            record = open_record(machine, handle, image.SAMPLER_MAGIC)
         if record == 0:
-            return refuse(machine, lane, handle, BAD_HANDLE)
-        number = settings >> 2 & 15
+            return refuse(machine, lane, handle, STOP.bad_handle)
+        number = take(settings, TEXTURE.query)
         value = query_sampler(record, number) if of_sampler else query_texture(record, number)
         store_u32(rows + RESULTS + 4 * lane, value)
     return 0
@@ -245,27 +219,33 @@ def query(machine: int, rows: int, mask: int, settings: int) -> int:
 @compiled
 def fits(record: int, sampler: int, settings: int) -> bool:
     """Whether a texture has the geometry that an instruction names, and can be read as its sampler says."""
-    blends = filters(sampler) and settings & 3 == SAMPLE and settings >> 8 & 1 == 0
-    return word(record, GEOMETRY) == settings >> 2 & 7 and not (blends and word(record, READ_FLOAT) == 0)
+    blends = (
+        addressing.filters(sampler)
+        and take(settings, TEXTURE.action) == SAMPLE
+        and take(settings, TEXTURE.integer) == 0
+    )
+    return word(record, image.GEOMETRY) == take(settings, TEXTURE.geometry) and not (
+        blends and word(record, image.READ_FLOAT) == 0
+    )
 
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))
 def texture_unit(machine: int, rows: int, mask: int, settings: int) -> int:
-    """``tracer.units.call`` says how it is called; settings are those of ``tracer.units.texture.plan``."""
-    if settings & 3 > GATHER:
+    """``tracer.units.call`` says how it is called; settings are ``TEXTURE``."""
+    if take(settings, TEXTURE.action) > GATHER:
         return query(machine, rows, mask, settings)
     for lane in range(32):
         if not mask >> lane & 1:
             continue
-        handle = handle_of(machine, rows, 0, lane, settings >> 12 & 1 != 0)
-        record = open_record(machine, handle, TEXTURE_MAGIC)
+        handle = handle_of(machine, rows, 0, lane, take(settings, TEXTURE.indirect) != 0)
+        record = open_record(machine, handle, image.TEXTURE_MAGIC)
         if record == 0:
-            return refuse(machine, lane, handle, BAD_HANDLE)
+            return refuse(machine, lane, handle, STOP.bad_handle)
         sampler = record
-        if settings >> 11 & 1:
-            handle = handle_of(machine, rows, 1, lane, settings >> 13 & 1 != 0)
-            sampler = open_record(machine, handle, SAMPLER_MAGIC)
+        if take(settings, TEXTURE.has_sampler):
+            handle = handle_of(machine, rows, 1, lane, take(settings, TEXTURE.sampler_indirect) != 0)
+            sampler = open_record(machine, handle, image.SAMPLER_MAGIC)
         if sampler == 0 or not fits(record, sampler, settings):
-            return refuse(machine, lane, handle, BAD_HANDLE)
+            return refuse(machine, lane, handle, STOP.bad_handle)
         sample_lane(machine, rows, lane, settings, record, sampler)
     return 0

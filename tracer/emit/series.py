@@ -4,19 +4,13 @@ So the results are the same on every machine and equal to the interpreter's, whi
 They are nearer to the true values than hardware's, whose bits for these forms are not known.
 """
 
-import math
 import struct
 from collections.abc import Callable
 
-from rayplay.ptx.ir import Instruction
 from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.lower.floats import read_float, write_float
+from rayplay.tracer.meaning.floats import EX2_LIMIT, EX2_TERMS, TANH_SMALL, TWO_LOG2_E
 
 DOUBLE = "<32 x double>"
-EX2_TERMS = tuple(math.log(2) ** n / math.factorial(n) for n in range(11))
-EX2_LIMIT = 200.0
-TWO_LOG2_E = 2 / math.log(2)
-TANH_SMALL = 2.0**-13
 
 
 def constant(value: float) -> str:
@@ -80,10 +74,3 @@ FUNCTIONS: dict[str, Callable[[Emitter, str], str]] = {
     "ex2": power_of_two,
     "tanh": hyperbolic_tangent,
 }
-
-
-def lower_function(e: Emitter, i: Instruction) -> None:
-    """tanh on f32."""
-    x = e.op(f"fpext <32 x float> {read_float(e, i, 1, 'f32')} to {DOUBLE}")
-    value = FUNCTIONS[i.opcode](e, x)
-    write_float(e, i, e.op(f"fptrunc {DOUBLE} {value} to <32 x float>"), "f32")

@@ -1,0 +1,47 @@
+"""GPUs listed, explained, and written as new descriptions."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rayplay
+from rayplay.door.gpus import value_records
+from rayplay.replay.gpu.description import FOLDER, explain, load
+
+Records = Callable[..., list[dict[str, Any]]]
+NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def test_the_list_says_what_the_descriptions_say(records: Records) -> None:
+    found = records("gpus")
+    assert [record["gpu"] for record in found] == NAMES
+    assert [record["sms"] for record in found] == [load(name).sm.count for name in NAMES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_value_is_explained(name: str) -> None:
+    gpu, text = load(name), "\n".join(explain(name))
+    for record in value_records(gpu, ""):
+        assert f"  {record['key']:34} = " in text
+        assert record["meaning"] in text
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_a_new_description_is_the_base_with_the_values(base: str, records: Records, tmp_path: Path) -> None:
+    records("gpus", "new", "mine.toml", "--base", base, "--set", "rt.warps=8", "--set", "scheduler.policy=lrr")
+    expected = load(base, ["rt.warps=8", "scheduler.policy=lrr", "name=mine"])
+    assert rayplay.Gpu.load(tmp_path / "mine.toml") == expected
+    assert dataclasses.replace(expected, name=base) != load(base)
+    text = (tmp_path / "mine.toml").read_text()
+    assert len(text.splitlines()) == len((FOLDER / f"{base}.toml").read_text().splitlines())
+
+
+def test_a_description_is_never_replaced(call: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("precious")
+    code, _, error = call("gpus", "new", "mine.toml")
+    assert code == 2
+    assert "exists already" in error
+    assert (tmp_path / "mine.toml").read_text() == "precious"

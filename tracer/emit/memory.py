@@ -1,0 +1,137 @@
+"""Memory as LLVM IR: checked addresses, recorded accesses, gathers and scatters in lane order."""
+
+from rayplay.ptx.ir import Address, Immediate, Module, Operand, Register, Symbol
+from rayplay.tracer.abi.words import ACCESS_BYTES, RECORD_ALL, STOP
+from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.text import INT, Text
+
+LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
+
+
+def effective_address(e: Emitter, operand: Operand | None, space: str) -> str:
+    """The address of every lane, i64; shared addresses are offsets in the CTA's shared memory."""
+    if not isinstance(operand, Address):
+        raise e.unknown()
+    base = operand.base
+    if isinstance(base, Symbol):
+        return e.symbol_address(Symbol(base.name, base.offset + operand.offset))
+    if isinstance(base, Immediate):
+        return f"splat (i64 {base.bits + operand.offset})"
+    width = e.width_of(base) if isinstance(base, Register) and base.name in e.function.registers else 64
+    value = e.read(base, f"u{width}")
+    if operand.offset:
+        value = e.op(f"add {INT[width]} {value}, splat (i{width} {operand.offset})")
+    return e.resize(value, width, 64)
+
+
+def arena_offset(e: Emitter, address: str, space: str, size: int, lanes: str) -> str:
+    """Offsets in the arena's host memory of checked addresses; leaves the function at an illegal one."""
+    first, limit = ("", "shared_bytes") if space == "shared" else ("arena_first", "arena_bytes")
+    offset = address
+    if first:
+        offset = e.op(f"sub <32 x i64> {address}, {e.splat(e.machine(first), 'i64')}")
+    bound = e.machine(limit)
+    shift = size.bit_length() - 1
+    rotated = offset
+    if shift:  # a misaligned address becomes a huge one
+        rotated = e.op(
+            f"call <32 x i64> @llvm.fshr.v32i64(<32 x i64> {offset}, <32 x i64> {offset}, "
+            f"<32 x i64> splat (i64 {shift}))"
+        )
+        bound = e.op(f"lshr i64 {bound}, {shift}")
+    outside = e.op(f"icmp uge <32 x i64> {rotated}, {e.splat(bound, 'i64')}")
+    check(e, e.op(f"and <32 x i1> {outside}, {lanes}"), address)
+    if space == "shared":
+        start = e.op(f"sub i64 {e.machine('shared_base')}, {e.machine('arena_first')}")
+        offset = e.op(f"add <32 x i64> {offset}, {e.splat(start, 'i64')}")
+    return offset
+
+
+def check(e: Emitter, bad: str, address: str, reason: int = STOP.illegal_address) -> None:
+    """Leave the function for ``reason``, an illegal address, when a lane of ``bad`` is set."""
+    bits = e.op(f"bitcast <32 x i1> {bad} to i32")
+    good, wrong = e.label(), e.label()
+    test = e.op(f"icmp eq i32 {bits}, 0")
+    e.put(f"br i1 {test}, label %{good}, label %{wrong}, !prof !0")
+    e.put(f"{wrong}:")
+    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {bits}, i1 true)")
+    e.put_machine("error_lane", e.op(f"zext i32 {lane} to i64"))
+    e.put_machine("error_address", e.op(f"extractelement <32 x i64> {address}, i32 {lane}"))
+    e.put_machine("suspend_instruction", str(e.instruction_id))
+    e.put(f"store i64 {reason}, ptr %reason")
+    e.put("br label %leave")
+    e.put(f"{good}:")
+
+
+def _pack_inline(e: Text, address: str, bits: str, place: str) -> str:
+    """Write the addresses of the set lanes one after the other; returns where they end."""
+    lanes = e.op(f"bitcast i32 {bits} to <32 x i1>")
+    for part in range(4):
+        select = ", ".join(f"i32 {8 * part + k}" for k in range(8))
+        some = e.op(f"shufflevector <32 x i64> {address}, <32 x i64> poison, <8 x i32> <{select}>")
+        mask = e.op(f"shufflevector <32 x i1> {lanes}, <32 x i1> poison, <8 x i32> <{select}>")
+        packed = e.op(
+            "call <8 x i64> @llvm.experimental.vector.compress.v8i64("
+            f"<8 x i64> {some}, <8 x i1> {mask}, <8 x i64> poison)"
+        )
+        e.put(f"store <8 x i64> {packed}, ptr {place}, align 8")
+        byte = e.op(f"trunc i32 {e.op(f'lshr i32 {bits}, {8 * part}')} to i8")
+        count = e.op(f"zext i8 {e.op(f'call i8 @llvm.ctpop.i8(i8 {byte})')} to i64")
+        place = e.op(f"getelementptr i64, ptr {place}, i64 {count}")
+    return place
+
+
+def _pack_call(e: Emitter, address: str, bits: str, place: str) -> str:
+    """The same by a call, for code that runs once: a third of the cost of compiling an access."""
+    e.helper("pack", lambda: _pack_function(e.module))
+    return e.op(f"call ptr @pack(<32 x i64> {address}, i32 {bits}, ptr {place})")
+
+
+def _pack_function(module: Module) -> str:
+    text = Text(module)
+    result = _pack_inline(text, "%address", "%bits", "%place")
+    head = "define internal ptr @pack(<32 x i64> %address, i32 %bits, ptr %place) noinline #0 {"
+    return "\n".join((head, *text.lines, f"ret ptr {result}", "}"))
+
+
+def record(e: Emitter, address: str, lanes: str) -> None:
+    """Append an access: instruction, visit, lane mask, and the addresses of the set lanes."""
+    if e.records < RECORD_ALL:
+        return
+    bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
+    next_access, first_address = e.op("load i64, ptr %access.next"), e.op("load i64, ptr %address.next")
+    next_address = e.op(f"inttoptr i64 {first_address} to ptr")
+    visits = e.op(f"sub i64 {e.op('load i64, ptr %visit.next')}, %visit.origin")
+    visits = e.op(f"lshr i64 {visits}, 3")
+    visit = e.op(f"trunc i64 {e.op(f'sub i64 {visits}, 1')} to i32")
+    row = e.op(f"insertelement <4 x i32> <i32 {e.instruction_id}, i32 0, i32 0, i32 0>, i32 {visit}, i64 1")
+    row = e.op(f"insertelement <4 x i32> {row}, i32 {bits}, i64 2")
+    e.put(f"store <4 x i32> {row}, ptr {e.op(f'inttoptr i64 {next_access} to ptr')}, align 4")
+    next_address = (_pack_inline if e.hot else _pack_call)(e, address, bits, next_address)
+    # an instruction without lanes leaves no row: the next one overwrites it
+    some = e.op(f"zext i1 {e.op(f'icmp ne i32 {bits}, 0')} to i64")
+    step = e.op(f"mul i64 {some}, {ACCESS_BYTES}")
+    e.put(f"store i64 {e.op(f'add i64 {next_access}, {step}')}, ptr %access.next")
+    e.put(f"store i64 {e.op(f'ptrtoint ptr {next_address} to i64')}, ptr %address.next")
+
+
+def lane_variable(e: Emitter, operand: Operand | None) -> bool:
+    """Whether an address names a ``.param`` variable of a function: part of the activation, not of device memory."""
+    return (
+        isinstance(operand, Address)
+        and isinstance(operand.base, Symbol)
+        and operand.base.name in e.layout.lane_variables
+    )
+
+
+def lane_variable_pointers(e: Emitter, operand: Operand | None, accessed: int) -> str:
+    """Pointer to every lane's copy of a ``.param`` variable, of which ``accessed`` bytes are read or written."""
+    assert isinstance(operand, Address)
+    assert isinstance(operand.base, Symbol)
+    start, size = e.layout.lane_variables[operand.base.name]
+    offset = operand.base.offset + operand.offset
+    if not 0 <= offset <= size - accessed:
+        raise e.unknown(f"{accessed} bytes at {offset} of {operand.base.name}, which has {size}")
+    start += offset
+    offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
+    return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")

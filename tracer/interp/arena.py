@@ -1,0 +1,95 @@
+"""Device memory of the interpreter: checked places, loads and stores lane by lane, and recorded accesses."""
+
+from typing import Any
+
+import numpy as np
+
+from rayplay.tracer.abi.layout import LANES
+from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, STOP, VISIT_BYTES
+from rayplay.tracer.memory.arena import FIRST_ADDRESS
+from rayplay.tracer.record.recorder import Buffers
+
+UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
+
+
+def mask_of(lanes: np.ndarray) -> int:
+    """bool[32] as a lane mask."""
+    return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
+
+
+class IllegalAddressError(Exception):
+    """An access outside memory, or not aligned; the machine's words say where."""
+
+    code = STOP.illegal_address
+
+
+class Arena:
+    """The machine's words, device memory, and the record of accesses to it. ``memory`` is uint8[bytes in use]."""
+
+    def __init__(self, machine: np.ndarray, memory: np.ndarray, buffers: Buffers) -> None:
+        self.machine_words = machine
+        self.memory = memory
+        self.buffers = buffers
+        self.instruction_id = 0
+
+    def machine(self, name: str) -> int:
+        """The machine's word ``name``."""
+        return int(self.machine_words[MACHINE[name]])
+
+    def record(self, address: np.ndarray, lanes: np.ndarray) -> None:
+        """Append an access."""
+        if not lanes.any():
+            return
+        b, m = self.buffers, self.machine_words
+        row = (m[MACHINE.access_next] - b.starts[1]) // ACCESS_BYTES
+        visit = (self.machine("visit_next") - self.machine("visit_origin")) // VISIT_BYTES - 1
+        b.accesses[row] = (self.instruction_id, visit, mask_of(lanes), 0)
+        place = (m[MACHINE.address_next] - b.starts[2]) // ADDRESS_BYTES
+        count = int(lanes.sum())
+        b.addresses[place : place + count] = address[lanes]
+        m[MACHINE.access_next] += ACCESS_BYTES
+        m[MACHINE.address_next] += ADDRESS_BYTES * count
+
+    def places(self, address: np.ndarray, space: str, size: int, lanes: np.ndarray) -> np.ndarray:
+        """Where in the arena each lane's bytes begin. Raises IllegalAddressError."""
+        shared = space == "shared"
+        first, limit = (0, self.machine("shared_bytes")) if shared else (FIRST_ADDRESS, self.machine("arena_bytes"))
+        offset = address - np.uint64(first)
+        bad = lanes & ((offset % np.uint64(size) != 0) | (offset // np.uint64(size) >= np.uint64(limit // size)))
+        if bad.any():
+            lane = int(np.flatnonzero(bad)[0])
+            m = self.machine_words
+            m[MACHINE.error_lane], m[MACHINE.error_address] = lane, address.view(np.int64)[lane]
+            m[MACHINE.suspend_instruction] = self.instruction_id
+            raise IllegalAddressError
+        return offset + np.uint64(self.machine("shared_base") - FIRST_ADDRESS) if shared else offset
+
+    def load(self, places: np.ndarray, lanes: np.ndarray, width: int) -> np.ndarray:
+        """``width`` bits per set lane, 0 elsewhere."""
+        made = np.zeros(LANES, UNSIGNED[width])
+        for lane in np.flatnonzero(lanes):
+            at = int(places[lane])
+            made[lane] = int.from_bytes(self.memory[at : at + width // 8].tobytes(), "little")
+        return made
+
+    def store(self, places: np.ndarray, lanes: np.ndarray, values: np.ndarray) -> None:
+        """Write each set lane's value, lowest lane first."""
+        data = as_bytes(values)
+        for lane in np.flatnonzero(lanes):
+            at = int(places[lane])
+            self.memory[at : at + data.shape[1]] = data[lane]
+
+
+def as_bytes(values: np.ndarray) -> np.ndarray:
+    """The bits of every lane as uint8[32, bytes]; 128 bits are Python's integers."""
+    if values.dtype == object:
+        return np.array([list(int(value).to_bytes(16, "little")) for value in values], np.uint8)
+    return values.reshape(LANES, 1).view(np.uint8).reshape(LANES, -1)
+
+
+def from_bytes(data: np.ndarray) -> np.ndarray:
+    """Bits of every lane from uint8[32, bytes]."""
+    width = 8 * data.shape[1]
+    if width == 128:
+        return np.array([int.from_bytes(row.tobytes(), "little") for row in data], object)
+    return np.ascontiguousarray(data).view(UNSIGNED[width]).reshape(LANES)
