@@ -39,7 +39,7 @@ EVERY_LANE = np.uint32(0xFFFFFFFF)
 class Lanes(NamedTuple):
     """Lanes that one filter keeps.
 
-    selected   uint32[warps], the lanes that stay: selected pixels, and lanes that are no pixel.
+    selected   uint32[warps], the lanes that stay: selected pixels, and lanes without a pixel.
     whole      bool[blocks], blocks whose visits keep all their lanes: the prologue and its exit.
     """
 
@@ -77,7 +77,7 @@ def filter_to_many(trace: Trace, selections: Sequence[np.ndarray], out_paths: Se
 
 
 def prologue_and_exit(trace: Trace) -> np.ndarray:
-    """bool[blocks]: the blocks that hold ``filter_shader`` and the blocks where their two ways meet again.
+    """bool[blocks]: the blocks that hold ``filter_shader``, and the blocks where their two sides reconverge.
 
     All ``False``, with a warning, for a program without it.
     """
@@ -131,9 +131,9 @@ def _filter_image(trace: Trace, selections: Sequence[np.ndarray], writers: Seque
 
 
 def _batches(trace: Trace) -> Iterator[tuple[Columns, Iterator[tuple[str, Columns]]]]:
-    """The visits of some warps, and the rows of the other filtered tables that belong to them, piece after piece.
+    """Visits of some warps, and their rows of the other filtered tables, piece after piece.
 
-    A warp may have more rows than memory: only its visits are there at once. With a progress bar over the warps.
+    A warp may have more rows than fit into memory: only its visits are loaded at once. Shows a progress bar.
     """
     streams = {name: WarpStream(trace, name) for name in FILTERED_TABLES if name in trace.tables}
     with tqdm(total=trace.rows("warps"), desc="filter", unit="warp", disable=None, leave=False) as bar:

@@ -1,4 +1,4 @@
-"""Removing lanes from the rows of ``visits``, ``accesses`` and ``rays``: the arrays behind ``filter``.
+"""Remove lanes from the rows of ``visits``, ``accesses`` and ``rays``: the array operations of ``filter``.
 
 All functions work on the rows of some whole warps at a time. ``selected`` is uint32[warps], the lanes of each warp that
 stay; ``whole`` is bool[blocks], the blocks whose visits keep all their lanes.
@@ -53,7 +53,7 @@ def check_addresses(accesses: Columns) -> None:
 def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) -> Columns:
     """The accesses with ``lane_mask`` cut to ``lanes``, uint32[rows], and ``visit`` replaced by ``ordinals``.
 
-    Rows that keep no lane go, and so do the addresses of the lanes that go.
+    Rows without lanes and the addresses of removed lanes are dropped.
     """
     old = accesses["lane_mask"]
     new = old & lanes
@@ -70,7 +70,7 @@ def filter_accesses(accesses: Columns, lanes: np.ndarray, ordinals: np.ndarray) 
 
 
 def filter_predicates(predicates: Columns, lanes: np.ndarray, active: np.ndarray, ordinals: np.ndarray) -> Columns:
-    """The predicates with ``lane_mask`` cut to ``lanes``, uint32[rows], where that is still fewer than were active.
+    """The predicates with ``lane_mask`` cut to ``lanes``, uint32[rows], where it is still fewer than the active lanes.
 
     active: uint32[rows], the unfiltered mask of each row's visit; ordinals: its number afterwards.
     """

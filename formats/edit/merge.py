@@ -1,4 +1,4 @@
-"""Several traces as the streams of one: launches of different streams may run at the same time when it is replayed."""
+"""Merge traces as the streams of one: launches of different streams may run side by side in its replay."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +21,10 @@ PIXEL_TABLES = ("threads", "image")
 def merge(traces: Sequence[Trace], out: Path | str) -> None:
     """Write one trace with the launches of all, trace after trace; each trace keeps streams of its own.
 
-    Streams are numbered on: a trace with streams 0 and 3 takes two numbers. Addresses stay as they are, so traces that
-    use the same addresses share memory. Pixels (``threads`` and ``image``) can belong to one image launch only. Tables
-    that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or in none.
+    Streams are renumbered without gaps: a trace with streams 0 and 3 takes two numbers. Addresses stay as they are, so
+    traces with equal addresses share memory. Pixels (``threads`` and ``image``) can belong to one image launch only.
+    Tables that one of the traces lacks and cannot do without are refused: a characterisation must be in all traces or
+    in none.
     Streams: memory does not grow with the traces. Raises ``UserError`` for traces that do not go together.
     """
     _check(traces, location(out))
@@ -81,7 +82,7 @@ def _numbers(before: Sequence[Trace], table: Table) -> dict[str, Renumbering]:
 
 
 def _place(table: Table, columns: Columns, before: Sequence[Trace], streams: dict[int, int]) -> Columns:
-    """The two columns that are no row numbers of the schema: streams, and the launch that a copy comes before."""
+    """Renumber the two columns that the schema does not mark as row numbers: streams, and the launch after a copy."""
     if table.name == "kernels":
         return {**columns, "stream": np.array([streams[stream] for stream in columns["stream"].tolist()], np.uint32)}
     if table.name == "copies":

@@ -1,5 +1,6 @@
-"""Which lane computes which pixel, and sets of pixels as text: one ``x y`` per line, ``#`` starts a comment,
-(0, 0) is the top left."""
+"""Map of lanes to pixels, and sets of pixels as text: one ``x y`` per line, ``#`` starts a comment.
+
+Pixel (0, 0) is the top left."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rows that keep their meaning when other tables lose or gain rows: every column that points to one is renumbered."""
+"""Renumber every column that points to a table whose rows were removed or shifted."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ HIT_BIT, NODE_BITS = np.uint32(NODE_HIT_BIT), np.uint32(NODE_HIT_BIT - 1)
 
 
 def kept_rows(kept: np.ndarray) -> Renumbering:
-    """The new numbers of the rows that are True in ``kept``, which must be the only ones asked for."""
+    """New numbers of the rows that are True in ``kept``; other rows must not be referenced."""
     numbers = np.cumsum(kept, dtype=np.int64) - 1
     return lambda rows: numbers[rows]
 
@@ -26,8 +26,7 @@ def shifted_rows(base: int) -> Renumbering:
 def renumber(table: Table, columns: Columns, numbers: Mapping[str, Renumbering]) -> Columns:
     """The columns with every row number of the tables in ``numbers`` replaced; others are passed on.
 
-    Knows the two columns that a schema's ``points_to`` cannot say: -1 in ``reconvergence_block`` stays, and the hit
-    bit of ``rays.node`` stays.
+    Two columns are special: -1 in ``reconvergence_block`` and the hit bit of ``rays.node`` stay.
     """
     changed = dict(columns)
     for column in table.columns:

@@ -1,7 +1,7 @@
-"""A part of a trace as a trace: some launches, CTAs or warps, renumbered, or some pixels of the image.
+"""Select a part of a trace: some launches, CTAs or warps, renumbered, or some pixels of the image.
 
-Launches, CTAs and warps that are not chosen go with all their rows; what stays keeps its order. Pixels go as
-``formats.edit.filter`` says: lanes leave, warps stay.
+Launches, CTAs and warps that are not chosen are dropped with all their rows; the rest keeps its order. Pixels are
+dropped by lanes (``formats.edit.filter``): their warps stay.
 """
 
 from pathlib import Path

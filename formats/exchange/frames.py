@@ -1,7 +1,7 @@
-"""Anybody's own trace: ``from_frames`` takes tables from pandas, polars, Arrow or plain dicts and fills in the rest.
+"""Trace from a user's own tables: ``from_frames`` takes pandas, polars, Arrow or plain dicts and adds defaults.
 
-Three tables say what warps did: ``instructions`` (the program), ``visits`` (basic blocks executed) and ``accesses``
-(addresses). Every other table, and every column that has an obvious value, may be left out.
+Three tables describe the execution: ``instructions`` (the program), ``visits`` (basic blocks executed) and ``accesses``
+(addresses). Every other table, and every column with an obvious value, may be left out.
 """
 
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
 
     Left out, a column is filled in where one value is obvious: one launch of one warp a CTA, all 32 lanes launched,
     4 bytes an access, ids by row, text and opcode from the operation class, the lanes of an access from its visit.
-    Raises ``FormatError`` that says which column of which table is missing, unknown or cannot be right, and what it
-    means; nothing is written then.
+    Raises ``FormatError`` with the table and column that is missing, unknown or illegal, and its meaning; nothing is
+    written then.
     """
     known = [table.name for table in TRACE.tables]
     for name in tables:

@@ -56,7 +56,7 @@ def instructions(given: Columns) -> Columns:
 
 
 def blocks(given: Columns, program: Columns) -> Columns:
-    """Runs of instructions with the same ``block_id``; where lanes meet again is not known unless it is given."""
+    """Runs of instructions with the same ``block_id``; the reconvergence block is unknown unless given."""
     numbers, first, counts = np.unique(program["block_id"], return_index=True, return_counts=True)
     return _whole(BLOCKS, given, {
         "kernel_id": program["kernel_id"][first], "block_id": numbers, "first_instruction": first,

@@ -28,11 +28,11 @@ THREAD_INSTRUCTIONS = ("smsp__thread_inst_executed_pred_on.sum", "smsp__thread_i
 
 @dataclass(frozen=True)
 class Source:
-    """How a metric of ours follows from Nsight's.
+    """Formula of a metric from Nsight's.
 
-    names    metrics of Nsight, the first that is there counts.
+    names    metrics of Nsight; the first present counts.
     unit     unit of the value.
-    kind     ``sum`` over the launches; ``mean`` weighted by ``weights`` (by cycles where that metric is not there).
+    kind     ``sum`` over the launches; ``mean`` weighted by ``weights`` (by cycles where that metric is missing).
     scale    factor; a ``miss`` is 1 - scale x value.
     """
 
@@ -87,7 +87,7 @@ def import_nsight(path: Path, out: Path) -> None:
 
 
 def metrics(launches: list[Launch]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Our metrics over all launches, with the metrics of Nsight that they are made of."""
+    """Metrics over all launches, with their source metrics of Nsight."""
     cycles = _first(launches, CYCLES)
     found: dict[str, float] = {}
     for metric, source in SOURCES.items():
@@ -179,7 +179,7 @@ def _from_long(path: Path, rows: list[list[str]]) -> list[Launch]:
 
 
 def _number(text: str, unit: str, place: str) -> str | float:
-    """The value in base units; text that is no number stays text where no metric of ours needs it."""
+    """The value in base units; other text stays text where no metric needs it."""
     try:
         value = float(text.replace(",", ""))
     except ValueError:

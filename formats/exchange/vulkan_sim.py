@@ -3,8 +3,9 @@
 Source: ``docs/sources/vulkan-sim.md#golden-dumps``.
 
 Each ``A`` line, a warp that enters the RT unit of an SM, becomes a visit of a block that holds one trace instruction;
-the warps of a dump are the warp slots of its SMs. Shader instructions are not in a dump, and neither are hits: rays
-have their records and no ``hit_t``. Times (lines ``M``, ``R`` and ``D``) are results, so they are left out.
+the warps of a dump are the warp slots of its SMs. A dump has neither shader
+instructions nor hits: rays have their records and no ``hit_t``. Times (lines ``M``, ``R`` and ``D``) are results and
+are left out.
 """
 
 import io

@@ -21,7 +21,7 @@ _FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FL
 
 
 def open_hdf5(path: Path) -> h5py.File:
-    """The file, opened for reading, with a manifest that may be read; ``FormatError`` otherwise."""
+    """Open a file with a readable manifest; ``FormatError`` otherwise."""
     try:
         file = h5py.File(path, "r", locking=False)  # a lock would outlive the reader until its fork has ended
     except (OSError, ValueError, RuntimeError) as error:
@@ -83,7 +83,7 @@ def _dataset(group: h5py.Group, path: Path, name: str, place: dict[str, Any]) ->
 
 
 def _check_storage(data: h5py.Dataset, properties: Any, path: Path, place: dict[str, Any], law: Any) -> None:
-    """A chunk stays below the limit, and every row is stored: rows that are not would be read as zeros."""
+    """Check that a chunk stays below the limit, and every row is stored: missing rows would read as zeros."""
     if properties.get_layout() == h5py.h5d.CHUNKED:
         (rows,) = properties.get_chunk()
         check_bytes(rows * data.dtype.itemsize, path, place)

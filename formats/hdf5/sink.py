@@ -1,4 +1,4 @@
-"""The file the HDF5 library writes into: when the disk refuses, the library can still close it."""
+"""Output file of the HDF5 library, which the library can close even when the disk is full."""
 
 import io
 from pathlib import Path
@@ -8,7 +8,7 @@ class Hdf5Sink(io.FileIO):
     """A file open for reading and writing that never fails in the middle of the library.
 
     HDF5 cannot close a file whose device refuses writes: it reports every object it could not store and then crashes.
-    So the first failure is kept for ``check``, and what comes after it is thrown away.
+    So the first failure is kept for ``check``, and later writes are discarded.
     """
 
     def __init__(self, path: Path) -> None:

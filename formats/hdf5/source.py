@@ -1,4 +1,4 @@
-"""A trace in HDF5, read through a child process: what a hostile or damaged file does to the library stays there.
+"""Trace in HDF5, read through a child process that contains the effects of a hostile or damaged file.
 
 HDF5 was measured to crash on damaged files, and follows links and external files by itself
 (``docs/sources/measurements.md#damaged-files, #external-hdf5-storage``). The child inspects each dataset before it
@@ -102,7 +102,7 @@ def _schema(table: Table, columns: list[Column]) -> dict[str, Any]:
 
 
 def _columns(column: Column, arrays: list[np.ndarray], rows: int) -> Columns:
-    """Takes what belongs to the column from the front of ``arrays``; ``ValueError`` when the lengths do not fit."""
+    """Take a column's arrays from the front of ``arrays``; ``ValueError`` when the lengths do not fit."""
     if column.dtype == STRING:
         ends, text = arrays.pop(0).view(np.uint64), arrays.pop(0).tobytes()
         texts = np.empty(rows, object)
@@ -156,7 +156,7 @@ def child_environment() -> dict[str, str]:
 
 
 def _owner() -> tuple[int, tuple[str | None, ...]]:
-    """This process and the limits it set: a reader of another process, or with other limits, is not asked."""
+    """This process and its limits: a reader of another process, or with other limits, is not reused."""
     return os.getpid(), tuple(os.environ.get(limit.variable) for limit in LIMITS)
 
 

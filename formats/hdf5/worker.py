@@ -1,7 +1,7 @@
 """The process that reads HDF5 for another: ``python -m rayplay.formats.hdf5.worker SOCKET`` (``formats.hdf5.source``).
 
-It loads the library once and then forks for each file, so that what a file does to the library (a crash, a hang, wrong
-numbers afterwards) ends with that file. A fork answers requests until the other side closes; each answer may take ten
+It loads the library once and then forks for each file, so that damage to the library (a crash, a hang, wrong numbers
+afterwards) ends with that file. A fork answers requests until the other side closes; each answer may take ten
 seconds of processor time, and memory is limited.
 """
 
@@ -86,7 +86,7 @@ def table_of(value: dict[str, Any]) -> Table:
 
 
 def inspect(file: h5py.File, path: Path, table: Table) -> dict[str, Any]:
-    """Rows and stored bytes of a table; all its columns are inspected and must be as long as each other."""
+    """Rows and stored bytes of a table; all its columns are inspected and must have equal lengths."""
     group = table_group(file, path, table)
     rows, stored = set(), 0
     for column in table.columns:
@@ -103,7 +103,7 @@ def inspect(file: h5py.File, path: Path, table: Table) -> dict[str, Any]:
 
 
 def read(group: h5py.Group, path: Path, table: Table, column: Column, request: dict[str, Any]) -> list[np.ndarray]:
-    """Some rows of a column: values; before them offsets for a ragged column, or where each text ends."""
+    """Some rows of a column: values; before them offsets for a ragged column, or the end of each text."""
     first, end = request["rows"]
     place: dict[str, Any] = {"table": table.name, "row_group": request["row_group"], "column": column.name}
     try:

@@ -1,4 +1,4 @@
-"""Laws of what the warps did: visits, accesses and rays, checked one batch of warps at a time."""
+"""Laws of execution: visits, accesses and rays, checked one batch of warps at a time."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def read_statics(trace: Trace) -> Statics:
 
 
 class Batches:
-    """Makes batches of the rows of successive warps, and counts the rows that went before."""
+    """Makes batches of the rows of successive warps, and counts the rows before them."""
 
     def __init__(self, trace: Trace) -> None:
         self.statics = read_statics(trace)

@@ -1,4 +1,4 @@
-"""Two results side by side: each metric that both have, and how far the first is from the second."""
+"""Compare two results: each common metric, and the difference of the first from the second."""
 
 from collections.abc import Iterator
 

@@ -10,9 +10,9 @@ from rayplay.formats.schema.column import STRING, Column, Table
 
 
 def differences(left: Dataset, right: Dataset) -> Iterator[str]:
-    """One line for each table that differs, naming its first differing row and column, and for what differs beside.
+    """One line for each table that differs, naming its first differing row and column, and for each other difference.
 
-    Compared are the values, not the files: how rows are cut into files and groups, and the provenance, do not count.
+    Values are compared, not files: the division of rows into files and groups, and the provenance, do not count.
     """
     if left.layout.name != right.layout.name:
         yield f"format: {left.layout.name} and {right.layout.name}"

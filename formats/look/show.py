@@ -1,4 +1,4 @@
-"""A trace, result or prediction as text: what it is, its columns with units and meaning, and its first rows."""
+"""Trace, result or prediction as text: its kind, its columns with units and meaning, and its first rows."""
 
 import json
 from collections.abc import Iterator
@@ -46,13 +46,13 @@ def counted(number: int, thing: str) -> str:
 
 
 def extent(dataset: Dataset) -> str:
-    """How many rows a dataset has, in how many tables."""
+    """Numbers of rows and tables of a dataset."""
     rows = sum(dataset.rows(table) for table in dataset.tables)
     return f"{counted(rows, 'row')} in {counted(len(dataset.tables), 'table')}"
 
 
 def written(path: Path | str) -> str:
-    """A line about what a verb has just written."""
+    """Line about a verb's output."""
     dataset = open_any(path)
     metrics = f"{counted(len(dataset.summary), 'metric')}, " if isinstance(dataset, Result) else ""
     return f"{path}: {dataset.manifest.format}, {metrics}{extent(dataset)}"

@@ -1,4 +1,4 @@
-"""A trace in figures: bytes on disk, instruction mix, divergence and memory footprint, in one pass."""
+"""Statistics of a trace: bytes on disk, instruction mix, divergence and memory footprint, in one pass."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -78,7 +78,7 @@ def _count_visits(found: Statistics, visits: Columns, mix: np.ndarray, blocks: n
 
 
 def _count_predicates(found: Statistics, predicates: Columns, visits: Columns, kinds: np.ndarray) -> None:
-    """Lanes that a predicate left out executed nothing."""
+    """Subtract the lanes that a predicate switched off."""
     active = visits["active_mask"][visit_rows(predicates, visits)]
     idle = np.bitwise_count(active & ~predicates["lane_mask"]).astype(np.int64)
     left_out = np.bincount(kinds[predicates["instruction_id"]], idle, len(OPERATION_CLASSES))

@@ -97,7 +97,7 @@ class HashingFile:
 
 
 class Encoder:
-    """Encodes row groups of one table; any number of threads may, in any order."""
+    """Encodes row groups of one table; usable from several threads, in any order."""
 
     def __init__(self, layout: Format, table: Table) -> None:
         self.table = table
@@ -124,7 +124,7 @@ class Encoder:
 
 @dataclass
 class OpenShard:
-    """A file that is being written: its row groups' structs in the footer, and what stands around them there."""
+    """File under construction: the footer's structs of its row groups, and the footer around them."""
 
     file: HashingFile
     entries: list[bytes] = field(default_factory=list)
@@ -166,7 +166,7 @@ class ShardWriter:
             self._complete(self._open)
 
     def abort(self) -> None:
-        """Let go of the file, which is going to be removed."""
+        """Abandon the file, which is going to be removed."""
         if self._open is not None:
             self._open.file.abandon()
 
@@ -197,7 +197,7 @@ class ShardWriter:
         return made
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken; ``OSError`` when the files are not what they were."""
+        """Resume from ``state``; ``OSError`` when the files have changed."""
         self.entries = [FileEntry(**entry) for entry in state["complete"]]
         for entry in self.entries:
             path = self._folder / entry.file

@@ -125,7 +125,7 @@ def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any])
 
 
 def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str | None:
-    """Which column of a damaged row group cannot be read."""
+    """Column of a damaged row group that cannot be read."""
     for column in columns:
         try:
             file.read_row_group(number, columns=[column.name], use_threads=False)

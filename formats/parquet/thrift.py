@@ -10,14 +10,14 @@ MOST_DEPTH = 8
 
 
 class Reader:
-    """Reads one value after the other from ``data``; ``IndexError`` at its end, ``ValueError`` for no such value."""
+    """Reads one value after the other from ``data``; ``IndexError`` at its end, ``ValueError`` for an illegal one."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Field number -> value; texts, lists and maps are passed over and left out."""
+        """Field number -> value; texts, lists and maps are skipped."""
         fields: dict[int, Any] = {}
         number = 0
         while kind_and_number := self.field(number):

@@ -1,4 +1,4 @@
-"""Valid traces from a seed, small and with everything in them: test data that no scene or compiler is needed for.
+"""Small valid traces from a seed that use every table: test data without a scene or compiler.
 
 An image launch walks a loop with a divergent branch, predicated loads, trace calls and any-hit code; a compute launch
 has shared memory and barriers. The walk obeys every law of ``formats.laws.check``.
@@ -84,7 +84,7 @@ def _kernel(kernel: int, program: Program, grid: tuple[int, int, int], threads: 
 
 
 class _Walk:
-    """The rows that the warps leave behind."""
+    """Rows produced by the warps."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -93,7 +93,7 @@ class _Walk:
         self.visits = 0
 
     def begin(self, kernel: int, cta: int, warp_in_cta: int, mask: int) -> None:
-        """The next warp starts."""
+        """Start the next warp."""
         self.warp, self.visits = len(self.rows["warps"]), 0
         self.thread_base = (cta * 2 + warp_in_cta) * 32
         self.rows["warps"].append(
@@ -124,7 +124,7 @@ class _Walk:
                 self.rows["accesses"].append(row | {"lane_mask": lanes, "address": addresses})
 
     def trace(self, instruction: int, mask: int, segment: int) -> int:
-        """The lanes trace a stretch after the last visit; returns the lanes that stop at any-hit code."""
+        """Let the lanes trace a segment after the last visit; return the lanes that stop at any-hit code."""
         suspended = 0
         for lane in lanes_of(mask):
             again = segment < 2 and self.rng.random() < 0.3

@@ -1,4 +1,4 @@
-"""From files to files: a trace, a GPU and perhaps a full result become ``NAME.prediction``."""
+"""Write a prediction: a trace, a GPU and perhaps a full result become ``NAME.prediction``."""
 
 import json
 import sys
@@ -67,7 +67,7 @@ def publish(
 
 
 def asked(options: Options) -> dict[str, Any]:
-    """The options as JSON; a heatmap by its file's name, since where it lay does not matter."""
+    """The options as JSON; a heatmap by its file's name, without the folder."""
     heatmap = Path(options.heatmap).name
     return {**vars(options), "heatmap": heatmap, "departures": sorted(options.departures),
             "combination": dict(options.combination)}  # fmt: skip
@@ -76,7 +76,7 @@ def asked(options: Options) -> dict[str, Any]:
 def host_times(prediction: Prediction, result: Result | None) -> dict[str, Any]:
     """Wall times of this machine in seconds, and the speed-up over the full replay.
 
-    ``speedup`` compares with what this prediction took here, filter and heatmap included; ``speedup_parallel`` with the
+    ``speedup`` counts the whole prediction, filter and heatmap included; ``speedup_parallel`` with the
     longest group alone, the paper's measure, for a machine with a core per group.
     """
     groups = [outcome.seconds for group in prediction.simulated for outcome in group]

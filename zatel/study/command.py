@@ -32,7 +32,7 @@ LIBRARIES = ("numpy", "numba", "scipy")
 
 
 def paper_verb(arguments: argparse.Namespace) -> int:
-    """Say how long it takes, replay what the store lacks, and write the study."""
+    """Print an estimate of the time, replay the runs missing from the store, and write the study."""
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
     extent = QUICK if arguments.quick else WHOLE
@@ -75,7 +75,7 @@ def open_studies(traces: Sequence[Path], extent: Extent, studies: Collection[str
 
 
 def estimate_text(studies: Sequence[SceneStudy], store: Store, workers: int) -> str:
-    """How many replays are to be done, and about how long they take."""
+    """Number of replays to do, and their approximate time."""
     found = [study.estimate(store) for study in studies]
     replays, seconds = sum(one[0] for one in found), sum(one[1] for one in found)
     cores = f"{workers} core" + ("s" if workers > 1 else "")
@@ -84,7 +84,7 @@ def estimate_text(studies: Sequence[SceneStudy], store: Store, workers: int) -> 
 
 
 def command_text(arguments: argparse.Namespace) -> str:
-    """The command, with names of files alone: where they lie does not matter."""
+    """The command with names of files, without their folders."""
     traces = " ".join(path.name for path in arguments.traces)
     quick = " --quick" if arguments.quick else ""
     only = "" if tuple(arguments.only) == STUDIES else f" --only {' '.join(arguments.only)}"
@@ -101,8 +101,8 @@ def write_study(
     """Write the folder ``out``: tables, figures and pages; nothing appears before it is complete.
 
     subset       the scenes of Figure 17.
-    request      how the rows were made, for the page and the manifest.
-    draw_scenes  draws what each scene looks like to the method, or ``None``.
+    request      provenance of the rows, for the page and the manifest.
+    draw_scenes  draws the pictures of each scene's steps, or ``None``.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     with FolderWriter(out, STUDY, request) as writer:

@@ -1,4 +1,4 @@
-"""The forms that the paper's figures have: lines by scene, bars with least and most, grouped bars."""
+"""Forms of the paper's figures: lines by scene, bars with least and most, grouped bars."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,6 +64,6 @@ def bars(axis: Any, groups: Sequence[str], series: Mapping[str, Sequence[Spread]
 
 
 def published(axis: Any, x: float, y: float, text: str) -> None:
-    """A value that the paper's text gives, as a mark with a word."""
+    """Mark a value of the paper's text, with a label."""
     axis.plot([x], [y], marker="x", color=THEIRS, markersize=8, markeredgewidth=2, linestyle="none", zorder=5)
     axis.annotate(text, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=7, color=THEIRS)

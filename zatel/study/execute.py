@@ -1,4 +1,4 @@
-"""From points to rows: every replay of a scene is done once, whatever number of predictions needs it."""
+"""Execute the points of a study: every replay of a scene is done once, for all predictions that need it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class SceneStudy:
-    """One trace and everything that is predicted from it; the trace is decoded once for the heat, once for all runs."""
+    """One trace and all its predictions; the trace is decoded once for the heat and once for all runs."""
 
     def __init__(self, scene: str, trace: Trace, points: Sequence[Point]) -> None:
         self.scene, self.trace, self.points = scene, trace, points
@@ -76,7 +76,7 @@ class SceneStudy:
         return len(missing), seconds
 
     def rows(self, store: Store, workers: int | None = None) -> list[Row]:
-        """Replay what the store lacks; the rows, in the order of the points."""
+        """Replay the runs missing from the store; rows in the order of the points."""
         outcomes = iter(simulate_runs(self.trace, self.runs(), store, workers))
         full = {name: next(outcomes) for name in self.full}
         return [

@@ -18,7 +18,7 @@ from rayplay.zatel.study.summaries import at, error, mean_error, of
 
 Rows = Sequence[Row]
 
-LEAST_ERROR = 1e-6  # what smaller errors count as in a logarithm
+LEAST_ERROR = 1e-6  # floor of errors in a logarithm
 
 
 class Finding(NamedTuple):
@@ -35,7 +35,7 @@ def findings(rows: Rows) -> list[Finding]:
 
 
 def percent(value: float) -> str:
-    """A part of 1 in per cent."""
+    """A fraction of 1 in per cent."""
     return f"{100 * value:.1f} %"
 
 
@@ -204,7 +204,7 @@ def _whole(rows: Rows, gpu: str) -> list[Row]:
 
 
 def _best_cells(rows: Rows, metrics: Sequence[str]) -> Counter[str]:
-    """In how many cells, a metric of a scene with a block size, each distribution has the least mean error."""
+    """Number of cells (metric, scene, block size) in which each distribution has the least mean error."""
     mine, best = of(rows, "tuning"), Counter[str]()
     for scene, block, metric in product(summaries.names(mine), dict.fromkeys(map(summaries.block_of, mine)), metrics):
         cell = [row for row in mine if row.scene == scene and summaries.block_of(row) == block]

@@ -20,7 +20,7 @@ METRIC_NAMES = list(SHORT.values())
 
 
 def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str], request: dict[str, Any]) -> str:
-    """README.md of the study: how it was made, the findings, and the figures."""
+    """README.md of the study: provenance, findings and figures."""
     held = sum(finding.holds is True for finding in found)
     head = [
         "# Zatel's evaluation, on this simulator",

@@ -23,7 +23,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is studied.
+    """Extent of a study.
 
     fractions        of the pixels, without downscaling, on both GPUs (Figs. 13 to 16).
     factors          K on RTX 2060, with all pixels, fine and coarse (Figs. 17 to 19).
@@ -63,7 +63,7 @@ QUICK = Extent(
 
 
 def points_of(scene: str, extent: Extent, studies: Collection[str] = STUDIES) -> list[Point]:
-    """The predictions of one scene for the studies that are asked for, in the order of the paper's figures."""
+    """Predictions of one scene for the requested studies, in the order of the paper's figures."""
     points = list(_whole())
     if scene not in extent.only_whole:
         points += [*_fractions(extent), *_regression(), *_downscaling(extent)]

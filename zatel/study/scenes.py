@@ -15,7 +15,7 @@ PANELS = ("heatmap", "quantised", "groups, K = {}", "selected, 10 %")
 
 
 def draw_scenes(studies: Sequence[SceneStudy], path: Path) -> None:
-    """One row of pictures for each scene, with RTX 2060's groups and the tenth of the pixels that stands for them."""
+    """Draw a row of pictures for each scene, with RTX 2060's groups and their representative tenth of the pixels."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""From rows to the numbers of each figure. Errors are (predicted - full) / |full|; ``None`` and NaN take no part."""
+"""Condense rows into the numbers of each figure. Errors are (predicted - full) / |full|, without ``None`` and NaN."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def spread(errors: Sequence[float]) -> Spread:
 def of(
     rows: Iterable[Row], study: str, gpu: str | None = None, holds: Callable[[Row], bool] | None = None
 ) -> list[Row]:
-    """The rows of one study, of one GPU, and for which something holds."""
+    """Rows of one study and one GPU that satisfy a condition."""
     mine = [row for row in rows if row.point.study == study and gpu in (None, row.point.gpu)]
     return [row for row in mine if holds is None or holds(row)]
 
@@ -51,7 +51,7 @@ def names(rows: Iterable[Row]) -> list[str]:
 
 
 def hardest(rows: Sequence[Row]) -> str:
-    """Of the scenes with the study ``whole`` PARK, which the paper evaluates so; else the longest full replay's."""
+    """Scene of the study ``whole``: PARK, as in the paper, else the scene with the longest full replay."""
     whole = of(rows, "whole")
     if "park" in names(whole):
         return "park"
@@ -64,17 +64,17 @@ def directly(rows: Iterable[Row], gpu: str) -> dict[str, Row]:
 
 
 def percentages(rows: Iterable[Row]) -> list[float]:
-    """The fractions that were asked for, in per cent, rising."""
+    """Requested fractions in per cent, ascending."""
     return sorted({100 * (row.point.options.fraction or 0) for row in rows})
 
 
 def at(rows: Iterable[Row], percentage: float) -> list[Row]:
-    """The rows that asked for this percentage of the pixels."""
+    """Rows that requested this percentage of the pixels."""
     return [row for row in rows if abs(100 * (row.point.options.fraction or 0) - percentage) < 1e-9]
 
 
 def curves(rows: Sequence[Row], value: Callable[[Row], float]) -> dict[str, tuple[list[float], list[float]]]:
-    """For each scene the percentages asked for and a value at each (Figs. 13 to 15)."""
+    """For each scene the requested percentages and a value at each (Figs. 13 to 15)."""
     found = {}
     for scene in names(rows):
         mine = sorted((row for row in rows if row.scene == scene), key=lambda row: row.point.options.fraction or 0)
@@ -117,7 +117,7 @@ class Best(NamedTuple):
 
 
 def best_choice(rows: Sequence[Row], metric: str) -> Best:
-    """Which distribution and block size predict a metric of one scene best, over fractions and seeds (Table III)."""
+    """Best distribution and block size for a metric of one scene, over fractions and seeds (Table III)."""
     distribution = _clear_best(rows, metric, lambda row: row.point.options.distribution)
     left = [row for row in rows if distribution in ("any", row.point.options.distribution)]
     block = _clear_best(left, metric, block_of)

@@ -36,9 +36,9 @@ def export_accelsim(trace: Trace, folder: Path, compress: bool = False) -> None:
 
     compress  write ``.traceg.xz``, which Accel-Sim reads as well.
 
-    A lane whose program ends without an exit gets one, and so does a warp that did nothing, since Accel-Sim refuses
-    them. CTAs that a selection removed leave a grid of one dimension. Raises ``FormatError`` for a trace with rays, for
-    an opcode that no instruction set of Accel-Sim has, and for a folder that holds something else.
+    A lane whose program ends without an exit gets one, and so does a warp without visits: Accel-Sim refuses such
+    traces. CTAs that a selection removed leave a grid of one dimension. Raises ``FormatError`` for a trace with rays,
+    for an opcode that no instruction set of Accel-Sim has, and for a folder that holds something else.
     """
     if trace.rows("rays"):
         raise FormatError(f"{trace.path}: must be without rays: Accel-Sim has no RT unit that could play table rays")
@@ -91,7 +91,7 @@ def write_kernels(trace: Trace, paths: list[Path]) -> None:
 
 
 class KernelFile:
-    """One launch's file in the making: ``put`` its warps in order, then ``close``."""
+    """Writer of one launch's file: ``put`` its warps in order, then ``close``."""
 
     def __init__(self, trace: Trace, number: int, path: Path, warps: Columns) -> None:
         kernels = trace.read("kernels")
@@ -139,7 +139,7 @@ class KernelFile:
             self.file.write(out[:at].tobytes())
 
     def close(self) -> None:
-        """Write what the last CTA lacks, and close the file."""
+        """Complete the last CTA and close the file."""
         self._end_cta()
         self.file.close()
 

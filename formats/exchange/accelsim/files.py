@@ -91,7 +91,7 @@ def _kernel_path(path: Path, name: str, place: str) -> Path:
 
 
 def read_header(path: Path, file: BinaryIO) -> tuple[Header, int]:
-    """The header and how many lines it has; ``file`` then stands at the line after it."""
+    """Read the header; return it and its number of lines, with ``file`` at the line after it."""
     fields: dict[str, str] = {}
     for number in range(1, HEADER_LINES + 1):
         line = file.readline(LONGEST_LINE).decode("utf-8", "replace").strip()

@@ -1,8 +1,9 @@
-"""From executed instructions to basic blocks and visits.
+"""Reconstruct basic blocks and visits from executed instructions.
 
 Accel-Sim's traces have no blocks: a warp's instructions follow each other, each with the lanes that were active and not
-predicated off. A block begins where control came from elsewhere than the instruction before, or where the instruction
-before can send control away, so a visit is a run of consecutive instructions; its active mask is the union of theirs.
+predicated off. A block begins where control was seen to enter other than from the previous instruction, or after an
+instruction that can transfer control. So a visit is a run of consecutive instructions; its active mask is the union of
+their masks.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class Flow(NamedTuple):
 
 
 def make_flow(count: int) -> Flow:
-    """Nothing seen of ``count`` instructions."""
+    """Empty flow of ``count`` instructions."""
     return Flow(np.full(count, FIRST_SEEN, np.int32), np.full(count, FIRST_SEEN, np.int32))
 
 
@@ -39,7 +40,7 @@ def with_room(flow: Flow, count: int) -> Flow:
 
 @loop
 def collect(flow: Flow, first_warp: int, warp: np.ndarray, number: np.ndarray, last: np.ndarray) -> None:
-    """Note executed instructions. last: int64[2], warp and number of the one before, carried on; at first -1."""
+    """Record executed instructions. last: int64[2], warp and number of the previous one, carried on; at first -1."""
     for row in range(len(number)):
         here = number[row]
         before = last[1] if warp[row] + first_warp == last[0] else NOWHERE
@@ -60,7 +61,7 @@ def _note(seen: np.ndarray, index: int, other: int) -> None:
 
 
 def leaders(flow: Flow, order: np.ndarray, sends_away: np.ndarray) -> np.ndarray:
-    """bool[n]: whether a block begins at each instruction of ``order``, their numbers as they will stand in the trace.
+    """bool[n]: whether a block begins at each instruction of ``order``, numbers in the order of the trace.
 
     sends_away: bool by number, for branches, barriers and exits.
     """
@@ -89,7 +90,7 @@ def visit_rows(
     placed: Placed, warp: np.ndarray, number: np.ndarray, mask: np.ndarray, visit: np.ndarray, visit_block: np.ndarray,
     visit_warp: np.ndarray, visit_mask: np.ndarray,
 ) -> int:  # fmt: skip
-    """Cut the instructions of whole warps into visits; returns how many there are.
+    """Cut the instructions of whole warps into visits; return the number of visits.
 
     visit: int64[instructions], the visit of each instruction, filled; visit_*: one value per visit, filled. A visit in
     which no lane did anything takes the lanes of the visit after it in its warp, or else of the one before.

@@ -1,7 +1,7 @@
-"""Accel-Sim's traces (``kernelslist.g`` and ``.traceg``) as a trace of ours: ``python -m formats import``.
+"""Import Accel-Sim's traces (``kernelslist.g`` and ``.traceg``): ``python -m formats import``.
 
-Every instruction that a warp executed keeps its lanes and addresses. A kernel file is gone through twice: once to find
-its instructions and basic blocks, once to write what its warps did. CTAs are numbered in the order of the file, as
+Every instruction that a warp executed keeps its lanes and addresses. A kernel file is read twice: once to find its
+instructions and basic blocks, once to write the rows of its warps. CTAs are numbered in the order of the file, as
 Accel-Sim launches them.
 """
 
@@ -35,7 +35,7 @@ WARP_LANES = 32
 
 @dataclass
 class Counts:
-    """Rows written so far; a launch's numbers go on where the one before ended."""
+    """Rows written so far; a launch's numbers continue the previous launch's."""
 
     kernels: int = 0
     instructions: int = 0
@@ -61,7 +61,7 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
 
 
 def import_kernel(path: Path, writer: TraceWriter, counts: Counts, policy: Policy) -> None:
-    """Append one kernel; ``counts`` moves on."""
+    """Append one kernel and advance ``counts``."""
     reader = KernelReader(path)
     pieces, program, flow, opcodes = Pieces(reader), Program(str(path)), make_flow(0), Opcodes()
     last, ctas = np.full(2, -1, np.int64), 0
@@ -117,7 +117,7 @@ def _write_piece(
     writer: TraceWriter, piece: Piece, number: np.ndarray, placed: Placed, counts: Counts, reader: KernelReader,
     skips: np.ndarray,
 ) -> None:  # fmt: skip
-    """Warps, visits, predicates and accesses of some CTAs; ``number`` says which instruction each executed one is.
+    """Warps, visits, predicates and accesses of some CTAs; ``number`` is the instruction of each executed one.
 
     ``skips`` marks instructions at which a predicate was at work, or a lane made no access.
     """

@@ -1,4 +1,4 @@
-"""Static instructions as Accel-Sim writes them: what stands before and after the mask in each line of a kernel file.
+"""Static instructions as Accel-Sim writes them: the text before and after the mask in each line of a kernel file.
 
 SASS keeps its opcode. PTX becomes the opcode of its class that Accel-Sim times alike
 (``docs/sources/accel-sim.md#export``). Registers are R0 to R254: uniform and predicate registers are left out
@@ -61,7 +61,7 @@ def kernel_lines(trace: Trace, kernel: int) -> Lines:
 
 
 def sass_opcode(rows: Columns, row: int, recorded: bool) -> str:
-    """The opcode that stands for an instruction of PTX."""
+    """SASS opcode that represents an instruction of PTX."""
     kind, space = str(rows["operation_class"][row]), str(rows["memory_space"][row])
     if not recorded:
         return SASS[kind]

@@ -1,7 +1,7 @@
-"""The lines of an Accel-Sim trace as arrays (``docs/sources/accel-sim.md#instruction-line``): one pass over the bytes.
+"""Parse the lines of an Accel-Sim trace into arrays in one pass (``docs/sources/accel-sim.md#instruction-line``).
 
-What follows the addresses of a line (immediates of version 5, register values of version 6) is not read, only the
-immediate of an instruction without addresses: DEPBAR's says how many groups of copies it does not wait for.
+Text after the addresses of a line (immediates of version 5, register values of version 6) is not read. The immediate of
+an instruction without addresses is read: DEPBAR's is the number of copy groups that it does not wait for.
 """
 
 from typing import NamedTuple
@@ -87,12 +87,12 @@ class Rows(NamedTuple):
 
 
 def make_names() -> Names:
-    """None yet."""
+    """Empty table of names."""
     return Names(np.zeros(NAME_BYTES, np.uint8), np.zeros(NAME_SLOTS + 1, np.int64), np.zeros(NAME_SLOTS, np.int32))
 
 
 def make_memo() -> Memo:
-    """Nothing yet."""
+    """Empty memo."""
     n = MEMO_SLOTS
     return Memo(
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, MEMO_BYTES), np.uint8), np.zeros(n, np.int32),
@@ -114,7 +114,7 @@ def make_rows(instructions: int) -> Rows:
 def parse_lines(
     text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, skipped: int, has_line: bool
 ) -> tuple[int, int, int]:
-    """Read whole lines of ``text`` from ``state[AT]`` on; returns a status, and how many instructions and warps.
+    """Read whole lines of ``text`` from ``state[AT]`` on; return a status, and the numbers of instructions and warps.
 
     text: uint8[n], ends with a newline. skipped: tokens before the PC (4 in versions below 3). has_line: a line number
     stands before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
@@ -148,7 +148,7 @@ def parse_lines(
 
 @loop
 def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_warp: int) -> tuple[int, int]:
-    """A line that is no instruction; returns a status and a place in the line."""
+    """Parse a line other than an instruction; return a status and a position in the line."""
     letter = text[at]
     if letter in (HASH, LETTER_C):  # the bounds of CTAs say nothing more, clusters change no cycle
         return (TOO_FEW_LINES if state[LEFT] > 0 else OK), at
@@ -179,7 +179,7 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
 def _instruction(
     text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int, addresses: int
 ) -> tuple[int, int, int]:  # fmt: skip
-    """One instruction from its PC on; returns a status, a place in its line and how many addresses there are now."""
+    """Parse one instruction from its PC on; return a status, a position in its line and the number of addresses."""
     pc, end = read_hex(text, at)
     if end < 0:
         return BAD_NUMBER, at, addresses
@@ -222,7 +222,7 @@ def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
 def _operation(
     text: np.ndarray, at: int, names: Names, state: np.ndarray, rows: Rows, row: int
 ) -> tuple[int, int]:  # fmt: skip
-    """Opcode, registers and width of an instruction; returns a status and a place in its line."""
+    """Opcode, registers and width of an instruction; return a status and a position in its line."""
     rows.register[row] = NO_REGISTER
     status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
     if status != OK:

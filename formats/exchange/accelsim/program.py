@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 def make_seen(room: int) -> Seen:
-    """None yet."""
+    """Empty table."""
     registers = np.zeros((room, MOST_DESTINATIONS + MOST_SOURCES), np.int16)
     return Seen(
         np.zeros(room, np.int64), np.zeros(room, np.int32), registers, np.zeros(room, np.uint8),
@@ -91,7 +91,7 @@ def _number_rows(
     seen: Seen, count: int, first: int, pc: np.ndarray, opcode: np.ndarray, register: np.ndarray, width: np.ndarray,
     number: np.ndarray,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill ``number`` from the row ``first`` on; returns the instructions there are, and the row that found no room."""
+    """Fill ``number`` from the row ``first`` on; return the number of instructions, and the row that found no room."""
     most = len(seen.slot) - 1
     for row in range(first, len(pc)):
         place = _hash(pc[row], opcode[row], register[row], width[row]) & most

@@ -138,7 +138,7 @@ def unit(opcode: str) -> str:
 
 
 def spared_groups(opcode: str, text: str) -> int:
-    """How many of the latest groups of asynchronous copies a wait (DEPBAR, ``cp.async.wait_group``) does not wait for.
+    """Number of latest groups of asynchronous copies that a wait (DEPBAR, ``cp.async.wait_group``) does not wait for.
 
     The last number of its text; 0 without one.
     """

@@ -32,7 +32,7 @@ STEP_BYTES = 8
 class Policy:
     """Policy for an opcode that ``sass_classes`` lacks: ``error``, ``warn``, ``class=CLASS``.
 
-    CLASS is one of ours or of Accel-Sim's (``ACCEL_SIM_CLASSES``), in any case.
+    CLASS is one of Rayplay's or Accel-Sim's (``ACCEL_SIM_CLASSES``), in any case.
     """
 
     unknown: str = "error"
@@ -97,7 +97,7 @@ class Opcodes:
 def describe(names: list[str], policy: Policy, place_of: Callable[[str], str], known: Opcodes) -> Opcodes:
     """Classes and memory spaces of opcodes by number, of which the first are ``known``.
 
-    place_of  tells where an opcode stands, for messages.
+    place_of  gives the place of an opcode, for messages.
     """
     new = names[len(known.names) :]
     classes = [policy.class_of(name, place_of) for name in new]
@@ -166,7 +166,7 @@ def _ragged(name: str, lists: tuple[list[int], ...]) -> dict[str, np.ndarray]:
 
 
 def _text(skips: bool, opcode: str, written: list[int], read: list[int], immediate: int) -> str:
-    """The instruction as far as the trace tells; ``@P?`` where a predicate that it does not name was at work."""
+    """The instruction as far as the trace tells; ``@P?`` for a predicate that the trace does not name."""
     operands = [register_name(register) for register in (*written, *read)]
     if opcode.startswith("DEPBAR"):
         operands.append(f"{immediate:#x}")
@@ -186,7 +186,7 @@ def register_name(number: int) -> str:
 
 
 def block_rows(placed: Placed, kernel_id: int, name: str) -> dict[str, Any]:
-    """Rows of ``blocks``; where lanes meet again a trace of executed instructions does not say."""
+    """Rows of ``blocks``; the reconvergence block is unknown in a trace of executed instructions."""
     begins = placed.order[placed.begins[placed.order]]
     return {
         "kernel_id": np.full(len(begins), kernel_id, np.uint32),

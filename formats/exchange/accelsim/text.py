@@ -18,7 +18,7 @@ PLAIN, MEMORY, EXIT = range(3)
 
 
 class Lines(NamedTuple):
-    """The static part of each instruction's line, and what the writer must know of it."""
+    """The static part of each instruction's line, and the facts that the writer needs of it."""
 
     text: np.ndarray  # uint8: heads ("0010 ") and tails (" 1 R4 LDG.E 1 R2 4") of all instructions
     head: np.ndarray  # int64[instructions + 1]: PC, before the mask
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 def write_warp(
     out: np.ndarray, at: int, lines: Lines, rows: Rows, warp: int, later: np.ndarray
 ) -> tuple[int, int, int]:
-    """Write the instructions of a warp from ``out[at]`` on; returns the new end, lines, and lanes that did not exit.
+    """Write the instructions of a warp from ``out[at]`` on; return the new end, lines, and lanes that did not exit.
 
     later  uint32[visits of the longest warp]: scratch.
     """

@@ -1,7 +1,7 @@
 """Numbers, names and registers in the bytes of an Accel-Sim trace, for compiled code.
 
-A position is a byte; a function that reads returns what it read and the position after it, or a position of -1 where
-nothing of the kind stands.
+A position is a byte; a reading function returns the value and the position after it, or a position of -1 when
+the text has another form.
 """
 
 from typing import Any

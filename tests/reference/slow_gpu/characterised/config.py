@@ -1,4 +1,4 @@
-"""What an SM of the model ``characterised`` has, beside what the slow GPU has."""
+"""Configuration of an SM of the model ``characterised``, beyond the slow GPU's."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class CharacterisedConfig(GpuConfig):
     issue_cycles    from issue to the LSU.
     perfect_memory  every memory instruction takes issue_cycles + l1_latency.
     launch_cycles   from the launch of a kernel to its first CTA.
-    kernels         unfinished kernels that are looked at; those of different streams run together.
+    kernels         window of unfinished kernels; kernels of different streams in it run together.
     textures        texture instructions use the texture cache; else the L1.
     """
 

@@ -17,7 +17,7 @@ DRAM = {"reads": "reads", "writes": "writes", "activates": "activates", "bus_clo
 
 @dataclass
 class Resident:
-    """A kernel that was launched: the CTA that is next, those that run, and how many of them an SM takes."""
+    """A launched kernel: its next CTA, the running CTAs, and the most that an SM takes."""
 
     kernel: Kernel
     started: int
@@ -27,7 +27,7 @@ class Resident:
     running: int = 0
 
     def is_over(self, now: int) -> bool:
-        """Whether all its CTAs were over before a cycle."""
+        """Whether all its CTAs retired before a cycle."""
         return self.next == len(self.kernel.ctas) and not self.running and self.opens <= now
 
 
@@ -44,7 +44,7 @@ class Gpu(SlowGpu):
         self.added: list[Counter[str]] = []  # what happened until the GPU was empty again
 
     def run_all(self, kernels: list[Kernel]) -> None:
-        """Until the last kernel is over."""
+        """Tick until the last kernel ends."""
         waiting, looked_at = list(kernels), []
         self.places = [None] * min(self.config.kernels, len({kernel.stream for kernel in kernels}))
         before = self.totals()
@@ -71,7 +71,7 @@ class Gpu(SlowGpu):
         self._drain(before)
 
     def _drain(self, before: dict[str, int]) -> None:
-        """What the last kernels left under way is counted as theirs, but for the DRAM, whose counts end with them."""
+        """Count the last kernels' requests still under way as theirs; DRAM counts end with the kernels."""
         while self.counts["port.requests"] > self.counts["port.responses"] or not all(
             sm.ldst.is_idle for sm in self.sms
         ):
@@ -84,7 +84,7 @@ class Gpu(SlowGpu):
         return [one for one in self.places if one is not None]
 
     def _launch(self, kernel: Kernel) -> None:
-        """The kernel hands out its first CTA launch_cycles later. Alone it chooses the ways of the L1, too."""
+        """The kernel hands out its first CTA launch_cycles later. Alone it also chooses the ways of the L1."""
         config, is_alone = self.config, len(self.places) == 1
         places = self._even_share(kernel) if config.kernels == 1 else config.ctas
         if is_alone or not self.spans:

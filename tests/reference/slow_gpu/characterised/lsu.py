@@ -1,4 +1,4 @@
-"""The LSU of an SM: a queue of memory instructions before the banks, and whoever waits for the data.
+"""The LSU of an SM: a queue of memory instructions before the banks, and the waiters for the data.
 
 Write-back, responses, texture cache, tags and the instruction in front take their turns as in ``ldst``. There are no
 register banks to wait for; a slot is released once the last part of its instruction is done.
@@ -58,7 +58,7 @@ class Lsu(LdSt):
         return all(one is None for one in held) and not any(queued)
 
     def enter(self, op: Op) -> None:
-        """An instruction issues: its accesses are those of its lanes."""
+        """Issue an instruction with the accesses of its lanes."""
         self.count("instructions", 1)
         if not self.config.perfect_memory:
             self._make_accesses(op)

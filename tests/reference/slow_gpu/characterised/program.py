@@ -19,7 +19,7 @@ TABLE_ROW, TABLE_DATA = 384, 128  # bytes of a row of an intersection table; whe
 
 @dataclass(frozen=True)
 class Instruction:
-    """What every execution of an instruction has in common.
+    """Static facts of an instruction.
 
     unit, stall, initiation, slot, waits  as the characterisation has them; slot -1 for none.
     space       global, shared, local, texture; '' where it accesses no memory.

@@ -21,7 +21,7 @@ TABLES, TABLE_BYTES, WARPS_OF_AN_SM = 1 << 47, 1 << 19, 256  # intersection tabl
 
 
 class RtOp:
-    """What a request of an RT core stands for. ``waiter``: (core, warp, address of the record, chunk) of a read."""
+    """Originator of an RT core's request. ``waiter``: (core, warp, address of the record, chunk) of a read."""
 
     instruction = SimpleNamespace(is_atomic=False)
 
@@ -43,7 +43,7 @@ class Log(rt_unit_slow.Log):
 
 
 class Memory:
-    """What a core's reads and stores meet."""
+    """Memory behind a core: target of its reads and stores."""
 
     def __init__(self, sm: "Sm", core: int) -> None:
         self.sm, self.core, self.where = sm, core, sm.config.rt.cache

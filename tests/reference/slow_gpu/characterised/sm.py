@@ -87,7 +87,7 @@ class Sm:
         self._issue()
 
     def _park(self) -> None:
-        """A warp that waits for more than its stall is no longer among those that two-level has chosen."""
+        """Remove a warp that waits for more than its stall from two-level's active warps."""
         for slot in self.live:
             if self.warps[slot].ready_at <= self.gpu.now and self.warps[slot].waits:
                 self._scheduler(slot).park(slot)
