@@ -1,8 +1,8 @@
-"""What warps did as the lines of an Accel-Sim trace: one pass over the rows.
+"""Text of an Accel-Sim trace from rows of a trace, in one pass.
 
 Source: ``docs/sources/accel-sim.md#kernel-body, #instruction-line``.
 
-Masks and addresses are written here; what is the same each time an instruction executes is given as bytes.
+Masks and addresses are written here; the constant text of an instruction is passed in as bytes.
 """
 
 from typing import NamedTuple
