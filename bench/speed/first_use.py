@@ -85,17 +85,16 @@ def show_modules() -> None:
         from numba import typeof
 
         from rayplay.formats.dataset.reader import open_trace
+        from rayplay.replay.engine.machine import Machine
         from rayplay.replay.engine.quantum import compile_for, separate_calls
         from rayplay.replay.gpu.description import load
         from rayplay.replay.input.program import read_characterisation
         from rayplay.replay.jit.separate import compile_function
-        from rayplay.replay.run.driver import Replay
 
         gc.disable()
         trace = open_trace(SAMPLE)
         for model in ("characterised", "pipeline"):
-            made = Replay(trace, load("mobile"), 10, 1, read_characterisation(trace, None), model=model)
-            engine = made._engine()
+            engine = Machine(trace, load("mobile"), read_characterisation(trace, None), model=model).engine()
             for function, given in separate_calls(typeof(engine)):
                 begun = time.process_time()
                 compile_function(function, given)

@@ -8,8 +8,6 @@ import pytest
 from rayplay.formats.guard import beside as module
 from rayplay.formats.guard.beside import beside
 
-pytestmark = pytest.mark.process
-
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,6 @@ from numba.core import event
 
 from rayplay.formats.guard.first_use import ACTIVE, first_use
 
-pytestmark = pytest.mark.law
-
 
 class Screen(io.StringIO):
     """Text that is written, and a bell for it."""

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +11,6 @@ from rayplay.replay.jit.bits import entry_point
 from rayplay.replay.jit.references import refer
 from rayplay.replay.jit.rows import FixedRows
 
-pytestmark = pytest.mark.twin
 assert items.read_item
 
 

@@ -8,6 +8,7 @@ import pytest
 from numba import typeof
 
 from rayplay.formats.dataset.reader import open_trace
+from rayplay.replay.engine.machine import Machine
 from rayplay.replay.engine.quantum import run_quanta, separate_calls
 from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
@@ -15,10 +16,8 @@ from rayplay.replay.jit import separate as module
 from rayplay.replay.jit.bits import entry_point
 from rayplay.replay.jit.references import refer
 from rayplay.replay.jit.separate import DISPATCHERS, separate, symbol
-from rayplay.replay.run.driver import Replay
 
 SAMPLE = Path(__file__).parents[3] / "traces" / "sample.trace"
-pytestmark = pytest.mark.law
 
 
 class State(NamedTuple):
@@ -62,7 +61,7 @@ def test_what_an_engine_calls_is_compiled_beside_it(monkeypatch: pytest.MonkeyPa
     """Nothing is missing in the list, which would be compiled afterwards, and nothing is there in vain."""
     monkeypatch.setattr(module, "LOADED", set())
     trace = open_trace(SAMPLE)
-    replay = Replay(trace, load("mobile"), 10, 1, read_characterisation(trace, None), model=model)
+    machine = Machine(trace, load("mobile"), read_characterisation(trace, None), model=model)
     monkeypatch.setattr(run_quanta, "overloads", type(run_quanta.overloads)())
-    replay.compile()
-    assert {symbol(*call) for call in separate_calls(typeof(replay._engine()))} == module.LOADED
+    machine.compile()
+    assert {symbol(*call) for call in separate_calls(typeof(machine.engine()))} == module.LOADED
