@@ -106,7 +106,7 @@ def add_writing_verbs(verbs: Any) -> None:
         "--unknown",
         default="error",
         metavar="error|warn|class=CLASS",
-        help="what to do with an opcode of a kernel list that is not in the table: stop, warn and take it as other, or "
+        help="handling of an opcode of a kernel list that the table lacks: stop, warn and take it as other, or "
         "take it as CLASS, an operation class (docs/formats.md) or a name of Accel-Sim's (SP, INT, ALU, SFU, DP, BRA, "
         "TENSOR, LOAD, STORE, BAR, MEMBAR, EXIT) in any case (default: %(default)s)",
     )

@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     )
     predict.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
     predict.add_argument("--out", type=location, metavar="PREDICTION", help="default: beside the trace")
-    predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays there, and do none of them twice")
+    predict.add_argument("--store", type=Path, metavar="FOLDER", help="keep replays in this folder; none is done twice")
     add_options(predict)
     add_estimate(verbs)
     add_whatif(verbs)
@@ -134,14 +134,14 @@ def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     paper.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
     paper.add_argument(
-        "--store", type=Path, required=True, metavar="FOLDER", help="where replays are kept: go on there"
+        "--store", type=Path, required=True, metavar="FOLDER", help="folder that keeps replays; resume from it"
     )
     paper.add_argument("--quick", action="store_true", help="fewer fractions, factors and seeds")
     paper.add_argument(
         "--only", nargs="+", choices=STUDIES, default=STUDIES, metavar="STUDY", help=f"some of {', '.join(STUDIES)}"
     )
     paper.add_argument("--workers", type=int, metavar="N", help="processes at a time (default: one per core)")
-    paper.add_argument("--estimate", action="store_true", help="say what is to be done and how long it takes, and stop")
+    paper.add_argument("--estimate", action="store_true", help="print the replays to do and their time, and stop")
 
 
 def _add_join(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -207,7 +207,7 @@ def report_verb(arguments: argparse.Namespace) -> int:
 
 
 def paper_verb(arguments: argparse.Namespace) -> int:
-    """Do the paper's evaluation on the traces given."""
+    """Run the paper's evaluation on the traces."""
     from rayplay.zatel.study import command
 
     return command.paper_verb(arguments)

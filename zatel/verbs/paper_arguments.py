@@ -1,4 +1,4 @@
-"""The options of the method on the command line."""
+"""Options of the method on the command line."""
 
 import argparse
 import re
@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("choices of the method (default: the paper's)").add_argument
     add("--heatmap", default="work", metavar="work|PATH", help="heat of a pixel: the trace's work, the .result of a full replay (cycles per pixel), or a picture (PNG, PPM, EXR; grey, or in NVIDIA's colours)")  # fmt: skip # noqa: E501
     add("--colours", type=int, default=5, metavar="N", help="colours of the quantised heatmap (default: 5)")
-    add("--factor", type=int, metavar="K", help="groups, and how many times smaller their GPU is (default: the greatest common divisor of SMs and memory partitions)")  # fmt: skip # noqa: E501
+    add("--factor", type=int, metavar="K", help="number of groups, and divisor of their GPU (default: the greatest common divisor of SMs and memory partitions)")  # fmt: skip # noqa: E501
     add("--division", default="fine", metavar="|".join(DIVISIONS), help="of the image into groups (default: fine)")
     add("--block", default="32x2", metavar="WxH", help="pixels of a section block (default: 32x2)")
     add("--fraction", type=float, metavar="F", help="part of each group's pixels to replay, 0 to 1, rounded up to whole blocks (default: equation (1))")  # fmt: skip # noqa: E501
@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--extrapolation", default="linear", metavar="|".join(EXTRAPOLATIONS), help="cycles divided by the fraction, or an exponential through three fractions (default: linear)")  # fmt: skip # noqa: E501
     add("--fractions", type=float, nargs=3, metavar="F", help="of the regression (default: 0.2 0.3 0.4)")
     add("--combine", action="append", default=[], metavar="METRIC=sum|mean|max", help="combine a metric of the groups otherwise than the paper (IPC: sum, others: mean)")  # fmt: skip # noqa: E501
-    add("--variant", default="paper", metavar="paper|released|NAME,...", help="whose rules, where the released code departs from the text (default: paper)")  # fmt: skip # noqa: E501
+    add("--variant", default="paper", metavar="paper|released|NAME,...", help="rules to follow where the released code departs from the text (default: paper)")  # fmt: skip # noqa: E501
     add("--seed", type=int, default=1, metavar="N", help="seed of clustering and selection (default: 1)")
 
 
