@@ -6,33 +6,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rayplay.formats.guard.code_cache import FILES
-
-# Folders and files in the order of the data flow: each imports only itself and earlier ones.
-LAYERS = {
-    "jit": "how the engine becomes machine code",
-    "unit": "what every unit is made of: descriptions, clocks, counters, the cycle stack",
-    "input": "the trace as the engine reads it: a window of coalesced warps",
-    "memory": "from the SM's port through crossbar and L2 to DRAM and back; L1 and texture cache",
-    "lsu": "the load/store unit of an SM",
-    "rt": "the ray-tracing units of an SM",
-    "sm": "CTAs, warps and schedulers: the models of an SM",
-    "gpu": "descriptions of whole GPUs",
-    "launch": "kernels, in the order and on the streams of the trace",
-    "engine": "the machine, quantum by quantum",
-    "results": "counters to metrics and tables",
-    "stuck": "who waits for whom when nothing moves",
-    "run": "the loop from launch to result, checkpoints and progress",
-    "geometry": "what models outside the engine may know of a GPU",
-    "picture": "a result as a picture",
-    "arguments": "the command line",
-    "page": "this page",
-}
-COMPILED = ("jit", "unit", "input", "memory", "lsu", "rt", "sm", "engine")
-# Sources that decide the engine's machine code, and sources that decide a replay's result.
-ENGINE = (*(f"replay/{layer}" for layer in COMPILED), "formats/schema")
-RESULTS = (*(f"replay/{layer}" for layer in (*COMPILED, "gpu", "launch", "results", "run")), *FILES)
-
 
 def simulate(*arguments: Any, **options: Any) -> Any:
     """``replay.run.driver.simulate``, imported when it is called: it brings numba with it."""

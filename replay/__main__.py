@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.command import run
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay import RESULTS
 from rayplay.replay.arguments import expect_alone, parser
+from rayplay.replay.layers import RESULTS
 
 if TYPE_CHECKING:
     from rayplay.formats.dataset.reader import Trace

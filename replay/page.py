@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.replay import LAYERS
 from rayplay.replay.arguments import parser
 from rayplay.replay.gpu.description import FOLDER, Gpu, find, load
+from rayplay.replay.layers import LAYERS
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
 from rayplay.replay.rt import state as rt_unit_state

@@ -6,7 +6,7 @@ turn, ``write`` writes the prediction. ``model`` and ``sample`` are the estimato
 compares designs and machine sizes with it, ``study`` repeats the paper's evaluation.
 """
 
-from rayplay.replay import ENGINE
+from rayplay.replay.layers import ENGINE
 
 LAYERS = ("replays", "paper", "model", "sample", "changes", "study", "verbs")
 CODE = ("zatel/model", "zatel/paper/work_per_pixel.py", "replay/geometry.py", *ENGINE)  # decide its machine code

@@ -7,8 +7,8 @@ from numba import njit, types
 from numba.extending import intrinsic as numba_intrinsic
 
 from rayplay.formats.guard.code_cache import kept
-from rayplay.replay import ENGINE
 from rayplay.replay.jit.link import PartCompiler, WholeCompiler
+from rayplay.replay.layers import ENGINE
 
 intrinsic: Any = numba_intrinsic  # it changes the signature, which mypy cannot follow
 FAR = 1 << 62  # a time that never comes

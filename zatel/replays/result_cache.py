@@ -18,7 +18,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.publish import atomic_file
-from rayplay.replay import RESULTS
+from rayplay.replay.layers import RESULTS
 
 CODE = (*RESULTS, "formats/edit")  # sources that decide the outcome of a replay of some pixels
 

@@ -90,11 +90,10 @@ def test_conservation(generated: Path, gpu: Gpu) -> None:
 
 
 def test_queues_are_empty_at_the_end(generated: Path, gpu: Gpu) -> None:
-    from rayplay.machine.memory.dram import state as dram_state
-
     from rayplay.replay.lsu import state as lsu_state
     from rayplay.replay.memory import port
     from rayplay.replay.memory.cache import state as cache_state
+    from rayplay.replay.memory.dram import state as dram_state
     from rayplay.replay.memory.l2 import state as l2_state
     from rayplay.replay.rt import state as rt_unit_state
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rayplay.replay.input.rays import EARLY_OUT, FIRST_STRETCH, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records
+from rayplay.replay.input.rays import EARLY_OUT, FIRST_STRETCH, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records, node_info
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
 from rayplay.replay.rt.state import LANES
@@ -70,7 +70,7 @@ def to_records(case: Case) -> Records:
     address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes or [(0, 0, 0)], strict=True))
     return Records(
         np.array(first_ray), np.array(lane, np.uint8), np.array(first_node), np.array(node, np.uint32),
-        np.array(first_store), np.array(store, np.int64), rays.node_info(address, size, kinds),
+        np.array(first_store), np.array(store, np.int64), node_info(address, size, kinds),
     )  # fmt: skip
 
 

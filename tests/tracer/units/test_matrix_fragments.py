@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rayplay.formats.guard.errors import UserError
+from tests.tracer.harness import execution
 from tests.tracer.harness.execution import both, execute
 
 RANDOM = np.random.default_rng(11)
@@ -135,8 +136,9 @@ def values_of(kind: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray
     return ((single.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else single), values
 
 
-def test_the_first_wmma_had_no_aligned() -> None:
+def test_the_first_wmma_had_no_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
     """PTX 6.0 wrote wmma.load.a.sync.row.m16n16k16.f16."""
+    monkeypatch.setattr(execution, "HEADER", ".version 6.0\n.target sm_70\n.address_size 64\n")
     text = wmma_kernel("m16n16k16", ("row", "col", "row"), ("f16", "f32"), (8, 8, 8), (16, 16, 16), ".global")
     identity = np.eye(16, dtype=np.float16)
     b = np.arange(256).reshape(16, 16).astype(np.float16)

@@ -8,7 +8,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 COLUMNS = 8
@@ -79,16 +78,28 @@ def _row_product(typing_context: Any, a: Any, b: Any, c: Any, k: Any, pitch: Any
         a, b, c, k, pitch = arguments
         vector = ir.VectorType(F64, COLUMNS)
         kind = ir.FunctionType(vector, [vector] * 3)
-        fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{COLUMNS}f64")
-        total = cgutils.alloca_once_value(builder, _load(builder, c, F64, COLUMNS))
-        with cgutils.for_range(builder, k) as loop:
-            place = builder.add(a, builder.shl(loop.index, ir.Constant(loop.index.type, 3)))
-            factor = builder.load(builder.inttoptr(place, F64.as_pointer()))
-            one = builder.insert_element(_splat(F64, 0.0, COLUMNS), factor, ir.Constant(I32, 0))
-            factors = builder.shuffle_vector(one, one, _splat(I32, 0, COLUMNS))
-            row = _load(builder, builder.add(b, builder.mul(loop.index, pitch)), F64, COLUMNS)
-            builder.store(builder.call(fused, [factors, row, builder.load(total)]), total)
-        _store(builder, builder.load(total), c)
+        name = f"llvm.fma.v{COLUMNS}f64"
+        fused = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        before, start = builder.block, _load(builder, c, F64, COLUMNS)
+        loop, done = builder.append_basic_block("products"), builder.append_basic_block("row")
+        builder.cbranch(builder.icmp_signed(">", k, k.type(0)), loop, done)
+        builder.position_at_end(loop)
+        index, total = builder.phi(k.type), builder.phi(vector)
+        place = builder.add(a, builder.shl(index, k.type(3)))
+        factor = builder.load(builder.inttoptr(place, F64.as_pointer()))
+        one = builder.insert_element(_splat(F64, 0.0, COLUMNS), factor, I32(0))
+        factors = builder.shuffle_vector(one, one, _splat(I32, 0, COLUMNS))
+        row = _load(builder, builder.add(b, builder.mul(index, pitch)), F64, COLUMNS)
+        following, added = builder.add(index, k.type(1)), builder.call(fused, [factors, row, total])
+        builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
+        for value, first, next_ in ((index, k.type(0), following), (total, start, added)):
+            value.add_incoming(first, before)
+            value.add_incoming(next_, loop)
+        builder.position_at_end(done)
+        final = builder.phi(vector)
+        final.add_incoming(start, before)
+        final.add_incoming(added, loop)
+        _store(builder, final, c)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 5), generate
