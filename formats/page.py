@@ -77,7 +77,7 @@ tables; `python -m formats convert` turns one into the other without loss.
 ### Writing a trace from Python
 
 ```python
-from formats import TraceWriter
+from rayplay.formats import TraceWriter
 
 with TraceWriter("mine.trace", provenance={{"command": "my tool 1.0"}}, image_size=None) as writer:
     writer.put("kernels", {{"kernel_id": [0], "name": ["copy"], ...}})  # one array or list per column

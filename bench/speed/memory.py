@@ -31,8 +31,8 @@ LOADS = 2_000  # of a short warp
 LANES = 32
 REPLAY = """
 import json, resource, sys, time
-from replay.driver import simulate
-from replay.gpu_description import load
+from rayplay.replay.run.driver import simulate
+from rayplay.replay.gpu.description import load
 begun = time.process_time()
 result = simulate(sys.argv[1], load("rtx2060", ["sm.count=2", "sm.kernel_launch_cycles=0"]))
 if len(sys.argv) > 2:

@@ -103,7 +103,10 @@ def test_ctrl_c_between_two_puts(target: Path) -> None:
         write()
 
 
-@pytest.mark.parametrize("step", ["os.fsync", "formats.writer.publish_folder", "formats.writer.Manifest.text"])
+@pytest.mark.parametrize(
+    "step",
+    ["os.fsync", "rayplay.formats.dataset.writer.publish_folder", "rayplay.formats.dataset.writer.Manifest.text"],
+)
 def test_ctrl_c_while_finishing(target: Path, monkeypatch, step) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
