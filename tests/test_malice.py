@@ -64,11 +64,11 @@ WATCH = """
 import sys
 from pathlib import Path
 folder = Path(sys.argv[1])
-import formats, h5py, trimesh, PIL.Image, pyarrow.parquet, trimesh.exchange.gltf, trimesh.exchange.obj
-from formats.errors import UserError
-from formats.accelsim_files import read_list
-from formats.reader import open_trace
-from tracer.scenes import load
+import rayplay.formats, h5py, trimesh, PIL.Image, pyarrow.parquet, trimesh.exchange.gltf, trimesh.exchange.obj
+from rayplay.formats.guard.errors import UserError
+from rayplay.formats.exchange.accelsim.files import read_list
+from rayplay.formats.dataset.reader import open_trace
+from rayplay.tracer.scenes import load
 for name in ("warm.obj", "warm.glb"):
     load(folder / "inside" / name)
 seen = []

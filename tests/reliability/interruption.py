@@ -191,14 +191,15 @@ RESUMES = {
 }
 
 TRACE_AGAIN = """
-import sys, formats.encoders, formats.writer
-formats.writer.default_workers = lambda: int(sys.argv[1])
-from tracer.__main__ import main
+import sys
+from rayplay.formats.dataset import writer
+writer.default_workers = lambda: int(sys.argv[1])
+from rayplay.tracer.__main__ import main
 main(["render", "cornell", "--size", "64x32", "--samples", "1", "--out", sys.argv[2]])
 """
 REPLAY_AGAIN = """
 import sys
-from replay.__main__ import main
+from rayplay.replay.__main__ import main
 sys.argv = ["replay", "traces/sample.trace", "--gpu", "mobile", "--threads", sys.argv[1], "--out", sys.argv[2]]
 main()
 """
@@ -206,10 +207,10 @@ LAUNCH_AGAIN = TRACE_AGAIN.replace(
     '"render", "cornell", "--size", "64x32", "--samples", "1"', '"launch", "tracer/kernels/breadth_first_search.toml"'
 )
 IMPORT_AGAIN = (
-    TRACE_AGAIN.partition("from tracer")[0]
+    TRACE_AGAIN.partition("from rayplay.tracer")[0]
     + """
 from pathlib import Path
-from formats.accelsim import import_accelsim
+from rayplay.formats.exchange.accelsim.importer import import_accelsim
 from tests.formats.exchange.accelsim.test_import import write
 folder = Path(sys.argv[2]).parent / "list"
 folder.mkdir(exist_ok=True)

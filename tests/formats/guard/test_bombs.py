@@ -43,7 +43,7 @@ print(time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_
 
 def refused(path: Path, imports: str, read: str, expected: str) -> None:
     """``read`` refuses ``path`` with a message that has ``expected``, within the bounds, in a process of its own."""
-    code = MEASURE.format(imports=f"from formats.errors import UserError\n{imports}", read=read)
+    code = MEASURE.format(imports=f"from rayplay.formats.guard.errors import UserError\n{imports}", read=read)
     run = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=ROOT)
     assert run.returncode == 0, run.stderr
     message, figures = run.stdout.splitlines()
@@ -75,7 +75,7 @@ def equal_rows(count: int) -> pa.Table:
 
 
 READ_ALL = "open_trace(path).read('visits')"
-OPEN = "from formats.reader import open_trace"
+OPEN = "from rayplay.formats.dataset.reader import open_trace"
 
 
 def test_parquet_of_equal_rows(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_hdf5_of_equal_rows(tmp_path: Path) -> None:
 def test_xz_bomb(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "kernel-1.traceg.xz").write_bytes(lzma.compress(content))
     read = "[None for _ in iter(lambda: open_packed.file.read(1 << 20), b'')]"
-    imports = "from formats.unpack import open_packed\nopen_packed.file = open_packed(Path(sys.argv[1]))"
+    imports = "from rayplay.formats.guard.xz import open_packed\nopen_packed.file = open_packed(Path(sys.argv[1]))"
     refused(tmp_path / "kernel-1.traceg.xz", imports, read, "RAYPLAY_MAX_RATIO raises the limit")
 
 
@@ -170,7 +170,7 @@ def test_xz_that_needs_a_huge_dictionary(tmp_path: Path) -> None:
     packed[16] = 34  # the byte that gives the dictionary: 512 MiB
     packed[20:24] = struct.pack("<I", zlib.crc32(bytes(packed[12:20])))
     (tmp_path / "a.traceg.xz").write_bytes(packed)
-    imports = "from formats.unpack import open_packed"
+    imports = "from rayplay.formats.guard.xz import open_packed"
     refused(tmp_path / "a.traceg.xz", imports, "open_packed(path).read()", "RAYPLAY_MAX_DICTIONARY_BYTES raises")
 
 
@@ -179,15 +179,15 @@ def test_texts(tmp_path: Path) -> None:
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     (tmp_path / "digits.toml").write_text("a = " + "1" * 10_000)
     (tmp_path / "gpgpusim.config").write_text("-a " + "1" * (10 << 20))
-    toml = "from formats.text_file import read_toml"
+    toml = "from rayplay.formats.guard.text import read_toml"
     refused(tmp_path / "line.toml", toml, "read_toml(path)", "RAYPLAY_MAX_TEXT_BYTES raises the limit")
     refused(tmp_path / "deep.toml", toml, "read_toml(path)", "must be TOML")
     refused(tmp_path / "digits.toml", toml, "read_toml(path)", "must be TOML")
-    load = "from replay.gpu_description import load"
+    load = "from rayplay.replay.gpu.description import load"
     refused(tmp_path / "gpgpusim.config", load, "load(str(path))", "RAYPLAY_MAX_TEXT_BYTES raises the limit")
 
 
-FOLDER = "from formats.frames import import_folder"
+FOLDER = "from rayplay.formats.exchange.frames import import_folder"
 READ_FOLDER = "import_folder(path, path.parent / 'a.trace')"
 
 
@@ -221,7 +221,7 @@ def test_own_tables_of_very_many_columns(tmp_path: Path) -> None:
 
 def test_characterisation_of_equal_rows(tmp_path: Path) -> None:
     pq.write_table(equal_rows(MANY), tmp_path / "mine.parquet", row_group_size=1 << 30, compression="zstd")
-    imports = "from replay.program import read_characterisation"
+    imports = "from rayplay.replay.input.program import read_characterisation"
     refused(tmp_path / "mine.parquet", imports, "read_characterisation(None, path)", "RAYPLAY_MAX_GROUP_BYTES raises")
 
 
@@ -230,4 +230,9 @@ def test_numbers_of_numpy_that_are_not_there(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros(1000, np.uint8))
     data = (tmp_path / "a.npy").read_bytes().replace(b"(1000,), }", b"(8%s,), }" % (b"0" * 12))
     (tmp_path / "a.npy").write_bytes(data[: 128 + 1000])
-    refused(tmp_path / "a.npy", "from tracer.launch_buffers import read_npy", "read_npy(path)", "must be a .npy file")
+    refused(
+        tmp_path / "a.npy",
+        "from rayplay.tracer.launchfile.buffers import read_npy",
+        "read_npy(path)",
+        "must be a .npy file",
+    )

@@ -19,8 +19,8 @@ from tests.formats.schema_strategies import tree_bytes
 HOLD = """
 import sys, time
 from pathlib import Path
-from formats.generate import make_tables
-from formats.writer import TraceWriter
+from rayplay.formats.testing.generate import make_tables
+from rayplay.formats.dataset.writer import TraceWriter
 
 with TraceWriter(Path(sys.argv[1])) as writer:
     for name, columns in make_tables(1).items():
@@ -139,7 +139,9 @@ def test_a_left_over_is_made_again_when_somebody_takes_it_at_once(
 
 def test_four_processes_write_one_name(tmp_path: Path) -> None:
     """The last writer wins; nothing is torn and nothing is left."""
-    command = "import sys; from formats.generate import make_trace; make_trace(sys.argv[1], int(sys.argv[2]))"
+    command = (
+        "import sys; from rayplay.formats.testing.generate import make_trace; make_trace(sys.argv[1], int(sys.argv[2]))"
+    )
     processes = [
         subprocess.Popen([sys.executable, "-c", command, str(tmp_path / "a.trace"), str(seed)]) for seed in range(4)
     ]
