@@ -12,8 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_pandas_session_prints_what_the_readme_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    program, printed = re.search(r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", README, re.DOTALL).groups()
+PROGRAMS = re.findall(r"```python\n([^`]*)```\n\nprints\n\n```\n([^`]*)```", README)
+
+
+@pytest.mark.parametrize(("program", "printed"), PROGRAMS, ids=["api", "pandas"])
+def test_a_program_prints_what_the_readme_says(monkeypatch: pytest.MonkeyPatch, program: str, printed: str) -> None:
     monkeypatch.chdir(ROOT)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

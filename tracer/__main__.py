@@ -33,6 +33,7 @@ BACKENDS = ("machine", "interpreter")
 TRAVERSALS = ("nearest", "vulkan-sim")
 HIT_PROGRAMS = ("during", "after")
 SPHERES = ("together", "apart")
+TRACER_SECONDS = 20  # to compile it
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,11 +47,11 @@ def perform(options: argparse.Namespace) -> int:
         return _scenes(options)
     if options.verb == "opcodes":
         return _opcodes()
-    if options.verb == "launch":
-        return _launch(options)
-    if options.verb == "network":
-        return network(options)
-    return _render(options)
+    verb = {"launch": _launch, "network": network}.get(options.verb, _render)
+    from rayplay.formats.guard.first_use import first_use
+
+    with first_use("the tracer", TRACER_SECONDS):
+        return verb(options)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.command import add_limits, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
-from rayplay.formats.place.names import prediction_name, result_name, trace_name
+from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
 from rayplay.zatel.study.points import STUDIES
 from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
@@ -172,8 +172,9 @@ def predict_verb(arguments: argparse.Namespace) -> int:
 
 
 def _beside(trace: Path) -> Path:
-    """``NAME.prediction`` beside ``NAME.trace`` or ``NAME.trace.h5``."""
-    return trace.with_name(trace.name.removesuffix(".h5").removesuffix(".trace") + ".prediction")
+    """``NAME.prediction`` beside ``NAME.trace`` or ``NAME.trace.h5``; here for the sample."""
+    name = trace.name.removesuffix(".h5").removesuffix(".trace") + ".prediction"
+    return Path(name) if trace.parent == SHIPPED else trace.with_name(name)
 
 
 def filter_verb(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ Source: PTX ISA 9.2 (strict) and its tables 27 and 28 (relaxed).
 
 import struct
 
-from rayplay.ptx.ir import Immediate, Instruction, Operand, Vector
+from rayplay.ptx.ir import Immediate, Operand, Vector
 from rayplay.ptx.numbers import TYPE_BYTES, f32_bits
 
 HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
@@ -18,11 +18,6 @@ TYPES = {
     **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
 }  # fmt: skip
 """Bits of a register operand of each type."""
-
-
-def type_names(instruction: Instruction) -> list[str]:
-    """The type modifiers of an instruction in order: ``cvt.rn.f32.s32`` gives ``f32``, ``s32``."""
-    return [modifier for modifier in instruction.modifiers if modifier in TYPES]
 
 
 def immediate_bits(immediate: Immediate, type_name: str) -> int:

@@ -6,10 +6,11 @@ a quantum before the L2 looks it up, so no SM ever misses a response, and the cy
 the order of the SMs, or on how many threads share them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 
 from rayplay.replay.engine import rounds
 from rayplay.replay.input import work as op
@@ -19,6 +20,7 @@ from rayplay.replay.jit import aliasing as fields
 from rayplay.replay.jit import indexing
 from rayplay.replay.jit import team as parallel
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, inlined
+from rayplay.replay.jit.separate import Call, compile_with
 from rayplay.replay.jit.team import LEAVE, Team
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.lsu import unit as lsu
@@ -82,7 +84,21 @@ def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) 
 
 def compile_for(engine: Engine) -> None:
     """Compile what ``run`` calls, or load it, for a reference to an engine."""
-    run_quanta.compile(tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0)))
+    given = tuple(numba.typeof(value) for value in (engine, 0, 0, 0, parallel.make_team(1), 0))
+    compile_with(run_quanta, given, separate_calls(given[0]))
+
+
+def separate_calls(engine: Any) -> list[Call]:
+    """The separate functions that an engine of this type calls, with the types of their arguments."""
+    ports, rays, caches, records, memory = map(engine.field, ("ports", "rays", "caches", "records", "memory"))
+    net, l2, dram = map(memory.field, ("crossbar", "l2", "dram"))
+    number = types.int64
+    return [
+        (partition.advance, (net, l2, dram, number, number)),
+        (rt_unit.run, (number, rays, caches, ports, records, *[number] * 7)),
+        (crossbar.route_requests, (net, ports, l2, number)),
+        (crossbar.route_responses, (net, ports, l2, number)),
+    ]
 
 
 @entry_point
@@ -233,7 +249,7 @@ def run_rt_unit(
 ) -> None:  # fmt: skip
     """One cycle of the SM's RT units; each warp they complete goes on."""
     for number in range(rays.cores):
-        index = rt_unit.cycle(rays, caches, ports, records, sm, number, now)
+        index = rt_unit.run(rt_unit.CYCLE, rays, caches, ports, records, sm, number, now, 0, 0, 0, 0)
         if index >= 0:
             here = sm * core.warps + index
             account_lanes(core, lane_cycles, here, now, core.warp[here, warps.TRACE_MASK])

@@ -169,7 +169,7 @@ class Gpu:
         """The GPU of that name, or of a .toml or gpgpusim.config file; ``UserError`` when it breaks a rule."""
         return load(str(name))
 
-    def with_values(self, assignments: Sequence[str] = (), **values: Any) -> "Gpu":
+    def with_values(self, assignments: Sequence[str] = (), /, **values: Any) -> "Gpu":
         """The same GPU with ``key=value`` assignments and keyword values applied, checked as a file's values are."""
         text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
         given = [f"{key}={config.literal(value)}" for key, value in values.items()]

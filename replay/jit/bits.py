@@ -20,10 +20,31 @@ part = {
     "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False,
     "pipeline_class": PartCompiler,
 }  # fmt: skip
-compiled = jit(**part)
+
+
+def plain(kind: Any) -> Any:
+    """The type under which a value is passed: one for constants and short numbers alike, so that code is made once."""
+    found: Any = types.unliteral(kind)
+    return types.int64 if isinstance(found, types.Integer) and getattr(found, "signed", False) else found
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    """A function that only compiled code calls."""
+    made = jit(**part, **options)(function)
+    if (template := getattr(made, "get_call_template", None)) is not None:  # none where nothing is compiled
+        made.get_call_template = lambda given, named: template(
+            tuple(map(plain, given)), {name: plain(kind) for name, kind in named.items()}
+        )
+    return made
+
+
 # A unit's state is passed as some hundred machine words, all of them copied for a call. So whatever runs every cycle or
 # every instruction, and from one or two places only, becomes part of its caller: the calls took two thirds of the time.
-inlined = jit(**part, forceinline=True)
+def inlined(function: Any) -> Any:
+    """A function that becomes part of those that call it."""
+    return compiled(function, forceinline=True)
+
+
 whole = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
 entry_point = kept(jit(cache=True, pipeline_class=WholeCompiler, **whole), ENGINE)
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio, as a signed number

@@ -11,8 +11,24 @@ from typing import Any
 from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
-from numba.core.compiler_machinery import LoweringPass, register_pass
-from numba.core.typed_passes import AnnotateTypes
+from numba.core.compiler_machinery import LoweringPass, PassManager, register_pass
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 
 class PartLibrary(JITCodeLibrary):
@@ -73,6 +89,8 @@ class WholeLibrary(JITCodeLibrary):
                 function.linkage = "internal"  # what became part of its callers is dropped
         passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)  # its loops are short
         passes.run(self._final_module, builder)
+        for load in sorted(self._reload_init, key=repr):
+            load()
 
 
 def all_of(libraries: list[Any], seen: set[int]) -> Iterator[Any]:
@@ -113,12 +131,23 @@ class MakeWhole(MakeLibrary):
     _name, library = "make_whole_library", WholeLibrary
 
 
-def pipelines(state: Any, make: type[MakeLibrary]) -> list[Any]:
-    """numba's usual passes, with ``make`` before the last ones."""
-    passes = DefaultPassBuilder.define_nopython_pipeline(state)
-    passes.add_pass_after(make, AnnotateTypes)
-    passes.finalize()
-    return [passes]
+def pipeline(state: Any, make: type[MakeLibrary], passes: list[Any]) -> list[Any]:
+    """The given passes of numba's, with ``make`` before the last ones."""
+    manager = PassManager("engine")
+    for each in passes:
+        manager.add_pass(each, each.__name__)
+    manager.add_pass_after(make, AnnotateTypes)
+    manager.finalize()
+    return [manager]
+
+
+# Of numba's passes, those that do something to a part: it has no closure, no context, no exception, and no arithmetic
+# on whole arrays, and each pass goes through all functions.
+PASSES_OF_PART = [
+    TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites,
+    ReconstructSSA, NopythonTypeInference, PreLowerStripPhis, IRLegalization, AnnotateTypes, NativeLowering,
+    NoPythonBackend,
+]  # fmt: skip
 
 
 class Settings(Flags):
@@ -147,13 +176,14 @@ class PartCompiler(EngineCompiler):
     """Compiles parts."""
 
     def define_pipelines(self) -> list[Any]:
-        """See ``pipelines``."""
-        return pipelines(self.state, MakePart)
+        """See ``pipeline``."""
+        return pipeline(self.state, MakePart, PASSES_OF_PART)
 
 
 class WholeCompiler(EngineCompiler):
     """Compiles entry points."""
 
     def define_pipelines(self) -> list[Any]:
-        """See ``pipelines``."""
-        return pipelines(self.state, MakeWhole)
+        """See ``pipeline``."""
+        usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        return pipeline(self.state, MakeWhole, [each for each, _ in usual.passes])

@@ -20,7 +20,7 @@ from numba.core.extending import NativeValue, register_model, unbox
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 
-from rayplay.replay.jit.aliasing import Columns, FieldArray, columns_of_field, with_constant_strides
+from rayplay.replay.jit.aliasing import Columns, FieldArray, columns_of_field, read_array, read_word
 
 
 class RefType(types.Type):
@@ -31,6 +31,11 @@ class RefType(types.Type):
 
     def __init__(self, state: Any, columns: Columns) -> None:
         self.state, self.columns = state, columns
+        self.offsets, end = [], 0  # of the fields, in bytes
+        self._found: list[Any] = [None] * len(state.types)
+        for member in state.types:
+            begin, end = layout(member, end)
+            self.offsets.append(begin)
         digest = hashlib.sha256(f"{state} {columns}".encode()).hexdigest()[:16]
         super().__init__(name=f"Ref({state.instance_class.__name__}, {digest})")
 
@@ -39,6 +44,18 @@ class RefType(types.Type):
         """The class of the state, as a NamedTuple type has it."""
         found: type = self.state.instance_class
         return found
+
+    def field(self, name: str) -> Any:
+        """Type of a field."""
+        place = self.state.fields.index(name)
+        if self._found[place] is None:
+            found, columns = self.state.types[place], self.columns[place]
+            if isinstance(found, types.NamedTuple):
+                found = RefType(found, columns)
+            elif isinstance(found, types.Array):
+                found = FieldArray(found, f"{self.instance_class.__name__}.{self.state.fields[place]}", columns)
+            self._found[place] = found
+        return self._found[place]
 
 
 class Part:
@@ -133,43 +150,42 @@ class RefAttributes(AttributeTemplate):
         """Type of a field, None where there is none."""
         if name not in reference.state.fields:
             return None
-        place = reference.state.fields.index(name)
-        found = reference.state.types[place]
-        if isinstance(found, types.NamedTuple):
-            return RefType(found, reference.columns[place])
-        field = f"{reference.instance_class.__name__}.{name}"
-        return FieldArray(found, field) if isinstance(found, types.Array) else found
+        return reference.field(name)
 
 
 @lower_getattr_generic(RefType)
 def read_field(context: Any, builder: Any, kind: RefType, value: Any, name: str) -> Any:
     """The field's words, each read on its own, so that those that nobody uses are not read."""
     place = kind.state.fields.index(name)
-    field = kind.state.types[place]
-    struct = context.get_value_type(kind.state)
-    number = ir.IntType(32)
-    typed = builder.bitcast(value, struct.as_pointer())
-    pointer = builder.gep(typed, [number(0), number(place)])
+    field, offset = kind.state.types[place], kind.offsets[place]
+    if isinstance(field, types.Array):
+        return read_array(context, builder, kind.field(name), at(builder, value, offset))
     if isinstance(field, types.NamedTuple):
-        return builder.bitcast(pointer, cgutils.voidptr_t)
-    value = read_value(builder, pointer, struct.elements[place])
-    columns = kind.columns[place]
-    if isinstance(field, types.Array) and (columns or (field.ndim == 1 and field.layout == "C")):
-        return with_constant_strides(context, builder, field, value, columns)
-    return value
-
-
-def read_value(builder: Any, pointer: Any, kind: Any) -> Any:
-    """What lies at ``pointer``, structures member by member."""
-    number = ir.IntType(32)
-    if isinstance(kind, (ir.LiteralStructType, ir.ArrayType)):
-        whole = ir.Constant(kind, ir.Undefined)
-        count = len(kind.elements) if isinstance(kind, ir.LiteralStructType) else kind.count
-        for place in range(count):
-            element = kind.elements[place] if isinstance(kind, ir.LiteralStructType) else kind.element
-            member = read_value(builder, builder.gep(pointer, [number(0), number(place)]), element)
-            whole = builder.insert_value(whole, member, place)
+        return at(builder, value, offset)
+    if isinstance(field, types.UniTuple):  # a small state, whose fields are of one type
+        whole = ir.Constant(context.get_value_type(field), ir.Undefined)
+        for member in range(field.count):
+            word = read_word(builder, value, offset + 8 * member, whole.type.element)
+            whole = builder.insert_value(whole, word, member)
         return whole
-    loaded = builder.load(pointer)
-    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return loaded
+    return read_word(builder, value, offset, context.get_value_type(field))
+
+
+def at(builder: Any, value: Any, offset: int) -> Any:
+    """The address ``offset`` bytes after another."""
+    return builder.gep(value, [ir.IntType(64)(offset)], source_etype=ir.IntType(8)) if offset else value
+
+
+def layout(kind: Any, offset: int = 0) -> tuple[int, int]:
+    """Where a value of this type begins, at ``offset`` or after it, and where it ends: as ``words_of`` packs it."""
+    if kind == types.boolean:
+        return offset, offset + 1
+    begin = end = -(-offset // 8) * 8
+    if isinstance(kind, types.Array):
+        return begin, begin + 8 * (5 + 2 * kind.ndim)
+    if not isinstance(kind, types.BaseTuple):
+        return begin, begin + 8
+    members: Any = kind
+    for member in members.types:
+        end = layout(member, end)[1]
+    return begin, -(-end // 8) * 8

@@ -5,6 +5,7 @@ slices share nothing but the channel's queues, so the order among them is free.
 """
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram.state import FILLED, NEXT_TICK, SERVED, Dram
@@ -23,7 +24,7 @@ def horizon(state: Crossbar, cache: L2, routed: int) -> int:
     return clocks.after(cache.from_core, clocks.at_or_after(cache.to_core, leaves) + cache.latency - 1)
 
 
-@compiled
+@separate
 def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
     """Do every event of the partition that the crossbar's cycles before ``routed`` decide."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller

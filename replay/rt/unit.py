@@ -12,6 +12,7 @@ import numpy as np
 
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.fill import fill
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
@@ -54,6 +55,8 @@ from rayplay.replay.rt.state import (
     RtUnit,
 )
 from rayplay.replay.unit.streams import count_for
+
+CYCLE, OWN_RESPONSE, SECTOR_RESPONSE = range(3)  # what ``run`` does
 
 
 @inlined
@@ -215,3 +218,18 @@ def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int)
         receive_sector(state, records, sm, now, waiter, -1, sector, stream)
     else:
         state.slot[state.place[sm * WARPS_PER_SM + (number >> 1)], STORES] -= 1
+
+
+@separate
+def run(
+    job: int, state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: int, now: int, waiter: int,
+    leader: int, sector: int, stream: int,
+) -> int:  # fmt: skip
+    """A ``cycle`` of a unit, or one of the two ways in which a response comes: all that the SM calls while it runs."""
+    if job == CYCLE:
+        return cycle(state, l1, port, records, sm, number, now)
+    if job == OWN_RESPONSE:
+        receive_own(state, records, sm, now, number)
+    else:
+        receive_sector(state, records, sm, now, waiter, leader, sector, stream)
+    return -1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.first_use import first_use
 from rayplay.formats.laws.expect import expect_program
 from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.replay.engine import quantum as step
@@ -19,10 +20,11 @@ from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.metrics import Result, collect
 from rayplay.replay.results.per_kernel import Attribution
 from rayplay.replay.run import checkpoint, gatsim
-from rayplay.replay.run.progress import Standing, told_when_long
+from rayplay.replay.run.progress import Standing
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.stuck.watchdog import Watchdog
 
+COMPILE_SECONDS = 20  # on two cores
 INTERVAL_CYCLES = 10_000  # of a row of the timeline, unless told otherwise; a quantum never crosses their bounds
 LONGEST_INTERVAL_CYCLES, MOST_THREADS = 10**15, 256
 
@@ -72,7 +74,8 @@ def simulate(
         replay = gatsim.Replay(gatsim.Machine(trace, gpu, latencies, chosen))
     else:
         replay = Replay(Machine(trace, gpu, latencies, chosen, model, threads), quantum, interval)
-    with told_when_long("compiling the engine for this model, once after an installation: about a minute"):
+    seconds = gatsim.COMPILE_SECONDS if model == "gatsim" else COMPILE_SECONDS
+    with first_use("the engine of this model", seconds):
         replay.machine.compile()
     begun, begun_cpu = time.perf_counter(), time.process_time()
     replay.run(progress or (lambda standing: None), notes)

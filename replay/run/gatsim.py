@@ -36,6 +36,7 @@ UNDEFINED = {
     "dram_efficiency": "DRAM",
     "bandwidth_utilisation": "DRAM",
 }
+COMPILE_SECONDS = 4
 NO_CTAS = np.zeros((0, 2), np.int64)
 
 

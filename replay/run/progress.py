@@ -1,10 +1,8 @@
 """How far a replay is: a bar on a terminal, and lines for logs."""
 
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
@@ -73,18 +71,6 @@ class Heartbeat:
             total=standing.total, initial=standing.instructions, unit="instr", unit_scale=True, desc="replay",
             disable=None, delay=2, file=self.stream,
         )  # fmt: skip
-
-
-@contextmanager
-def told_when_long(text: str, seconds: float = 2.0) -> Iterator[None]:
-    """Write ``text`` to a terminal when the block takes longer than ``seconds``; silent without a terminal."""
-    timer = threading.Timer(seconds, lambda: tqdm.write(text, file=sys.stderr))
-    if sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def line(standing: Standing, seconds: float, first: Standing = BEGINNING) -> str:

@@ -64,15 +64,15 @@ def receive(
         l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
         lsu.wake(lsus, sm, now)
         if tag & 3 == rt_state.RT_TAG:
-            rt_unit.receive_own(rays, records, sm, now, tag >> 2)
+            rt_unit.run(rt_unit.OWN_RESPONSE, rays, caches, ports, records, sm, tag >> 2, now, 0, 0, 0, 0)
         elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
-            fill(lsus, caches, rays, records, sm, now, tag >> 2)
+            fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)
         else:
             lsu.deliver(lsus, sm, now, tag)
 
 
 @compiled
-def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int, entry: int) -> None:
+def fill(lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int, entry: int) -> None:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
     cache = caches.cache
     row = sm * cache.pitch + entry
@@ -83,7 +83,9 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: in
         if waiter == cache_access.NOBODY:
             continue
         if waiter & 1:
-            rt_unit.receive_sector(rays, records, sm, now, waiter >> 1, leader, sector, stream)
+            rt_unit.run(
+                rt_unit.SECTOR_RESPONSE, rays, caches, ports, records, sm, 0, now, waiter >> 1, leader, sector, stream
+            )
             leader = waiter >> 1 if leader < 0 else leader
         else:
             cache_mshr.put_waiter(cache, row, kept, waiter)
@@ -122,7 +124,7 @@ def run_lsu(
         return
     lsu.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
-    take_response(core, ctas, lsus, caches, rays, records, sm, now)
+    take_response(core, ctas, lsus, caches, rays, ports, records, sm, now)
     if lsus.unit[sm, lsu_state.TEXTURE_ACCESSES]:
         texture.cycle(lsus.texture, ports, sm, now, lsu_state.TEXTURE_TAGS)
     if lsus.unit[sm, lsu_state.TAGS_AT] <= now:
@@ -174,7 +176,7 @@ def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: 
 
 @inlined
 def take_response(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, records: Records, sm: int, now: int
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
     """One response: a fill of the L1, an acknowledgement, a sector of the texture cache, or data from past the L1."""
     tag = lsu.next_response(lsus, sm, now)
@@ -187,7 +189,7 @@ def take_response(
     elif tag & 3 == lsu_state.BYPASS_TAG:
         lsus.unit[sm, lsu_state.PAST_L1] = tag >> 2
     else:
-        fill(lsus, caches, rays, records, sm, now, tag >> 2)
+        fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)
 
 
 @inlined

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Symbol
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.integer import numbers, put
 from rayplay.tracer.interp.values import Handler, Lanes
@@ -12,7 +12,7 @@ from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
 def run_cvta(w: Lanes, i: Instruction) -> None:
     """cvta: shared addresses are offsets, all other spaces are generic already."""
-    name = type_names(i)[-1]
+    name = i.form.type
     base = w.machine("shared_base") if i.form.space == "shared" else 0
     put(w, i, [v - base if "to" in i.modifiers else v + base for v in numbers(w, i, 1, name)], TYPES[name])
 
@@ -30,7 +30,7 @@ def run_isspacep(w: Lanes, i: Instruction) -> None:
 
 def run_mapa(w: Lanes, i: Instruction) -> None:
     """mapa: the address itself."""
-    w.write(i.operands[0], w.read(i.operands[1], f"u{TYPES[type_names(i)[-1]]}"))
+    w.write(i.operands[0], w.read(i.operands[1], f"u{TYPES[i.form.type]}"))
 
 
 def run_zero(w: Lanes, i: Instruction) -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import as_bits, as_float, read, write
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
@@ -15,7 +14,7 @@ def run_approx(w: Lanes, i: Instruction) -> None:
     with np.errstate(all="ignore"):
         if i.opcode == "div":
             _divide(w, i)
-        elif type_names(i)[-1] == "f64":
+        elif i.form.type == "f64":
             _upper(w, i)
         else:
             bits = w.read(i.operands[1], "f32").astype(np.int64)
@@ -25,7 +24,7 @@ def run_approx(w: Lanes, i: Instruction) -> None:
 def _divide(w: Lanes, i: Instruction) -> None:
     a, b = read(w, i, 1, "f32"), read(w, i, 2, "f32")
     size, factor = np.abs(b), np.ones(32, np.float32)
-    if "ftz" not in i.modifiers:
+    if not i.form.ftz:
         factor[size < SMALLEST] = SCALE_UP
     if "full" in i.modifiers:
         factor[size > LARGE] = SCALE_DOWN
@@ -36,7 +35,7 @@ def _divide(w: Lanes, i: Instruction) -> None:
 def _upper(w: Lanes, i: Instruction) -> None:
     """rcp and rsqrt of the upper word of an f64, as an upper word; without .ftz rsqrt is 1 / sqrt of it all."""
     bits = w.read(i.operands[1], "f64")
-    upper, ftz = np.uint64(0xFFFFFFFF << 32), "ftz" in i.modifiers
+    upper, ftz = np.uint64(0xFFFFFFFF << 32), i.form.ftz
     value = as_float(_flushed(bits & upper) if ftz else bits)
     result = as_bits(1.0 / (np.sqrt(value) if i.opcode == "rsqrt" else value))
     if ftz:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, elements, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES, elements
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_bits, as_float
 from rayplay.tracer.interp.memory import effective_address
@@ -16,7 +16,7 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def run_atom(w: Lanes, i: Instruction) -> None:
     """atom, red."""
-    name, length = type_names(i)[-1], i.form.lanes
+    name, length = i.form.type, i.form.lanes
     size = TYPES[name] // 8
     first = int(i.opcode == "atom")
     operation = i.form.operation

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.interp.integer import numbers, put
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.tables import PERMUTATIONS
@@ -11,7 +11,7 @@ from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 def run_shift(w: Lanes, i: Instruction) -> None:
     """shl, shr: amounts of the width or more shift everything out."""
-    name = type_names(i)[-1]
+    name = i.form.type
     amounts = numbers(w, i, 2, "u32")
     values = numbers(w, i, 1, name)
     width = TYPES[name]
@@ -32,7 +32,7 @@ def run_funnel(w: Lanes, i: Instruction) -> None:
 
 def run_bfe(w: Lanes, i: Instruction) -> None:
     """bfe, bit by bit as in the PTX manual."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     lanes = zip(numbers(w, i, 1, f"u{width}"), numbers(w, i, 2, "u32"), numbers(w, i, 3, "u32"), strict=True)
     results = []
@@ -46,7 +46,7 @@ def run_bfe(w: Lanes, i: Instruction) -> None:
 
 def run_bfi(w: Lanes, i: Instruction) -> None:
     """bfi: the low bits of a replace those of b at a position."""
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     name = f"u{width}"
     results = []
     lanes = zip(*(numbers(w, i, k, name) for k in (1, 2)), *(numbers(w, i, k, "u32") for k in (3, 4)), strict=True)
@@ -67,7 +67,7 @@ def run_bmsk(w: Lanes, i: Instruction) -> None:
 
 def run_szext(w: Lanes, i: Instruction) -> None:
     """szext: the low n bits as a number with or without sign."""
-    signed = type_names(i)[-1][0] == "s"
+    signed = i.form.type[0] == "s"
     results = []
     for a, n in zip(numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32"), strict=True):
         n = n % 32 if "wrap" in i.modifiers else min(n, 32)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad
 from rayplay.tracer.interp.values import LANES, SIGNED, Handler, Lanes
@@ -13,12 +13,12 @@ from rayplay.tracer.interp.values import LANES, SIGNED, Handler, Lanes
 
 def run_add_sub(w: Lanes, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     kind = f"{'s' if 'sat' in i.modifiers else 'u'}{width}"
     sign = 1 if i.opcode.startswith("add") else -1
     a, b = numbers(w, i, 1, kind), numbers(w, i, 2, kind)
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         most = (1 << width - 1) - 1
         total = [min(max(x + sign * y, -most - 1), most) for x, y in zip(a, b, strict=True)]
     else:
@@ -31,7 +31,7 @@ def run_mad(w: Lanes, i: Instruction) -> None:
     if i.opcode == "mad" and "cc" not in i.modifiers:
         run_mul_mad(w, i)
         return
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     products = [a * b for a, b in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
     words = [(p >> width if "hi" in i.modifiers else p) % (1 << width) for p in products]
@@ -54,7 +54,7 @@ def _sum(w: Lanes, i: Instruction, a: list[int], b: list[int], sign: int, width:
 
 def run_dot(w: Lanes, i: Instruction) -> None:
     """dp4a, dp2a: each factor is signed or not as its type says; dp2a takes the halves of a and two bytes of b."""
-    first, second = ((SIGNED if name[0] == "s" else UNSIGNED) for name in type_names(i))
+    first, second = ((SIGNED if name[0] == "s" else UNSIGNED) for name in i.form.types)
     results = numbers(w, i, 3, "u32")
     for lane, (a, b) in enumerate(zip(numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32"), strict=True)):
         x, y = np.array([a], "<u4"), np.array([b], "<u4").view(second[8]).tolist()
@@ -68,7 +68,7 @@ def run_dot(w: Lanes, i: Instruction) -> None:
 
 def run_packed(w: Lanes, i: Instruction) -> None:
     """add, min and max of both halves of a word; .relu also clamps them at 0."""
-    dtype: Any = SIGNED[16] if type_names(i)[-1][0] == "s" else UNSIGNED[16]
+    dtype: Any = SIGNED[16] if i.form.type[0] == "s" else UNSIGNED[16]
     a, b = (w.read(operand, "b32").view(dtype) for operand in i.operands[1:3])
     result = {"add": np.add, "min": np.minimum, "max": np.maximum}[i.opcode](a, b)
     if "relu" in i.modifiers:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_float, flushed
 from rayplay.tracer.interp.half import read_parts
@@ -42,7 +42,7 @@ def comparisons(w: Lanes, i: Instruction, name: str) -> list[np.ndarray]:
         ]
     if name[0] == "f":
         operands = [w.read(i.operands[k], name) for k in (1, 2)]
-        if "ftz" in i.modifiers and name == "f32":
+        if i.form.ftz and name == "f32":
             operands = [flushed(bits) for bits in operands]
         a, b = (as_float(bits).tolist() for bits in operands)
         return [np.array([compare(word, x, y) for x, y in zip(a, b, strict=True)])]
@@ -59,7 +59,7 @@ def _combine(w: Lanes, i: Instruction, value: np.ndarray) -> np.ndarray:
 
 def run_setp(w: Lanes, i: Instruction) -> None:
     """setp: p = (a cmp b) op c, and q = !(a cmp b) op c; of packed types p is the low half's and q the high half's."""
-    values = comparisons(w, i, type_names(i)[-1])
+    values = comparisons(w, i, i.form.type)
     target = i.operands[0]
     if isinstance(target, Pair):
         first, second = (_combine(w, i, value) for value in (values[0], values[1] if values[1:] else ~values[0]))
@@ -71,7 +71,7 @@ def run_setp(w: Lanes, i: Instruction) -> None:
 
 def run_set(w: Lanes, i: Instruction) -> None:
     """set: all ones, or 1.0, where the comparison holds; packed types per half."""
-    out, name = type_names(i)
+    out, name = i.form.types
     values = [_combine(w, i, value) for value in comparisons(w, i, name)]
     width = 16 if len(values) == 2 else TYPES[out]
     true = ONE.get(out.removesuffix("x2"), (1 << width) - 1)
@@ -81,20 +81,20 @@ def run_set(w: Lanes, i: Instruction) -> None:
 
 def run_select(w: Lanes, i: Instruction) -> None:
     """selp, slct."""
-    name = type_names(i)[0]
+    name = i.form.types[0]
     if i.opcode == "selp":
         where = w.read(i.operands[3], "pred")
-    elif type_names(i)[-1] == "s32":
+    elif i.form.type == "s32":
         where = np.array([c >= 0 for c in numbers(w, i, 3, "s32")])
     else:
         bits = w.read(i.operands[3], "f32")
-        where = as_float(flushed(bits) if "ftz" in i.modifiers else bits) >= 0
+        where = as_float(flushed(bits) if i.form.ftz else bits) >= 0
     w.write(i.operands[0], np.where(where, w.read(i.operands[1], name), w.read(i.operands[2], name)))
 
 
 def run_mov(w: Lanes, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import flushed
 from rayplay.tracer.interp.half import clamped, read_parts
@@ -32,10 +32,10 @@ def run_cvt(w: Lanes, i: Instruction) -> None:
 
 def _run_one(w: Lanes, i: Instruction) -> None:
     """One number."""
-    out, name = type_names(i)
+    out, name = i.form.types
     if name in FORMATS:
         bits = w.read(i.operands[1], name)
-        if name == "f32" and "ftz" in i.modifiers:
+        if name == "f32" and i.form.ftz:
             bits = flushed(bits)
         values = [_whole(i, decode(int(b), FORMATS[name])) for b in bits]
     else:
@@ -43,12 +43,12 @@ def _run_one(w: Lanes, i: Instruction) -> None:
     if out in FORMATS:
         results = [_float_bits(i, value, out) for value in values]
         made = np.array(results, UNSIGNED[TYPES[out]])
-        w.write(i.operands[0], flushed(made) if out == "f32" and "ftz" in i.modifiers else made)
+        w.write(i.operands[0], flushed(made) if out == "f32" and i.form.ftz else made)
     elif name in FORMATS:
         put(w, i, [_to_integer(value, out, name) for value in values], TYPES[out], out[0] == "s")
     else:
         integers = [int(value) for value in values]
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             integers = [clamp(number, out[0], TYPES[out]) for number in integers]
         # the extension to a wider register is the source type's when bits are cut off, else the target's
         put(w, i, integers, TYPES[out], out[0] == "s")
@@ -63,7 +63,7 @@ def _whole(i: Instruction, value: Number) -> Number:
 
 
 def _float_bits(i: Instruction, value: Number, out: str) -> int:
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         value = clamped(value)
     if "relu" in i.modifiers and value <= 0:
         value = 0.0
@@ -86,7 +86,7 @@ def _to_integer(value: Number, out: str, name: str) -> int:
 
 def _run_pair(w: Lanes, i: Instruction) -> None:
     """A pair of numbers; the first of two sources goes to the high part."""
-    out, name = (each.removesuffix("x2") for each in type_names(i))
+    out, name = (each.removesuffix("x2") for each in i.form.types)
     total = [0] * len(w.active)
     for part, codes in enumerate(_parts(w, i)):
         for lane, code in enumerate(codes):
@@ -98,7 +98,7 @@ def _run_pair(w: Lanes, i: Instruction) -> None:
 
 def _parts(w: Lanes, i: Instruction) -> list[list[int]]:
     """Bits of both numbers, that of the low part first."""
-    name = type_names(i)[-1]
+    name = i.form.type
     if name == "f32":
         return [[int(b) for b in w.read(i.operands[k], name)] for k in (2, 1)]
     if name in HALVES:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
 from rayplay.tracer.meaning import exact
@@ -37,7 +37,7 @@ def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
     bits = w.read(i.operands[index], name)
     if name in HALVES:
         return as_float(np.array([encode(decode(int(b), FORMATS[name]), FORMATS["f32"]) for b in bits], np.uint32))
-    return as_float(flushed(bits) if "ftz" in i.modifiers and name == "f32" else bits)
+    return as_float(flushed(bits) if i.form.ftz and name == "f32" else bits)
 
 
 def write(w: Lanes, i: Instruction, value: np.ndarray) -> None:
@@ -47,9 +47,9 @@ def write(w: Lanes, i: Instruction, value: np.ndarray) -> None:
 
 def finished(i: Instruction, bits: np.ndarray) -> np.ndarray:
     """.ftz, then .sat."""
-    if "ftz" in i.modifiers and bits.itemsize == 4:
+    if i.form.ftz and bits.itemsize == 4:
         bits = flushed(bits)
-    return saturated(bits) if "sat" in i.modifiers else bits
+    return saturated(bits) if i.form.saturates else bits
 
 
 def saturated(bits: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
     def run(w: Lanes, i: Instruction) -> None:
-        types = type_names(i)
+        types = i.form.types
         a, b = read(w, i, 1, types[-1]), read(w, i, 2, types[0])
         write(w, i, _directed(i, a, b) if directed_rounding(i) else _quiet(function, a, b))
 
@@ -110,7 +110,7 @@ def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
 
 def run_fma(w: Lanes, i: Instruction) -> None:
     """fma, mad: one rounding."""
-    types = type_names(i)
+    types = i.form.types
     a, b, c = read(w, i, 1, types[-1]), read(w, i, 2, types[-1]), read(w, i, 3, types[0])
     write(w, i, _directed(i, a, b, c) if directed_rounding(i) else fused(a, b, c))
 
@@ -124,7 +124,7 @@ def run_pair(w: Lanes, i: Instruction) -> None:
     total = np.zeros(32, np.uint64)
     for shift in (np.uint64(0), np.uint64(32)):
         halves = [(bits >> shift).astype(np.uint32) for bits in words]
-        values = [as_float(flushed(half) if "ftz" in i.modifiers else half) for half in halves]
+        values = [as_float(flushed(half) if i.form.ftz else half) for half in halves]
         result = _directed(i, *values) if directed_rounding(i) else _quiet(PAIR[i.opcode], *values)
         total |= finished(i, as_bits(result)).astype(np.uint64) << shift
     w.write(i.operands[0], total)
@@ -132,7 +132,7 @@ def run_pair(w: Lanes, i: Instruction) -> None:
 
 def run_min_max(w: Lanes, i: Instruction) -> None:
     """min, max of two or three numbers."""
-    name = type_names(i)[-1]
+    name = i.form.type
     kind, dtype = FORMATS[name], UNSIGNED[TYPES[name]]
     operands = [read(w, i, index, name).view(dtype).tolist() for index in range(1, len(i.operands))]
     lanes = zip(*operands, strict=True)
@@ -158,7 +158,7 @@ def extreme(i: Instruction, *numbers: Number) -> Number:
 
 def run_sign(w: Lanes, i: Instruction) -> None:
     """neg, abs, copysign: the sign bit alone."""
-    name = type_names(i)[-1]
+    name = i.form.type
     bits = read(w, i, 1, name).view(UNSIGNED[TYPES[name]])
     sign = bits.dtype.type(1 << TYPES[name] - 1)
     if i.opcode == "neg":
@@ -171,7 +171,7 @@ def run_sign(w: Lanes, i: Instruction) -> None:
 
 def run_testp(w: Lanes, i: Instruction) -> None:
     """testp: the class of a float."""
-    name = type_names(i)[-1]
+    name = i.form.type
     value = as_float(w.read(i.operands[1], name))
     size, tiny = np.abs(value), np.finfo(value.dtype).tiny
     tests = {
@@ -184,7 +184,7 @@ def run_testp(w: Lanes, i: Instruction) -> None:
 
 def run_root(w: Lanes, i: Instruction) -> None:
     """sqrt, rcp: correctly rounded."""
-    name = type_names(i)[-1]
+    name = i.form.type
     a = read(w, i, 1, name)
     with np.errstate(all="ignore"):
         if directed_rounding(i):

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.floats import FUNCTIONS, extreme
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.exact import FORMATS, Number, add, decode, encode, multiply
@@ -17,7 +16,7 @@ def read_parts(w: Lanes, i: Instruction, index: int, name: str) -> list[list[int
     """Bits of operand ``index`` for every lane, low half first, flushed under .ftz."""
     words = [int(bits) for bits in w.read(i.operands[index], name)]
     parts = [words] if not name.endswith("x2") else [[v & 0xFFFF for v in words], [v >> 16 for v in words]]
-    if "ftz" in i.modifiers:
+    if i.form.ftz:
         parts = [[flush(bits, name.removesuffix("x2")) for bits in part] for part in parts]
     return parts
 
@@ -55,7 +54,7 @@ def clamped(value: Number) -> Number:
 
 def run_half(w: Lanes, i: Instruction) -> None:
     """An operation of COMPUTE on every part of its operands."""
-    name = type_names(i)[-1]
+    name = i.form.type
     base = name.removesuffix("x2")
     kind = FORMATS[base]
     sources = [read_parts(w, i, index, name) for index in range(1, len(i.operands))]
@@ -64,18 +63,18 @@ def run_half(w: Lanes, i: Instruction) -> None:
         results.append([])
         for lane in zip(*parts, strict=True):
             value = COMPUTE[i.opcode](i, *(decode(bits, kind) for bits in lane))
-            if "sat" in i.modifiers:
+            if i.form.saturates:
                 value = clamped(value)
             if "relu" in i.modifiers and value <= 0:
                 value = 0.0
             bits = encode(value, kind)
-            results[-1].append(flush(bits, base) if "ftz" in i.modifiers else bits)
+            results[-1].append(flush(bits, base) if i.form.ftz else bits)
     w.write(i.operands[0], joined(results))
 
 
 def run_sign(w: Lanes, i: Instruction) -> None:
     """neg, abs: the sign bit alone."""
-    parts = read_parts(w, i, 1, type_names(i)[-1])
+    parts = read_parts(w, i, 1, i.form.type)
     w.write(i.operands[0], joined([[b ^ 0x8000 if i.opcode == "neg" else b & 0x7FFF for b in p] for p in parts]))
 
 

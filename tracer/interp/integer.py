@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import Handler, Lanes
 
@@ -26,7 +26,7 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
     """An instruction that is a function of its operands' integers, all of the instruction's type."""
 
     def run(w: Lanes, i: Instruction) -> None:
-        name = type_names(i)[-1]
+        name = i.form.type
         values = [numbers(w, i, k + 1, name) for k in range(sources)]
         put(w, i, [function(*lane) for lane in zip(*values, strict=True)], TYPES[name])
 
@@ -35,7 +35,7 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
 
 def run_mul_mad(w: Lanes, i: Instruction) -> None:
     """mul, mad: low, high or wide part of the product; .sat clamps the sum."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     product = [x * y for x, y in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
     if "hi" in i.modifiers:
@@ -43,7 +43,7 @@ def run_mul_mad(w: Lanes, i: Instruction) -> None:
     out = 2 * width if "wide" in i.modifiers else width
     if i.opcode == "mad":
         product = [p + c for p, c in zip(product, numbers(w, i, 3, f"{name[0]}{out}"), strict=True)]
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             product = [clamp(p, "s", width) for p in product]
     put(w, i, product, out, name[0] == "s")
 
@@ -56,13 +56,13 @@ def clamp(value: int, kind: str, width: int) -> int:
 
 def run_24(w: Lanes, i: Instruction) -> None:
     """mul24, mad24: the low 32 bits of the 48 that 24-bit factors give, or the high 32."""
-    name = type_names(i)[-1]
+    name = i.form.type
     half = 1 << 23 if name[0] == "s" else 0
     a, b = ([((v & 0xFFFFFF) ^ half) - half for v in numbers(w, i, k, "u32")] for k in (1, 2))
     result = [x * y >> (16 if "hi" in i.modifiers else 0) for x, y in zip(a, b, strict=True)]
     if i.opcode == "mad24":
         result = [p + c for p, c in zip(result, numbers(w, i, 3, name), strict=True)]
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             result = [clamp(p, "s", 32) for p in result]
     put(w, i, result, 32)
 
@@ -79,7 +79,7 @@ def _remainder(a: int, b: int) -> int:
 
 def run_count(w: Lanes, i: Instruction) -> None:
     """popc, clz, bfind: 32-bit results."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     values = numbers(w, i, 1, name if i.opcode == "bfind" else f"u{width}")
     if i.opcode == "popc":
@@ -95,13 +95,13 @@ def run_count(w: Lanes, i: Instruction) -> None:
 
 def run_reverse(w: Lanes, i: Instruction) -> None:
     """brev."""
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     put(w, i, [int(f"{v:0{width}b}"[::-1], 2) for v in numbers(w, i, 1, f"u{width}")], width)
 
 
 def run_predicate_logic(w: Lanes, i: Instruction) -> None:
     """and, or, xor, not of registers or predicates."""
-    name = type_names(i)[-1]
+    name = i.form.type
     a = w.read(i.operands[1], name)
     if i.opcode == "not":
         w.write(i.operands[0], ~a)
@@ -112,7 +112,7 @@ def run_predicate_logic(w: Lanes, i: Instruction) -> None:
 
 def run_clamp(w: Lanes, i: Instruction) -> None:
     """min, max; .relu also clamps at 0."""
-    name = type_names(i)[-1]
+    name = i.form.type
     pick = min if i.opcode == "min" else max
     results = [pick(a, b) for a, b in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
     put(w, i, [max(r, 0) for r in results] if "relu" in i.modifiers else results, TYPES[name])

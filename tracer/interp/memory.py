@@ -3,7 +3,7 @@
 import numpy as np
 
 from rayplay.ptx.ir import Address, Immediate, Instruction, Operand, Register, Symbol
-from rayplay.ptx.isa.types import TYPES, elements, type_names
+from rayplay.ptx.isa.types import TYPES, elements
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.arena import as_bytes, from_bytes
 from rayplay.tracer.interp.values import Handler, Lanes
@@ -34,7 +34,7 @@ def lane_variable(w: Lanes, operand: Operand | None) -> tuple[np.ndarray, int] |
 
 def run_ld(w: Lanes, i: Instruction) -> None:
     """ld: const and parameters are not recorded."""
-    name, space = type_names(i)[-1], i.form.space
+    name, space = i.form.type, i.form.space
     width = TYPES[name]
     targets = elements(i.operands[0])
     variable = lane_variable(w, i.operands[1])
@@ -58,7 +58,7 @@ def run_ld(w: Lanes, i: Instruction) -> None:
 
 def run_st(w: Lanes, i: Instruction) -> None:
     """st: lanes write in order."""
-    name, space = type_names(i)[-1], i.form.space
+    name, space = i.form.type, i.form.space
     width = TYPES[name]
     sources = elements(i.operands[1])
     variable = lane_variable(w, i.operands[0])

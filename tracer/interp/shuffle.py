@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction, Operand, Pair
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.arena import mask_of
 from rayplay.tracer.interp.integer import numbers
@@ -66,7 +65,7 @@ def run_elect(w: Lanes, i: Instruction) -> None:
 
 def run_match(w: Lanes, i: Instruction) -> None:
     """match: the lanes that hold the same value."""
-    value, lanes = w.read(i.operands[1], type_names(i)[-1]), w.executing()
+    value, lanes = w.read(i.operands[1], i.form.type), w.executing()
     among = participants(w, i, 2)
     same = np.array([mask_of((value == one) & lanes) for one in value], np.uint32) & among
     if "any" in i.modifiers:
@@ -77,7 +76,7 @@ def run_match(w: Lanes, i: Instruction) -> None:
 
 def run_redux(w: Lanes, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
-    name = type_names(i)[-1]
+    name = i.form.type
     mask, lanes = w.read(i.operands[2], "b32"), w.executing()
     word = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max"))
     values = numbers(w, i, 1, "u32" if name == "f32" else name)

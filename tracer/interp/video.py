@@ -1,7 +1,6 @@
 """The meaning of video instructions, lane by lane in Python's integers, after the PTX manual's pseudocode."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.interp.compare import ORDER
 from rayplay.tracer.interp.integer import clamp, numbers, put
 from rayplay.tracer.interp.values import Handler, Lanes
@@ -45,13 +44,13 @@ def primary(i: Instruction, a: int, b: int) -> int:
 
 def run_scalar_video(w: Lanes, i: Instruction) -> None:
     """vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vset: compute, clamp, then combine with c or merge into it."""
-    types = type_names(i)
+    types = i.form.types
     kind = "u" if i.opcode == "vset" else types[0][0]
     a, b = (_source(w, i, index, types[index - 3]) for index in (1, 2))
     values = [primary(i, x, y) for x, y in zip(a, b, strict=True)]
     part = video.component(i.operands[0])
     bits = video.PART_BITS[part[0]] if part else 32
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         values = [clamp(value, kind, bits) for value in values]
     if len(i.operands) > 3:
         third = numbers(w, i, 3, f"{kind}32")
@@ -74,21 +73,21 @@ def _with_third(i: Instruction, part: str, value: int, c: int, kind: str) -> int
 
 def run_vmad(w: Lanes, i: Instruction) -> None:
     """vmad: the product of two parts plus c, plus 1 with .po, shifted right and clamped where asked."""
-    types = type_names(i)
+    types = i.form.types
     minus_product, minus_c = video.vmad_signs(unknown(w.activation.linked.module, i), i)
     kind = "s" if "s" in (types[1][0], types[2][0]) or minus_product or minus_c else "u"
     up = int("po" in i.modifiers)
     shift = next((int(m[3:]) for m in i.modifiers if m.startswith("shr")), 0)
     lanes = zip(*(_source(w, i, k, name) for k, name in ((1, types[1]), (2, types[2]), (3, kind))), strict=True)
     values = [((-a if minus_product else a) * b + (-c if minus_c else c) + up) >> shift for a, b, c in lanes]
-    put(w, i, [clamp(value, kind, 32) for value in values] if "sat" in i.modifiers else values, 32)
+    put(w, i, [clamp(value, kind, 32) for value in values] if i.form.saturates else values, 32)
 
 
 def run_simd_video(w: Lanes, i: Instruction) -> None:
     """The operation on all bytes or halves; the chosen results replace those of c, or are added to it."""
     count = int(i.opcode[-1])
     bits = 32 // count
-    types = type_names(i)
+    types = i.form.types
     kind = "u" if i.opcode.startswith("vset") else types[0][0]
     mask = video.component(i.operands[0])
     chosen = [int(digit) for digit in mask[1:]] if mask else list(range(count))
@@ -102,7 +101,7 @@ def run_simd_video(w: Lanes, i: Instruction) -> None:
                 part_of((a, b)[places[k][index] // count], places[k][index] % count, bits, signs[k]) for k in (0, 1)
             )
             value = primary(i, *pair)
-            if "sat" in i.modifiers:
+            if i.form.saturates:
                 value = clamp(value, kind, bits)
             if "add" in i.modifiers:
                 total += value

@@ -7,7 +7,7 @@ in device memory, too; all other spaces have generic addresses already.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Symbol
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.meaning.tables import WINDOWS, constants_of
@@ -15,7 +15,7 @@ from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
 def lower_cvta(e: Emitter, i: Instruction) -> None:
     """cvta: only shared addresses change."""
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     value = e.read(i.operands[1], f"u{width}")
     if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
@@ -43,7 +43,7 @@ def lower_isspacep(e: Emitter, i: Instruction) -> None:
 
 def lower_mapa(e: Emitter, i: Instruction) -> None:
     """mapa: the cluster's only CTA has the address that the program has."""
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     e.write(i.operands[0], e.read(i.operands[1], f"u{width}"), width)
 
 

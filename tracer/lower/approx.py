@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import SINGLE, as_single, as_word
 from rayplay.tracer.emit.sfu import call_unit
@@ -23,7 +22,7 @@ UPPER_WORD = -(1 << 32)
 
 
 def _lower_unit(e: Emitter, i: Instruction) -> None:
-    if type_names(i)[-1] == "f64":
+    if i.form.type == "f64":
         _lower_upper(e, i)
         return
     bits = e.read(i.operands[1], "f32")
@@ -34,7 +33,7 @@ def _lower_divide(e: Emitter, i: Instruction) -> None:
     a, b = read_float(e, i, 1, "f32"), read_float(e, i, 2, "f32")
     size = e.op(f"call {SINGLE} @llvm.fabs.v32f32({SINGLE} {b})")
     factor = "splat (float 1.0)"
-    scales = [("olt", SMALLEST, SCALE_UP)] if "ftz" not in i.modifiers else []
+    scales = [("olt", SMALLEST, SCALE_UP)] if not i.form.ftz else []
     scales += [("ogt", LARGE, SCALE_DOWN)] if "full" in i.modifiers else []
     for test, limit, scale in scales:
         where = e.op(f"fcmp {test} {SINGLE} {size}, {_single(e, limit)}")
@@ -52,7 +51,7 @@ def _single(e: Emitter, value: np.float32) -> str:
 def _lower_upper(e: Emitter, i: Instruction) -> None:
     """rcp and rsqrt of the upper word of an f64, as an upper word; without .ftz rsqrt is 1 / sqrt of it all."""
     bits = e.read(i.operands[1], "f64")
-    ftz = "ftz" in i.modifiers
+    ftz = i.form.ftz
     if ftz:
         bits = _flushed(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"))
     value = to_float(e, bits, 64)

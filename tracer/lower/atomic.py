@@ -14,8 +14,6 @@ from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
 
 def lower_atom(e: Emitter, i: Instruction) -> None:
     """atom, red, of a scalar or of every element of a vector: one lane after the other, lowest first."""
-    if i.form.key != i.opcode:  # red.async
-        raise e.unknown()
     operation, name, space = i.form.operation, i.form.type, i.form.space
     width, length = TYPES[name], i.form.lanes
     returns = i.opcode == "atom"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.meaning.tables import PERMUTATIONS
@@ -11,7 +11,7 @@ from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 def lower_shift(e: Emitter, i: Instruction) -> None:
     """shl, shr: amounts of the width or more shift everything out."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     a = e.read(i.operands[1], name)
     amount = e.read(i.operands[2], "u32")
@@ -40,7 +40,7 @@ def lower_funnel(e: Emitter, i: Instruction) -> None:
 
 def lower_bfe(e: Emitter, i: Instruction) -> None:
     """bfe: field of ``len`` bits at ``pos``, sign extended for signed types."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     a = e.read(i.operands[1], name)
     pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[2:4])
@@ -82,7 +82,7 @@ def low_mask(e: Emitter, length: str, width: int) -> str:
 
 def lower_bfi(e: Emitter, i: Instruction) -> None:
     """bfi: the low ``len`` bits of a replace those of b at ``pos``."""
-    width = TYPES[type_names(i)[-1]]
+    width = TYPES[i.form.type]
     kind, name = INT[width], f"b{width}"
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[3:5])
@@ -103,7 +103,7 @@ def lower_bmsk(e: Emitter, i: Instruction) -> None:
 
 def lower_szext(e: Emitter, i: Instruction) -> None:
     """szext: the low ``n`` bits extended by their sign or by 0; n is clamped to 32 or taken modulo 32."""
-    name, kind = type_names(i)[-1], INT[32]
+    name, kind = i.form.type, INT[32]
     a, n = e.read(i.operands[1], name), e.read(i.operands[2], "u32")
     if "wrap" in i.modifiers:
         n = e.op(f"and {kind} {n}, splat (i32 31)")

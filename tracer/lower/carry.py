@@ -1,7 +1,7 @@
 """Integer arithmetic on parts of words and on several words: carries, 24-bit factors, dot products, pairs."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.integer import Handler, lower_mul_mad, wide_product
@@ -38,11 +38,11 @@ def sum_with_carry(e: Emitter, i: Instruction, word: str, a: str, b: str, width:
 
 def lower_add_sub(e: Emitter, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     word = i.opcode[:3]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         result = e.op(f"call {kind} @llvm.s{word}.sat.v32i{width}({kind} {a}, {kind} {b})")
     else:
         result = sum_with_carry(e, i, word, a, b, width)
@@ -54,11 +54,11 @@ def lower_mad(e: Emitter, i: Instruction) -> None:
     if i.opcode == "mad" and not {"cc", "sat"} & set(i.modifiers):
         lower_mul_mad(e, i)
         return
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
     product = wide_product(e, a, b, name, "hi" if "hi" in i.modifiers else "lo")
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         result = e.op(f"call {kind} @llvm.sadd.sat.v32i{width}({kind} {product}, {kind} {c})")
     else:
         result = sum_with_carry(e, i, "add", product, c, width)
@@ -67,7 +67,7 @@ def lower_mad(e: Emitter, i: Instruction) -> None:
 
 def lower_24(e: Emitter, i: Instruction) -> None:
     """mul24, mad24: the low or the high 32 of the 48 bits that two 24-bit factors give."""
-    signed = type_names(i)[-1][0] == "s"
+    signed = i.form.type[0] == "s"
     factors = []
     for operand in i.operands[1:3]:
         up = e.op(f"shl {WORD} {e.read(operand, 'b32')}, splat (i32 8)")
@@ -78,7 +78,7 @@ def lower_24(e: Emitter, i: Instruction) -> None:
     result = e.resize(product, 64, 32)
     if i.opcode == "mad24":
         c = e.read(i.operands[3], "b32")
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             result = e.op(f"call {WORD} @llvm.sadd.sat.v32i32({WORD} {result}, {WORD} {c})")
         else:
             result = e.op(f"add {WORD} {result}, {c}")
@@ -87,7 +87,7 @@ def lower_24(e: Emitter, i: Instruction) -> None:
 
 def lower_dot(e: Emitter, i: Instruction) -> None:
     """dp4a, dp2a: c and the products of four bytes, or of two halves and two bytes (.lo or .hi ones of b)."""
-    signed = [name[0] == "s" for name in type_names(i)]
+    signed = [name[0] == "s" for name in i.form.types]
     a, b, result = (e.read(operand, "b32") for operand in i.operands[1:4])
     first = 2 if "hi" in i.modifiers else 0
     for index in range(4 if i.opcode == "dp4a" else 2):
@@ -106,7 +106,7 @@ def field(e: Emitter, value: str, index: int, bits: int, signed: bool) -> str:
 
 def lower_packed(e: Emitter, i: Instruction) -> None:
     """add, min and max of both halves of a word; .relu also clamps them at 0."""
-    signed = type_names(i)[-1][0] == "s"
+    signed = i.form.type[0] == "s"
     kind = "<64 x i16>"
     a, b = (e.op(f"bitcast {WORD} {e.read(operand, 'b32')} to {kind}") for operand in i.operands[1:3])
     if i.opcode == "add":

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair, Vector
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.text import FLOAT, INT
@@ -32,7 +32,7 @@ def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     width = TYPES[name]
     if name[0] == "f":
-        if "ftz" in i.modifiers and width == 32:
+        if i.form.ftz and width == 32:
             a, b = flush(e, a), flush(e, b)
         return [compare_float(e, word, to_float(e, a, width), to_float(e, b, width), width)]
     test = INT_TESTS[word]
@@ -55,7 +55,7 @@ def _combine(e: Emitter, i: Instruction, value: str) -> str:
 
 def lower_setp(e: Emitter, i: Instruction) -> None:
     """setp: p = (a cmp b) op c, and q = !(a cmp b) op c; of packed types p is the low half's and q the high half's."""
-    values = comparisons(e, i, type_names(i)[-1])
+    values = comparisons(e, i, i.form.type)
     target = i.operands[0]
     if not isinstance(target, Pair):
         e.write(target, _combine(e, i, values[0]), 1)
@@ -69,7 +69,7 @@ def lower_setp(e: Emitter, i: Instruction) -> None:
 
 def lower_set(e: Emitter, i: Instruction) -> None:
     """set: all ones, or 1.0 for float results, where the comparison holds; packed types per half."""
-    out, name = type_names(i)
+    out, name = i.form.types
     values = [_combine(e, i, value) for value in comparisons(e, i, name)]
     base = out.removesuffix("x2")
     width = 16 if len(values) == 2 else TYPES[out]
@@ -83,16 +83,16 @@ def lower_set(e: Emitter, i: Instruction) -> None:
 
 def lower_select(e: Emitter, i: Instruction) -> None:
     """selp: a where the predicate holds, b elsewhere; slct: a where c >= 0, which no NaN is."""
-    name = type_names(i)[0]
+    name = i.form.types[0]
     width = TYPES[name]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     if i.opcode == "selp":
         where = e.read(i.operands[3], "pred")
-    elif type_names(i)[-1] == "s32":
+    elif i.form.type == "s32":
         where = e.op(f"icmp sge <32 x i32> {e.read(i.operands[3], 's32')}, zeroinitializer")
     else:
         bits = e.read(i.operands[3], "f32")
-        value = to_float(e, flush(e, bits) if "ftz" in i.modifiers else bits, 32)
+        value = to_float(e, flush(e, bits) if i.form.ftz else bits, 32)
         where = e.op(f"fcmp oge <32 x float> {value}, zeroinitializer")
     e.write(i.operands[0], e.op(f"select <32 x i1> {where}, {INT[width]} {a}, {INT[width]} {b}"), width)
 
@@ -106,7 +106,7 @@ def _part(e: Emitter, width: int, count: int) -> int:
 
 def lower_mov(e: Emitter, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import (
     SINGLE,
@@ -41,12 +41,12 @@ def lower_cvt(e: Emitter, i: Instruction) -> None:
 
 def _lower_one(e: Emitter, i: Instruction) -> None:
     """One number; float to integer clamps."""
-    out, name = type_names(i)
+    out, name = i.form.types
     value = e.read(i.operands[1], name)
     if name in HALVES:
         number, have = widen(e, value, name), 32
     elif name[0] == "f":
-        if "ftz" in i.modifiers and name == "f32":
+        if i.form.ftz and name == "f32":
             value = flush(e, value)
         number, have = to_float(e, value, TYPES[name]), TYPES[name]
     elif out in FORMATS_OF_FLOATS:
@@ -84,7 +84,7 @@ def _float_to_float(e: Emitter, i: Instruction, number: str, out: str, have: int
             number = e.op(f"{word} {FLOAT[have]} {number} to {FLOAT[width]}")
         return finished(e, i, to_bits(e, number, width), out)
     single = number if have == 32 else odd_single(e, number)
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         single = to_float(e, saturate(e, to_bits(e, single, 32), 32), 32)
     mode = next((m for m in i.modifiers if m in ("rna", "rz", "rm", "rp")), "rn")
     return narrow(e, single, out, mode, "satfinite" in i.modifiers, "relu" in i.modifiers)
@@ -106,7 +106,7 @@ def _int_to_float(e: Emitter, i: Instruction, value: str, out: str, name: str) -
     have, signed = TYPES[name], name[0] == "s"
     if out not in ("f32", "f64"):
         single = _int_to_odd_single(e, value, have, signed)
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             single = to_float(e, saturate(e, to_bits(e, single, 32), 32), 32)
         return narrow(e, single, out, directed_rounding(i) or "rn")
     width, rounding, word = TYPES[out], directed_rounding(i), "sitofp" if signed else "uitofp"
@@ -117,7 +117,7 @@ def _int_to_float(e: Emitter, i: Instruction, value: str, out: str, name: str) -
     else:
         number = e.op(f"{word} {INT[have]} {value} to {FLOAT[width]}")
     bits = e.op(f"bitcast {FLOAT[width]} {number} to {INT[width]}")
-    return saturate(e, bits, width) if "sat" in i.modifiers else bits
+    return saturate(e, bits, width) if i.form.saturates else bits
 
 
 def _int_to_odd_single(e: Emitter, value: str, have: int, signed: bool) -> str:
@@ -138,7 +138,7 @@ def _int_to_odd_single(e: Emitter, value: str, have: int, signed: bool) -> str:
 
 def _int_to_int(e: Emitter, i: Instruction, value: str, out: str, name: str) -> str:
     have, width = TYPES[name], TYPES[out]
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         value, have = clamp_integer(e, value, out, name), 64
     return e.resize(value, have, width, name[0] == "s")
 
@@ -160,7 +160,7 @@ def clamp_integer(e: Emitter, value: str, out: str, name: str) -> str:
 
 def _lower_pair(e: Emitter, i: Instruction) -> None:
     """A pair of numbers; the first of two sources goes to the high part."""
-    out, name = (each.removesuffix("x2") for each in type_names(i))
+    out, name = (each.removesuffix("x2") for each in i.form.types)
     values = [_value(e, part, name) for part in _pair(e, i)]
     if out == "ue8m0":
         codes = [_to_power(e, i, value) for value in values]
@@ -176,7 +176,7 @@ def _lower_pair(e: Emitter, i: Instruction) -> None:
 
 def _pair(e: Emitter, i: Instruction) -> list[str]:
     """Both numbers, that of the low part first, as lanes of their own width."""
-    name = type_names(i)[-1]
+    name = i.form.type
     if name == "f32":
         return [e.read(i.operands[2], name), e.read(i.operands[1], name)]
     bits = e.read(i.operands[1], name)

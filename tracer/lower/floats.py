@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.rounding import lower_rounded
@@ -48,7 +48,7 @@ def read_float(e: Emitter, i: Instruction, index: int, name: str) -> str:
     if name in HALVES:
         return widen(e, e.read(i.operands[index], name), name)
     bits = e.read(i.operands[index], name)
-    if "ftz" in i.modifiers and name == "f32":
+    if i.form.ftz and name == "f32":
         bits = flush(e, bits)
     return to_float(e, bits, TYPES[name])
 
@@ -65,9 +65,9 @@ def write_float_bits(e: Emitter, i: Instruction, bits: str, name: str) -> None:
 
 def finished(e: Emitter, i: Instruction, bits: str, name: str) -> str:
     """The bits of a float result after .ftz and .sat."""
-    if "ftz" in i.modifiers and name == "f32":
+    if i.form.ftz and name == "f32":
         bits = flush(e, bits)
-    return saturate(e, bits, TYPES[name]) if "sat" in i.modifiers else bits
+    return saturate(e, bits, TYPES[name]) if i.form.saturates else bits
 
 
 def _computed(e: Emitter, i: Instruction, word: str, operands: list[str], width: int) -> str:
@@ -83,7 +83,7 @@ def _computed(e: Emitter, i: Instruction, word: str, operands: list[str], width:
 
 def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
     def lower(e: Emitter, i: Instruction) -> None:
-        types = type_names(i)
+        types = i.form.types
         values = [read_float(e, i, 1, types[-1]), read_float(e, i, 2, types[0])]
         write_float(e, i, _computed(e, i, word, values, TYPES[types[0]]), types[0])
 
@@ -92,7 +92,7 @@ def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
 
 def lower_fma(e: Emitter, i: Instruction) -> None:
     """fma and mad on floats: one rounding; the factors may be of half precision."""
-    types = type_names(i)
+    types = i.form.types
     factors = [read_float(e, i, index, types[-1]) for index in (1, 2)]
     values = [*factors, read_float(e, i, 3, types[0])]
     write_float(e, i, _computed(e, i, "fma", values, TYPES[types[0]]), types[0])
@@ -106,7 +106,7 @@ def lower_pair(e: Emitter, i: Instruction) -> None:
         values = []
         for bits in words:
             low = e.resize(e.op(f"lshr {INT[64]} {bits}, splat (i64 {shift})"), 64, 32)
-            values.append(to_float(e, flush(e, low) if "ftz" in i.modifiers else low, 32))
+            values.append(to_float(e, flush(e, low) if i.form.ftz else low, 32))
         word = "fma" if i.opcode == "fma" else f"f{i.opcode}"
         bits = to_bits(e, _computed(e, i, word, values, 32), 32)
         bits = e.resize(finished(e, i, bits, "f32"), 32, 64)
@@ -116,7 +116,7 @@ def lower_pair(e: Emitter, i: Instruction) -> None:
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
     """min, max of two or three numbers."""
-    name = type_names(i)[-1]
+    name = i.form.type
     values = [read_float(e, i, index, name) for index in range(1, len(i.operands))]
     write_float_bits(e, i, extreme(e, i, values, TYPES[name]), name)
 
@@ -154,7 +154,7 @@ def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
     """neg, abs: the sign bit, also of NaN; copysign: the sign of a, the rest of b."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     kind = INT[width]
     bits = e.op(f"bitcast {FLOAT[width]} {read_float(e, i, 1, name)} to {kind}")
@@ -171,7 +171,7 @@ def lower_sign(e: Emitter, i: Instruction) -> None:
 
 def lower_testp(e: Emitter, i: Instruction) -> None:
     """testp: the class of a float."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
     word = next(m for m in i.modifiers if m in codes)
@@ -182,7 +182,7 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
 
 def lower_root(e: Emitter, i: Instruction) -> None:
     """sqrt, rcp: correctly rounded."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     a = read_float(e, i, 1, name)
     if i.opcode == "sqrt":

@@ -7,7 +7,6 @@ be longer, is rounded to odd first.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
 from rayplay.tracer.emit.series import FUNCTIONS
@@ -45,7 +44,7 @@ def read_parts(e: Emitter, i: Instruction, index: int, name: str) -> list[str]:
     """Operand ``index`` as i16 lanes, flushed under .ftz."""
     parts = parts_of(e, e.read(i.operands[index], name), name.endswith("x2"))
     base = name.removesuffix("x2")
-    return [flush_half(e, part, base) for part in parts] if "ftz" in i.modifiers else parts
+    return [flush_half(e, part, base) for part in parts] if i.form.ftz else parts
 
 
 def _sum(word_: str) -> Callable[[Emitter, Instruction, str, list[str]], str]:
@@ -98,16 +97,16 @@ COMPUTE: dict[str, Callable[[Emitter, Instruction, str, list[str]], str]] = {
 
 def lower_half(e: Emitter, i: Instruction) -> None:
     """An operation of COMPUTE on every part of its operands."""
-    name = type_names(i)[-1]
+    name = i.form.type
     base = name.removesuffix("x2")
     sources = [read_parts(e, i, index, name) for index in range(1, len(i.operands))]
     results = []
     for parts in zip(*sources, strict=True):
         value = COMPUTE[i.opcode](e, i, base, [widen(e, part, base) for part in parts])
-        if "sat" in i.modifiers:
+        if i.form.saturates:
             value = _saturated(e, value)
         bits = narrow(e, value, base, relu="relu" in i.modifiers)
-        results.append(flush_half(e, bits, base) if "ftz" in i.modifiers else bits)
+        results.append(flush_half(e, bits, base) if i.form.ftz else bits)
     e.write(i.operands[0], joined(e, results), 16 * len(results))
 
 
@@ -121,7 +120,7 @@ def _saturated(e: Emitter, value: str) -> str:
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
     """neg, abs: the sign bit alone, also of NaN."""
-    name = type_names(i)[-1]
+    name = i.form.type
     mask = -0x8000 if i.opcode == "neg" else 0x7FFF
     operation = "xor" if i.opcode == "neg" else "and"
     parts = [e.op(f"{operation} {HALF} {part}, {word(mask, 16)}") for part in read_parts(e, i, 1, name)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES, type_names
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
 
@@ -12,7 +12,7 @@ Handler = Callable[[Emitter, Instruction], None]
 
 def _binary(word: str) -> Handler:
     def lower(e: Emitter, i: Instruction) -> None:
-        name = type_names(i)[-1]
+        name = i.form.type
         width = TYPES[name]
         a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
         e.write(i.operands[0], e.op(f"{word} {INT[width]} {a}, {b}"), width)
@@ -36,7 +36,7 @@ def wide_product(e: Emitter, a: str, b: str, name: str, want: str) -> str:
 
 def lower_mul_mad(e: Emitter, i: Instruction) -> None:
     """mul and mad: .lo, .hi, .wide."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     want = next(word for word in ("wide", "hi", "lo") if word in i.modifiers)
@@ -49,7 +49,7 @@ def lower_mul_mad(e: Emitter, i: Instruction) -> None:
 
 def lower_divide(e: Emitter, i: Instruction) -> None:
     """div, rem. By zero: all ones, as ptxas has it; lowest / -1: quotient lowest, remainder 0."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     zero = e.op(f"icmp eq {kind} {b}, zeroinitializer")
@@ -75,7 +75,7 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
     """min, max; .relu also clamps at 0."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     kind = INT[width]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
@@ -88,7 +88,7 @@ def lower_min_max(e: Emitter, i: Instruction) -> None:
 
 def lower_unary(e: Emitter, i: Instruction) -> None:
     """neg, abs, not, cnot, popc, clz, brev."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     kind = INT[width]
     a = e.read(i.operands[1], name)
@@ -114,7 +114,7 @@ def lower_unary(e: Emitter, i: Instruction) -> None:
 
 def lower_bfind(e: Emitter, i: Instruction) -> None:
     """Position of the highest bit that differs from the sign (0 for unsigned), all ones when there is none."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width = TYPES[name]
     kind = INT[width]
     a = e.read(i.operands[1], name)
@@ -130,7 +130,7 @@ def lower_bfind(e: Emitter, i: Instruction) -> None:
 
 def lower_sad(e: Emitter, i: Instruction) -> None:
     """sad: c + |a - b|."""
-    name = type_names(i)[-1]
+    name = i.form.type
     width, kind = TYPES[name], INT[TYPES[name]]
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
     less = e.op(f"icmp {'slt' if name[0] == 's' else 'ult'} {kind} {a}, {b}")

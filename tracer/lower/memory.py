@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Symbol
-from rayplay.ptx.isa.types import TYPES, elements, type_names
+from rayplay.ptx.isa.types import TYPES, elements
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.memory import (
     LANE_OFFSETS,
@@ -42,7 +42,7 @@ def _elements(e: Emitter, i: Instruction, operand: Operand) -> tuple["Operand | 
 
 def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
-    name, space = type_names(i)[-1], i.form.space
+    name, space = i.form.type, i.form.space
     targets = _elements(e, i, i.operands[0])
     if lane_variable(e, i.operands[1]):
         return _load_lane_variable(e, i, name)
@@ -75,8 +75,6 @@ def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: st
 
 def lower_st(e: Emitter, i: Instruction) -> None:
     """st: scatters, lanes in order."""
-    if i.form.key != "st":  # st.async, st.bulk
-        raise e.unknown()
     name, space = i.form.type, i.form.space
     width, sources = TYPES[name], _elements(e, i, i.operands[1])
     if lane_variable(e, i.operands[0]):

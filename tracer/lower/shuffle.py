@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Pair
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT, LANE_IDS
 from rayplay.tracer.meaning.floats import CANONICAL_NAN
@@ -99,7 +98,7 @@ def lower_elect(e: Emitter, i: Instruction) -> None:
 
 def lower_match(e: Emitter, i: Instruction) -> None:
     """match.any: the lanes that hold the same value; match.all: all of them, or none."""
-    name = type_names(i)[-1]
+    name = i.form.type
     vector, scalar = INT[int(name[1:])], f"i{name[1:]}"
     value, lanes = e.read(i.operands[1], name), e.lanes()
     result = "zeroinitializer"

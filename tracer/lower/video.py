@@ -6,7 +6,6 @@ Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseu
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import type_names
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.carry import field
@@ -32,7 +31,7 @@ def _source(e: Emitter, i: Instruction, index: int, name: str, width: int) -> st
 
 def lower_scalar_video(e: Emitter, i: Instruction) -> None:
     """vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr and vset."""
-    types = type_names(i)
+    types = i.form.types
     signed = i.opcode != "vset" and types[0][0] == "s"
     width = 128 if i.opcode == "vshl" else 64
     a, b = (_source(e, i, index, types[index - 3], width) for index in (1, 2))
@@ -41,7 +40,7 @@ def lower_scalar_video(e: Emitter, i: Instruction) -> None:
     else:
         value = combined(e, i, a, b, width)
     part = video.component(i.operands[0])
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         value = clamped(e, value, width, signed, video.PART_BITS[part[0]] if part else 32)
     result = e.resize(value, width, 32)
     operation = next((m for m in i.modifiers if m in video.SECONDARY), None)
@@ -112,7 +111,7 @@ def _merged(e: Emitter, part: str, value: str, c: str) -> str:
 
 def lower_vmad(e: Emitter, i: Instruction) -> None:
     """vmad: the product of two parts plus c, plus 1 with .po, shifted right and clamped where asked."""
-    types = type_names(i)
+    types = i.form.types
     minus_product, minus_c = video.vmad_signs(e.unknown(), i)
     signed = "s" in (types[1][0], types[2][0]) or minus_product or minus_c
     a, b = (_source(e, i, index, types[index], 128) for index in (1, 2))
@@ -126,7 +125,7 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
     scale = next((m for m in i.modifiers if m.startswith("shr")), None)
     if scale:
         total = e.op(f"ashr {HUGE} {total}, splat (i128 {int(scale[3:])})")
-    if "sat" in i.modifiers:
+    if i.form.saturates:
         total = clamped(e, total, 128, signed, 32)
     e.write(i.operands[0], e.resize(total, 128, 32), 32)
 
@@ -138,7 +137,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
     """
     count = int(i.opcode[-1])
     bits = 32 // count
-    types = type_names(i)
+    types = i.form.types
     signed = not i.opcode.startswith("vset") and types[0][0] == "s"
     words = [e.read(i.operands[index], "b32") for index in (1, 2)]
     mask = video.component(i.operands[0])
@@ -151,7 +150,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
             place = video.selection(video.component(i.operands[operand]), count, first)[index]
             values.append(field(e, words[place // count], place % count, bits, name[0] == "s"))
         value = combined(e, i, values[0], values[1], 32)
-        elements.append(clamped(e, value, 32, signed, bits) if "sat" in i.modifiers else value)
+        elements.append(clamped(e, value, 32, signed, bits) if i.form.saturates else value)
     for index in sorted(chosen):
         if "add" in i.modifiers:
             result = e.op(f"add {WORD} {result}, {elements[index]}")

@@ -6,7 +6,7 @@ two ``dispatch``; an opcode such as ``add``, which several families have, by ``k
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Module
-from rayplay.ptx.isa.types import HALVES, TYPES, type_names
+from rayplay.ptx.isa.types import HALVES, TYPES
 
 _VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset")
 SCALAR_VIDEO = (*_VIDEO, "vshl", "vshr")
@@ -19,8 +19,8 @@ _KINDS = {"f32x2": "pair", "u16x2": "packed", "s16x2": "packed"}
 def kind_of(i: Instruction) -> str:
     """``approx`` (the special function unit), ``float``, ``half``, ``pair`` (f32x2), ``packed`` (two 16-bit integers)
     or ``integer``."""
-    types = type_names(i)
-    if types[:1] in (["f32"], ["f64"]):  # also with half precision factors
+    types = i.form.types
+    if types[:1] in (("f32",), ("f64",)):  # also with half precision factors
         return "approx" if {"approx", "full"} & set(i.modifiers) and i.opcode != "tanh" else "float"
     if types[-1:] and types[-1] in HALVES:
         return "half"

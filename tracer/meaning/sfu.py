@@ -246,4 +246,4 @@ APPROXIMATIONS: dict[str, Callable[[Bits], Bits]] = {
 def unit_name(i: Instruction) -> str:
     """The name in ``APPROXIMATIONS`` of an .approx.f32 form."""
     name = f"{i.opcode}.ftz"
-    return name if "ftz" in i.modifiers and name in APPROXIMATIONS else i.opcode
+    return name if i.form.ftz and name in APPROXIMATIONS else i.opcode

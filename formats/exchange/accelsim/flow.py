@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.formats.exchange.accelsim.tokens import loop
+from rayplay.formats.exchange.accelsim.tokens import entry_point, part
 
 SEVERAL = -2
 NOWHERE = -1
@@ -38,7 +38,7 @@ def with_room(flow: Flow, count: int) -> Flow:
     return Flow(*(np.concatenate(columns) for columns in zip(flow, more, strict=True)))
 
 
-@loop
+@entry_point
 def collect(flow: Flow, first_warp: int, warp: np.ndarray, number: np.ndarray, last: np.ndarray) -> None:
     """Record executed instructions. last: int64[2], warp and number of the previous one, carried on; at first -1."""
     for row in range(len(number)):
@@ -52,7 +52,7 @@ def collect(flow: Flow, first_warp: int, warp: np.ndarray, number: np.ndarray, l
         last[0], last[1] = warp[row] + first_warp, here
 
 
-@loop
+@part
 def _note(seen: np.ndarray, index: int, other: int) -> None:
     if seen[index] == FIRST_SEEN:
         seen[index] = other
@@ -85,7 +85,7 @@ class Placed(NamedTuple):
     is_shared: np.ndarray  # bool: whether they are offsets, of which 0 is one
 
 
-@loop
+@entry_point
 def visit_rows(
     placed: Placed, warp: np.ndarray, number: np.ndarray, mask: np.ndarray, visit: np.ndarray, visit_block: np.ndarray,
     visit_warp: np.ndarray, visit_mask: np.ndarray,

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.exchange.accelsim.files import Copy, Header, read_list
+from rayplay.formats.exchange.accelsim.first_import import compile_importer
 from rayplay.formats.exchange.accelsim.flow import Placed, collect, make_flow, visit_rows, with_room
 from rayplay.formats.exchange.accelsim.program import Program
 from rayplay.formats.exchange.accelsim.reader import KernelReader, Piece, Pieces
@@ -51,6 +52,7 @@ def import_accelsim(listing: Path, out: Path, unknown: str = "error") -> None:
     """
     policy, commands, counts = Policy(unknown), read_list(listing), Counts()
     provenance = {"command": "formats import", "source": listing.name, "unknown": unknown}
+    compile_importer()
     with TraceWriter(out, provenance) as writer:
         for command in tqdm(commands, desc="import", unit="kernel", disable=None):
             if isinstance(command, Copy):

@@ -14,9 +14,11 @@ from rayplay.formats.exchange.accelsim.tokens import (
     NEWLINE,
     NO_REGISTER,
     SPACE,
-    loop,
+    copy,
+    entry_point,
     next_line,
     number_of_name,
+    part,
     read_decimal,
     read_hex,
     read_register,
@@ -25,6 +27,7 @@ from rayplay.formats.exchange.accelsim.tokens import (
 )
 
 MOST_SOURCES, MOST_DESTINATIONS = 8, 2
+REGISTERS = MOST_DESTINATIONS + MOST_SOURCES
 MEMO_SLOTS, MEMO_BYTES = 1 << 12, 96
 OK, FULL = 0, 1
 BAD_NUMBER, BAD_KEYWORD, BAD_REGISTER, TOO_MANY, BAD_MODE, NOT_IN_WARP, TOO_FEW_LINES, TOO_MANY_NAMES, BAD_MASK = range(
@@ -110,7 +113,7 @@ def make_rows(instructions: int) -> Rows:
     )  # fmt: skip
 
 
-@loop
+@entry_point
 def parse_lines(
     text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, skipped: int, has_line: bool
 ) -> tuple[int, int, int]:
@@ -119,7 +122,8 @@ def parse_lines(
     text: uint8[n], ends with a newline. skipped: tokens before the PC (4 in versions below 3). has_line: a line number
     stands before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
     """
-    count, addresses, first_warp = 0, 0, state[WARP_ROW]
+    first_warp = state[WARP_ROW]
+    count = addresses = first_warp - first_warp  # no constant 0, for which what is called would be compiled once more
     while state[AT] < len(text):
         at = skip_blanks(text, state[AT])
         if count == len(rows.pc) or addresses + 32 > len(rows.address) or state[WARP_ROW] - first_warp == len(rows.pc):
@@ -146,7 +150,7 @@ def parse_lines(
     return OK, count, state[WARP_ROW] - first_warp
 
 
-@loop
+@part
 def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_warp: int) -> tuple[int, int]:
     """Parse a line other than an instruction; return a status and a position in the line."""
     letter = text[at]
@@ -170,12 +174,12 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
             return BAD_NUMBER, here
         state[field], here = value, end + 1 if text[end] == 44 else end
     if letter == LETTER_I:
-        rows.warps[state[WARP_ROW] - first_warp] = state[CTA_X : WARP + 1]
+        copy(state, CTA_X, rows.warps[state[WARP_ROW] - first_warp], 0, WARP + 1 - CTA_X)
         state[WARP_ROW] += 1
     return OK, here
 
 
-@loop
+@part
 def _instruction(
     text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int, addresses: int
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -190,7 +194,7 @@ def _instruction(
     slot = (pc >> 3) & (MEMO_SLOTS - 1)
     if memo.pc[slot] == pc and _is_same(text, at, memo.text[slot], memo.length[slot]):
         rows.opcode[row], rows.width[row] = memo.opcode[slot], memo.width[slot]
-        rows.register[row] = memo.register[slot]
+        copy(memo.register[slot], 0, rows.register[row], 0, REGISTERS)
         end = at + memo.length[slot]
     else:
         status, end = _operation(text, at, names, state, rows, row)
@@ -199,9 +203,9 @@ def _instruction(
         memo.length[slot] = 0
         if end - at <= MEMO_BYTES:
             memo.pc[slot], memo.length[slot] = pc, end - at
-            memo.text[slot, : end - at] = text[at:end]
+            copy(text, at, memo.text[slot], 0, end - at)
             memo.opcode[slot], memo.width[slot] = rows.opcode[row], rows.width[row]
-            memo.register[slot] = rows.register[row]
+            copy(rows.register[row], 0, memo.register[slot], 0, REGISTERS)
     if rows.width[row] == 0:
         immediate, after = read_decimal(text, end)
         rows.width[row] = immediate & 127 if after >= 0 else 0
@@ -209,7 +213,7 @@ def _instruction(
     return _addresses(text, end, mask, rows.address, addresses)
 
 
-@loop
+@part
 def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
     """Whether the ``length`` bytes of ``held``, more than 0, stand at ``at``, whole to the end of a token."""
     for place in range(length):
@@ -218,12 +222,13 @@ def _is_same(text: np.ndarray, at: int, held: np.ndarray, length: int) -> bool:
     return length > 0 and text[at + length] <= SPACE
 
 
-@loop
+@part
 def _operation(
     text: np.ndarray, at: int, names: Names, state: np.ndarray, rows: Rows, row: int
 ) -> tuple[int, int]:  # fmt: skip
     """Opcode, registers and width of an instruction; return a status and a position in its line."""
-    rows.register[row] = NO_REGISTER
+    for position in range(REGISTERS):
+        rows.register[row, position] = NO_REGISTER
     status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
     if status != OK:
         return status, at
@@ -240,7 +245,7 @@ def _operation(
     return OK, end
 
 
-@loop
+@part
 def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tuple[int, int]:
     """The number of the opcode that begins here, -1 without room for another, and where it ends."""
     end = skip_token(text, begin)
@@ -249,7 +254,7 @@ def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tu
     return number, end
 
 
-@loop
+@part
 def _registers(text: np.ndarray, at: int, into: np.ndarray, first: int, most: int) -> tuple[int, int]:
     """A count and that many registers."""
     count, end = read_decimal(text, at)
@@ -266,7 +271,7 @@ def _registers(text: np.ndarray, at: int, into: np.ndarray, first: int, most: in
     return OK, at
 
 
-@loop
+@part
 def _addresses(text: np.ndarray, at: int, mask: int, into: np.ndarray, count: int) -> tuple[int, int, int]:
     """The mode and the addresses of the lanes in ``mask``, lowest first."""
     mode, here = read_decimal(text, at)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.formats.exchange.accelsim.parse import MOST_DESTINATIONS, MOST_SOURCES
 from rayplay.formats.exchange.accelsim.reader import Piece
-from rayplay.formats.exchange.accelsim.tokens import loop
+from rayplay.formats.exchange.accelsim.tokens import copy, entry_point, part
 from rayplay.formats.guard.errors import FormatError
 
 FIRST_ROOM, MOST_INSTRUCTIONS = 1 << 10, 1 << 21
@@ -51,12 +51,17 @@ class Program:
         width = np.where(keeps_width[piece.opcode], piece.width, 0).astype(np.uint8)
         number, row = np.zeros(len(piece.pc), np.int64), 0
         while row < len(number):
-            self.count, row = _number_rows(
-                self._seen, self.count, row, piece.pc, piece.opcode, piece.register, width, number
-            )
+            row = self.number_rows(piece, width, number, row)
             if row < len(number):
                 self._grow()
         return number
+
+    def number_rows(self, piece: Piece, width: np.ndarray, number: np.ndarray, first: int = 0) -> int:
+        """Fill ``number`` from the row ``first`` on; returns the row that found no room, or their count."""
+        self.count, row = _number_rows(
+            self._seen, self.count, first, piece.pc, piece.opcode, piece.register, width, number
+        )
+        return row
 
     def _grow(self) -> None:
         if self.count >= MOST_INSTRUCTIONS:
@@ -86,7 +91,7 @@ class Program:
         return np.lexsort((pc, variant))
 
 
-@loop
+@entry_point
 def _number_rows(
     seen: Seen, count: int, first: int, pc: np.ndarray, opcode: np.ndarray, register: np.ndarray, width: np.ndarray,
     number: np.ndarray,
@@ -109,14 +114,14 @@ def _number_rows(
             if count == len(seen.pc):
                 return count, row
             seen.pc[count], seen.opcode[count], seen.width[count] = pc[row], opcode[row], width[row]
-            seen.register[count] = register[row]
+            copy(register[row], 0, seen.register[count], 0, len(register[row]))
             count += 1
             seen.slot[place] = count
         number[row] = seen.slot[place] - 1
     return count, len(pc)
 
 
-@loop
+@part
 def _hash(pc: int, opcode: int, register: np.ndarray, width: int) -> int:
     """Below 2**31."""
     key = np.uint64(pc) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(opcode) << np.uint64(8) ^ np.uint64(width)
@@ -125,7 +130,7 @@ def _hash(pc: int, opcode: int, register: np.ndarray, width: int) -> int:
     return int(key >> np.uint64(33))
 
 
-@loop
+@part
 def _are_equal(left: np.ndarray, right: np.ndarray) -> bool:
     for place in range(len(left)):  # noqa: SIM110  compiled
         if left[place] != right[place]:

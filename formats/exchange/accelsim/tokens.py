@@ -11,7 +11,14 @@ from numba import njit
 
 from rayplay.formats.guard.code_cache import kept
 
-loop: Any = kept(njit(cache=True), ["formats/exchange/accelsim"])
+_jit: Any = njit  # its annotations leave most options out
+SOURCES = ["formats/exchange/accelsim"]
+loop = kept(_jit(cache=True), SOURCES)
+# Loops that are given all their arrays count no references. ``part`` is only called by compiled code. A slice is never
+# assigned as a whole: numba would compile the formatting of an error message with it, which takes two seconds.
+_OPTIONS = {"no_cfunc_wrapper": True, "error_model": "numpy", "_nrt": False}
+entry_point = kept(_jit(cache=True, **_OPTIONS), SOURCES)
+part = _jit(no_cpython_wrapper=True, **_OPTIONS)
 
 NEWLINE, SPACE, RETURN, TAB, MINUS, COMMA = 10, 32, 13, 9, 45, 44
 NAME_SLOTS, NAME_BYTES = 1 << 14, 1 << 19
@@ -20,7 +27,14 @@ UNIFORM_REGISTER, PREDICATE_REGISTER, UNIFORM_PREDICATE_REGISTER = 256, 320, 328
 """Numbers of UR0, P0 and UP0; R0 is 0."""
 
 
-@loop
+@part
+def copy(source: np.ndarray, first: int, into: np.ndarray, place: int, count: int) -> None:
+    """Write ``count`` items of a row of ``source``, from ``first`` on, to ``into``, from ``place`` on."""
+    for offset in range(count):
+        into[place + offset] = source[first + offset]
+
+
+@part
 def skip_blanks(text: np.ndarray, at: int) -> int:
     """Position of the next byte other than a blank; a newline counts as other."""
     while text[at] == SPACE or text[at] == TAB or text[at] == RETURN:
@@ -28,7 +42,7 @@ def skip_blanks(text: np.ndarray, at: int) -> int:
     return at
 
 
-@loop
+@part
 def skip_token(text: np.ndarray, at: int) -> int:
     """The end of the token that begins at ``at``."""
     while text[at] > SPACE:
@@ -36,7 +50,7 @@ def skip_token(text: np.ndarray, at: int) -> int:
     return at
 
 
-@loop
+@part
 def next_line(text: np.ndarray, at: int) -> int:
     """The first byte after the next newline."""
     while text[at] != NEWLINE:
@@ -44,7 +58,7 @@ def next_line(text: np.ndarray, at: int) -> int:
     return at + 1
 
 
-@loop
+@part
 def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
     """A number of at most 64 bits in hexadecimal, with or without 0x."""
     at = skip_blanks(text, at)
@@ -66,7 +80,7 @@ def read_hex(text: np.ndarray, at: int) -> tuple[int, int]:
     return value, at if at > start and _ends(text, at) else -1
 
 
-@loop
+@part
 def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
     """A whole number below 2**63, maybe negative."""
     at = skip_blanks(text, at)
@@ -81,12 +95,12 @@ def read_decimal(text: np.ndarray, at: int) -> tuple[int, int]:
     return (-value if negative else value), at if is_whole else -1
 
 
-@loop
+@part
 def _ends(text: np.ndarray, at: int) -> bool:
     return text[at] <= SPACE or text[at] == COMMA
 
 
-@loop
+@part
 def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
     """R7, UR7, P7 or UP7; RZ, URZ, PT and UPT are NO_REGISTER.
 
@@ -111,7 +125,7 @@ def read_register(text: np.ndarray, at: int) -> tuple[int, int]:
     return number, end
 
 
-@loop
+@part
 def number_of_name(
     text: np.ndarray, begin: int, end: int, held: np.ndarray, start: np.ndarray, slot: np.ndarray, count: int
 ) -> int:
@@ -136,7 +150,7 @@ def number_of_name(
         place = (place + 1) & (NAME_SLOTS - 1)
     if count >= NAME_SLOTS // 2 or start[count] + end - begin > NAME_BYTES:
         return -1
-    held[start[count] : start[count] + end - begin] = text[begin:end]
+    copy(text, begin, held, start[count], end - begin)
     start[count + 1] = start[count] + end - begin
     slot[place] = count + 1
     return count

@@ -15,6 +15,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory import port as ports
 from rayplay.replay.memory.addresses import slice_of
 from rayplay.replay.memory.crossbar.arbiter import (
@@ -73,7 +74,7 @@ def request_arrives(state: Crossbar, port: Port, sm: int) -> int:
     return clocks.after(state.from_core, port.request[at, 0])
 
 
-@compiled
+@separate
 def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
     """Move the requests as far as those sent before core cycle ``until`` decide; returns the first cycle not done."""
     net = state.requests
@@ -161,7 +162,7 @@ def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
     return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
-@compiled
+@separate
 def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
     """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
     net = state.replies

@@ -1,8 +1,6 @@
 """The heartbeat says where a replay stands, and nothing else does."""
 
 import io
-import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import load
 from rayplay.replay.run.driver import simulate
-from rayplay.replay.run.progress import Heartbeat, Standing, line, told_when_long
+from rayplay.replay.run.progress import Heartbeat, Standing, line
 
 
 def test_a_line_has_cycle_rates_and_end() -> None:
@@ -66,15 +64,3 @@ def test_a_replay_tells_every_standing(generated: Path) -> None:
     result = simulate(open_trace(generated), load("mobile", ["sm.count=2"]), progress=told.append)
     assert told == sorted(told)
     assert told[-1].instructions == told[-1].total == result.value("warp_instructions")
-
-
-@pytest.mark.parametrize(("is_terminal", "seconds"), [(True, 0.0), (True, 60.0), (False, 0.0)])
-def test_a_long_wait_is_explained_on_a_terminal(monkeypatch, is_terminal: bool, seconds: float) -> None:
-    stream, said = io.StringIO(), threading.Event()
-    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("rayplay.replay.run.progress.tqdm.write", lambda text, file: (file.write(text), said.set()))
-    with told_when_long("compiling", seconds):
-        told = said.wait(5 if is_terminal and seconds == 0 else 0)
-    assert told == (is_terminal and seconds == 0)
-    assert stream.getvalue() == ("compiling" if told else "")

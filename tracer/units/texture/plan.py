@@ -1,7 +1,7 @@
 """tex, tld4 and txq as calls of the texture unit. Source: PTX ISA 9.0, 9.7.10 (texture instructions)."""
 
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
-from rayplay.ptx.isa.types import elements, type_names
+from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, word
 from rayplay.tracer.units.settings import Settings
@@ -32,7 +32,7 @@ def plan_tex(i: Instruction, place: Place) -> UnitCall:
     targets, source, rest = _parts(i)
     if len(rest) - levels not in (0, 1):
         raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
-    integer = type_names(i)[-1] == "s32"
+    integer = i.form.type == "s32"
     return _call(i, place, targets, source, rest[levels:], action=SAMPLE, integer=integer)
 
 
@@ -117,7 +117,7 @@ def _call(
     i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand], **fields: int
 ) -> UnitCall:
     """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
-    geometry, result, sampler = word(i, GEOMETRIES), type_names(i)[0], source.sampler
+    geometry, result, sampler = word(i, GEOMETRIES), i.form.types[0], source.sampler
     inputs = _coordinates(source, geometry)
     _offsets(inputs, extra, geometry, i)
     wanted = 2 if result == "f16x2" else 4

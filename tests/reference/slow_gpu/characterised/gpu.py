@@ -11,6 +11,7 @@ from .program import Kernel
 from .sm import Sm
 
 COUNTED = {HIT: "hits", HIT_RESERVED: "pending_hits", MISS: "line_misses", SECTOR_MISS: "sector_misses", FAIL: "fails"}
+MOST_CYCLES = 1_000_000  # of a trace
 DRAM = {"reads": "reads", "writes": "writes", "activates": "activates", "bus_clocks": "data_ticks",
         "active_clocks": "active_ticks"}  # fmt: skip
 
@@ -68,6 +69,7 @@ class Gpu(SlowGpu):
                 before = total
             if not over:
                 self._tick()
+            assert self.now < MOST_CYCLES, "the twin is stuck"
         self._drain(before)
 
     def _drain(self, before: dict[str, int]) -> None:

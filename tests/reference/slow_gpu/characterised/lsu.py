@@ -83,6 +83,9 @@ class Lsu(LdSt):
     def cycle(self) -> None:
         if self.config.perfect_memory:
             self._end_perfect()
+            self.l1.cycle(
+                lambda: self.sm.gpu.requests.may_push(self.sm.number), self._send
+            )  # what the RT unit asked for
             return
         if self.dispatch is None and self.waiting and self.waiting[0].arrives <= self.sm.gpu.now:
             self.dispatch = self.waiting.popleft()

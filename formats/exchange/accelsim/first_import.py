@@ -1,0 +1,45 @@
+"""The first import compiles what every import runs: here, on two cores, before the first file is read."""
+
+from pathlib import Path
+
+import numpy as np
+
+from rayplay.formats.exchange.accelsim import parse
+from rayplay.formats.exchange.accelsim.flow import Placed, collect, make_flow, visit_rows
+from rayplay.formats.exchange.accelsim.program import Program
+from rayplay.formats.exchange.accelsim.reader import Piece
+from rayplay.formats.guard.beside import beside
+from rayplay.formats.guard.first_use import first_use
+
+IMPORT_SECONDS = 3  # to compile it on two cores
+
+
+def compile_importer() -> None:
+    """Compile the importer's functions, or load them: each is called with nothing to do."""
+    with first_use("the importer", IMPORT_SECONDS), beside([] if is_cached() else [number_nothing]) as wait:
+        parse_nothing()
+        wait()
+        number_nothing()
+
+
+def is_cached() -> bool:
+    """Whether the largest of them was compiled before."""
+    stats = parse.parse_lines.stats
+    return any(Path(stats.cache_path).glob("parse.parse_lines-*.nbi"))
+
+
+def parse_nothing() -> None:
+    """Parse an empty line."""
+    text, state = np.frombuffer(b"\n", np.uint8), np.zeros(len(parse.STATE), np.int64)
+    parse.parse_lines(text, state, parse.make_names(), parse.make_memo(), parse.make_rows(0), 0, False)
+
+
+def number_nothing() -> None:
+    """Number and cut into visits no instructions."""
+    none, masks, flags = np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, bool)
+    rows = parse.make_rows(0)
+    piece = Piece(0, none, none, masks, rows.opcode, rows.register, rows.width, none, rows.address, none, none)
+    program = Program("")
+    program.number_rows(piece, rows.width, none)
+    collect(make_flow(0), 0, none, none, np.zeros(2, np.int64))
+    visit_rows(Placed(none, none, none, flags, flags, flags), none, none, masks, none, none, none, masks)
