@@ -191,8 +191,9 @@ RESUMES = {
 }
 
 TRACE_AGAIN = """
-import sys, formats.encoders, formats.writer
-formats.writer.default_workers = lambda: int(sys.argv[1])
+import sys
+from rayplay.formats.dataset import writer
+writer.default_workers = lambda: int(sys.argv[1])
 from rayplay.tracer.__main__ import main
 main(["render", "cornell", "--size", "64x32", "--samples", "1", "--out", sys.argv[2]])
 """
