@@ -145,7 +145,8 @@ def test_a_folder_with_a_kernel_list_is_told_apart_from_tables(monkeypatch, caps
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_letters_that_a_terminal_cannot_show_are_escaped(stream: str) -> None:
-    code = f"import sys; from rayplay.formats.guard.command import run; run('x', lambda: print('x \u00d7 y', file=sys.{stream}))"
+    show = f"run('x', lambda: print('x \u00d7 y', file=sys.{stream}))"
+    code = f"import sys; from rayplay.formats.guard.command import run; {show}"
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=ascii_only, cwd=ROOT, capture_output=True, check=False)
     assert (done.returncode, getattr(done, stream)) == (0, b"x \\xd7 y\n")

@@ -224,7 +224,7 @@ def test_hdf5_is_complete_or_not_there(sample: Path, tmp_path: Path, monkeypatch
         if calls[0] == 30:
             raise error
 
-    monkeypatch.setattr("rayplay.formats.hdf5._extend", failing)
+    monkeypatch.setattr("rayplay.formats.dataset.hdf5_writer._extend", failing)
     with pytest.raises((FormatError, KeyboardInterrupt)):
         convert(open_trace(sample), path)
     assert path.read_bytes() == before

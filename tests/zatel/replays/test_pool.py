@@ -16,22 +16,26 @@ from rayplay.zatel.sample.replay import replay_all
 ROOT = Path(__file__).resolve().parents[3]
 PARENT = """
 import os, sys, time
-from zatel.processes import processes
+from rayplay.zatel.replays.pool import processes
 
 if __name__ == "__main__":
     with processes(1, "a group") as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         pool.submit(time.sleep, 600).result()
 """
-INTERRUPTED = """
-import os, signal, time
+TASK = """
+import os, signal
 from tqdm import tqdm
-from zatel.processes import processes
 
 def work():
     with tqdm(total=1, disable=False):
         os.kill(os.getpid(), signal.SIGINT)
         return 7
+"""
+INTERRUPTED = """
+import time
+from interrupted_task import work
+from rayplay.zatel.replays.pool import processes
 
 if __name__ == "__main__":
     with processes(1, "a group") as pool:
@@ -72,8 +76,9 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path, number: sig
 
 
 def test_processes_that_are_ended_early_leave_no_word_behind(tmp_path: Path) -> None:
+    (tmp_path / "interrupted_task.py").write_text(TASK)
     (tmp_path / "parent.py").write_text(INTERRUPTED)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, str(tmp_path / "parent.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "7\n"), done.stderr
