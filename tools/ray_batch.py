@@ -158,7 +158,7 @@ def _trace(
 ) -> tuple[int, int]:
     """Trace rays from ``first`` on while the buffer has room; returns the next ray, and the words written or an
     error."""
-    frame = np.zeros((len(FRAME), LANES), np.uint32)
+    frame = np.zeros((FRAME.length, LANES), np.uint32)
     floats = frame.view(np.float32)
     state = np.zeros((LANES, STATE_WORDS), np.uint32)
     used = 0

@@ -87,5 +87,5 @@ def test_runs_are_replays_of_filtered_traces_and_are_done_once(
     assert found[0] == found[3]
     assert found[1].metrics != found[2].metrics
     assert not missing_runs(open_trace(trace), runs, store)
-    monkeypatch.setattr(runs, "simulate_all", None)  # nothing is replayed again
+    monkeypatch.setattr("rayplay.zatel.replays.runs.simulate_all", None)  # nothing is replayed again
     assert simulate_runs(open_trace(trace), runs, store) == found
