@@ -32,8 +32,10 @@ def test_a_work_that_fails_is_left_to_the_caller(capfd: pytest.CaptureFixture[st
     assert capfd.readouterr() == ("", "")
 
 
-def test_it_ends_with_the_block(tmp_path: Path) -> None:
+def test_it_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
+    fork, forked = os.fork, []
+    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
 
     def wait_for_ever() -> None:
         os.close(writer)
@@ -42,7 +44,7 @@ def test_it_ends_with_the_block(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), beside([wait_for_ever]):
         raise KeyboardInterrupt
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(forked[0], os.WNOHANG)
     os.close(reader)
     os.close(writer)
 
