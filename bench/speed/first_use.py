@@ -2,7 +2,7 @@
 
     python -m bench.speed.first_use [--only NAME ...] [--modules]
 
-Every measurement is a process of its own. Seconds of the processor are those of the process and of the one that
+Every measurement is a process of its own. Seconds of the processor add up the process and the one that
 compiles beside it; wall seconds mean what they should on two free cores alone. ``after`` is the model replayed next,
 which finds the modules that the models share in the cache. Targets: 25 s of wall time for a replay, 3 s for an import.
 
@@ -60,7 +60,7 @@ def measure(words: tuple[str, ...], cache: Path, out: Path) -> tuple[float, floa
 
 
 def show(case: Case) -> None:
-    """One line for a case; for a model, one for the other model after it, too."""
+    """One line for a case; for a model, a second one for the other model after it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         first, second = (measure(case.words, folder / "cache", folder / number) for number in ("first", "second"))

@@ -89,7 +89,7 @@ class Notice:
 
 @contextmanager
 def first_use(what: str, expected: int, stream: TextIO | None = None, patience: float = 1.0) -> Iterator[None]:
-    """Tell of what is compiled in the block, if anything is.
+    """Tell of functions that the block compiles.
 
     what      of which the functions are part, such as ``the importer``.
     expected  seconds that it takes on two cores.
