@@ -22,6 +22,7 @@ from rayplay.ptx.ir import (
     Texture,
     Vector,
 )
+from rayplay.ptx.isa.matrix import SHAPE
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
 from rayplay.ptx.isa.special import SPECIAL
 from rayplay.ptx.isa.table import TABLE
@@ -108,7 +109,7 @@ def access_bytes(instruction: Instruction, form: Form) -> int:
 
 def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     """A lane's share of the matrix that wmma.load or wmma.store moves."""
-    shape = next((found for m in modifiers if (found := _SHAPE.fullmatch(m))), None)
+    shape = next((found for m in modifiers if (found := SHAPE.fullmatch(m))), None)
     bits = next((int(found[1]) for m in modifiers if (found := _ELEMENT.fullmatch(m))), 0)
     if shape is None:
         return 0
@@ -117,7 +118,6 @@ def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     return elements * bits // 8 // 32
 
 
-_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _ELEMENT = re.compile(r"(?:f|bf|tf|s|u|b)(\d+)")
 
 

@@ -73,7 +73,8 @@ def problem(opcode: str, modifiers: tuple[str, ...]) -> str | None:
 def signature(form: Form) -> tuple[Operand, ...]:
     """The operands of a legal form, in order; empty for ``call``."""
     op = TABLE[form.key]
-    return tuple((op.typed and op.typed(form)) or _plain(op, form))
+    made = op.typed(form) if op.typed else None
+    return tuple(_plain(op, form) if made is None else made)
 
 
 def _plain(op: Op, form: Form) -> list[Operand]:
