@@ -11,13 +11,13 @@ from typing import Any
 
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.dataset.writer import FolderWriter, write_text
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.location import location
 from rayplay.formats.schema.column import STRING, Column, Format, Table
-from rayplay.formats.schema.manifest import file_digest
 
 COUNTERS = Table(
     "counters", "counter of one unit instance", columns=(
