@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, text: str, message
 class Lines(Place):
     """A place that knows the lines of its file."""
 
-    LINES = {"": 1, "units[0].size": 7}
+    LINES: ClassVar = {"": 1, "units[0].size": 7}
 
     def __str__(self) -> str:
         return f"{self.root}:{self.LINES.get(self.path, 0)}"
