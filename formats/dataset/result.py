@@ -67,7 +67,7 @@ STACK = Table(
         Column("sm", "uint32", "id", "Streaming multiprocessor."),
         Column("reason", STRING, "name", "What the issue slots went to; docs/replay.md defines each."),
         Column("slots", "int64", "scheduler-cycles",
-               "Issue slots; the slots of an SM sum to the launch's cycles x schedulers, launch latency included. Launches"
+               "Issue slots. The sum of an SM is the launch's cycles x schedulers, launch latency included. Launches"
                " side by side have the slots of their warps, and only all together sum to the cycles x schedulers."),
     ),
 )  # fmt: skip
@@ -86,7 +86,7 @@ ROOFLINE = Table(
     "roofline", "level of memory of a launch", optional=True, columns=(
         Column("kernel_id", "int32", "id", "Launch; -1: shared by launches that ran side by side."),
         Column("level", STRING, "name", "l1, l2 or dram."),
-        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed, or the bytes of DRAM column commands."),
+        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed; for dram, by column commands."),
         Column("thread_instructions", "int64", "count",
                "Instructions of active threads; over bytes, the intensity. By class: the sm's counters threads_*."),
         Column("seconds", "float64", "s", "The launch's cycles / core clock."),
