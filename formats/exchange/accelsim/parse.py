@@ -126,7 +126,7 @@ def parse_lines(text: np.ndarray, state: np.ndarray, rows: Rows, skipped: int) -
     before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
     """
     first_warp = state[WARP_ROW]
-    count = first_warp - first_warp  # no constant 0, for which what is called would be compiled once more
+    count = first_warp - first_warp  # no constant 0: the callees would be compiled once more for it
     while state[AT] < len(text):
         at = skip_blanks(text, state[AT])
         if count == len(rows.pc) or state[WARP_ROW] - first_warp == len(rows.pc):
