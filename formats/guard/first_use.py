@@ -123,7 +123,7 @@ def no_linear_algebra() -> Iterator[None]:
     The import takes a third of a second. Nothing in the block may need it; numba's ``dot`` finds it later all the same.
     """
     name = "scipy.linalg"
-    hidden: Any = None  # an import of what is None fails
+    hidden: Any = None  # None makes an import fail
     is_new = sys.modules.setdefault(name, hidden) is None
     try:
         yield

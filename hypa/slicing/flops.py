@@ -1,4 +1,4 @@
-"""What each instruction adds to a profile: its class, and the floating-point operations a thread performs in it."""
+"""Share of each instruction in a profile: its class, and the floating-point operations a thread performs in it."""
 
 import re
 

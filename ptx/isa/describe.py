@@ -33,7 +33,9 @@ ROW_BYTES = 16  # of ldmatrix and stmatrix: 8 elements
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What one instruction is. Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
+    """Class, access and registers of one instruction.
+
+    Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
 
     ``sources`` has the guard's predicate as well. Each name appears once. ``timing`` is the class of latencies.
     """
@@ -131,7 +133,7 @@ def call_class(instruction: Instruction) -> str:
 
 
 def collect_registers(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
-    """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
+    """Append the registers of an operand to ``into``; registers of addresses are always ``read``."""
     if isinstance(operand, Register):
         _register(operand, function, into)
     elif isinstance(operand, Address):

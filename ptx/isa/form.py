@@ -64,7 +64,7 @@ def instruction(
 
 @lru_cache(maxsize=4096)
 def problem(opcode: str, modifiers: tuple[str, ...]) -> str | None:
-    """What is wrong with the modifiers of an opcode, or None; unknown opcodes have no wrong modifiers."""
+    """The fault in the modifiers of an opcode, or None; unknown opcodes have no wrong modifiers."""
     op = row_of(opcode, modifiers)
     return None if op is None else patterns.mismatch(op, modifiers)
 

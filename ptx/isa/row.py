@@ -127,7 +127,7 @@ class Op:
 
     name             opcode, with the modifiers that choose the row.
     forms            patterns of modifiers (``ptx.isa.patterns``).
-    roles            of the operands, in order; ``?`` marks those that may be left out.
+    roles            of the operands, in order; ``?`` marks the optional ones.
     operation_class  of traces, or one by kind of type.
     yields, memory, control, reads_carry, allows: effects, as above. ``.cc`` writes the carry flag.
     flops            floating-point operations of a thread, as nvprof's flop_count_* have it: a fused multiply-add is

@@ -1,4 +1,4 @@
-"""``docs/opcodes.md``: what is parsed, what of it is executed, and how it is classed and timed.
+"""``docs/opcodes.md``: instructions that are parsed, the executed ones among them, their classes and timing.
 
 Whether a form is executed is what lowering it says (``tracer.opcodes.trial``); nothing on the page is written by hand
 but its sentences.
@@ -16,7 +16,7 @@ from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
 from rayplay.tracer.opcodes.patterns import MOST_TRIED, spell
 from rayplay.tracer.opcodes.trial import Trial, try_all
 
-LONGEST_CELL = 150  # characters of patterns in the table; what is longer has a list of its own
+LONGEST_CELL = 150  # characters of patterns in the table; a longer cell has a list of its own
 SHOWN = 6  # refused forms that are listed one by one where no word tells them
 
 HEAD = """\

@@ -108,7 +108,7 @@ def make_memo() -> Memo:
 
 
 def make_rows(instructions: int) -> Rows:
-    """Room for ``instructions`` with 32 addresses each; what is never written takes no memory."""
+    """Room for ``instructions`` with 32 addresses each; unwritten pages take no memory."""
     n = instructions
     registers = np.zeros((n, MOST_DESTINATIONS + MOST_SOURCES), np.int16)
     return Rows(
