@@ -1,6 +1,7 @@
-"""Reductions to structure: methods that ``syntax.reduce_text`` calls, named by the alternatives of ``grammar.lark``.
+"""Reductions to structure: methods that ``lalr.reduce_text`` calls, named by the alternatives of ``grammar.lark``.
 
-This file has lists, constants and operands; ``declare.py`` adds declarations, ``parser.py`` functions and instructions.
+This file has lists, constants and operands; ``declarations.py`` adds declarations, ``parser.py`` functions and
+instructions.
 """
 
 from collections.abc import Callable
@@ -67,16 +68,11 @@ class ListBuilder:
     def leave(self, children: Children, start: int, end: int) -> Any:
         return children[0]
 
-    take = leave
-
     def empty_list(self, children: Children, start: int, end: int) -> Children:
         return []
 
     def empty_dict(self, children: Children, start: int, end: int) -> dict[str, Any]:
         return {}
-
-    def empty_parentheses(self, children: Children, start: int, end: int) -> Children:
-        return []
 
     def first(self, children: Children, start: int, end: int) -> Children:
         return children
@@ -252,9 +248,6 @@ class OperandBuilder(ListBuilder):
             raise self.source.error(start, "expected registers or constants in {..}")
         return Vector(tuple(None if type(e) is Register and e.name == "_" else e for e in made))
 
-    def address(self, children: Children, start: int, end: int) -> Address:
-        return children[1]
-
     def unified_address(self, children: Children, start: int, end: int) -> Address:
         if children[3] != ".unified":
             raise self.source.error(end - len(children[3]), f"expected ',', ';' or .unified, found '{children[3]}'")
@@ -277,8 +270,6 @@ class OperandBuilder(ListBuilder):
 
     def base_sum(self, children: Children, start: int, end: int) -> Address:
         return Address(self.named(children, start, end), self.offset(children, start))
-
-    base_difference = base_sum
 
     def base_element(self, children: Children, start: int, end: int) -> Address:
         made = self.element(children, start, end).symbol

@@ -1,4 +1,4 @@
-"""PTX text to ``ptx.ir.Module``: functions and instructions on top of ``declare.py``."""
+"""PTX text to ``ptx.ir.Module``: functions and instructions on top of ``declarations.py``."""
 
 import re
 from dataclasses import replace
@@ -206,18 +206,8 @@ class ModuleBuilder(DeclarationBuilder):
         return Guard(self.register(children[2], start), True)
 
     def instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(None, children[0], children[1], start, end)
-
-    def bare_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(None, children[0], [], start, end)
-
-    def guarded_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(children[0], children[1], children[2], start, end)
-
-    def bare_guarded_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(children[0], children[1], [], start, end)
-
-    def _instruction(self, guard: Guard | None, word: str, operands: Children, start: int, end: int) -> None:
+        guard = children.pop(0) if type(children[0]) is Guard else None
+        word, operands = children[0], children[1] if len(children) > 2 else []
         split = self._opcodes.get(word)
         if split is None:
             first, *rest = word.split(".")
