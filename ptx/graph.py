@@ -68,6 +68,19 @@ def reached(starts: Iterable[Node], edges: Callable[[Node], Iterable[Node]], sto
     return seen
 
 
+def settle(first: Iterable[int], update: Callable[[int], Iterable[int]]) -> None:
+    """Update nodes, the last of ``first`` first, until none is left; ``update`` returns the nodes to update again."""
+    waiting = list(first)
+    queued = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        queued.remove(node)
+        for other in update(node):
+            if other not in queued:
+                queued.add(other)
+                waiting.append(other)
+
+
 def post_order(edges: Callable[[int], Iterable[int]], root: int) -> list[int]:
     """Nodes reachable from the root, each after everything first reached through it."""
     seen, order = {root}, []
