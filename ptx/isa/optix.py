@@ -73,11 +73,11 @@ def _plain() -> dict[str, Intrinsic]:
     made = {}
     for row in _PLAIN.strip().replace("\n  ", " ").splitlines():
         tier, outputs, inputs, *names = row.split()
-        types = [re.sub(r"(\w)(\d+)", lambda m: m[1] * int(m[2]), text.strip("-")) for text in (outputs, inputs)]
+        given, taken = (re.sub(r"(\w)(\d+)", lambda m: m[1] * int(m[2]), text.strip("-")) for text in (outputs, inputs))
         for name in names:
             letters = "01234567" if "#" in name else "xyz"
             for spelled in dict.fromkeys(re.sub("[#@]", letter, name) for letter in letters):
-                made[spelled] = Intrinsic(*types, int(tier))
+                made[spelled] = Intrinsic(given, taken, int(tier))
     return made
 
 
