@@ -26,7 +26,7 @@ def _divide(w: Lanes, i: Instruction) -> None:
     size, factor = np.abs(b), np.ones(32, np.float32)
     if not i.form.ftz:
         factor[size < SMALLEST] = SCALE_UP
-    if "full" in i.modifiers:
+    if i.form.accuracy == "full":
         factor[size > LARGE] = SCALE_DOWN
     reciprocal = APPROXIMATIONS["rcp.ftz"]((b * factor).view(np.uint32).astype(np.int64))
     write(w, i, as_float(reciprocal.astype(np.uint32)) * (a * factor))

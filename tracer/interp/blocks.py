@@ -90,7 +90,7 @@ class Run(Flow):
         if i.call is not None:
             return getattr(i.call.target, "name", "") not in GETTERS
         if i.opcode in ("bar", "barrier"):
-            return i.modifiers[:1] != ("warp",)
+            return i.form.key != "bar.warp"
         return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
 
     def _straight(self, i: Instruction) -> None:
@@ -113,7 +113,7 @@ class Run(Flow):
         elif i.opcode == "trap":
             return self._stop(STOP.trapped, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
-            if "cluster" in i.modifiers and "wait" not in i.modifiers:
+            if i.form.key == "barrier.cluster" and i.form.variant == "arrive":
                 self.go(after)
                 return None
             return self._stop(barrier.arrive(self.w, i), i, taken, after)

@@ -147,13 +147,13 @@ def _ordered(number: Number) -> tuple[Number, float]:
 def extreme(i: Instruction, *numbers: Number) -> Number:
     """min or max: a number wins over NaN (unless .NaN), -0 is below +0; .abs and .xorsign as in the PTX manual."""
     signs = [sign_of(number) for number in numbers]
-    sizes: list[Number] = [magnitude(number) if "abs" in i.modifiers else number for number in numbers]
+    sizes: list[Number] = [magnitude(number) if i.form.absolute else number for number in numbers]
     known = [number for number in sizes if number == number]
-    if not known or ("NaN" in i.modifiers and len(known) < len(numbers)):
+    if not known or (i.form.keeps_nan and len(known) < len(numbers)):
         return math.nan
     pick = min if i.opcode == "min" else max
     result = pick(known, key=_ordered)
-    return -result if "xorsign" in i.modifiers and signs[0] != signs[1] else result
+    return -result if i.form.xorsign and signs[0] != signs[1] else result
 
 
 def run_sign(w: Lanes, i: Instruction) -> None:
@@ -179,7 +179,7 @@ def run_testp(w: Lanes, i: Instruction) -> None:
         "notanumber": np.isnan(value), "normal": np.isfinite(value) & (size >= tiny),
         "subnormal": (size > 0) & (size < tiny),
     }  # fmt: skip
-    w.write(i.operands[0], next(tests[m] for m in i.modifiers if m in tests))
+    w.write(i.operands[0], tests[i.form.variant])
 
 
 def run_root(w: Lanes, i: Instruction) -> None:

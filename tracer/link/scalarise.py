@@ -59,7 +59,7 @@ def _variables(variable: Variable) -> list[Variable]:
 
 def _reads_special_vector(i: Instruction) -> bool:
     """``mov.v4.u32 {..}, %tid``"""
-    return i.opcode == "mov" and "v4" in i.modifiers and isinstance(i.operands[-1], Register)
+    return i.opcode == "mov" and i.form.lanes == 4 and isinstance(i.operands[-1], Register)
 
 
 def _instruction(i: Instruction, vectors: dict[str, str]) -> Instruction:

@@ -19,7 +19,7 @@ def lower_cvta(e: Emitter, i: Instruction) -> None:
     value = e.read(i.operands[1], f"u{width}")
     if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
-        value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
+        value = e.op(f"{'sub' if i.form.variant == 'to' else 'add'} {INT[width]} {value}, {base}")
     e.write(i.operands[0], value, width)
 
 

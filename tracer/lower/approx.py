@@ -34,7 +34,7 @@ def _lower_divide(e: Emitter, i: Instruction) -> None:
     size = e.op(f"call {SINGLE} @llvm.fabs.v32f32({SINGLE} {b})")
     factor = "splat (float 1.0)"
     scales = [("olt", SMALLEST, SCALE_UP)] if not i.form.ftz else []
-    scales += [("ogt", LARGE, SCALE_DOWN)] if "full" in i.modifiers else []
+    scales += [("ogt", LARGE, SCALE_DOWN)] if i.form.accuracy == "full" else []
     for test, limit, scale in scales:
         where = e.op(f"fcmp {test} {SINGLE} {size}, {_single(e, limit)}")
         factor = e.op(f"select <32 x i1> {where}, {SINGLE} {_single(e, scale)}, {SINGLE} {factor}")

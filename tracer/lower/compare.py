@@ -10,7 +10,6 @@ from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import flush, to_float
 from rayplay.tracer.lower.half import joined, read_parts
 from rayplay.tracer.meaning.floats import ONE
-from rayplay.tracer.meaning.tables import BOOLEAN, COMPARISONS
 
 INT_TESTS = {
     "eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge",
@@ -24,7 +23,7 @@ FLOAT_TESTS = {
 
 def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
     """The ``<32 x i1>`` of a setp or set before a predicate is combined with it; two for packed types."""
-    word = next(m for m in i.modifiers if m in COMPARISONS)
+    word = i.form.compare
     if name in HALVES:
         base = name.removesuffix("x2")
         pairs = zip(read_parts(e, i, 1, name), read_parts(e, i, 2, name), strict=True)
@@ -47,10 +46,9 @@ def compare_float(e: Emitter, word: str, a: str, b: str, width: int) -> str:
 
 
 def _combine(e: Emitter, i: Instruction, value: str) -> str:
-    word = next((m for m in i.modifiers if m in BOOLEAN), None)
-    if word is None:
+    if not i.form.operation:
         return value
-    return e.op(f"{word} <32 x i1> {value}, {e.read(i.operands[3], 'pred')}")
+    return e.op(f"{i.form.operation} <32 x i1> {value}, {e.read(i.operands[3], 'pred')}")
 
 
 def lower_setp(e: Emitter, i: Instruction) -> None:

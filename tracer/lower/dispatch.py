@@ -52,7 +52,7 @@ def lower_straight(e: Emitter, i: Instruction) -> None:
             raise e.unknown(f"call {name}")
         optix.lower_getter(e, i)
         return
-    if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
+    if i.form.key == "bar.warp":
         return
     handler = ANY.get(i.opcode) or TABLES[kind_of(i)].get(i.opcode)
     if handler is None or is_asynchronous(i):

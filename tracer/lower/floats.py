@@ -128,7 +128,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
     """
     kind = INT[width]
     bits = [e.op(f"bitcast {FLOAT[width]} {value} to {kind}") for value in values]
-    if "abs" in i.modifiers:
+    if i.form.absolute:
         magnitude = f"splat (i{width} {SIGN[width] - 1})"
         sizes = [e.op(f"and {kind} {each}, {magnitude}") for each in bits]
     else:
@@ -137,7 +137,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
     for other in sizes[1:]:
         result = _nearer(e, i, result, other, width)
     nan = e.op(f"fcmp uno {FLOAT[width]} {to_float(e, result, width)}, zeroinitializer")
-    if "xorsign" in i.modifiers:
+    if i.form.xorsign:
         signs = e.op(f"and {kind} {e.op(f'xor {kind} {bits[0]}, {bits[1]}')}, splat (i{width} {SIGN[width]})")
         result = e.op(f"or {kind} {result}, {signs}")
     canonical = f"splat (i{width} {CANONICAL_NAN[width]})"
@@ -146,7 +146,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
 
 def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
     floats = FLOAT[width]
-    word = {"min": "minimum", "max": "maximum"}[i.opcode] + ("" if "NaN" in i.modifiers else "num")
+    word = {"min": "minimum", "max": "maximum"}[i.opcode] + ("" if i.form.keeps_nan else "num")
     operands = ", ".join(f"{floats} {to_float(e, bits, width)}" for bits in (x, y))
     result = e.op(f"call {floats} @llvm.{word}.v32f{width}({operands})")
     return e.op(f"bitcast {floats} {result} to {INT[width]}")
@@ -174,9 +174,8 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
     name = i.form.type
     width = TYPES[name]
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
-    word = next(m for m in i.modifiers if m in codes)
     value = to_float(e, e.read(i.operands[1], name), width)
-    test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[word]})"
+    test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[i.form.variant]})"
     e.write(i.operands[0], e.op(test), 1)
 
 

@@ -105,7 +105,7 @@ def lower_half(e: Emitter, i: Instruction) -> None:
         value = COMPUTE[i.opcode](e, i, base, [widen(e, part, base) for part in parts])
         if i.form.saturates:
             value = _saturated(e, value)
-        bits = narrow(e, value, base, relu="relu" in i.modifiers)
+        bits = narrow(e, value, base, relu=i.form.relu)
         results.append(flush_half(e, bits, base) if i.form.ftz else bits)
     e.write(i.operands[0], joined(e, results), 16 * len(results))
 

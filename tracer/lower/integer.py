@@ -39,9 +39,8 @@ def lower_mul_mad(e: Emitter, i: Instruction) -> None:
     name = i.form.type
     width = TYPES[name]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
-    want = next(word for word in ("wide", "hi", "lo") if word in i.modifiers)
-    result = wide_product(e, a, b, name, want)
-    out = 2 * width if want == "wide" else width
+    result = wide_product(e, a, b, name, i.form.part)
+    out = 2 * width if i.form.part == "wide" else width
     if i.opcode == "mad":
         result = e.op(f"add {INT[out]} {result}, {e.read(i.operands[3], f'{name[0]}{out}')}")
     e.write(i.operands[0], result, out, name[0] == "s")
@@ -81,7 +80,7 @@ def lower_min_max(e: Emitter, i: Instruction) -> None:
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     word = f"llvm.{'s' if name[0] == 's' else 'u'}{i.opcode}.v32i{width}"
     result = e.op(f"call {kind} @{word}({kind} {a}, {kind} {b})")
-    if "relu" in i.modifiers:
+    if i.form.relu:
         result = e.op(f"call {kind} @llvm.smax.v32i{width}({kind} {result}, {kind} zeroinitializer)")
     e.write(i.operands[0], result, width)
 
@@ -121,8 +120,8 @@ def lower_bfind(e: Emitter, i: Instruction) -> None:
     if name[0] == "s":
         a = e.op(f"xor {kind} {a}, {e.op(f'ashr {kind} {a}, splat (i{width} {width - 1})')}")
     zeros = e.op(f"call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)")
-    top = zeros if "shiftamt" in i.modifiers else e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
-    if "shiftamt" in i.modifiers:
+    top = zeros if i.form.shift_amount else e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
+    if i.form.shift_amount:
         none = e.op(f"icmp eq {kind} {a}, zeroinitializer")
         top = e.op(f"select <32 x i1> {none}, {kind} splat (i{width} -1), {kind} {top}")
     e.write(i.operands[0], e.resize(top, width, 32), 32)

@@ -140,7 +140,7 @@ class _PartLowering:
         e, control = self.e, self.control
         live = self.live_out[index]
         after = index + 1 if index + 1 < len(self.linked.cfg.blocks) else None
-        if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
+        if i.opcode in ("bar", "barrier") and i.form.key != "bar.warp":
             e.spill(live)
             lower_barrier(control, i, live, after)
         elif i.opcode == "nanosleep":

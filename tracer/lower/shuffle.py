@@ -15,7 +15,7 @@ def active_bits(e: Emitter) -> str:
 
 def lower_shfl(e: Emitter, i: Instruction) -> None:
     """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
-    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
+    mode = i.form.variant
     a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
     lane = f"<{LANE_IDS}>"
     clamp = e.op(f"and <32 x i32> {c}, splat (i32 31)")
@@ -55,7 +55,7 @@ def participants(e: Emitter, i: Instruction, index: int) -> str:
     Groups of lanes with masks of their own may stand at one instruction together.
     """
     running = e.splat(active_bits(e), "i32")
-    if "sync" not in i.modifiers:
+    if not i.form.synchronised:
         return running
     return e.op(f"and <32 x i32> {running}, {e.read(i.operands[index], 'b32')}")
 
@@ -66,13 +66,13 @@ def lower_vote(e: Emitter, i: Instruction) -> None:
     predicate = e.read(i.operands[1], "pred")
     holds = e.op(f"bitcast <32 x i1> {e.op(f'and <32 x i1> {predicate}, {e.lanes()}')} to i32")
     holding = e.op(f"and <32 x i32> {e.splat(holds, 'i32')}, {among}")
-    if "ballot" in i.modifiers:
+    if i.form.variant == "ballot":
         return e.write(i.operands[0], holding, 32)
     none = e.op(f"icmp eq <32 x i32> {holding}, zeroinitializer")
     every = e.op(f"icmp eq <32 x i32> {holding}, {among}")
-    if "all" in i.modifiers:
+    if i.form.variant == "all":
         answer = every
-    elif "any" in i.modifiers:
+    elif i.form.variant == "any":
         answer = e.op(f"xor <32 x i1> {none}, splat (i1 true)")
     else:
         answer = e.op(f"or <32 x i1> {none}, {every}")
@@ -110,7 +110,7 @@ def lower_match(e: Emitter, i: Instruction) -> None:
     among = participants(e, i, 2)
     result = e.op(f"and <32 x i32> {result}, {among}")
     target = i.operands[0]
-    if "any" in i.modifiers:
+    if i.form.variant == "any":
         return e.write(target, result, 32)
     equal = e.op(f"icmp eq <32 x i32> {result}, {among}")
     answer = e.op(f"select <32 x i1> {equal}, <32 x i32> {among}, <32 x i32> zeroinitializer")
@@ -129,15 +129,15 @@ REDUCTIONS = {
 
 def lower_redux(e: Emitter, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
-    word, name = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max")), i.modifiers[-1]
+    word, name = i.form.operation, i.form.type
     value, mask = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
     if word in ("min", "max"):
         word = ("u" if name == "u32" else "s") + word
     if name != "f32":
         return e.write(i.operands[0], by_mask(e, mask, lambda lanes: reduced(e, word, value, lanes)), 32)
-    if "abs" in i.modifiers:
+    if i.form.absolute:
         value = e.op(f"and <32 x i32> {value}, splat (i32 {HIGHEST})")
-    keep_nan = "NaN" in i.modifiers
+    keep_nan = i.form.keeps_nan
     return e.write(i.operands[0], by_mask(e, mask, lambda lanes: _reduced_float(e, word, value, lanes, keep_nan)), 32)
 
 

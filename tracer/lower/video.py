@@ -43,7 +43,7 @@ def lower_scalar_video(e: Emitter, i: Instruction) -> None:
     if i.form.saturates:
         value = clamped(e, value, width, signed, video.PART_BITS[part[0]] if part else 32)
     result = e.resize(value, width, 32)
-    operation = next((m for m in i.modifiers if m in video.SECONDARY), None)
+    operation = i.form.operation
     c = e.read(i.operands[3], "b32") if len(i.operands) > 3 else None
     if (c is None) == bool(operation or part) or (operation and part):
         raise e.unknown()
@@ -70,15 +70,14 @@ def combined(e: Emitter, i: Instruction, a: str, b: str, width: int) -> str:
             carry = e.op(f"xor {kind} {e.op(f'lshr {kind} {total}, splat (i{width} {width - 1})')}, splat (i{width} 1)")
             return e.op(f"ashr {kind} {e.op(f'add {kind} {total}, {carry}')}, splat (i{width} 1)")
         case "vset":
-            order = next(m for m in i.modifiers if m in video.ORDERS)
-            test = order if order in ("eq", "ne") else f"s{order}"
+            test = i.form.compare if i.form.compare in ("eq", "ne") else f"s{i.form.compare}"
             return e.resize(e.op(f"icmp {test} {kind} {a}, {b}"), 1, width)
     word = "smin" if "min" in i.opcode else "smax"
     return e.op(f"call {kind} @llvm.{word}.v32i{width}({kind} {a}, {kind} {b})")
 
 
 def _shifted(e: Emitter, i: Instruction, a: str, amount: str, width: int) -> str:
-    if "wrap" in i.modifiers:
+    if i.form.bounds == "wrap":
         amount = e.op(f"and {WORD} {amount}, splat (i32 31)")
     else:
         amount = e.op(f"call {WORD} @llvm.umin.v32i32({WORD} {amount}, {WORD} splat (i32 32))")
@@ -120,11 +119,10 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
         total = e.op(f"sub {HUGE} zeroinitializer, {total}")
     c = e.resize(e.read(video.unsigned_operand(i.operands[3]), "b32"), 32, 128, signed)
     total = e.op(f"{'sub' if minus_c else 'add'} {HUGE} {total}, {c}")
-    if "po" in i.modifiers:
+    if i.form.plus_one:
         total = e.op(f"add {HUGE} {total}, splat (i128 1)")
-    scale = next((m for m in i.modifiers if m.startswith("shr")), None)
-    if scale:
-        total = e.op(f"ashr {HUGE} {total}, splat (i128 {int(scale[3:])})")
+    if i.form.shift:
+        total = e.op(f"ashr {HUGE} {total}, splat (i128 {i.form.shift})")
     if i.form.saturates:
         total = clamped(e, total, 128, signed, 32)
     e.write(i.operands[0], e.resize(total, 128, 32), 32)
@@ -152,7 +150,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
         value = combined(e, i, values[0], values[1], 32)
         elements.append(clamped(e, value, 32, signed, bits) if i.form.saturates else value)
     for index in sorted(chosen):
-        if "add" in i.modifiers:
+        if i.form.operation == "add":
             result = e.op(f"add {WORD} {result}, {elements[index]}")
         else:
             result = _merged(e, f"{'h' if count == 2 else 'b'}{index}", elements[index], result)

@@ -39,7 +39,7 @@ class Change:
 
 def change_of(i: Instruction) -> Change | None:
     """What an operation that changes an mbarrier does; None for operands that it does not have."""
-    word, operands = i.modifiers[0], i.operands
+    word, operands = i.form.key.removeprefix("mbarrier."), i.operands
     if word == "init" and len(operands) == 2:
         return Change(operands[0], operands[1], fresh=True)
     if word == "inval" and len(operands) == 1:
@@ -50,6 +50,6 @@ def change_of(i: Instruction) -> Change | None:
         return None
     extra = operands[2] if len(operands) == 3 else None
     drops = word == "arrive_drop"
-    if "expect_tx" in i.modifiers[1:]:
+    if i.form.expects_bytes:
         return None if extra is None else Change(operands[1], ONE, extra, drops, result=operands[0])
     return Change(operands[1], extra or ONE, drops=drops, result=operands[0])

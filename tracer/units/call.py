@@ -52,12 +52,11 @@ class UnitCall:
     records: bool
 
 
-def word(i: Instruction, known: tuple[str, ...], default: str | None = None) -> str:
-    """The modifier that is one of ``known``; ``UnknownFormError`` without one and without a default."""
-    found = next((modifier for modifier in i.modifiers if modifier in known), default)
-    if found is None:
+def number_of(word: str, known: tuple[str, ...]) -> int:
+    """The place of a form's word among ``known``; ``UnknownFormError`` for another one."""
+    if word not in known:
         raise UnknownFormError
-    return found
+    return known.index(word)
 
 
 def check_registers(operands: Sequence[Operand | None], wanted: int, i: Instruction) -> None:

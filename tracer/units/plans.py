@@ -18,7 +18,7 @@ Plan = Callable[[Instruction, Place], UnitCall | None]
 
 def _plan_wmma(i: Instruction, place: Place) -> UnitCall:
     """wmma.mma multiplies; wmma.load and wmma.store move fragments."""
-    return matrix_plan.plan_wmma(i, place) if i.modifiers[:1] == ("mma",) else fragment_plan.plan_wmma(i, place)
+    return matrix_plan.plan_wmma(i, place) if i.form.key == "wmma.mma" else fragment_plan.plan_wmma(i, place)
 
 
 PLANS: dict[str, Plan] = {

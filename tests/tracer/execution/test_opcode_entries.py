@@ -1,5 +1,6 @@
 """An opcode is three entries: a row, a meaning, a lowering. None lacks one of them, and three make an opcode."""
 
+import ast
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +59,22 @@ def test_every_row_has_both_entries_or_is_listed() -> None:
     ends = {op.opcode for op in table.TABLE.values() if op.control is not Control.NEXT}
     for opcode in {op.opcode for op in table.TABLE.values()} - (ends - done):
         assert (opcode in done) == (opcode not in NOT_EXECUTED), opcode
+
+
+WHOLE_FORMS = {"lower/program.py": 1}
+"""Reads of modifiers as strings: ``ptx.isa.form.problem`` says of all of them whether they make a form."""
+
+
+def test_instructions_are_read_by_their_typed_form() -> None:
+    folder = Path(tracer.__file__).parent
+    reads = {
+        path.relative_to(folder).as_posix(): sum(
+            isinstance(node, ast.Attribute) and node.attr == "modifiers"
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+        for path in folder.rglob("*.py")
+    }
+    assert {name: count for name, count in reads.items() if count} == WHOLE_FORMS
 
 
 def test_getters_are_the_same_calls() -> None:

@@ -43,9 +43,6 @@ WMMA_SHAPES = {
 }  # fmt: skip
 FAMILY = {F16: "h", BF16: "b", TF32: "t", F64: "d", S8: "8", U8: "8", S4: "4", U4: "4", B1: "1", E4M3: "e", E5M2: "e"}
 ACCUMULATES = {"h": ("f16", "f32"), "b": ("f32",), "t": ("f32",), "d": ("f64",), "e": ("f16", "f32")}
-TYPE_WORDS = (*TYPES, "f32", "s32")
-EXTRA = {"8": {"satfinite"}, "4": {"satfinite"}, "d": {"rn"}, "1": {"xor", "and", "popc"}}
-"""Modifiers of one family of types alone."""
 
 
 MATRIX = Settings(
@@ -58,17 +55,17 @@ MATRIX = Settings(
 def plan_mma(i: Instruction, place: Place) -> UnitCall:
     """``mma.sync.aligned.SHAPE.row.col{.satfinite}.D.A.B.C{.xor.popc}``."""
     shape, name = matrix_shape(i)
-    kinds = [word for word in i.modifiers if word in TYPE_WORDS]
-    if len(kinds) != 4:
+    kinds, layouts = i.form.elements, i.form.layouts
+    if len(kinds) != 4 or i.form.key != "mma" or i.form.others:
         raise UnknownFormError
     a, b = _multiplicands(kinds[1], kinds[2], MMA_SHAPES, name)
-    layouts = [word for word in i.modifiers if word in ("row", "col")]
     volta = a == F16 and name == "m8n8k4"
-    if len(layouts) != 2 or (not volta and layouts != ["row", "col"]):
+    if len(layouts) != 2 or (not volta and layouts != ("row", "col")):
         raise UnknownFormError
     family = FAMILY[a]
-    allowed = {"sync", "aligned", "row", "col", name, *TYPE_WORDS} | EXTRA.get(family, set())
-    if set(i.modifiers) - allowed or (family == "1" and not {"xor", "and"} & set(i.modifiers)):
+    if i.form.rounding not in ("", "rn" if family == "d" else "") or (i.form.finite and family not in ("8", "4")):
+        raise UnknownFormError
+    if i.form.operation not in (("xor", "and") if family == "1" else ("",)):
         raise UnknownFormError
     registers = (2, 2) if volta else (
         multiplicand_registers(shape.m, shape.k, a), multiplicand_registers(shape.n, shape.k, b),
@@ -79,14 +76,13 @@ def plan_mma(i: Instruction, place: Place) -> UnitCall:
 def plan_wmma(i: Instruction, place: Place) -> UnitCall:
     """``wmma.mma{.xor.popc}.sync.aligned.LAYOUT.LAYOUT.SHAPE.D{.A.B}.C{.satfinite}``."""
     shape, name = matrix_shape(i)
-    kinds = [word for word in i.modifiers if word in TYPE_WORDS]
+    kinds = i.form.elements
     if len(kinds) == 2:
-        kinds = [kinds[0], "f16", "f16", kinds[1]]
+        kinds = (kinds[0], "f16", "f16", kinds[1])
     a, b = _multiplicands(kinds[1], kinds[2], WMMA_SHAPES, name)
-    layouts = [word for word in i.modifiers if word in ("row", "col")]
-    if a in (S4, U4, B1) and layouts != ["row", "col"]:
+    if a in (S4, U4, B1) and i.form.layouts != ("row", "col"):
         raise UnknownFormError
-    if {"rz", "rm", "rp"} & set(i.modifiers) or ("satfinite" in i.modifiers and FAMILY[a] not in ("8", "4")):
+    if i.form.rounding not in ("", "rn") or (i.form.finite and FAMILY[a] not in ("8", "4")):
         raise UnknownFormError
     registers = wmma_registers(shape.m, shape.k, a), wmma_registers(shape.n, shape.k, b)
     return _call(i, shape, kinds, (a, b), registers, None)
@@ -98,8 +94,8 @@ def wmma_registers(rows: int, k: int, kind: int) -> int:
 
 
 def _call(
-    i: Instruction, shape: Shape, kinds: list[str], pair: tuple[int, int], registers: tuple[int, int],
-    layouts: list[str] | None,
+    i: Instruction, shape: Shape, kinds: tuple[str, ...], pair: tuple[int, int], registers: tuple[int, int],
+    layouts: tuple[str, ...] | None,
 ) -> UnitCall:  # fmt: skip
     """Check accumulators and registers, and pack the rest; ``layouts`` only of Volta's m8n8k4."""
     a, b = pair
@@ -120,7 +116,7 @@ def _call(
         raise UnknownFormError(f"{i.full_opcode} with {found} registers, which must be {', '.join(map(str, wanted))}")
     settings = MATRIX.pack(
         m8=shape.m // 8, n8=shape.n // 8, k=shape.k, a=a, b=b, c=ACCUMULATORS[c], d=ACCUMULATORS[d],
-        saturates="satfinite" in i.modifiers, ands="and" in i.modifiers, quads=layouts is not None,
+        saturates=i.form.finite, ands=i.form.operation == "and", quads=layouts is not None,
         transposed_a=layouts is not None and layouts[0] == "col",
         transposed_b=layouts is not None and layouts[1] == "col",
     )  # fmt: skip
@@ -138,7 +134,7 @@ def _call(
 
 def matrix_shape(i: Instruction) -> tuple[Shape, str]:
     """The shape among the modifiers, and its text."""
-    found = next((found for word in i.modifiers if (found := SHAPE.fullmatch(word))), None)
+    found = SHAPE.fullmatch(i.form.shape)
     if found is None:
         raise UnknownFormError
     return Shape(*map(int, found.groups())), found[0]

@@ -3,7 +3,7 @@
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, word
+from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, number_of
 from rayplay.tracer.units.settings import Settings
 
 SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
@@ -28,7 +28,7 @@ TEXTURE = Settings(
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:
     """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``: textures have one level, which is what all read."""
-    levels = 1 if "level" in i.modifiers else 2 if "grad" in i.modifiers else 0
+    levels = {"level": 1, "grad": 2}.get(i.form.level, 0)
     targets, source, rest = _parts(i)
     if len(rest) - levels not in (0, 1):
         raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
@@ -41,16 +41,16 @@ def plan_tld4(i: Instruction, place: Place) -> UnitCall:
     targets, source, rest = _parts(i)
     if len(rest) > 1:
         raise UnknownFormError
-    component = COMPONENTS.index(word(i, COMPONENTS))
+    component = number_of(i.form.variant, COMPONENTS)
     return _call(i, place, targets, source, rest, action=GATHER, component=component)
 
 
 def plan_txq(i: Instruction, place: Place) -> UnitCall:
     """``txq.QUERY.b32`` of a texture or of a sampler; a texture has one level."""
-    query = word(i, (*TEXTURE_QUERIES, *SAMPLER_QUERIES))
+    query = i.form.variant
     action, queries = (QUERY_SAMPLER, SAMPLER_QUERIES) if query in SAMPLER_QUERIES else (QUERY_TEXTURE, TEXTURE_QUERIES)
     handle = queried(i.operands[1])
-    settings = TEXTURE.pack(action=action, query=queries.index(query), indirect=indirect(handle, place))
+    settings = TEXTURE.pack(action=action, query=number_of(query, queries), indirect=indirect(handle, place))
     return UnitCall("texture", settings, ((handle, 64),), ((i.operands[0], 32),), False)
 
 
@@ -117,14 +117,15 @@ def _call(
     i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand], **fields: int
 ) -> UnitCall:
     """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
-    geometry, result, sampler = word(i, GEOMETRIES), i.form.types[0], source.sampler
+    geometry, result, sampler = i.form.geometry, i.form.types[0], source.sampler
+    number = number_of(geometry, GEOMETRIES)
     inputs = _coordinates(source, geometry)
     _offsets(inputs, extra, geometry, i)
     wanted = 2 if result == "f16x2" else 4
     if len(targets) not in (wanted, wanted + 1):
         raise UnknownFormError(f"{i.full_opcode} with {len(targets)} destinations")
     settings = TEXTURE.pack(
-        geometry=GEOMETRIES.index(geometry), result=RESULTS.index(result), has_sampler=sampler is not None,
+        geometry=number, result=RESULTS.index(result), has_sampler=sampler is not None,
         indirect=indirect(source.name, place), has_offset=bool(extra),
         sampler_indirect=sampler is not None and indirect(sampler, place), **fields,
     )  # fmt: skip
