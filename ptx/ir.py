@@ -223,6 +223,11 @@ class Instruction:
         """The opcode as written: ``ld.global.f32``."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def callee(self) -> str:
+        """The function that a call names; empty for a call through a register, and for other instructions."""
+        return self.call.target.name if self.call is not None and isinstance(self.call.target, Symbol) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:

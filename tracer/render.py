@@ -1,6 +1,5 @@
-"""From what was asked for to a trace and a picture: the verb ``render``."""
+"""From a request to a trace and a picture: the verb ``render``."""
 
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
 from rayplay.formats.guard.text import parse_json, read_text
+from rayplay.formats.schema.manifest import file_digest
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
@@ -53,9 +53,9 @@ class Request:
 
 @dataclass
 class Summary:
-    """What a rendering did, for the terminal. Seconds are wall time by phase; they are in no file.
+    """Result of a rendering, for the terminal. Seconds are wall time by phase; they are in no file.
 
-    ``rays_before`` and ``thread_instructions_before`` are those of the interrupted run that this one went on with.
+    ``rays_before`` and ``thread_instructions_before`` belong to the interrupted run that this one resumes.
     """
 
     rays: int = 0
@@ -70,11 +70,7 @@ class Summary:
         run = max(self.seconds.get("run", 0.0), 1e-9) * 1e6
         rays, instructions = self.rays - self.rays_before, self.thread_instructions - self.thread_instructions_before
         rows = [
-            (
-                "rays traced",
-                f"{self.rays:,}",
-                f"{rays / run:.3f} M/s, continuations after programs included",
-            ),
+            ("rays traced", f"{self.rays:,}", f"{rays / run:.3f} M/s, continuations after programs included"),
             ("thread instructions", f"{self.thread_instructions:,}", f"{instructions / run:.1f} M/s"),
             ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
         ]
@@ -118,15 +114,9 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         module = ptx.parse_file(request.program)
         sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
         prepared = prepare_image(
-            scene,
-            module,
-            read_config(request.config),
-            sampling,
-            selected,
-            str(request.config),
-            request.traversal,
+            scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal,
             request.hit_programs == "after",
-        )
+        )  # fmt: skip
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
     writer = ResumableTraceWriter(
@@ -183,12 +173,12 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         **_chosen(request),
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
-        "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},
+        "inputs": {path.name: file_digest(path) for path in inputs},
     }
 
 
 def _chosen(request: Request) -> dict[str, str]:
-    """What traces had no choice of before: named where it is not as it was, so that the same trace is the same file."""
+    """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
     old = {"hit_programs": "during", "spheres": "together"}
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}
 

@@ -45,7 +45,7 @@ class _Scratch(NamedTuple):
     held: int  # one box
     centre: int  # bounds of the doubled centres of the range
     side_centre: int  # the same of its two sides
-    low_box: int  # boxes of the two sides: those of the children
+    low_box: int  # boxes of the two sides, which are the children
     high_box: int
 
 
@@ -148,7 +148,7 @@ def _doubled_centre(box: int, axis: int) -> np.float32:
 
 @compiled
 def _grow_centre(total: int, box: int) -> None:
-    """Widen bounds of doubled centres, themselves a box of eight words, by those of a box."""
+    """Widen bounds of doubled centres, themselves a box of eight words, by the centre of a box."""
     for axis in range(3):
         twice = _doubled_centre(box, axis)
         low, high = total + 4 * axis, total + 16 + 4 * axis

@@ -132,6 +132,4 @@ def lane_variable_pointers(e: Emitter, operand: Operand | None, accessed: int) -
     offset = operand.base.offset + operand.offset
     if not 0 <= offset <= size - accessed:
         raise e.unknown(f"{accessed} bytes at {offset} of {operand.base.name}, which has {size}")
-    start += offset
-    offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
-    return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+    return e.lane_pointers(start + offset, size)

@@ -45,7 +45,7 @@ def run_bfe(w: Lanes, i: Instruction) -> None:
 
 
 def run_bfi(w: Lanes, i: Instruction) -> None:
-    """bfi: the low bits of a replace those of b at a position."""
+    """bfi: the low bits of a replace bits of b at a position."""
     width = TYPES[i.form.type]
     name = f"u{width}"
     results = []

@@ -21,7 +21,7 @@ from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDI
 
 @dataclass
 class Machinery:
-    """What functions in flight share. report: uint32[len(REPORT), 32]."""
+    """State that activations share. report: uint32[len(REPORT), 32]."""
 
     lanes: Lanes
     trace: TraceState | None
@@ -88,7 +88,7 @@ class Run(Flow):
     def _ends(self, i: Instruction) -> bool:
         """Whether control does more than go on after an instruction."""
         if i.call is not None:
-            return getattr(i.call.target, "name", "") not in GETTERS
+            return i.callee not in GETTERS
         if i.opcode in ("bar", "barrier"):
             return i.form.key != "bar.warp"
         return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
@@ -126,15 +126,14 @@ class Run(Flow):
                 return None
             return self._stop(STOP.yields, i, taken, after)
         else:
-            assert i.call is not None
-            return self._call(i, getattr(i.call.target, "name", ""), taken, after)
+            return self._call(i, i.callee, taken, after)
         return None
 
     def _set(self, name: str, value: int) -> None:
         self.w.machine_words[MACHINE[name]] = value
 
     def _stop(self, reason: int, i: Instruction, taken: int, after: int | None) -> int | None:
-        """Suspend at an instruction for the lanes that execute it; nothing happens when there are none."""
+        """Suspend at an instruction for the lanes that execute it; without any, nothing happens."""
         if taken == 0:
             self.go(after)
             return None
@@ -147,18 +146,15 @@ class Run(Flow):
 
     def _call(self, i: Instruction, name: str, taken: int, after: int | None) -> int | None:
         trace = self.owner.trace
-        if name in VERDICT_CALLS:
-            assert trace is not None
+        if trace is not None and name in VERDICT_CALLS:
             verdict = VERDICT.ignored if "ignore" in name else VERDICT.terminated
             trace.frame[FRAME.verdict][lanes_of(taken)] = verdict
             self.leave(taken, after)
             return None
-        if TRACE_CALL.fullmatch(name):
-            assert trace is not None
+        if trace is not None and TRACE_CALL.fullmatch(name):
             optix.store_trace(self.w, trace, i)
             return self._stop(STOP.trace, i, taken, after)
-        if REPORT_CALL.fullmatch(name):
-            assert trace is not None
+        if trace is not None and REPORT_CALL.fullmatch(name):
             optix.store_report(self.w, trace, i)
             return self._stop(STOP.report, i, taken, after)
         reason = self._stop(STOP.call, i, taken, after)
@@ -186,15 +182,14 @@ class Run(Flow):
         w, trace = self.w, self.owner.trace
         w.active = lanes_of(int(self.header[ACTIVATION.call_mask]))
         w.instruction = replace(i, guard=None)
-        name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
             if i.opcode in ("bar", "barrier"):
                 barrier.take_result(w, i)
-        elif TRACE_CALL.fullmatch(name):
+        elif TRACE_CALL.fullmatch(i.callee):
             assert trace is not None
             for index, target in enumerate(i.call.results):
                 w.write(target, trace.next_frame[FRAME[f"payload_{index}"]].copy())
-        elif REPORT_CALL.fullmatch(name):
+        elif REPORT_CALL.fullmatch(i.callee):
             w.write(i.call.results[0], self.owner.report[REPORT.answer].copy())
         else:
             calls.take_results(w, i)

@@ -97,7 +97,7 @@ def _run_pair(w: Lanes, i: Instruction) -> None:
 
 
 def _parts(w: Lanes, i: Instruction) -> list[list[int]]:
-    """Bits of both numbers, that of the low part first."""
+    """Bits of both numbers, the low part first."""
     name = i.form.type
     if name == "f32":
         return [[int(b) for b in w.read(i.operands[k], name)] for k in (2, 1)]

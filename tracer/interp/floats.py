@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
+from rayplay.ptx.isa.form import signature
 from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
@@ -71,20 +72,6 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return as_float(np.array(results, dtype))
 
 
-def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
-    def run(w: Lanes, i: Instruction) -> None:
-        types = i.form.types
-        a, b = read(w, i, 1, types[-1]), read(w, i, 2, types[0])
-        write(w, i, _directed(i, a, b) if directed_rounding(i) else _quiet(function, a, b))
-
-    return run
-
-
-def _quiet(function: Callable[..., np.ndarray], *values: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return function(*values)
-
-
 EXACT: dict[str, Callable[..., Number]] = {
     "add": lambda mode, a, b: exact.add(a, b, mode), "sub": lambda mode, a, b: exact.add(a, -b, mode),
     "mul": lambda mode, a, b: exact.multiply(a, b), "div": lambda mode, a, b: exact.divide(a, b),
@@ -94,10 +81,18 @@ EXACT: dict[str, Callable[..., Number]] = {
 }  # fmt: skip
 
 
-def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
-    """.rz, .rm, .rp: exact, then rounded to that side."""
+NEAREST: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "fma": fused, "mad": fused,
+    "rcp": lambda a: a.dtype.type(1) / a, "sqrt": np.sqrt,
+}  # fmt: skip
+
+
+def _computed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
+    """An operation of EXACT: rounded to nearest by numpy; under .rz, .rm, .rp exact, then rounded to that side."""
     mode = directed_rounding(i)
-    assert mode is not None
+    if mode is None:
+        with np.errstate(all="ignore"):
+            return NEAREST[i.opcode](*operands)
     width = 8 * operands[0].itemsize
     kind = FORMATS[f"f{width}"]
     bits = [values.view(UNSIGNED[width]).tolist() for values in operands]
@@ -108,14 +103,10 @@ def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
     return as_float(np.array(results, UNSIGNED[width]))
 
 
-def run_fma(w: Lanes, i: Instruction) -> None:
-    """fma, mad: one rounding."""
-    types = i.form.types
-    a, b, c = read(w, i, 1, types[-1]), read(w, i, 2, types[-1]), read(w, i, 3, types[0])
-    write(w, i, _directed(i, a, b, c) if directed_rounding(i) else fused(a, b, c))
-
-
-PAIR: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fma": fused}
+def run_arithmetic(w: Lanes, i: Instruction) -> None:
+    """The operations of EXACT, rounded once; factors and terms may be of half precision."""
+    values = [read(w, i, index, operand.type) for index, operand in enumerate(signature(i.form)[1:], 1)]
+    write(w, i, _computed(i, *values))
 
 
 def run_pair(w: Lanes, i: Instruction) -> None:
@@ -125,8 +116,7 @@ def run_pair(w: Lanes, i: Instruction) -> None:
     for shift in (np.uint64(0), np.uint64(32)):
         halves = [(bits >> shift).astype(np.uint32) for bits in words]
         values = [as_float(flushed(half) if i.form.ftz else half) for half in halves]
-        result = _directed(i, *values) if directed_rounding(i) else _quiet(PAIR[i.opcode], *values)
-        total |= finished(i, as_bits(result)).astype(np.uint64) << shift
+        total |= finished(i, as_bits(_computed(i, *values))).astype(np.uint64) << shift
     w.write(i.operands[0], total)
 
 
@@ -182,19 +172,6 @@ def run_testp(w: Lanes, i: Instruction) -> None:
     w.write(i.operands[0], tests[i.form.variant])
 
 
-def run_root(w: Lanes, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded."""
-    name = i.form.type
-    a = read(w, i, 1, name)
-    with np.errstate(all="ignore"):
-        if directed_rounding(i):
-            write(w, i, _directed(i, a))
-        elif i.opcode == "sqrt":
-            write(w, i, np.sqrt(a))
-        else:
-            write(w, i, a.dtype.type(1) / a)
-
-
 def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
     value = np.full(32, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -234,9 +211,7 @@ def run_function(w: Lanes, i: Instruction) -> None:
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "div": _binary(np.divide),
-    "fma": run_fma, "mad": run_fma, "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
-    "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root,
-    "tanh": run_function,
+    **dict.fromkeys(EXACT, run_arithmetic), "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
+    "copysign": run_sign, "testp": run_testp, "tanh": run_function,
 }  # fmt: skip
-PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(PAIR, run_pair)
+PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), run_pair)

@@ -36,7 +36,7 @@ def _write_pair(w: Lanes, target: Operand, value: np.ndarray, flag: np.ndarray) 
 
 
 def participants(w: Lanes, i: Instruction, index: int) -> np.ndarray:
-    """Per lane the lanes that it works with, uint32[32]: those that execute, within the mask of a .sync form."""
+    """Per lane the lanes that it works with, uint32[32]: executing lanes within the mask of a .sync form."""
     running = np.full(LANES, mask_of(w.executing()), np.uint32)
     return running & w.read(i.operands[index], "b32") if i.form.synchronised else running
 

@@ -85,7 +85,7 @@ def run_vmad(w: Lanes, i: Instruction) -> None:
 
 
 def run_simd_video(w: Lanes, i: Instruction) -> None:
-    """The operation on all bytes or halves; the chosen results replace those of c, or are added to it."""
+    """The operation on all bytes or halves; the chosen results replace parts of c, or are added to it."""
     count = int(i.opcode[-1])
     bits = 32 // count
     types = i.form.types

@@ -94,7 +94,7 @@ class ImageTables:
                 yield key, name, table
 
     def handle_names(self) -> list[str]:
-        """What a parameter may name."""
+        """Names of all tables."""
         return [name for _, name, _ in self.tables()]
 
     def check(self, buffers: Mapping[str, object], place: str) -> None:

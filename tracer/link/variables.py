@@ -1,4 +1,4 @@
-"""Where the variables of a launch lie: global and constant ones in device memory, shared ones in the CTA's memory.
+"""Placement of a launch's variables: global and constant ones in device memory, shared ones in the CTA's memory.
 
 A variable that a function declares hides a module's of the same name, and two functions may each have their own: in
 tables of names it is ``function:name``.

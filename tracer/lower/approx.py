@@ -1,15 +1,13 @@
 """The .approx forms as LLVM IR: calls of the special function unit, and what ``ptxas`` makes of div and of f64.
 
 ``div.approx`` is the product with the unit's reciprocal, for whose sake tiny divisors are scaled; ``div.full`` scales
-large ones, too (sm_75). The f64 forms work on the upper word of their operand (PTX ISA 9.7.3.13).
+large ones as well (sm_75). The f64 forms work on the upper word of their operand (PTX ISA 9.7.3.13).
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import SINGLE, as_single, as_word
 from rayplay.tracer.emit.sfu import call_unit
 from rayplay.tracer.emit.text import FLOAT, INT
@@ -73,6 +71,6 @@ def _flushed(e: Emitter, bits: str) -> str:
     return e.op(f"select <32 x i1> {small}, {LONG} {sign}, {LONG} {bits}")
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"), _lower_unit), "div": _lower_divide,
 }  # fmt: skip

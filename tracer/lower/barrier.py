@@ -61,7 +61,7 @@ def _population(e: Emitter, bits: str) -> str:
 
 
 def _write_result(e: Emitter, i: Instruction) -> None:
-    """What the barrier found over all threads that arrived."""
+    """The barrier's result over all threads that arrived."""
     true, lanes = e.machine("barrier_true"), e.machine("barrier_lanes")
     if i.form.operation == "popc":
         return e.write(i.operands[0], e.splat(e.op(f"trunc i64 {true} to i32"), "i32"), 32)

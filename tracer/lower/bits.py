@@ -1,10 +1,8 @@
 """Instructions on single bits, fields and bytes as LLVM IR: shifts, bfe, bfi, bmsk, szext, fns, lop3 and prmt."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.meaning.tables import PERMUTATIONS
 
@@ -81,7 +79,7 @@ def low_mask(e: Emitter, length: str, width: int) -> str:
 
 
 def lower_bfi(e: Emitter, i: Instruction) -> None:
-    """bfi: the low ``len`` bits of a replace those of b at ``pos``."""
+    """bfi: the low ``len`` bits of a replace bits of b at ``pos``."""
     width = TYPES[i.form.type]
     kind, name = INT[width], f"b{width}"
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
@@ -228,7 +226,7 @@ def _permuted(e: Emitter, a: str, b: str, selector: str) -> str:
     return result
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "shl": lower_shift, "shr": lower_shift, "shf": lower_funnel, "bfe": lower_bfe, "bfi": lower_bfi,
     "bmsk": lower_bmsk, "szext": lower_szext, "fns": lower_fns, "lop3": lower_lop3, "prmt": lower_prmt,
 }  # fmt: skip

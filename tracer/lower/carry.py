@@ -2,9 +2,9 @@
 
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
-from rayplay.tracer.lower.integer import Handler, lower_mul_mad, wide_product
+from rayplay.tracer.lower.integer import lower_mul_mad, wide_product
 
 CARRY = "carry flag"
 WORD = INT[32]

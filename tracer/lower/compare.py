@@ -1,10 +1,8 @@
 """Comparison, selection and move instructions as LLVM IR."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction, Pair, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import flush, to_float
@@ -130,6 +128,6 @@ def lower_mov(e: Emitter, i: Instruction) -> None:
         e.write(target, e.read(source, name), width)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "selp": lower_select, "slct": lower_select, "setp": lower_setp, "set": lower_set, "mov": lower_mov,
 }  # fmt: skip

@@ -1,10 +1,8 @@
 """cvt as LLVM IR: integers, floats of all widths, pairs of 16-bit and smaller floats, and cvt.pack of integers."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import (
     SINGLE,
     WORD,
@@ -175,7 +173,7 @@ def _lower_pair(e: Emitter, i: Instruction) -> None:
 
 
 def _pair(e: Emitter, i: Instruction) -> list[str]:
-    """Both numbers, that of the low part first, as lanes of their own width."""
+    """Both numbers, the low part first, as lanes of their own width."""
     name = i.form.type
     if name == "f32":
         return [e.read(i.operands[2], name), e.read(i.operands[1], name)]
@@ -244,4 +242,4 @@ def _lower_pack(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], total, 32)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"cvt": lower_cvt}
+HANDLERS: dict[str, Handler] = {"cvt": lower_cvt}

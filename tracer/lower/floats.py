@@ -1,10 +1,9 @@
 """Floating point instructions as LLVM IR: one IEEE operation per instruction, NaN results canonical, .ftz explicit."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
+from rayplay.ptx.isa.form import signature
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.rounding import lower_rounded
 from rayplay.tracer.emit.series import hyperbolic_tangent
@@ -81,21 +80,19 @@ def _computed(e: Emitter, i: Instruction, word: str, operands: list[str], width:
     return e.op(f"{word} {kind} {operands[0]}, {operands[1]}")
 
 
-def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
-    def lower(e: Emitter, i: Instruction) -> None:
-        types = i.form.types
-        values = [read_float(e, i, 1, types[-1]), read_float(e, i, 2, types[0])]
-        write_float(e, i, _computed(e, i, word, values, TYPES[types[0]]), types[0])
-
-    return lower
+ARITHMETIC = {
+    "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "sqrt": "sqrt", "fma": "fma",
+    "mad": "fma",
+}  # fmt: skip
 
 
-def lower_fma(e: Emitter, i: Instruction) -> None:
-    """fma and mad on floats: one rounding; the factors may be of half precision."""
-    types = i.form.types
-    factors = [read_float(e, i, index, types[-1]) for index in (1, 2)]
-    values = [*factors, read_float(e, i, 3, types[0])]
-    write_float(e, i, _computed(e, i, "fma", values, TYPES[types[0]]), types[0])
+def lower_arithmetic(e: Emitter, i: Instruction) -> None:
+    """The operations of ARITHMETIC, rounded once; factors and terms may be of half precision."""
+    name = i.form.types[0]
+    values = [read_float(e, i, index, operand.type) for index, operand in enumerate(signature(i.form)[1:], 1)]
+    if i.opcode == "rcp":
+        values.insert(0, f"splat ({'float' if name == 'f32' else 'double'} 1.0)")
+    write_float(e, i, _computed(e, i, ARITHMETIC[i.opcode], values, TYPES[name]), name)
 
 
 def lower_pair(e: Emitter, i: Instruction) -> None:
@@ -107,8 +104,7 @@ def lower_pair(e: Emitter, i: Instruction) -> None:
         for bits in words:
             low = e.resize(e.op(f"lshr {INT[64]} {bits}, splat (i64 {shift})"), 64, 32)
             values.append(to_float(e, flush(e, low) if i.form.ftz else low, 32))
-        word = "fma" if i.opcode == "fma" else f"f{i.opcode}"
-        bits = to_bits(e, _computed(e, i, word, values, 32), 32)
+        bits = to_bits(e, _computed(e, i, ARITHMETIC[i.opcode], values, 32), 32)
         bits = e.resize(finished(e, i, bits, "f32"), 32, 64)
         result = e.op(f"or {INT[64]} {result}, {e.op(f'shl {INT[64]} {bits}, splat (i64 {shift})')}")
     e.write(i.operands[0], result, 64)
@@ -179,18 +175,6 @@ def lower_testp(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], e.op(test), 1)
 
 
-def lower_root(e: Emitter, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded."""
-    name = i.form.type
-    width = TYPES[name]
-    a = read_float(e, i, 1, name)
-    if i.opcode == "sqrt":
-        result = _computed(e, i, "sqrt", [a], width)
-    else:
-        result = _computed(e, i, "fdiv", [f"splat ({'float' if width == 32 else 'double'} 1.0)", a], width)
-    write_float(e, i, result, name)
-
-
 def lower_function(e: Emitter, i: Instruction) -> None:
     """tanh on f32."""
     x = e.op(f"fpext <32 x float> {read_float(e, i, 1, 'f32')} to {FLOAT[64]}")
@@ -198,11 +182,8 @@ def lower_function(e: Emitter, i: Instruction) -> None:
     write_float(e, i, e.op(f"fptrunc {FLOAT[64]} {value} to <32 x float>"), "f32")
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    "add": _binary("fadd"), "sub": _binary("fsub"), "mul": _binary("fmul"), "fma": lower_fma, "mad": lower_fma,
-    "div": _binary("fdiv"), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
-    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root, "tanh": lower_function,
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(ARITHMETIC, lower_arithmetic), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign,
+    "abs": lower_sign, "copysign": lower_sign, "testp": lower_testp, "tanh": lower_function,
 }  # fmt: skip
-PAIR_HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = dict.fromkeys(
-    ("add", "sub", "mul", "fma"), lower_pair
-)
+PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), lower_pair)

@@ -7,7 +7,7 @@ be longer, is rounded to odd first.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
 from rayplay.tracer.emit.series import FUNCTIONS
 from rayplay.tracer.emit.text import FLOAT, INT
@@ -127,6 +127,6 @@ def lower_sign(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], joined(e, parts), 16 * len(parts))
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(COMPUTE, lower_half), "neg": lower_sign, "abs": lower_sign,
 }  # fmt: skip

@@ -1,13 +1,9 @@
 """Integer and logic instructions as LLVM IR."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
-
-Handler = Callable[[Emitter, Instruction], None]
 
 
 def _binary(word: str) -> Handler:
@@ -57,19 +53,11 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
     if signed:
         minus_one = e.op(f"icmp eq {kind} {divisor}, splat (i{width} -1)")
         divisor = e.op(f"select <32 x i1> {minus_one}, {kind} splat (i{width} 1), {kind} {divisor}")
-    sign = "s" if signed else "u"
-    if i.opcode == "div":
-        result = e.op(f"{sign}div {kind} {a}, {divisor}")
-        if signed:
-            negative = e.op(f"sub {kind} zeroinitializer, {a}")
-            result = e.op(f"select <32 x i1> {minus_one}, {kind} {negative}, {kind} {result}")
-        result = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}")
-    else:
-        result = e.op(f"{sign}rem {kind} {a}, {divisor}")
-        if signed:
-            result = e.op(f"select <32 x i1> {minus_one}, {kind} zeroinitializer, {kind} {result}")
-        result = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}")
-    e.write(i.operands[0], result, width)
+    result = e.op(f"{'s' if signed else 'u'}{i.opcode} {kind} {a}, {divisor}")
+    if signed:
+        other = e.op(f"sub {kind} zeroinitializer, {a}") if i.opcode == "div" else "zeroinitializer"
+        result = e.op(f"select <32 x i1> {minus_one}, {kind} {other}, {kind} {result}")
+    e.write(i.operands[0], e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}"), width)
 
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
@@ -85,34 +73,26 @@ def lower_min_max(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], result, width)
 
 
+UNARY = {
+    "neg": "sub {kind} zeroinitializer, {a}", "not": "xor {kind} {a}, splat (i{width} -1)",
+    "cnot": "icmp eq {kind} {a}, zeroinitializer", "abs": "call {kind} @llvm.abs.v32i{width}({kind} {a}, i1 false)",
+    "brev": "call {kind} @llvm.bitreverse.v32i{width}({kind} {a})",
+    "popc": "call {kind} @llvm.ctpop.v32i{width}({kind} {a})",
+    "clz": "call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)",
+}  # fmt: skip
+
+
 def lower_unary(e: Emitter, i: Instruction) -> None:
-    """neg, abs, not, cnot, popc, clz, brev."""
+    """The instructions of UNARY; counts have 32 bits."""
     name = i.form.type
     width = TYPES[name]
-    kind = INT[width]
-    a = e.read(i.operands[1], name)
-    out = width
-    match i.opcode:
-        case "neg":
-            result = e.op(f"sub {kind} zeroinitializer, {a}")
-        case "abs":
-            result = e.op(f"call {kind} @llvm.abs.v32i{width}({kind} {a}, i1 false)")
-        case "not":
-            result = e.op(f"xor {kind} {a}, splat (i{width} -1)")
-        case "cnot":
-            result = e.resize(e.op(f"icmp eq {kind} {a}, zeroinitializer"), 1, width)
-        case "brev":
-            result = e.op(f"call {kind} @llvm.bitreverse.v32i{width}({kind} {a})")
-        case "popc":
-            result, out = e.resize(e.op(f"call {kind} @llvm.ctpop.v32i{width}({kind} {a})"), width, 32), 32
-        case _:
-            result = e.op(f"call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)")
-            result, out = e.resize(result, width, 32), 32
-    e.write(i.operands[0], result, out)
+    result = e.op(UNARY[i.opcode].format(kind=INT[width], width=width, a=e.read(i.operands[1], name)))
+    out = 32 if i.opcode in ("popc", "clz") else width
+    e.write(i.operands[0], e.resize(result, 1 if i.opcode == "cnot" else width, out), out)
 
 
 def lower_bfind(e: Emitter, i: Instruction) -> None:
-    """Position of the highest bit that differs from the sign (0 for unsigned), all ones when there is none."""
+    """Position of the highest bit that differs from the sign (0 for unsigned), all ones without one."""
     name = i.form.type
     width = TYPES[name]
     kind = INT[width]
@@ -120,10 +100,11 @@ def lower_bfind(e: Emitter, i: Instruction) -> None:
     if name[0] == "s":
         a = e.op(f"xor {kind} {a}, {e.op(f'ashr {kind} {a}, splat (i{width} {width - 1})')}")
     zeros = e.op(f"call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)")
-    top = zeros if i.form.shift_amount else e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
     if i.form.shift_amount:
         none = e.op(f"icmp eq {kind} {a}, zeroinitializer")
-        top = e.op(f"select <32 x i1> {none}, {kind} splat (i{width} -1), {kind} {top}")
+        top = e.op(f"select <32 x i1> {none}, {kind} splat (i{width} -1), {kind} {zeros}")
+    else:
+        top = e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
     e.write(i.operands[0], e.resize(top, width, 32), 32)
 
 
@@ -140,7 +121,6 @@ def lower_sad(e: Emitter, i: Instruction) -> None:
 
 HANDLERS: dict[str, Handler] = {
     "mul": lower_mul_mad, "div": lower_divide, "rem": lower_divide, "min": lower_min_max, "max": lower_min_max,
-    "neg": lower_unary, "abs": lower_unary, "not": lower_unary, "cnot": lower_unary, "popc": lower_unary,
-    "clz": lower_unary, "brev": lower_unary, "bfind": lower_bfind, "sad": lower_sad,
+    **dict.fromkeys(UNARY, lower_unary), "bfind": lower_bfind, "sad": lower_sad,
     "and": _binary("and"), "or": _binary("or"), "xor": _binary("xor"),
 }  # fmt: skip

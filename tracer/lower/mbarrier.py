@@ -1,10 +1,8 @@
 """mbarrier as LLVM IR: objects in memory (``tracer.meaning.mbarrier``), changed by one lane after the other."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import arena_offset, effective_address
 from rayplay.tracer.emit.text import INT, gather
 from rayplay.tracer.lower.atomic import lane_loop
@@ -80,4 +78,4 @@ def _wait(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], e.op(f"icmp ne {INT[64]} {now}, {asked}"), 1)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"mbarrier": lower_mbarrier}
+HANDLERS: dict[str, Handler] = {"mbarrier": lower_mbarrier}

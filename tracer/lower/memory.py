@@ -1,10 +1,8 @@
 """ld and st as LLVM IR: gathers and scatters, uniform loads of constants, and ``.param`` variables of functions."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Address, Instruction, Operand, Symbol
 from rayplay.ptx.isa.types import TYPES, elements
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import (
     LANE_OFFSETS,
     arena_offset,
@@ -111,6 +109,6 @@ def lower_filter(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], gather(e, pointers, lanes, 8), 8)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "ld": lower_ld, "ldu": lower_ld, "st": lower_st,
 }  # fmt: skip

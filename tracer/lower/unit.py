@@ -1,15 +1,11 @@
 """Calls of a unit (``tracer.units.call``) as LLVM IR: operands into its rows, a call, results out of them."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Address, Instruction, Operand
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import effective_address, record
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.plans import PLANS
-
-Handler = Callable[[Emitter, Instruction], None]
 
 
 def lower_unit(e: Emitter, i: Instruction) -> None:

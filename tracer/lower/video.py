@@ -3,21 +3,14 @@
 Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseudocode this follows.
 """
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.carry import field
 from rayplay.tracer.meaning import video
 from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]
-
-
-def ranges(signed: bool, bits: int) -> tuple[int, int]:
-    """Least and largest integer."""
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def _source(e: Emitter, i: Instruction, index: int, name: str, width: int) -> str:
@@ -88,7 +81,8 @@ def _shifted(e: Emitter, i: Instruction, a: str, amount: str, width: int) -> str
 def clamped(e: Emitter, value: str, width: int, signed: bool, bits: int) -> str:
     """Clamp to the integers of ``bits`` bits."""
     kind = INT[width]
-    for word, limit in zip(("smax", "smin"), ranges(signed, bits), strict=True):
+    least, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for word, limit in (("smax", least), ("smin", largest)):
         value = e.op(f"call {kind} @llvm.{word}.v32i{width}({kind} {value}, {kind} splat (i{width} {limit}))")
     return value
 
@@ -131,7 +125,7 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
 def lower_simd_video(e: Emitter, i: Instruction) -> None:
     """vadd2, vsub2, vavrg2, vabsdiff2, vmin2, vmax2, vset2 and the same on four bytes.
 
-    The chosen elements replace those of c, or, with .add, all are added to it.
+    The chosen elements replace parts of c, or, with .add, all are added to it.
     """
     count = int(i.opcode[-1])
     bits = 32 // count
@@ -157,7 +151,7 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], result, 32)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(SCALAR_VIDEO, lower_scalar_video),
     **dict.fromkeys(SIMD_VIDEO, lower_simd_video), "vmad": lower_vmad,
 }  # fmt: skip

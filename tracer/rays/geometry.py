@@ -54,7 +54,7 @@ def _row(row: int, vector: Triple) -> np.float32:
 def intersect_triangle(
     corners: int, origin: Triple, direction: Triple
 ) -> tuple[int, np.float32, np.float32, np.float32]:
-    """Where a ray's line meets a triangle, edges included.
+    """Intersection of a ray's line with a triangle, edges included.
 
     corners: address of float32[9], three vertices. Returns (NO_HIT, HIT_FRONT or HIT_BACK, t, u, v): u weighs vertex 1,
     v vertex 2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit. Watertight:

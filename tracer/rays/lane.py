@@ -59,7 +59,7 @@ def write_hit(lane: int, first: int, hit: tuple[int, np.float32, np.float32, np.
 
 @compiled
 def write_suspension(lane: int, status: int, program: int, origin: Triple, direction: Triple) -> None:
-    """What the lane waits for, and the ray in the object space of the candidate's instance."""
+    """Status and program of a lane that waits, and the ray in the object space of the candidate's instance."""
     put(lane, FRAME.status, status)
     put(lane, FRAME.program, program)
     for axis in range(3):

@@ -116,7 +116,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Sky:
-    """What a ray that leaves the scene sees: ``lerp(bottom, top, 0.5 * (direction.y + 1))``, or black."""
+    """Radiance of a ray that leaves the scene: ``lerp(bottom, top, 0.5 * (direction.y + 1))``, or black."""
 
     gradient: bool = True
     bottom: Color = (1.0, 1.0, 1.0)
@@ -168,7 +168,7 @@ class Scene:
         return sum(len(self.meshes[instance.mesh].triangles) for instance in self.instances)
 
     def geometries(self) -> list[Geometry]:
-        """The hit geometries in order: those of mesh 0, of mesh 1, ..., then the spheres. Their position in this
+        """The hit geometries in order: of mesh 0, of mesh 1, ..., then the spheres. Their position in this
         list is the number of their hit record (for one ray type)."""
         tested = self.alpha_tested()
         found = []

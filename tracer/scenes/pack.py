@@ -108,7 +108,7 @@ def _spheres(path: Path, entries: list[dict[str, Any]], materials: list[Material
         return Spheres.none()
     first = len(materials)
     materials.extend(_material(path, f"sphere-{i}", entry["material"], -1) for i, entry in enumerate(entries))
-    with np.errstate(over="ignore"):  # what is not finite is refused when the scene is checked
+    with np.errstate(over="ignore"):  # values that are not finite are refused when the scene is checked
         center = np.array([_triple(entry["center"]) for entry in entries], np.float32)
         radius = np.array([float(entry["radius"]) for entry in entries], np.float32)
     return Spheres(center, radius, np.arange(first, first + len(entries), dtype=np.uint16))

@@ -23,7 +23,7 @@ TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
 
 @dataclass(frozen=True)
 class Sampling:
-    """What a launch is asked to compute, apart from scene and program."""
+    """Size and sampling of a launch."""
 
     width: int
     height: int
@@ -81,11 +81,7 @@ def prepare_image(
         hit_programs=table.hit_programs,
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
         trace_context=make_context(
-            acceleration,
-            table.hit_programs,
-            table.miss_programs.tolist(),
-            traversal,
-            delayed=delayed,
+            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed
         ),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
@@ -137,11 +133,7 @@ def _constants(
 
 
 def _fetches_triangles(functions: list[Function]) -> bool:
-    return any(
-        instruction.call is not None and str(getattr(instruction.call.target, "name", "")).startswith(TRIANGLE_FETCH)
-        for function in functions
-        for instruction in function.body
-    )
+    return any(i.callee.startswith(TRIANGLE_FETCH) for function in functions for i in function.body)
 
 
 def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:

@@ -29,7 +29,7 @@ class UnknownFormError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where an instruction stands."""
+    """Function and layout around an instruction."""
 
     function: Function
     layout: FunctionLayout
@@ -40,7 +40,7 @@ class UnitCall:
     """One instruction as its unit sees it.
 
     inputs   what goes into slot 0 and up: an operand and 32 or 64, its width in the slot (1: a predicate, as 32
-             bits); an address becomes that of each lane; None leaves a slot alone.
+             bits); an address becomes each lane's; None leaves a slot alone.
     outputs  what comes out of ``RESULT_SLOT`` and up: destination and width.
     records  whether the instruction accesses memory at the addresses that the unit leaves in ``ADDRESS_SLOT``.
     """

@@ -6,18 +6,9 @@ Source: PTX ISA 9.0, 9.7.14.3, 9.7.14.4 (wmma) and 9.7.15.5.15 and after (ldmatr
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers
+from rayplay.tracer.units.matrix import types
 from rayplay.tracer.units.matrix.plan import WMMA_SHAPES, matrix_shape, wmma_registers
-from rayplay.tracer.units.matrix.types import (
-    ACC_F64,
-    ACCUMULATORS,
-    B1,
-    F64,
-    S4,
-    TYPES,
-    U4,
-    Shape,
-    accumulator_registers,
-)
+from rayplay.tracer.units.matrix.types import Shape, accumulator_registers
 from rayplay.tracer.units.settings import Settings
 
 LOAD_ROWS, STORE_ROWS, TRANSPOSE, LOAD_FRAGMENT, STORE_FRAGMENT = range(5)
@@ -86,17 +77,17 @@ def _fragment(
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Which fragment it is, its registers, the code of its type, and the width of a register."""
     if which in "ab":
-        kind = TYPES.get(type_name, -1)
-        if name not in WMMA_SHAPES.get(kind, ()):
+        if name not in WMMA_SHAPES.get(type_name, ()):
             raise UnknownFormError
-        if kind in (S4, U4, B1) and column_major != (which == "b"):
+        if type_name in ("s4", "u4", "b1") and column_major != (which == "b"):
             raise UnknownFormError
+        kind = types.TYPES[type_name]
         count = wmma_registers(shape.m if which == "a" else shape.n, shape.k, kind)
-        return FRAGMENT_A if which == "a" else FRAGMENT_B, count, kind, 64 if kind == F64 else 32
-    kind = ACCUMULATORS.get(type_name, -1)
+        return FRAGMENT_A if which == "a" else FRAGMENT_B, count, kind, 64 if type_name == "f64" else 32
+    kind = types.ACCUMULATORS.get(type_name, -1)
     if kind < 0 or name not in {each for names in WMMA_SHAPES.values() for each in names}:
         raise UnknownFormError
-    return FRAGMENT_C, accumulator_registers(shape, kind), kind, 64 if kind == ACC_F64 else 32
+    return FRAGMENT_C, accumulator_registers(shape, kind), kind, 64 if type_name == "f64" else 32
 
 
 def _data(sources: tuple[Operand | None, ...], width: int) -> list[tuple[Operand, int]]:

@@ -145,7 +145,7 @@ def multiply_bits(a: np.ndarray, b: np.ndarray, c: np.ndarray, both: bool) -> No
 
 @compiled
 def product(rows: int, settings: int) -> None:
-    """Any shape but that of ``quads``."""
+    """Any shape except ``quads``."""
     m, n, k = (take(settings, MATRIX.m8)) * 8, (take(settings, MATRIX.n8)) * 8, take(settings, MATRIX.k)
     kind_a, kind_b = take(settings, MATRIX.a), take(settings, MATRIX.b)
     saturates, both = take(settings, MATRIX.saturates) != 0, take(settings, MATRIX.ands) != 0

@@ -16,7 +16,7 @@ COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 SURFACE = Settings(
     "SURFACE", "action[2] formatted geometry[3] bytes[4] lanes[3] clamp[2] operation[3] kind[3] indirect query[3]"
 )
-DATA = 8  # first input slot of what is stored
+DATA = 8  # first input slot of the data to store
 
 
 def plan_suld(i: Instruction, place: Place) -> UnitCall:

@@ -180,7 +180,7 @@ def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) 
 
 @compiled
 def query_surface(record: int, number: int) -> int:
-    """What suq asks, in the order of ``surface_plan.QUERIES``; the layout is always linear, 0."""
+    """Answer of suq, in the order of ``surface_plan.QUERIES``; the layout is always linear, 0."""
     if number < 3:
         return word(record, image.WIDTH + number)
     if number == 3:

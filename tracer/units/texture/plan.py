@@ -62,7 +62,7 @@ def queried(operand: Operand) -> Operand:
 
 
 def indirect(handle: Operand, place: Place) -> bool:
-    """Whether a handle is an entry parameter, named directly: then its address is what is read as an operand."""
+    """Whether a handle is an entry parameter, named directly: then the operand is its address."""
     if isinstance(handle, Symbol):
         if handle.name in place.layout.lane_variables:
             raise UnknownFormError(f"the parameter {handle.name} of a function as a texture or surface")
