@@ -24,7 +24,7 @@ from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
-from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 
 TOOL_VERSION = "0.1.0"
 
@@ -127,7 +127,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
             _go_on(writer, summary)
         counts = run_image_launch(prepared.launch, writer, backend=request.backend)
         writer.put("nodes", prepared.acceleration.node_table())
-        picture = _picture(prepared, *size)
+        picture = read_image(prepared.launch.memory, prepared.image_address, *size, prepared.image_format)
         writer.put("image", _image_table(picture))
     write_png(request.out.with_suffix(".png"), picture)
     summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
@@ -143,11 +143,6 @@ def _go_on(writer: ResumableTraceWriter, summary: Summary) -> None:
     before = was.facts["counts"] if was else {"rays": 0, "thread_instructions": 0}
     print(writer.notes.standing(f"after {before['visits']:,} visits" if was else ""), file=sys.stderr)
     summary.rays_before, summary.thread_instructions_before = before["rays"], before["thread_instructions"]
-
-
-def _picture(prepared: Prepared, width: int, height: int) -> NDArray[np.float32]:
-    memory = prepared.launch.memory
-    return read_image(memory, prepared.image_address, width, height, prepared.image_format)
 
 
 def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]:

@@ -131,18 +131,9 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
-        scene,
-        base_address,
-        words,
-        top_block,
-        top_row,
-        address,
-        _KIND_BYTES[kind],
-        kind,
-        scene.geometries(),
-        first_geometry[instances.bottom],
-        _statistics(scene, bottoms, top, words),
-    )
+        scene, base_address, words, top_block, top_row, address, _KIND_BYTES[kind], kind, scene.geometries(),
+        first_geometry[instances.bottom], _statistics(scene, bottoms, top, words),
+    )  # fmt: skip
 
 
 def _tree(rows: NDArray[np.float32]) -> _Tree:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Module
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.abi.words import ACTIVATION, MACHINE
 from rayplay.tracer.meaning.dispatch import unknown
 
@@ -83,6 +84,12 @@ class Text:
         """The error for what the current instruction asks and the executor lacks."""
         assert self.instruction is not None
         return unknown(self.module, self.instruction, name)
+
+
+def typed(i: Instruction) -> tuple[str, int, str]:
+    """The last type of an instruction: its name, its bits, and the LLVM type of 32 lanes."""
+    width = TYPES[i.form.type]
+    return i.form.type, width, INT[width]
 
 
 def gather(e: Text, pointers: str, lanes: str, width: int, align: int = 0) -> str:

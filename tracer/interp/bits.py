@@ -4,7 +4,7 @@ import numpy as np
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.interp.integer import numbers, put
+from rayplay.tracer.interp.integer import numbers, put, typed
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.tables import PERMUTATIONS
 
@@ -32,8 +32,7 @@ def run_funnel(w: Lanes, i: Instruction) -> None:
 
 def run_bfe(w: Lanes, i: Instruction) -> None:
     """bfe, bit by bit as in the PTX manual."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     lanes = zip(numbers(w, i, 1, f"u{width}"), numbers(w, i, 2, "u32"), numbers(w, i, 3, "u32"), strict=True)
     results = []
     for a, b, c in lanes:

@@ -5,16 +5,14 @@ from typing import Any
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
-from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad
+from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad, typed
 from rayplay.tracer.interp.values import LANES, SIGNED, Handler, Lanes
 
 
 def run_add_sub(w: Lanes, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = i.form.type
-    width = TYPES[name]
+    _, width = typed(i)
     kind = f"{'s' if i.form.saturates else 'u'}{width}"
     sign = 1 if i.opcode.startswith("add") else -1
     a, b = numbers(w, i, 1, kind), numbers(w, i, 2, kind)
@@ -31,8 +29,7 @@ def run_mad(w: Lanes, i: Instruction) -> None:
     if i.opcode == "mad" and not i.form.carries:
         run_mul_mad(w, i)
         return
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     products = [a * b for a, b in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
     words = [(p >> width if i.form.part == "hi" else p) % (1 << width) for p in products]
     put(w, i, _sum(w, i, words, numbers(w, i, 3, f"u{width}"), 1, width), width)

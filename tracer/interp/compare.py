@@ -9,7 +9,7 @@ from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_float, flushed
 from rayplay.tracer.interp.half import read_parts
-from rayplay.tracer.interp.integer import numbers
+from rayplay.tracer.interp.integer import numbers, typed
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode
 from rayplay.tracer.meaning.floats import ONE
@@ -93,8 +93,7 @@ def run_select(w: Lanes, i: Instruction) -> None:
 
 def run_mov(w: Lanes, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):
         values = [w.read(element, name) for element in source.elements]

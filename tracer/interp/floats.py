@@ -13,7 +13,15 @@ from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
 from rayplay.tracer.meaning import exact
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, magnitude, sign_of
-from rayplay.tracer.meaning.floats import CANONICAL_NAN, EX2_LIMIT, EX2_TERMS, TANH_SMALL, TWO_LOG2_E, directed_rounding
+from rayplay.tracer.meaning.floats import (
+    CANONICAL_NAN,
+    EX2_LIMIT,
+    EX2_TERMS,
+    EXPONENT,
+    TANH_SMALL,
+    TWO_LOG2_E,
+    directed_rounding,
+)
 
 
 def as_float(bits: np.ndarray) -> np.ndarray:
@@ -29,8 +37,9 @@ def as_bits(value: np.ndarray) -> np.ndarray:
 
 
 def flushed(bits: np.ndarray) -> np.ndarray:
-    """Subnormal f32 become zero with their sign."""
-    return np.where(bits & np.uint32(0x7F800000) == 0, bits & np.uint32(0x80000000), bits)
+    """Subnormal f32 or f64 become zero with their sign."""
+    word, width = bits.dtype.type, 8 * bits.itemsize
+    return np.where(bits & word(EXPONENT[f"f{width}"]) == 0, bits & word(1 << width - 1), bits)
 
 
 def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:

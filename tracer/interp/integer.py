@@ -10,6 +10,11 @@ from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import Handler, Lanes
 
 
+def typed(i: Instruction) -> tuple[str, int]:
+    """The last type of an instruction and its bits."""
+    return i.form.type, TYPES[i.form.type]
+
+
 def numbers(w: Lanes, i: Instruction, index: int, name: str) -> list[int]:
     """Operand ``index`` of every lane as a Python integer of type ``name``."""
     width = TYPES[name]
@@ -35,8 +40,7 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
 
 def run_mul_mad(w: Lanes, i: Instruction) -> None:
     """mul, mad: low, high or wide part of the product; .sat clamps the sum."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     product = [x * y for x, y in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
     if i.form.part == "hi":
         product = [p >> width for p in product]
@@ -79,8 +83,7 @@ def _remainder(a: int, b: int) -> int:
 
 def run_count(w: Lanes, i: Instruction) -> None:
     """popc, clz, bfind: 32-bit results."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     values = numbers(w, i, 1, name if i.opcode == "bfind" else f"u{width}")
     if i.opcode == "popc":
         put(w, i, [v.bit_count() for v in values], 32)

@@ -49,6 +49,10 @@ class SurfaceTable:
         """The image in a buffer. Raises ``UserError`` when they do not fit."""
         return image_of(address, values, self.geometry, self.channels)
 
+    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
+        """The handle of a record of the image in a buffer."""
+        return place_surface(memory, self.image(address, values))
+
     def __post_init__(self) -> None:
         check_choice(self.geometry, AXES, "geometry")
 
@@ -64,12 +68,9 @@ class TextureTable(SurfaceTable):
     read: str = "element"
     srgb: bool = False
 
-    def texture(self, address: int, values: np.ndarray) -> Texture:
-        """The texture in a buffer. Raises ``UserError`` when they do not fit."""
-        sampler = Sampler(
-            filter=self.filter, address=self.address, normalized=self.normalized, border=self.border
-        )  # fmt: skip
-        return Texture(self.image(address, values), sampler, self.read, self.srgb)
+    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
+        sampler = Sampler(filter=self.filter, address=self.address, normalized=self.normalized, border=self.border)
+        return place_texture(memory, Texture(self.image(address, values), sampler, self.read, self.srgb))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,10 @@ def place_images(
     handles: dict[str, int] = {}
     for key, name, table in plan.tables():
         try:
-            handles[name] = _place(table, memory, buffers)
+            if isinstance(table, SurfaceTable):
+                handles[name] = table.place(memory, *buffers[table.buffer])
+            else:
+                handles[name] = place_sampler(memory, table)
             for stored in table.stored:
                 _store(handles[name], stored, buffers[stored.buffer][1])
         except UserError as error:
@@ -131,24 +135,10 @@ def place_images(
     return handles
 
 
-def _place(
-    table: TextureTable | SamplerTable | SurfaceTable,
-    memory: DeviceMemory,
-    buffers: Mapping[str, tuple[int, np.ndarray]],
-) -> int:
-    if isinstance(table, TextureTable):
-        return place_texture(memory, table.texture(*buffers[table.buffer]))
-    if isinstance(table, SurfaceTable):
-        return place_surface(memory, table.image(*buffers[table.buffer]))
-    return place_sampler(memory, table)
-
-
 def _store(handle: int, stored: Stored, values: np.ndarray) -> None:
     raw = values.reshape(-1).view(np.uint8)
     if not 0 <= stored.offset_bytes <= raw.size - HANDLE_BYTES:
         raise UserError(
             f"stored.offset_bytes must leave {HANDLE_BYTES} bytes in {stored.buffer}, found {stored.offset_bytes}"
         )
-    raw[stored.offset_bytes : stored.offset_bytes + HANDLE_BYTES] = np.frombuffer(
-        handle.to_bytes(8, "little"), np.uint8
-    )
+    raw[stored.offset_bytes : stored.offset_bytes + HANDLE_BYTES] = list(handle.to_bytes(HANDLE_BYTES, "little"))

@@ -93,9 +93,7 @@ def refuse_unexecuted(programs: tuple[tuple[Module, Function], ...]) -> None:
 
 
 def link_launch(
-    programs: tuple[tuple[Module, Function], ...],
-    memory: DeviceMemory,
-    constants: Mapping[str, bytes],
+    programs: tuple[tuple[Module, Function], ...], memory: DeviceMemory, constants: Mapping[str, bytes]
 ) -> LinkedLaunch:
     """Put programs and everything they call together, and their variables into device memory.
 

@@ -11,8 +11,8 @@ from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import SINGLE, as_single, as_word
 from rayplay.tracer.emit.sfu import call_unit
 from rayplay.tracer.emit.text import FLOAT, INT
-from rayplay.tracer.lower.floats import read_float, to_bits, to_float, write_float
-from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
+from rayplay.tracer.lower.floats import flush, read_float, to_bits, to_float, write_float
+from rayplay.tracer.meaning.floats import HALF_UPPER
 from rayplay.tracer.meaning.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST, unit_name
 
 DOUBLE, LONG = FLOAT[64], INT[64]
@@ -51,7 +51,7 @@ def _lower_upper(e: Emitter, i: Instruction) -> None:
     bits = e.read(i.operands[1], "f64")
     ftz = i.form.ftz
     if ftz:
-        bits = _flushed(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"))
+        bits = flush(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"), "f64")
     value = to_float(e, bits, 64)
     if i.opcode == "rsqrt":
         value = e.op(f"call {DOUBLE} @llvm.sqrt.v32f64({DOUBLE} {value})")
@@ -59,16 +59,8 @@ def _lower_upper(e: Emitter, i: Instruction) -> None:
     result = to_bits(e, value, 64)
     if ftz:
         result = e.op(f"add {LONG} {result}, splat (i64 {HALF_UPPER})")
-        result = _flushed(e, e.op(f"and {LONG} {result}, splat (i64 {UPPER_WORD})"))
+        result = flush(e, e.op(f"and {LONG} {result}, splat (i64 {UPPER_WORD})"), "f64")
     e.write(i.operands[0], result, 64)
-
-
-def _flushed(e: Emitter, bits: str) -> str:
-    """Subnormal f64 numbers become zero with their sign."""
-    exponent = e.op(f"and {LONG} {bits}, splat (i64 {EXPONENT['f64']})")
-    small = e.op(f"icmp eq {LONG} {exponent}, zeroinitializer")
-    sign = e.op(f"and {LONG} {bits}, splat (i64 {-(1 << 63)})")
-    return e.op(f"select <32 x i1> {small}, {LONG} {sign}, {LONG} {bits}")
 
 
 HANDLERS: dict[str, Handler] = {

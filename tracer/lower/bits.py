@@ -3,14 +3,13 @@
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter, Handler
-from rayplay.tracer.emit.text import INT
+from rayplay.tracer.emit.text import INT, typed
 from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 
 def lower_shift(e: Emitter, i: Instruction) -> None:
     """shl, shr: amounts of the width or more shift everything out."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     amount = e.read(i.operands[2], "u32")
     limit = width - 1 if i.opcode == "shr" and name[0] == "s" else width
@@ -38,8 +37,7 @@ def lower_funnel(e: Emitter, i: Instruction) -> None:
 
 def lower_bfe(e: Emitter, i: Instruction) -> None:
     """bfe: field of ``len`` bits at ``pos``, sign extended for signed types."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[2:4])
     if name[0] == "s":

@@ -1,9 +1,8 @@
 """Integer arithmetic on parts of words and on several words: carries, 24-bit factors, dot products, pairs."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter, Handler
-from rayplay.tracer.emit.text import INT
+from rayplay.tracer.emit.text import INT, typed
 from rayplay.tracer.lower.integer import lower_mul_mad, wide_product
 
 CARRY = "carry flag"
@@ -38,8 +37,7 @@ def sum_with_carry(e: Emitter, i: Instruction, word: str, a: str, b: str, width:
 
 def lower_add_sub(e: Emitter, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     word = i.opcode[:3]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     if i.form.saturates:
@@ -54,8 +52,7 @@ def lower_mad(e: Emitter, i: Instruction) -> None:
     if i.opcode == "mad" and not i.form.carries and not i.form.saturates:
         lower_mul_mad(e, i)
         return
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
     product = wide_product(e, a, b, name, i.form.part)
     if i.form.saturates:

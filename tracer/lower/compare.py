@@ -4,7 +4,7 @@ from rayplay.ptx.ir import Instruction, Pair, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
-from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.emit.text import FLOAT, INT, typed
 from rayplay.tracer.lower.floats import flush, to_float
 from rayplay.tracer.lower.half import joined, read_parts
 from rayplay.tracer.meaning.floats import ONE
@@ -102,8 +102,7 @@ def _part(e: Emitter, width: int, count: int) -> int:
 
 def lower_mov(e: Emitter, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):
         values = [e.read(element, name) for element in source.elements]

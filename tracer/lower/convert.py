@@ -3,17 +3,7 @@
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.emit.emitter import Emitter, Handler
-from rayplay.tracer.emit.narrow import (
-    SINGLE,
-    WORD,
-    as_single,
-    as_word,
-    narrow,
-    odd_single,
-    widen,
-    widen_small,
-    word,
-)
+from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word, narrow, odd_single, widen, widen_small, word
 from rayplay.tracer.emit.rounding import lower_rounded
 from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import finished, flush, saturate, to_bits, to_float

@@ -7,7 +7,7 @@ from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.rounding import lower_rounded
 from rayplay.tracer.emit.series import hyperbolic_tangent
-from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.emit.text import FLOAT, INT, typed
 from rayplay.tracer.meaning.floats import CANONICAL_NAN, EXPONENT, ONE, SIGN, directed_rounding
 
 
@@ -24,12 +24,13 @@ def to_bits(e: Emitter, value: str, width: int) -> str:
     return e.op(f"select <32 x i1> {nan}, {INT[width]} {canonical}, {INT[width]} {bits}")
 
 
-def flush(e: Emitter, bits: str) -> str:
-    """Subnormal f32 numbers become zero with their sign (.ftz)."""
-    exponent = e.op(f"and <32 x i32> {bits}, splat (i32 {EXPONENT['f32']})")
-    small = e.op(f"icmp eq <32 x i32> {exponent}, zeroinitializer")
-    sign = e.op(f"and <32 x i32> {bits}, splat (i32 {SIGN[32]})")
-    return e.op(f"select <32 x i1> {small}, <32 x i32> {sign}, <32 x i32> {bits}")
+def flush(e: Emitter, bits: str, name: str = "f32") -> str:
+    """Subnormal numbers of a format become zero with their sign (.ftz)."""
+    width, kind = TYPES[name], INT[TYPES[name]]
+    exponent = e.op(f"and {kind} {bits}, splat (i{width} {EXPONENT[name]})")
+    small = e.op(f"icmp eq {kind} {exponent}, zeroinitializer")
+    sign = e.op(f"and {kind} {bits}, splat (i{width} {1 << width - 1})")
+    return e.op(f"select <32 x i1> {small}, {kind} {sign}, {kind} {bits}")
 
 
 def saturate(e: Emitter, bits: str, width: int) -> str:
@@ -150,9 +151,7 @@ def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
     """neg, abs: the sign bit, also of NaN; copysign: the sign of a, the rest of b."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    name, width, kind = typed(i)
     bits = e.op(f"bitcast {FLOAT[width]} {read_float(e, i, 1, name)} to {kind}")
     if i.opcode == "neg":
         result = e.op(f"xor {kind} {bits}, splat (i{width} {SIGN[width]})")
@@ -167,8 +166,7 @@ def lower_sign(e: Emitter, i: Instruction) -> None:
 
 def lower_testp(e: Emitter, i: Instruction) -> None:
     """testp: the class of a float."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
     value = to_float(e, e.read(i.operands[1], name), width)
     test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[i.form.variant]})"

@@ -3,13 +3,12 @@
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.emit.emitter import Emitter, Handler
-from rayplay.tracer.emit.text import INT
+from rayplay.tracer.emit.text import INT, typed
 
 
 def _binary(word: str) -> Handler:
     def lower(e: Emitter, i: Instruction) -> None:
-        name = i.form.type
-        width = TYPES[name]
+        name, width, _ = typed(i)
         a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
         e.write(i.operands[0], e.op(f"{word} {INT[width]} {a}, {b}"), width)
 
@@ -32,8 +31,7 @@ def wide_product(e: Emitter, a: str, b: str, name: str, want: str) -> str:
 
 def lower_mul_mad(e: Emitter, i: Instruction) -> None:
     """mul and mad: .lo, .hi, .wide."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     result = wide_product(e, a, b, name, i.form.part)
     out = 2 * width if i.form.part == "wide" else width
@@ -44,8 +42,7 @@ def lower_mul_mad(e: Emitter, i: Instruction) -> None:
 
 def lower_divide(e: Emitter, i: Instruction) -> None:
     """div, rem. By zero: all ones, as ptxas has it; lowest / -1: quotient lowest, remainder 0."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     zero = e.op(f"icmp eq {kind} {b}, zeroinitializer")
     divisor = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} 1), {kind} {b}")
@@ -62,9 +59,7 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
     """min, max; .relu also clamps at 0."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    name, width, kind = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     word = f"llvm.{'s' if name[0] == 's' else 'u'}{i.opcode}.v32i{width}"
     result = e.op(f"call {kind} @{word}({kind} {a}, {kind} {b})")
@@ -84,8 +79,7 @@ UNARY = {
 
 def lower_unary(e: Emitter, i: Instruction) -> None:
     """The instructions of UNARY; counts have 32 bits."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     result = e.op(UNARY[i.opcode].format(kind=INT[width], width=width, a=e.read(i.operands[1], name)))
     out = 32 if i.opcode in ("popc", "clz") else width
     e.write(i.operands[0], e.resize(result, 1 if i.opcode == "cnot" else width, out), out)
@@ -93,9 +87,7 @@ def lower_unary(e: Emitter, i: Instruction) -> None:
 
 def lower_bfind(e: Emitter, i: Instruction) -> None:
     """Position of the highest bit that differs from the sign (0 for unsigned), all ones without one."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     if name[0] == "s":
         a = e.op(f"xor {kind} {a}, {e.op(f'ashr {kind} {a}, splat (i{width} {width - 1})')}")
@@ -110,8 +102,7 @@ def lower_bfind(e: Emitter, i: Instruction) -> None:
 
 def lower_sad(e: Emitter, i: Instruction) -> None:
     """sad: c + |a - b|."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
     less = e.op(f"icmp {'slt' if name[0] == 's' else 'ult'} {kind} {a}, {b}")
     up, down = e.op(f"sub {kind} {b}, {a}"), e.op(f"sub {kind} {a}, {b}")

@@ -89,13 +89,7 @@ def _corner(corner: int, origin: Triple) -> Triple:
 
 @compiled
 def _edge(
-    px: np.float32,
-    py: np.float32,
-    pz: np.float32,
-    qx: np.float32,
-    qy: np.float32,
-    qz: np.float32,
-    direction: Triple,
+    px: np.float32, py: np.float32, pz: np.float32, qx: np.float32, qy: np.float32, qz: np.float32, direction: Triple
 ) -> np.float32:
     """On which side of the edge from p to q a ray from the origin passes; swapping p and q negates it exactly."""
     ex, ey, ez = px - qx, py - qy, pz - qz

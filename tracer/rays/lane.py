@@ -5,14 +5,7 @@ A lane is named by the address of its word of field 0; field f is ``FIELD_BYTES 
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import (
-    FRAME,
-    HIT,
-    HIT_KIND_BACK,
-    HIT_KIND_FRONT,
-    HIT_ROWS,
-    ROW_BYTES,
-)
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_KIND_BACK, HIT_KIND_FRONT, HIT_ROWS, ROW_BYTES
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_f32, load_u32, store_f32, store_u32
 from rayplay.tracer.rays.geometry import HIT_FRONT, Triple

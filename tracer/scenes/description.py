@@ -4,6 +4,7 @@ Right-handed, y up; colours are linear RGB. Every reader and generator of this p
 acceleration structure and the programs' buffers are made from it and from nothing else.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,12 @@ Vector = tuple[float, float, float]
 LARGEST_COORDINATE = 1e15
 """So that no area or product of lengths overflows float32."""
 IDENTITY = np.eye(3, 4, dtype=np.float32)
+
+
+def triple(values: Iterable[float]) -> Vector:
+    """Three numbers as floats. Raises ``ValueError`` or ``TypeError`` for others."""
+    x, y, z = (float(value) for value in values)
+    return x, y, z
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,13 @@ class Instance:
     mesh: int
     object_to_world: NDArray[np.float32] = field(default_factory=IDENTITY.copy)
     """float32[3, 4]."""
+
+
+def turned(mesh: int, angle: float, translation: Vector, scale: float = 1.0) -> Instance:
+    """A mesh scaled, turned about y by ``angle`` radians, then translated."""
+    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
+    x, y, z = translation
+    return Instance(mesh, np.array([[cos, 0, sin, x], [0, scale, 0, y], [-sin, 0, cos, z]], dtype=np.float32))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind, pack_fields, params_symbol
-from rayplay.tracer.shading.upload import SceneBuffers, camera_values, upload_scene
+from rayplay.tracer.shading.upload import camera_values, upload_scene
 
 TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
 
@@ -67,7 +67,10 @@ def prepare_image(
     table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
     image_address = memory.allocate(pixels * IMAGE_FORMATS[config.image_format])
-    values = _launch_values(scene, sampling, buffers, acceleration, image_address)
+    values = {
+        **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height), **vars(sampling),
+        "image": image_address, "scene": acceleration.top_address,
+    }  # fmt: skip
     launch = ImageLaunch(
         programs=tuple((module, inject_filter(f) if i == 0 else f) for i, f in enumerate(functions)),
         raygen_index=0,
@@ -109,19 +112,6 @@ def _blocks_of(acceleration: Acceleration, kind: int) -> NDArray[np.int64]:
     """Blocks of the image where a record of this kind begins."""
     addresses = acceleration.node_address[acceleration.node_kind == kind]
     return ((addresses - np.uint64(acceleration.base_address)) // np.uint64(BLOCK_BYTES)).astype(np.int64)
-
-
-def _launch_values(
-    scene: Scene, sampling: Sampling, buffers: SceneBuffers, acceleration: Acceleration, image_address: int
-) -> dict[str, Any]:
-    """A value for every source that launch parameters may name."""
-    return {
-        **buffers.launch,
-        **camera_values(scene.camera, sampling.width, sampling.height),
-        **vars(sampling),
-        "image": image_address,
-        "scene": acceleration.top_address,
-    }
 
 
 def _constants(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rayplay.tracer.bvh.instances import all_instances
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.scenes.description import MODELS, Camera, Material, Mesh, Scene
+from rayplay.tracer.scenes.description import MODELS, Camera, Mesh, Scene
 
 MATERIAL = np.dtype(
     [
@@ -90,14 +90,9 @@ def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
         row["albedo"], row["fuzz"], row["ior"] = material.albedo, material.fuzz, material.ior
         row["emission"], row["model"] = material.emission, MODELS.index(material.model)
         if material.alpha_texture >= 0:
-            _bind_texture(row, material, scene, texels)
+            row["alpha_height"], row["alpha_width"] = scene.textures[material.alpha_texture].alpha.shape
+            row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
     return memory.allocate(table)
-
-
-def _bind_texture(row: np.void, material: Material, scene: Scene, texels: list[int]) -> None:
-    height, width = scene.textures[material.alpha_texture].alpha.shape
-    row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
-    row["alpha_width"], row["alpha_height"] = width, height
 
 
 def camera_values(camera: Camera, width: int, height: int) -> dict[str, Any]:

@@ -27,10 +27,7 @@ FAMILY = {**{name: name for name in types.TYPES}, "u8": "s8", "u4": "s4", "e5m2"
 """Types of A and B that may stand together."""
 ACCUMULATES = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",), "e4m3": ("f16", "f32")}
 SATURATING = ("s8", "s4")
-MATRIX = Settings(
-    "MATRIX",
-    "m8[3] n8[3] k[10] a[4] b[4] c[2] d[2] saturates ands quads transposed_a transposed_b",
-)
+MATRIX = Settings("MATRIX", "m8[3] n8[3] k[10] a[4] b[4] c[2] d[2] saturates ands quads transposed_a transposed_b")
 """``quads``: the m8n8k4 of Volta, four products of eight lanes each."""
 
 

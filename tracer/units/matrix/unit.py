@@ -115,21 +115,13 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
 
 
 @compiled
-def silence(rows: int, mask: int) -> None:
-    """Zeros in the operands of lanes that do not execute the instruction."""
+def silence(rows: int, mask: int, width: int) -> None:
+    """Zeros in the operands, registers of ``width`` bytes, of lanes that do not execute the instruction."""
     for lane in range(32):
         if not mask >> lane & 1:
             for slot in range(RESULT_SLOT):
-                store_u32(rows + slot * SLOT_BYTES + 4 * lane, 0)
-
-
-@compiled
-def silence_wide(rows: int, mask: int) -> None:
-    """``silence`` for registers of 64 bits."""
-    for lane in range(32):
-        if not mask >> lane & 1:
-            for slot in range(RESULT_SLOT):
-                store_i64(rows + slot * SLOT_BYTES + 8 * lane, 0)
+                for byte in range(0, width, 4):
+                    store_u32(rows + slot * SLOT_BYTES + width * lane + byte, 0)
 
 
 @compiled
@@ -212,10 +204,7 @@ def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: boo
 def matrix_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are ``MATRIX``."""
     if mask != EVERYONE:
-        if take(settings, MATRIX.a) == F64:
-            silence_wide(rows, mask)
-        else:
-            silence(rows, mask)
+        silence(rows, mask, 8 if take(settings, MATRIX.a) == F64 else 4)
     if take(settings, MATRIX.quads):
         quads(rows, settings)
     else:
