@@ -1,6 +1,7 @@
 """The floors of the house: who may import whom, in which order, and how large a room may be."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -204,17 +205,12 @@ def test_a_file_is_one_room(path: Path) -> None:
             assert code_lines(node) <= MOST_FUNCTION_LINES, f"{relative(path)}: {node.name} is too long"
 
 
-# Files of fewer lines, and why no neighbour holds what they say; a package joins when its files are of one idea.
-SMALL = {
-    "replay/geometry.py": "a door, of names alone",
-    "replay/layers.py": "a list",
-    "replay/jit/indexing.py": "one private function of numba, replaced",
-    "replay/launch/host_copies.py": "copies are no launches, and only the machine makes them",
-}
+SMALL: dict[str, str] = tomllib.loads((ROOT / "tests" / "small_files.toml").read_text())
 
 
-@pytest.mark.parametrize("package", ["replay"])
+@pytest.mark.parametrize("package", [*MAY_IMPORT, "rayplay", "tools"])
 def test_a_small_file_has_a_reason(package: str) -> None:
-    sizes = {relative(path): len(path.read_text().splitlines()) for path in (ROOT / package).rglob("*.py")}
-    small = {name for name, lines in sizes.items() if lines < FEWEST_LINES and not name.endswith("__init__.py")}
-    assert small == {name for name in SMALL if name.startswith(package)}
+    paths = [path for path in (ROOT / package).rglob("*.py") if not any(parent.is_symlink() for parent in path.parents)]
+    sizes = {relative(path): len(path.read_text().splitlines()) for path in paths if path.stem != "__init__"}
+    small = {name for name, lines in sizes.items() if lines < FEWEST_LINES}
+    assert small == {name for name in SMALL if name.startswith(f"{package}/")}
