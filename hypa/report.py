@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.dataset.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.column import STRING, Table
-from rayplay.formats.schema.manifest import file_digest
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.hypa.session import FileProfile, LaunchProfile, profile_file
 from rayplay.hypa.slicing.flops import PRECISIONS, class_numbers

@@ -13,9 +13,9 @@ import numpy as np
 
 from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice
-from rayplay.formats.schema.manifest import file_digest
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.text import parse_json, read_text
-from rayplay.formats.schema.manifest import file_digest
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
 from rayplay.tracer.scenes import load
