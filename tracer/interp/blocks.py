@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rayplay.ptx.flow.cfg import waits
+from rayplay.ptx.flow.cfg import ends_block, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
@@ -16,7 +16,7 @@ from rayplay.tracer.interp.flow import Flow
 from rayplay.tracer.interp.optix import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 
 @dataclass
@@ -78,20 +78,12 @@ class Run(Flow):
             instruction = self.linked.function.body[position]
             self.w.instruction, self.w.instruction_id = instruction, self.linked.instruction_base + position
             self.w.position = position - block.first
-            if position < last or not self._ends(instruction):
+            if position < last or not ends_block(instruction):
                 self._straight(instruction)
             else:
                 return self._end(instruction)
         self.go(self.after())
         return None
-
-    def _ends(self, i: Instruction) -> bool:
-        """Whether control does more than go on after an instruction."""
-        if i.call is not None:
-            return i.callee not in GETTERS
-        if i.opcode in ("bar", "barrier"):
-            return i.form.key != "bar.warp"
-        return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
 
     def _straight(self, i: Instruction) -> None:
         if i.call is not None:

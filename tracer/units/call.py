@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rayplay.ptx.ir import Function, Instruction, Operand
 from rayplay.tracer.link.layout import FunctionLayout
 
+Inputs = list[tuple[Operand, int] | None]
 SLOT_BYTES = 256
 RESULT_SLOT = 24  # the first result; operands come before
 ADDRESS_SLOT = 40  # int64 per lane: what the access is recorded with
@@ -63,3 +64,10 @@ def check_registers(operands: Sequence[Operand | None], wanted: int, i: Instruct
     """``UnknownFormError`` for a vector of another length."""
     if len(operands) != wanted:
         raise UnknownFormError(f"{i.full_opcode} with {len(operands)} registers, which must be {wanted}")
+
+
+def given(operands: Sequence[Operand | None], width: int) -> Inputs:
+    """Operands as inputs of a width; ``UnknownFormError`` for the sink."""
+    if None in operands:
+        raise UnknownFormError
+    return [(operand, width) for operand in operands if operand is not None]

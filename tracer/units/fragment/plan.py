@@ -5,7 +5,7 @@ Source: PTX ISA 9.0, 9.7.14.3, 9.7.14.4 (wmma) and 9.7.15.5.15 and after (ldmatr
 
 from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.types import elements
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers
+from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers, given
 from rayplay.tracer.units.matrix import types
 from rayplay.tracer.units.matrix.plan import WMMA_SHAPES, matrix_shape, wmma_registers
 from rayplay.tracer.units.matrix.types import Shape, accumulator_registers
@@ -30,7 +30,7 @@ def plan_stmatrix(i: Instruction, place: Place) -> UnitCall:
     """``stmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16``."""
     sources = elements(i.operands[1])
     settings = _rows(i, STORE_ROWS, sources)
-    return UnitCall("fragment", settings, ((i.operands[0], 64), None, *_data(sources, 32)), (), True)
+    return UnitCall("fragment", settings, ((i.operands[0], 64), None, *given(sources, 32)), (), True)
 
 
 def plan_movmatrix(i: Instruction, place: Place) -> UnitCall:
@@ -69,7 +69,7 @@ def plan_wmma(i: Instruction, place: Place) -> UnitCall:
     stride: tuple[Operand, int] | None = (operands[2], 32) if len(operands) > 2 else None
     if is_load:
         return UnitCall("fragment", settings, ((address, 64), stride), tuple((t, width) for t in data), True)
-    return UnitCall("fragment", settings, ((address, 64), stride, *_data(data, width)), (), True)
+    return UnitCall("fragment", settings, ((address, 64), stride, *given(data, width)), (), True)
 
 
 def _fragment(
@@ -88,9 +88,3 @@ def _fragment(
     if kind < 0 or name not in {each for names in WMMA_SHAPES.values() for each in names}:
         raise UnknownFormError
     return FRAGMENT_C, accumulator_registers(shape, kind), kind, 64 if type_name == "f64" else 32
-
-
-def _data(sources: tuple[Operand | None, ...], width: int) -> list[tuple[Operand, int]]:
-    if None in sources:
-        raise UnknownFormError
-    return [(source, width) for source in sources if source is not None]

@@ -2,9 +2,9 @@
 
 import re
 
-from rayplay.ptx.ir import Instruction, Operand
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import elements
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError
+from rayplay.tracer.units.call import Inputs, Place, UnitCall, UnknownFormError, given
 from rayplay.tracer.units.matrix import types
 from rayplay.tracer.units.matrix.types import Shape, accumulator_registers, multiplicand_registers
 from rayplay.tracer.units.settings import Settings
@@ -96,13 +96,10 @@ def _call(
         transposed_b=layouts is not None and layouts[1] == "col",
     )  # fmt: skip
     multiplicand, accumulator = 64 if a == "f64" else 32, 64 if c == "f64" else 32
-    inputs: list[tuple[Operand, int] | None] = [None] * (C_SLOT + len(groups[3]))
-    for first, group, width in ((0, groups[1], multiplicand), (B_SLOT, groups[2], multiplicand),
-                                (C_SLOT, groups[3], accumulator)):  # fmt: skip
-        for number, operand in enumerate(group):
-            if operand is None:
-                raise UnknownFormError
-            inputs[first + number] = (operand, width)
+    inputs: Inputs = [None] * C_SLOT
+    inputs[: len(groups[1])] = given(groups[1], multiplicand)
+    inputs[B_SLOT : B_SLOT + len(groups[2])] = given(groups[2], multiplicand)
+    inputs += given(groups[3], accumulator)
     return UnitCall("matrix", settings, tuple(inputs), tuple((each, accumulator) for each in groups[0]), False)
 
 

@@ -3,16 +3,15 @@
 from rayplay.ptx.ir import Instruction, Operand, Texture
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers, number_of
+from rayplay.tracer.units.call import Inputs, Place, UnitCall, UnknownFormError, check_registers, given, number_of
 from rayplay.tracer.units.settings import Settings
-from rayplay.tracer.units.texture.plan import COORDINATE, HANDLE, LAYER, Inputs, indirect, queried
+from rayplay.tracer.units.texture.plan import coordinates, indirect, queried
 
 LOAD, STORE, REDUCE, QUERY = range(4)
 CLAMPS = ("trap", "clamp", "zero")
 REDUCTIONS = ("add", "min", "max", "and", "or")
 REDUCED_TYPES = ("u32", "s32", "u64", "s64", "b32")
 QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
-COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 SURFACE = Settings(
     "SURFACE", "action[2] formatted geometry[3] bytes[4] lanes[3] clamp[2] operation[3] kind[3] indirect query[3]"
 )
@@ -32,11 +31,7 @@ def plan_sust(i: Instruction, place: Place) -> UnitCall:
     settings, inputs, width = _access(i, STORE, place, i.operands[0])
     sources = elements(i.operands[1])
     check_registers(sources, i.form.lanes, i)
-    for source in sources:
-        if source is None:
-            raise UnknownFormError
-        inputs.append((source, width))
-    return UnitCall("surface", settings, tuple(inputs), (), True)
+    return UnitCall("surface", settings, (*inputs, *given(sources, width)), (), True)
 
 
 def _access(i: Instruction, action: int, place: Place, surface: Operand) -> tuple[int, Inputs, int]:
@@ -85,15 +80,4 @@ def _name(surface: Operand) -> Operand:
 def _coordinates(i: Instruction, surface: Operand) -> Inputs:
     """Handle and coordinates in their slots, up to where data begins."""
     assert isinstance(surface, Texture)
-    geometry = i.form.geometry
-    given = list(elements(surface.coordinates))
-    layered, count = geometry[0] == "a", COORDINATES[geometry]
-    if not count + layered <= len(given) <= 4 or None in given:
-        raise UnknownFormError(f"{geometry} with {len(given)} coordinates")
-    inputs: Inputs = [None] * DATA
-    inputs[HANDLE] = (surface.name, 64)
-    slots = ([LAYER] if layered else []) + [COORDINATE + axis for axis in range(count)]
-    for slot, operand in zip(slots, given, strict=False):
-        assert operand is not None
-        inputs[slot] = (operand, 32)
-    return inputs
+    return coordinates(surface, i.form.geometry)[:DATA]

@@ -26,7 +26,8 @@ from rayplay.tracer.native.memory import (
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import FIRST, HOST, refuse
 from rayplay.tracer.units.settings import take
-from rayplay.tracer.units.surface.plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE, SURFACE
+from rayplay.tracer.units.surface.plan import DATA, LOAD, QUERY, REDUCE, SURFACE
+from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
 from rayplay.tracer.units.texture.texel import open_record, texel_address, texel_bytes, word
 from rayplay.tracer.units.texture.unit import channel_order, channel_type, handle_of, input_word
 

@@ -3,7 +3,7 @@
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, number_of
+from rayplay.tracer.units.call import Inputs, Place, UnitCall, UnknownFormError, given, number_of
 from rayplay.tracer.units.settings import Settings
 
 SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
@@ -16,7 +16,6 @@ TEXTURE_QUERIES = (
 SAMPLER_QUERIES = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
 HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
 """Input slots; coordinates and offsets have three each."""
-Inputs = list[tuple[Operand, int] | None]
 
 
 TEXTURE = Settings(
@@ -84,33 +83,28 @@ def _parts(i: Instruction) -> tuple[list[Operand | None], Texture, list[Operand]
     return list(elements(target)), source, rest
 
 
-def _coordinates(source: Texture, geometry: str) -> Inputs:
-    """Coordinates to their slots; vectors may be longer than the geometry needs."""
-    given = list(elements(source.coordinates))
+def coordinates(source: Texture, geometry: str) -> Inputs:
+    """Handle and coordinates in their slots; vectors may be longer than the geometry needs."""
+    vector = elements(source.coordinates)
     layered = geometry in ("a1d", "a2d", "acube")
-    count = 3 if geometry.endswith("cube") else DIMENSIONS[GEOMETRIES.index(geometry)]
-    if len(given) < count + layered or len(given) > 4 or None in given:
-        raise UnknownFormError(f"{geometry} with {len(given)} coordinates")
+    count = 3 if geometry.endswith("cube") else DIMENSIONS[number_of(geometry, GEOMETRIES)]
+    if not count + layered <= len(vector) <= 4 or None in vector:
+        raise UnknownFormError(f"{geometry} with {len(vector)} coordinates")
     inputs: Inputs = [None] * (OFFSET + 3)
-    if layered and given[0] is not None:
-        inputs[LAYER] = (given[0], 32)
-    for axis, operand in enumerate(given[layered : layered + count]):
-        assert operand is not None
-        inputs[COORDINATE + axis] = (operand, 32)
+    inputs[HANDLE] = (source.name, 64)
+    inputs[LAYER : LAYER + layered] = given(vector[:layered], 32)
+    inputs[COORDINATE : COORDINATE + count] = given(vector[layered : layered + count], 32)
     return inputs
 
 
 def _offsets(inputs: Inputs, extra: list[Operand], geometry: str, i: Instruction) -> None:
     if not extra:
         return
-    given = elements(extra[0])
+    vector = elements(extra[0])
     count = DIMENSIONS[GEOMETRIES.index(geometry)]
-    if not isinstance(extra[0], Vector) or len(given) < count or geometry.endswith("cube"):
+    if not isinstance(extra[0], Vector) or len(vector) < count or geometry.endswith("cube"):
         raise UnknownFormError(f"{i.full_opcode} with a comparison or without all offsets")
-    for axis, operand in enumerate(given[:count]):
-        if operand is None:
-            raise UnknownFormError
-        inputs[OFFSET + axis] = (operand, 32)
+    inputs[OFFSET : OFFSET + count] = given(vector[:count], 32)
 
 
 def _call(
@@ -118,18 +112,16 @@ def _call(
 ) -> UnitCall:
     """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
     geometry, result, sampler = i.form.geometry, i.form.types[0], source.sampler
-    number = number_of(geometry, GEOMETRIES)
-    inputs = _coordinates(source, geometry)
+    inputs = coordinates(source, geometry)
     _offsets(inputs, extra, geometry, i)
     wanted = 2 if result == "f16x2" else 4
     if len(targets) not in (wanted, wanted + 1):
         raise UnknownFormError(f"{i.full_opcode} with {len(targets)} destinations")
     settings = TEXTURE.pack(
-        geometry=number, result=RESULTS.index(result), has_sampler=sampler is not None,
+        geometry=GEOMETRIES.index(geometry), result=RESULTS.index(result), has_sampler=sampler is not None,
         indirect=indirect(source.name, place), has_offset=bool(extra),
         sampler_indirect=sampler is not None and indirect(sampler, place), **fields,
     )  # fmt: skip
-    inputs[HANDLE] = (source.name, 64)
     if sampler is not None:
         inputs[SAMPLER] = (sampler, 64)
     return UnitCall("texture", settings, tuple(inputs), tuple((t, 32) for t in targets), True)
