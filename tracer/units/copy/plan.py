@@ -9,6 +9,7 @@ from rayplay.tracer.units.settings import Settings
 
 WHOLE, SOURCE_BYTES, IGNORE_SOURCE, BULK, BULK_COUNTED, ARRIVE = range(6)
 COPY = Settings("COPY", "size[5] mode[3] to_shared from_shared")
+WAITS = ("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 COPIED = (("shared", "global"), ("global", "shared"), ("shared", "shared"))
 WITHOUT_EFFECT = (
     ("cp.async.bulk.commit_group", (), ()), ("cp.async.bulk.wait_group", (), ()),
@@ -19,13 +20,12 @@ WITHOUT_EFFECT = (
 
 def plan_cp(i: Instruction, place: Place) -> UnitCall | None:
     """``cp.async.{ca,cg}.shared.global [d], [s], size{, source size or predicate}{, policy}``, groups and waits."""
-    kind = i.form.key.removeprefix("cp.async").lstrip(".")
-    if kind.startswith("bulk"):
-        return _plan_bulk(i)
-    if kind == "mbarrier":
-        return _plan_arrival(i)
-    if kind:
+    if i.form.key in WAITS:
         return None
+    if i.form.key == "cp.async.mbarrier":
+        return _plan_arrival(i)
+    if i.form.key != "cp.async":
+        return _plan_bulk(i)
     operands = i.operands[: len(i.operands) - i.form.hinted]
     if len(operands) not in (3, 4) or not isinstance(operands[2], Immediate):
         raise UnknownFormError
