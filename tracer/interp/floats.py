@@ -12,16 +12,9 @@ from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
 from rayplay.tracer.meaning import exact
+from rayplay.tracer.meaning import floats as constants
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, magnitude, sign_of
-from rayplay.tracer.meaning.floats import (
-    CANONICAL_NAN,
-    EX2_LIMIT,
-    EX2_TERMS,
-    EXPONENT,
-    TANH_SMALL,
-    TWO_LOG2_E,
-    directed_rounding,
-)
+from rayplay.tracer.meaning.floats import directed_rounding
 
 
 def as_float(bits: np.ndarray) -> np.ndarray:
@@ -32,14 +25,14 @@ def as_float(bits: np.ndarray) -> np.ndarray:
 def as_bits(value: np.ndarray) -> np.ndarray:
     """Bits of floats, every NaN the canonical one."""
     width = 8 * value.itemsize
-    canonical = np.array(CANONICAL_NAN[width], UNSIGNED[width])
+    canonical = np.array(constants.CANONICAL_NAN[width], UNSIGNED[width])
     return np.where(np.isnan(value), canonical, value.view(UNSIGNED[width]))
 
 
 def flushed(bits: np.ndarray) -> np.ndarray:
     """Subnormal f32 or f64 become zero with their sign."""
     word, width = bits.dtype.type, 8 * bits.itemsize
-    return np.where(bits & word(EXPONENT[f"f{width}"]) == 0, bits & word(1 << width - 1), bits)
+    return np.where(bits & word(constants.EXPONENT[f"f{width}"]) == 0, bits & word(1 << width - 1), bits)
 
 
 def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
@@ -195,19 +188,19 @@ def _clamp(x: np.ndarray, limit: float) -> np.ndarray:
 
 def power_of_two(x: np.ndarray) -> np.ndarray:
     """2 to the x."""
-    limited = _clamp(x, EX2_LIMIT)
+    limited = _clamp(x, constants.EX2_LIMIT)
     whole = np.rint(limited)
-    value = np.ldexp(_polynomial(limited - whole, EX2_TERMS), whole.astype(np.int64))
+    value = np.ldexp(_polynomial(limited - whole, constants.EX2_TERMS), whole.astype(np.int64))
     return np.where(np.isnan(x), x, value)
 
 
 def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
     """tanh(x)."""
     size = np.abs(x)
-    power = power_of_two(size * -TWO_LOG2_E)
+    power = power_of_two(size * -constants.TWO_LOG2_E)
     ratio = (1.0 - power) / (1.0 + power)
     small = x * (1.0 - x * x * (1 / 3))
-    return np.where(size < TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
+    return np.where(size < constants.TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
 
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}

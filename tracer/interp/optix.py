@@ -11,15 +11,7 @@ from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT
 from rayplay.tracer.abi.words import KIND, VIEW
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.link.launches import ImageLaunch
-from rayplay.tracer.meaning.optix import (
-    FRAME_GETTERS,
-    HIT_GETTERS,
-    LETTERS,
-    PRIMITIVE_CUSTOM,
-    PRIMITIVE_TRIANGLE,
-    report_arguments,
-    trace_arguments,
-)
+from rayplay.tracer.meaning import optix as device
 from rayplay.tracer.warp.stack import Warps
 
 
@@ -86,16 +78,18 @@ def run_getter(w: Lanes, state: TraceState, i: Instruction) -> None:
     """A call that reads or writes records of the running program."""
     assert i.call is not None
     inputs = INTRINSICS[i.callee].inputs
-    values = [w.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    values = [
+        w.read(operand, device.LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)
+    ]
     for target, value in zip(i.call.results, _results(w, state, i.callee, values), strict=True):
         w.write(target, value)
 
 
 def _results(w: Lanes, s: TraceState, name: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    if name in FRAME_GETTERS:
-        return [s.frame[FRAME[FRAME_GETTERS[name]]].copy()]
-    if name in HIT_GETTERS:
-        return [s.hit(HIT_GETTERS[name])]
+    if name in device.FRAME_GETTERS:
+        return [s.frame[FRAME[device.FRAME_GETTERS[name]]].copy()]
+    if name in device.HIT_GETTERS:
+        return [s.hit(device.HIT_GETTERS[name])]
     word, _, last = name.removeprefix("_optix_").rpartition("_")
     if word == "set_payload" and last.isdecimal():
         return _set_payload(w, s, splat(int(last), 32), inputs[0])
@@ -128,7 +122,7 @@ HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndar
     "get_ray_time": lambda w, s, x: [splat(0, 32)],
     "read_instance_id": lambda w, s, x: [s.by_instance(np.asarray(s.launch.instance_ids, np.uint32), w.executing())],
     "get_primitive_type_from_hit_kind": lambda w, s, x: [
-        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(PRIMITIVE_TRIANGLE), np.uint32(PRIMITIVE_CUSTOM))
+        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(device.PRIMITIVE_TRIANGLE), np.uint32(device.PRIMITIVE_CUSTOM))
     ],
     "get_backface_from_hit_kind": lambda w, s, x: [(x[0] == HIT_KIND_BACK).astype(np.uint32)],
     "get_gas_traversable_handle": lambda w, s, x: [s.by_instance(s.handles(), w.executing())],
@@ -144,12 +138,12 @@ HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndar
 def store_trace(w: Lanes, s: TraceState, i: Instruction) -> None:
     """Write ray and payload of a trace call into the next frame."""
     lanes = w.executing()
-    for field, operand in trace_arguments(i):
+    for field, operand in device.trace_arguments(i):
         s.next_frame[FRAME[field]][lanes] = w.read(operand, "b32")[lanes]
 
 
 def store_report(w: Lanes, s: TraceState, i: Instruction) -> None:
     """Write distance, hit kind and attributes of a reported intersection."""
     lanes = w.executing()
-    for row, operand in report_arguments(i):
+    for row, operand in device.report_arguments(i):
         s.warps.report[row][lanes] = w.read(operand, "b32")[lanes]

@@ -8,19 +8,8 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module
+from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.memory.images import (
-    AXES,
-    Image,
-    Sampler,
-    Texture,
-    bind_reference,
-    image_of,
-    is_reference,
-    place_sampler,
-    place_surface,
-    place_texture,
-)
 
 HANDLE_BYTES = 8
 
@@ -45,16 +34,16 @@ class SurfaceTable:
     channels: int = 1
     stored: tuple[Stored, ...] = ()
 
-    def image(self, address: int, values: np.ndarray) -> Image:
+    def image(self, address: int, values: np.ndarray) -> images.Image:
         """The image in a buffer. Raises ``UserError`` when they do not fit."""
-        return image_of(address, values, self.geometry, self.channels)
+        return images.image_of(address, values, self.geometry, self.channels)
 
     def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
         """The handle of a record of the image in a buffer."""
-        return place_surface(memory, self.image(address, values))
+        return images.place_surface(memory, self.image(address, values))
 
     def __post_init__(self) -> None:
-        check_choice(self.geometry, AXES, "geometry")
+        check_choice(self.geometry, images.AXES, "geometry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +58,14 @@ class TextureTable(SurfaceTable):
     srgb: bool = False
 
     def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
-        sampler = Sampler(filter=self.filter, address=self.address, normalized=self.normalized, border=self.border)
-        return place_texture(memory, Texture(self.image(address, values), sampler, self.read, self.srgb))
+        sampler = images.Sampler(
+            filter=self.filter, address=self.address, normalized=self.normalized, border=self.border
+        )
+        return images.place_texture(memory, images.Texture(self.image(address, values), sampler, self.read, self.srgb))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplerTable(Sampler):
+class SamplerTable(images.Sampler):
     """``[samplers.NAME]``: for programs that keep samplers and textures apart."""
 
     stored: tuple[Stored, ...] = ()
@@ -124,14 +115,14 @@ def place_images(
             if isinstance(table, SurfaceTable):
                 handles[name] = table.place(memory, *buffers[table.buffer])
             else:
-                handles[name] = place_sampler(memory, table)
+                handles[name] = images.place_sampler(memory, table)
             for stored in table.stored:
                 _store(handles[name], stored, buffers[stored.buffer][1])
         except UserError as error:
             raise UserError(f"{place}: {key}.{name}: {error}") from None
         variable = module.variables.get(name)
-        if variable is not None and is_reference(variable):
-            bind_reference(memory, module, name, handles[name])
+        if variable is not None and images.is_reference(variable):
+            images.bind_reference(memory, module, name, handles[name])
     return handles
 
 

@@ -14,15 +14,7 @@ from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
 from rayplay.tracer.emit.text import gather, scatter
-from rayplay.tracer.meaning.optix import (
-    FRAME_GETTERS,
-    HIT_GETTERS,
-    LETTERS,
-    PRIMITIVE_CUSTOM,
-    PRIMITIVE_TRIANGLE,
-    report_arguments,
-    trace_arguments,
-)
+from rayplay.tracer.meaning import optix as device
 
 Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
 LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
@@ -128,7 +120,7 @@ def _current_vertices(e: Emitter, inputs: list[str]) -> list[str]:
 
 def _primitive_type(e: Emitter, inputs: list[str]) -> list[str]:
     triangle = e.op(f"icmp uge <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_FRONT})")
-    known = f"<32 x i32> splat (i32 {PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {PRIMITIVE_CUSTOM})"
+    known = f"<32 x i32> splat (i32 {device.PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {device.PRIMITIVE_CUSTOM})"
     return [e.op(f"select <32 x i1> {triangle}, {known}")]
 
 
@@ -152,8 +144,8 @@ _NAMED: dict[str, Getter] = {
 }  # fmt: skip
 HANDLERS: dict[str, Getter] = {
     **{f"_optix_{name}": getter for name, getter in _NAMED.items()},
-    **{name: _field(field) for name, field in FRAME_GETTERS.items()},
-    **{name: _hit(field) for name, field in HIT_GETTERS.items()},
+    **{name: _field(field) for name, field in device.FRAME_GETTERS.items()},
+    **{name: _hit(field) for name, field in device.HIT_GETTERS.items()},
 }
 
 
@@ -161,10 +153,12 @@ def lower_getter(e: Emitter, i: Instruction) -> None:
     """A call that reads or writes records of the running program, and goes on."""
     assert i.call is not None
     outputs, inputs = INTRINSICS[i.callee].outputs, INTRINSICS[i.callee].inputs
-    values = [e.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
+    values = [
+        e.read(operand, device.LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)
+    ]
     results = HANDLERS[i.callee](e, values)
     for target, value, letter in zip(i.call.results, results, outputs, strict=True):
-        e.write(target, value, LETTERS[letter][1])
+        e.write(target, value, device.LETTERS[letter][1])
 
 
 def lower_trace(control: Control, i: Instruction, live: int, after: int | None) -> None:
@@ -172,7 +166,7 @@ def lower_trace(control: Control, i: Instruction, live: int, after: int | None) 
     e = control.e
     assert i.call is not None
     lanes, frame = control.call_lanes(after), e.machine("next_frame")
-    for field, operand in trace_arguments(i):
+    for field, operand in device.trace_arguments(i):
         store_row(e, frame, FRAME[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
     control.suspend(STOP.trace)
     control.returned_lanes(i)
@@ -188,7 +182,7 @@ def lower_report(control: Control, i: Instruction, live: int, after: int | None)
     e = control.e
     assert i.call is not None
     lanes, report = control.call_lanes(after), e.machine("report")
-    for row_number, operand in report_arguments(i):
+    for row_number, operand in device.report_arguments(i):
         store_row(e, report, row_number * ROW_BYTES, e.read(operand, "b32"), lanes)
     control.suspend(STOP.report)
     control.returned_lanes(i)
