@@ -28,10 +28,10 @@ __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 
 ERROR_MISS_INDEX = -3
 ERRORS = {
-    walk.walk.ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
-    walk.walk.ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
+    walk.ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
+    walk.ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
     ERROR_MISS_INDEX: "a ray selected a miss record beyond the shader binding table",
-    walk.walk.ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
+    walk.ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
 }
 """What a negative result of ``traverse_lane`` means."""
 
@@ -62,17 +62,17 @@ def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> i
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
         count = 1
-        walk.walk.keep_none(state)
+        walk.keep_none(state)
         going = _enter(shared, lane, state)
     else:
         going = _settle(lane, status)
-    if going and load_u32(state + 4 * STATE.top) != walk.walk.FINISHED:
+    if going and load_u32(state + 4 * STATE.top) != walk.FINISHED:
         count = walk.walk(shared, lane, state, log, count, capacity)
-        if count < 0 or load_u32(state + 4 * STATE.top) != walk.walk.FINISHED:
+        if count < 0 or load_u32(state + 4 * STATE.top) != walk.FINISHED:
             return count
-    action = walk.walk.offer_kept(shared, lane, state) if going and not _is_over(lane) else walk.walk.GO_ON
-    if action != walk.walk.GO_ON:
-        return count if action > walk.walk.GO_ON else action
+    action = walk.offer_kept(shared, lane, state) if going and not _is_over(lane) else walk.GO_ON
+    if action != walk.GO_ON:
+        return count if action > walk.GO_ON else action
     return _finish(shared, lane, count)
 
 
@@ -102,7 +102,7 @@ def _enter(shared: Context, lane: int, state: int) -> bool:
     store_u32(state + 4 * STATE.top, 1)
     store_u32(state + 4 * STATE.base, 0)
     store_u32(state + 4 * STATE.instance, 0)
-    push(state, 0, INTERNAL << KIND_SHIFT | walk.walk.root_of(shared, shared.top_block), near)
+    push(state, 0, INTERNAL << KIND_SHIFT | walk.root_of(shared, shared.top_block), near)
     return True
 
 
@@ -132,7 +132,7 @@ def _finish(shared: Context, lane: int, count: int) -> int:
         put(lane, FRAME.status, STATUS.hit)
         record = get(lane, FRAME.committed_t + HIT.record)
         if record >= shared.hit_record_count:
-            return walk.walk.ERROR_RECORD
+            return walk.ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * record)
         if get(lane, FRAME.flags) & FLAG_NO_CLOSEST_HIT:
             program = -1
