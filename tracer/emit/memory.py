@@ -8,7 +8,7 @@ from rayplay.tracer.emit.text import INT, Text
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
 
 
-def effective_address(e: Emitter, operand: Operand | None, space: str) -> str:
+def effective_address(e: Emitter, operand: Operand | None) -> str:
     """The address of every lane, i64; shared addresses are offsets in the CTA's shared memory."""
     if not isinstance(operand, Address):
         raise e.unknown()

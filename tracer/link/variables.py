@@ -25,7 +25,6 @@ class SharedVariables:
     """Shared memory of a CTA: the variables that its functions use, then ``.extern`` ones, all at one place."""
 
     def __init__(self, functions: Functions) -> None:
-        self._modules: dict[int, dict[str, Variable]] = {}
         used: dict[tuple[int, str], Variable] = {}
         for module, function in functions:
             own = {name: v for name, v in function.variables.items() if v.space == "shared"}

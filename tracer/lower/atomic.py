@@ -21,7 +21,7 @@ def lower_atom(e: Emitter, i: Instruction) -> None:
     source = i.operands[int(returns) :]
     if len(source) < 1 + count or any(isinstance(o, Vector) != (length > 1) for o in source[1 : 1 + count]):
         raise e.unknown()
-    address, lanes = effective_address(e, source[0], space), e.lanes()
+    address, lanes = effective_address(e, source[0]), e.lanes()
     offset = arena_offset(e, address, space, width // 8 * length, lanes)
     record(e, address, lanes)
     values = [[e.read(part, name) for part in elements(operand)] for operand in source[1 : 1 + count]]

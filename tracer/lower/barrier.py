@@ -69,7 +69,7 @@ def _write_result(e: Emitter, i: Instruction) -> None:
     return e.write(i.operands[0], e.splat(e.op(test), "i1"), 1)
 
 
-def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
+def lower_pause(control: Control, after: int | None) -> None:
     """nanosleep: other warps run."""
     control.call_lanes(after)
     control.suspend(STOP.yields)

@@ -20,7 +20,7 @@ def lower_mbarrier(e: Emitter, i: Instruction) -> None:
     if change is None:
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, change.address, i.form.space)
+    address = effective_address(e, change.address)
     offset = arena_offset(e, address, i.form.space, 8, lanes)
     operands = [e.read(o, "u32") for o in (change.arrivals, change.bytes) if o is not None]
     wide = [e.resize(value, 32, 64) for value in operands]
@@ -67,7 +67,7 @@ def _wait(e: Emitter, i: Instruction) -> None:
     if len(i.operands) not in ((3, 4) if i.form.key == "mbarrier.try_wait" else (3,)):
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, i.operands[1], i.form.space)
+    address = effective_address(e, i.operands[1])
     offset = arena_offset(e, address, i.form.space, 8, lanes)
     state = gather(e, e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}"), lanes, 64)
     now = e.op(f"lshr {INT[64]} {state}, splat (i64 {mbarrier.PHASE_SHIFT})")

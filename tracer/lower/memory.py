@@ -50,7 +50,7 @@ def lower_ld(e: Emitter, i: Instruction) -> None:
     elif uniform is not None:
         return _load_uniform(e, targets, uniform, name)
     else:
-        address, lanes, align = effective_address(e, i.operands[1], space), e.lanes(), 0
+        address, lanes, align = effective_address(e, i.operands[1]), e.lanes(), 0
         offset = arena_offset(e, address, space, size, lanes)
         if space not in ("const", "param"):
             record(e, address, lanes)
@@ -85,7 +85,7 @@ def lower_st(e: Emitter, i: Instruction) -> None:
     elif space in ("const", "param"):
         raise e.unknown()
     else:
-        address, lanes = effective_address(e, i.operands[0], space), e.lanes()
+        address, lanes = effective_address(e, i.operands[0]), e.lanes()
         offset = arena_offset(e, address, space, width // 8 * len(sources), lanes)
         record(e, address, lanes)
         pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")

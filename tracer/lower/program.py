@@ -145,7 +145,7 @@ class _PartLowering:
             lower_barrier(control, i, live, after)
         elif i.opcode == "nanosleep":
             e.spill(live)
-            lower_pause(control, i, after)
+            lower_pause(control, after)
         elif waits(i):
             self._straight(self.linked.cfg.blocks[index].first, position, i)
             lower_wait(control, i, live, after)

@@ -48,7 +48,7 @@ def _call(e: Emitter, call: UnitCall) -> None:
 def _read(e: Emitter, operand: Operand, width: int) -> tuple[str, int]:
     """An operand as it goes into its slot, and its width there."""
     if isinstance(operand, Address):
-        return effective_address(e, operand, ""), 64
+        return effective_address(e, operand), 64
     if width == 1:
         return e.resize(e.read(operand, "pred"), 1, 32), 32
     return e.read(operand, f"b{width}"), width
