@@ -32,6 +32,7 @@ from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import Port, next_response, rewind_requests
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import ctas as dispatch
@@ -221,7 +222,7 @@ def advance_sm(
         if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now:
             # data is written back, a response taken, accesses meet the tags, instructions go on
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
-        if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
+        if rays.gate[sm, rt_state.NEXT_CYCLE] <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
@@ -238,7 +239,7 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
     soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu_state.NEXT_CYCLE])
-    soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
+    soonest = min(soonest, rays.gate[sm, rt_state.NEXT_CYCLE])
     return max(soonest, now + 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.work import IS_LOCAL
+from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, lowest_bit
 
 BANKS = 32
@@ -73,7 +73,7 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         if space == SHARED:
             accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 1, words)
         elif space == LOCAL and static.local_sectors[number]:
-            accesses.conflict[row] = IS_LOCAL + static.cta_warps[number]
+            accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
         else:
             for lane in range(begin, end):

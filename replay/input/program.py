@@ -9,20 +9,8 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.parquet.loose import read_table
 from rayplay.formats.schema.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
-from rayplay.replay.input.work import (
-    ATOMIC,
-    BARRIER,
-    HELD_BIT,
-    LOAD,
-    LOAD_BYPASS,
-    PLAIN,
-    REDUCTION,
-    STORE,
-    STORES_SLOT,
-    TEXTURE,
-    Program,
-    pack,
-)
+from rayplay.replay.input import work as op
+from rayplay.replay.input.work import Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are those of Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
@@ -36,7 +24,7 @@ OTHER = ("int", 1, 1)
 
 
 def load_program(
-    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = LOAD
+    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = op.LOAD
 ) -> Program:
     """Join instructions, blocks and characterisation; ``FormatError`` when they do not describe the same program.
 
@@ -55,8 +43,8 @@ def load_program(
         )
     first, length = block_bounds(instructions, blocks, place)
     kind, fences = kinds(instructions, textures)
-    unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS, TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
-    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0) | HELD_BIT
+    unit = np.where(np.isin(kind, (op.LOAD, op.LOAD_BYPASS, op.TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
+    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << op.STORES_SLOT, 0) | op.HELD_BIT
     code = pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],
@@ -80,15 +68,15 @@ def kinds(instructions: dict[str, Any], textures: int) -> tuple[np.ndarray, np.n
     """What the engine does with each instruction, and which are memory fences. textures: as in ``load_program``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
-    kind = np.full(len(classes), PLAIN, np.int64)
-    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", textures)):
+    kind = np.full(len(classes), op.PLAIN, np.int64)
+    for name, code in (("load", op.LOAD), ("store", op.STORE), ("atomic", op.ATOMIC), ("texture", textures)):
         kind[(classes == name) & recorded] = code
-    kind[(kind == LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = LOAD_BYPASS
-    kind[(kind == ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = REDUCTION
+    kind[(kind == op.LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = op.LOAD_BYPASS
+    kind[(kind == op.ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = op.REDUCTION
     of_a_cta = (
         (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
     )
-    kind[of_a_cta] = BARRIER
+    kind[of_a_cta] = op.BARRIER
     return kind, classes == "fence"
 
 

@@ -13,9 +13,10 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.expect import Guard
 from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
-from rayplay.replay.input.rays import EARLY_OUT, FCC, FIRST_STRETCH, HIGHEST_ADDRESS, NO_TABLE, Records, node_info
+from rayplay.replay.input.rays import Records, node_info
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import Program, Work
 
@@ -45,7 +46,7 @@ class Window:
         count = trace.rows("warps")
         self.info = read_nodes(trace)
         self.node_kinds = (self.info & 15).astype(np.uint8)
-        if table == FCC:
+        if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
@@ -143,7 +144,9 @@ class Window:
         operation = np.flatnonzero(starts_one)
         node, offset = rays["node"], rays["node_offset"].astype(np.int64)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
-        batch["lane"] = rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH | (rays["kind"] != 0) * EARLY_OUT
+        batch["lane"] = (
+            rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
+        )
         batch["lane"] = batch["lane"].astype(np.uint8)
         self._enter(batch, offset, node)
         if self.rays is not None and self.node_visits is not None:
@@ -159,7 +162,7 @@ class Window:
         """Put the records into the batch, and what the rays load and write for the intersection table."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
-        if self.table != NO_TABLE:
+        if self.table != record.NO_TABLE:
             offset, node, first_store, store = add_entries(
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
@@ -198,9 +201,9 @@ def read_nodes(trace: Trace) -> np.ndarray:
         raise FormatError(
             f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
         )
-    if len(nodes["address"]) and int(nodes["address"].max()) >= HIGHEST_ADDRESS:
+    if len(nodes["address"]) and int(nodes["address"].max()) >= record.HIGHEST_ADDRESS:
         raise FormatError(
-            f"{trace.path}: table nodes, column address: must be below {HIGHEST_ADDRESS:#x}, not"
+            f"{trace.path}: table nodes, column address: must be below {record.HIGHEST_ADDRESS:#x}, not"
             f" {int(nodes['address'].max()):#x}"
         )
     return node_info(nodes["address"], nodes["bytes"], nodes["kind"])

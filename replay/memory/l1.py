@@ -17,20 +17,7 @@ from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.state import (
-    EVICT_GLOBAL,
-    FAIL,
-    FULL,
-    HIT,
-    HIT_RESERVED,
-    MISS,
-    QUEUE_TAIL,
-    READ_SECTOR,
-    SECTOR_BYTES,
-    WAITER,
-    Cache,
-    Policy,
-)
+from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
@@ -89,7 +76,7 @@ class Spec(Policy):
     @property
     def entries(self) -> int:
         """MSHR entries: mshr_entries; for a streaming L1 lines x sectors of a line x 4."""
-        streaming = self.sets * self.ways * (self.line_bytes // SECTOR_BYTES) * 4
+        streaming = self.sets * self.ways * (self.line_bytes // cache_state.SECTOR_BYTES) * 4
         return streaming if self.allocate == "streaming" else self.mshr_entries
 
     @property
@@ -163,7 +150,7 @@ def forget_idle(state: L1, sm: int) -> None:
 @inlined
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
-    return state.cache.mshr[sm * state.cache.pitch + entry, WAITER]
+    return state.cache.mshr[sm * state.cache.pitch + entry, cache_state.WAITER]
 
 
 @inlined
@@ -197,14 +184,14 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
     unit, queue = state.cache.unit, state.cache.queue
     first = sm * state.cache.ring
     count_for(port, sm, state.cache.shares.stream[sm])
-    for row in range(first, first + unit[sm, QUEUE_TAIL]):
+    for row in range(first, first + unit[sm, cache_state.QUEUE_TAIL]):
         leaves = max(state.leaves_at[sm], now + 1)
         state.leaves_at[sm] = leaves + 1
-        if queue[row, 0] == READ_SECTOR:
+        if queue[row, 0] == cache_state.READ_SECTOR:
             send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
         else:
             send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
-    unit[sm, QUEUE_TAIL] = 0
+    unit[sm, cache_state.QUEUE_TAIL] = 0
 
 
 @compiled
@@ -214,10 +201,10 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
     row = cache_lines.find(state.cache, sm, line)
     if cache.may_read(state.cache, row, sector):
         cache.read_hit(state.cache, sm, now, row)
-        return HIT
+        return cache_state.HIT
     waiting = queued(state, port, sm, now)
     answer = cache.read_miss(state.cache, sm, now, sector, line, byte_mask, 0, waiter, waiting, row)
-    if answer != FAIL:
+    if answer != cache_state.FAIL:
         drain(state, port, sm, now, 0)
     return answer
 
@@ -226,10 +213,10 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
 def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
     requests = port.stats[sm, SENT]
-    answer = load(state, port, sm, now, sector, FULL, waiter)
-    if answer in (HIT, FAIL):
+    answer = load(state, port, sm, now, sector, cache_state.FULL, waiter)
+    if answer in (cache_state.HIT, cache_state.FAIL):
         return answer
-    return MISS if port.stats[sm, SENT] != requests else HIT_RESERVED
+    return cache_state.MISS if port.stats[sm, SENT] != requests else cache_state.HIT_RESERVED
 
 
 @compiled
@@ -241,7 +228,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     index = sector >> state.cache.sector_shift
     waiting = queued(state, port, sm, now)
     answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, tag, waiting)
-    if answer != FAIL:
+    if answer != cache_state.FAIL:
         drain(state, port, sm, now, tag)
     return answer
 
@@ -249,7 +236,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
 @inlined
 def keeps(state: L1, is_local: int) -> bool:
     """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
-    return state.cache.write_policy == EVICT_GLOBAL and is_local == 1
+    return state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
 
 
 @compiled

@@ -8,9 +8,11 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram import channel as dram
-from rayplay.replay.memory.dram.state import FILLED, NEXT_TICK, SERVED, Dram
+from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import slice as l2
-from rayplay.replay.memory.l2.state import L2, NEXT, WAITS
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.prefetch import prefetch_partition
 from rayplay.replay.unit import clocks
 
@@ -45,28 +47,35 @@ def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
     own, channel, tick, commanded, soonest = cache.slice, memory.channel, FAR, FAR, FAR
     for part in range(first, last):
-        soonest = min(soonest, own[part, NEXT])
+        soonest = min(soonest, own[part, l2_state.NEXT])
     while True:
-        if channel[controller, NEXT_TICK] != tick:
-            tick = channel[controller, NEXT_TICK]
+        if channel[controller, dram_state.NEXT_TICK] != tick:
+            tick = channel[controller, dram_state.NEXT_TICK]
             commanded = clocks.at_or_after(memory.to_l2, tick) if tick < FAR else FAR
         now = min(commanded, soonest)
         if now >= until:
             return
         if commanded == now:
             run_channel(memory, controller, now)
-        filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
+        filled, served = (
+            dram.take_touched(memory, controller, dram_state.FILLED),
+            dram.take_touched(memory, controller, dram_state.SERVED),
+        )
         soonest = FAR
         for number in range(cache.slices_per_controller):
             part = first + number
-            if own[part, NEXT] == now or (filled >> number) & 1 or (served >> number) & own[part, WAITS]:
+            if (
+                own[part, l2_state.NEXT] == now
+                or (filled >> number) & 1
+                or (served >> number) & own[part, l2_state.WAITS]
+            ):
                 l2.step(cache, memory, part, now)
-            soonest = min(soonest, own[part, NEXT])
+            soonest = min(soonest, own[part, l2_state.NEXT])
 
 
 @inlined
 def run_channel(memory: Dram, controller: int, now: int) -> None:
     """The ticks of the DRAM channel in an L2 cycle."""
     reached = clocks.at_or_before(memory.clock, now)
-    while memory.channel[controller, NEXT_TICK] <= reached:
+    while memory.channel[controller, dram_state.NEXT_TICK] <= reached:
         dram.advance(memory, controller)

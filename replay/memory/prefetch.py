@@ -6,9 +6,12 @@ begins. One batch of prefetches costs less than the misses one by one.
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.jit.rows import prefetch, prefetch_rows
-from rayplay.replay.memory.cache.state import MSHR_FREE, NEWER, NEWEST, OLDEST, chosen_set
-from rayplay.replay.memory.dram.state import BANKS, UNDER_WAY, Dram
-from rayplay.replay.memory.l2.state import HEAD, L2, POPPED
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.state import chosen_set
+from rayplay.replay.memory.dram import state as dram
+from rayplay.replay.memory.dram.state import Dram
+from rayplay.replay.memory.l2 import state as l2
+from rayplay.replay.memory.l2.state import L2
 
 
 @compiled
@@ -22,9 +25,9 @@ def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -
     prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
     prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
     prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
-    queued = min(memory.channel[controller, UNDER_WAY] + waiting, memory.capacity)
+    queued = min(memory.channel[controller, dram.UNDER_WAY] + waiting, memory.capacity)
     prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
-    prefetch_rows(memory.bank, controller * memory.gap[BANKS], (controller + 1) * memory.gap[BANKS])
+    prefetch_rows(memory.bank, controller * memory.gap[dram.BANKS], (controller + 1) * memory.gap[dram.BANKS])
     for part in range(first, last):
         look_through(cache, part)
 
@@ -33,9 +36,12 @@ def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -
 def look_through(cache: L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
-    free, first = tags.unit[part, MSHR_FREE] - (own[part, POPPED] - own[part, HEAD]), part * tags.pitch
+    free, first = (
+        tags.unit[part, cache_state.MSHR_FREE] - (own[part, l2.POPPED] - own[part, l2.HEAD]),
+        part * tags.pitch,
+    )
     prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
-    for place in range(own[part, HEAD], own[part, POPPED]):
+    for place in range(own[part, l2.HEAD], own[part, l2.POPPED]):
         row = part * cache.ring + (place & (cache.ring - 1))
         line = cache.input[row, 1] >> 2
         if line == before:
@@ -43,7 +49,7 @@ def look_through(cache: L2, part: int) -> None:
         before = line
         group = 2 * (part * tags.sets + chosen_set(tags, cache.input[row, 4]))
         prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
-        prefetch(tags.line, tags.order[group, NEWEST])
-        victim = tags.order[group, OLDEST]
+        prefetch(tags.line, tags.order[group, cache_state.NEWEST])
+        victim = tags.order[group, cache_state.OLDEST]
         if victim >= 0:
-            prefetch(tags.line, tags.line[victim, NEWER])
+            prefetch(tags.line, tags.line[victim, cache_state.NEWER])

@@ -17,7 +17,7 @@ from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.state import FULL, SECTOR_BYTES, Cache, Policy
+from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.memory.port import READ, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, count_for, make_shares
@@ -41,7 +41,7 @@ class Spec:
     )
     sets: int = value("sets", "Sets of the cache, a power of two", 1)
     ways: int = value("lines", "Lines of a set", 1)
-    line_bytes: int = value("bytes", "Bytes of a line", SECTOR_BYTES)
+    line_bytes: int = value("bytes", "Bytes of a line", cache_state.SECTOR_BYTES)
     fragments: int = value("accesses", "Accesses whose results are still to come", 1)
     requests: int = value("lines", "Lines that may wait to be asked for", 1)
     lines: int = value("lines", "Lines that may be under way", 1)
@@ -76,7 +76,9 @@ class Texture(NamedTuple):
 
 def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
     """Empty caches."""
-    policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES)
+    policy = Policy(
+        spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, cache_state.SECTOR_BYTES
+    )
     sizes = [1 << (most - 1).bit_length() for most in (spec.fragments, spec.requests, spec.lines, spec.results)]
     fragments, requests, lines, results = sizes
     stats = np.zeros((sms, 2), np.int64)
@@ -97,7 +99,7 @@ def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
         requests - 1,
         lines - 1,
         results - 1,
-        spec.line_bytes // SECTOR_BYTES,
+        spec.line_bytes // cache_state.SECTOR_BYTES,
     )
 
 
@@ -149,7 +151,7 @@ def cycle(state: Texture, port: Port, sm: int, now: int, first_tag: int) -> None
         at = sm * (state.request_mask + 1) + (unit[sm, REQUEST_HEAD] & state.request_mask)
         sector = (state.request[at, 0] << state.tags.sector_shift) + unit[sm, ASKED]
         count_for(port, sm, state.request[at, 2])
-        send(port, sm, now, sector, READ, FULL, first_tag + 4 * state.request[at, 1])
+        send(port, sm, now, sector, READ, cache_state.FULL, first_tag + 4 * state.request[at, 1])
         unit[sm, ASKED] += 1
         if unit[sm, ASKED] == state.sectors:
             unit[sm, ASKED] = 0

@@ -6,33 +6,8 @@ to be scheduled or for memory, intersects, or is done.
 """
 
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
-from rayplay.replay.rt.state import (
-    ACTIVE,
-    ASKING,
-    DELAYED,
-    EFFICIENCY,
-    EFFICIENCY_UNIT,
-    EXECUTING,
-    FINISHED_AT,
-    LANE_CYCLES,
-    LANE_STATES,
-    LANES,
-    LANES_DONE,
-    OPEN,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    STALLED,
-    START,
-    STORE_HEAD,
-    STORE_QUEUE_CYCLES,
-    STORE_TAIL,
-    STREAM,
-    WAITING,
-    WARP,
-    WARP_CYCLES,
-    WARPS_DONE,
-    RtUnit,
-)
+from rayplay.replay.rt import state as rt
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 
@@ -40,7 +15,7 @@ from rayplay.replay.unit.streams import count_for
 def asks(state: RtUnit, at: int) -> bool:
     """Whether a slot's warp has a record to ask for."""
     slot = state.slot
-    return slot[at, ASKING] != 0 or slot[at, QUEUE_HEAD] != slot[at, QUEUE_TAIL]
+    return slot[at, rt.ASKING] != 0 or slot[at, rt.QUEUE_HEAD] != slot[at, rt.QUEUE_TAIL]
 
 
 @compiled
@@ -48,41 +23,41 @@ def count_lanes(state: RtUnit, sm: int, core: int, chosen: int, cycles: int) -> 
     """Add ``cycles`` to the state of every active lane of a unit; ``chosen`` is the slot that executes, or -1."""
     slot, stats = state.slot, state.stats
     for at in range(core * state.warps, (core + 1) * state.warps):
-        if slot[at, WARP] < 0:
+        if slot[at, rt.WARP] < 0:
             continue
-        count_for(state, sm, slot[at, STREAM])
-        status = EXECUTING if at == chosen else WAITING if asks(state, at) else STALLED
-        column = LANE_STATES + 4 * status
-        intersecting = count_bits(slot[at, DELAYED])
-        scheduling = count_bits(slot[at, ASKING])
-        waiting = count_bits(slot[at, OPEN] & ~slot[at, DELAYED]) - scheduling
+        count_for(state, sm, slot[at, rt.STREAM])
+        status = rt.EXECUTING if at == chosen else rt.WAITING if asks(state, at) else rt.STALLED
+        column = rt.LANE_STATES + 4 * status
+        intersecting = count_bits(slot[at, rt.DELAYED])
+        scheduling = count_bits(slot[at, rt.ASKING])
+        waiting = count_bits(slot[at, rt.OPEN] & ~slot[at, rt.DELAYED]) - scheduling
         stats[sm, column] += cycles * scheduling
         stats[sm, column + 1] += cycles * waiting
         stats[sm, column + 2] += cycles * intersecting
-        stats[sm, column + 3] += cycles * (count_bits(slot[at, ACTIVE]) - scheduling - waiting - intersecting)
+        stats[sm, column + 3] += cycles * (count_bits(slot[at, rt.ACTIVE]) - scheduling - waiting - intersecting)
 
 
 @inlined
 def count_stores(state: RtUnit, sm: int, core: int) -> None:
     """Note how many stores are queued in this cycle."""
-    queued = state.unit[core, STORE_TAIL] - state.unit[core, STORE_HEAD]
+    queued = state.unit[core, rt.STORE_TAIL] - state.unit[core, rt.STORE_HEAD]
     if queued:
-        state.stats[sm, STORE_QUEUE_CYCLES] += 1
+        state.stats[sm, rt.STORE_QUEUE_CYCLES] += 1
         state.peak[sm] = max(state.peak[sm], queued)
 
 
 @compiled
 def count_warp(state: RtUnit, sm: int, at: int, now: int) -> None:
     """Statistics of a completed warp: its cycles, its lanes' cycles, and their quotient (rt_avg_efficiency)."""
-    start, active = state.slot[at, START], state.slot[at, ACTIVE]
+    start, active = state.slot[at, rt.START], state.slot[at, rt.ACTIVE]
     lanes = 0
-    for index in range(LANES):
+    for index in range(rt.LANES):
         if (active >> index) & 1:
-            lanes += state.lane[FINISHED_AT, at * LANES + index] - start
-    count_for(state, sm, state.slot[at, STREAM])
-    state.stats[sm, WARPS_DONE] += 1
-    state.stats[sm, LANES_DONE] += count_bits(active)
-    state.stats[sm, WARP_CYCLES] += now - start
-    state.stats[sm, LANE_CYCLES] += lanes
+            lanes += state.lane[rt.FINISHED_AT, at * rt.LANES + index] - start
+    count_for(state, sm, state.slot[at, rt.STREAM])
+    state.stats[sm, rt.WARPS_DONE] += 1
+    state.stats[sm, rt.LANES_DONE] += count_bits(active)
+    state.stats[sm, rt.WARP_CYCLES] += now - start
+    state.stats[sm, rt.LANE_CYCLES] += lanes
     if now > start:
-        state.stats[sm, EFFICIENCY] += lanes * EFFICIENCY_UNIT // (LANES * (now - start))
+        state.stats[sm, rt.EFFICIENCY] += lanes * rt.EFFICIENCY_UNIT // (rt.LANES * (now - start))

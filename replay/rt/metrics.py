@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rayplay.replay.input.rays import KINDS
-from rayplay.replay.rt.state import LANE_DOINGS, WARP_DOINGS
+from rayplay.replay.input import rays
+from rayplay.replay.rt import state as rt
 
 Metric = tuple[str, float | None, str, str, str]  # name, value, unit, kind, definition
 
@@ -67,7 +67,7 @@ def of_rays(total: dict[str, int]) -> Iterator[Metric]:
 
 def of_memory(total: dict[str, int], peak: np.ndarray) -> Iterator[Metric]:
     """Requests by record kind, stores, and how the reads fared."""
-    for kind in KINDS:
+    for kind in rays.KINDS:
         text = f"32 B requests for records of kind {kind} (gpgpu_n_rt_mem)"
         yield f"rt_requests_{kind}", total[f"reads_{kind}"], "count", "sum", text
     text = "32 B sectors that hits and responses brought (rt_total_cacheline_fetched)"
@@ -88,10 +88,10 @@ def of_memory(total: dict[str, int], peak: np.ndarray) -> Iterator[Metric]:
 
 def of_lanes(total: dict[str, int]) -> Iterator[Metric]:
     """What the lanes do while their warp is stalled, waits or executes."""
-    for warp in WARP_DOINGS:
-        for lane in LANE_DOINGS:
+    for warp in rt.WARP_DOINGS:
+        for lane in rt.LANE_DOINGS:
             cycles = quotient(total[f"lane_cycles_{warp}_{lane}"], total["lanes"])
-            text = f"Cycles a lane is {LANE_DOINGS[lane]} while its warp {WARP_DOINGS[warp]} (rt_latency_dist)"
+            text = f"Cycles a lane is {rt.LANE_DOINGS[lane]} while its warp {rt.WARP_DOINGS[warp]} (rt_latency_dist)"
             yield f"rt_lane_{warp}_{lane}", cycles, "cycles", "mean", text
 
 

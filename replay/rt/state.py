@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.rays import KINDS
+from rayplay.replay.input import rays
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.state import Cache
-from rayplay.replay.rt.spec import CACHES, COALESCING, HIT_STORES, MSHR_LIMITS, REFUSALS, RESPONSES, Spec
+from rayplay.replay.rt import spec as rules
+from rayplay.replay.rt.spec import Spec
 from rayplay.replay.unit.streams import Shares, make_shares
 
 LANES = 32
@@ -51,12 +52,12 @@ LANE_DOINGS = {
  INTERSECTION_CYCLES, LANES_DONE, RAYS, EARLY_OUT_RAYS, STORE_QUEUE_CYCLES, READ_HITS, READ_MISSES, WRITE_HITS,
  WRITE_MISSES, REFUSED, NODES) = range(20)  # fmt: skip
 READS_OF_KIND = 20  # first of 9
-LANE_STATES = READS_OF_KIND + len(KINDS)  # first of 3 x 4
+LANE_STATES = READS_OF_KIND + len(rays.KINDS)  # first of 3 x 4
 COUNTERS = (
     "warps", "warp_cycles", "lane_cycles", "efficiency_sum", "reads", "stores", "busy_cycles", "records", "cachelines",
     "intersection_lane_cycles", "lanes", "rays", "early_out_rays", "store_queue_cycles", "read_hits", "read_misses",
     "write_hits", "write_misses", "refused", "nodes",
-    *(f"reads_{kind}" for kind in KINDS),
+    *(f"reads_{kind}" for kind in rays.KINDS),
     *(f"lane_cycles_{warp}_{lane}" for warp in WARP_DOINGS for lane in LANE_DOINGS),
 )  # fmt: skip
 EFFICIENCY_UNIT = 1 << 30  # efficiency_sum is a fixed-point number: sums do not depend on their order
@@ -131,13 +132,13 @@ def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:
         spec.warps,
         spec.cores,
         spec.perfect_memory,
-        CACHES.index(spec.cache),
-        MSHR_LIMITS.index(spec.mshr_limit),
+        rules.CACHES.index(spec.cache),
+        rules.MSHR_LIMITS.index(spec.mshr_limit),
         spec.mshr_entries or FAR,
-        COALESCING.index(spec.coalescing),
-        REFUSALS.index(spec.refused_chunk),
-        RESPONSES.index(spec.response),
-        HIT_STORES.index(spec.hit_stores),
+        rules.COALESCING.index(spec.coalescing),
+        rules.REFUSALS.index(spec.refused_chunk),
+        rules.RESPONSES.index(spec.response),
+        rules.HIT_STORES.index(spec.hit_stores),
         spec.hit_cycles,
     )
 

@@ -14,7 +14,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input import work as op
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
-from rayplay.replay.input.work import MODELS, Program, Work
+from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
 from rayplay.replay.memory import texture
 from rayplay.replay.sm import ctas as dispatch
@@ -92,8 +92,8 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
     """The model's name: the one given, else by whether there is a characterisation; ``UserError`` for no model."""
     if name is None:
         return "pipeline" if characterisation is None or not len(characterisation["unit"]) else "characterised"
-    if name not in MODELS:
-        raise UserError(f"model must be one of {', '.join(MODELS)}, not {name}")
+    if name not in op.MODELS:
+        raise UserError(f"model must be one of {', '.join(op.MODELS)}, not {name}")
     return name
 
 

@@ -18,21 +18,11 @@ from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory import port as ports
 from rayplay.replay.memory.addresses import slice_of
-from rayplay.replay.memory.crossbar.arbiter import (
-    COMPETES,
-    SOONEST,
-    TICK,
-    Net,
-    compete,
-    expect,
-    grant,
-    make_net,
-    next_cycle,
-    next_wanted,
-    win,
-)
+from rayplay.replay.memory.crossbar import arbiter
+from rayplay.replay.memory.crossbar.arbiter import Net, compete, expect, grant, make_net, next_cycle, next_wanted, win
 from rayplay.replay.memory.l2 import slice as l2
-from rayplay.replay.memory.l2.state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.clocks import Ratio, ratio
@@ -82,16 +72,16 @@ def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
     for sm in range(net.arrives.shape[0]):
         ports.prefetch_requests(port, sm)
     for sm in range(net.arrives.shape[0]):
-        if net.arrives[sm] != COMPETES:
+        if net.arrives[sm] != arbiter.COMPETES:
             expect(net, sm, request_arrives(state, port, sm))
     cycle = next_cycle(net)
     while cycle < last:
-        if net.net[SOONEST] <= cycle:
+        if net.net[arbiter.SOONEST] <= cycle:
             admit_requests(state, port, cache, cycle)
         transfer_requests(state, port, cache, cycle)
-        net.net[TICK] = cycle + 1
+        net.net[arbiter.TICK] = cycle + 1
         cycle = next_cycle(net)
-    net.net[TICK] = max(net.net[TICK], last)
+    net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
     return last
 
 
@@ -115,10 +105,10 @@ def offer_request(state: Crossbar, port: Port, cache: L2, sm: int, cycle: int) -
 def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
     """Let the oldest requests that have arrived compete."""
     net = state.requests
-    net.net[SOONEST] = FAR
+    net.net[arbiter.SOONEST] = FAR
     for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] > cycle:
-            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[sm])
+            net.net[arbiter.SOONEST] = min(net.net[arbiter.SOONEST], net.arrives[sm])
         else:
             offer_request(state, port, cache, sm, cycle)
 
@@ -135,18 +125,18 @@ def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> Non
 @inlined
 def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) -> None:
     """A slice's buffer takes a request if it has room."""
-    if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+    if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
         l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
-        if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+        if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
             return
     sm = grant(state.requests, part)
     at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-    row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
-    cache.slice[part, TAIL] += 1
+    row = part * cache.ring + (cache.slice[part, l2_state.TAIL] & (cache.ring - 1))
+    cache.slice[part, l2_state.TAIL] += 1
     cache.input[row, 0] = clocks.after(state.to_l2, cycle)
     cache.input[row, 1] = port.request[at, 1]
     cache.input[row, 2] = port.request[at, 2]
-    cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
+    cache.input[row, 3] = port.request[at, 3] << l2_state.SM_BITS | sm
     cache.input[row, 4] = state.known[sm, HOME]
     ports.leave(port, sm, clocks.at_or_after(state.to_core, cycle))
     win(state.requests, sm, part)
@@ -156,9 +146,9 @@ def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) 
 @inlined
 def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
     """Cycle from which a slice's oldest response competes."""
-    if cache.slice[part, OUT_HEAD] == cache.slice[part, OUT_TAIL]:
+    if cache.slice[part, l2_state.OUT_HEAD] == cache.slice[part, l2_state.OUT_TAIL]:
         return FAR
-    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
     return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
@@ -170,16 +160,16 @@ def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
     for sm in range(net.pointer.shape[0]):
         ports.rewind_responses(port, sm)
     for part in range(net.arrives.shape[0]):
-        if net.arrives[part] != COMPETES:
+        if net.arrives[part] != arbiter.COMPETES:
             expect(net, part, reply_arrives(state, cache, part))
     cycle = next_cycle(net)
     while cycle < last:
-        if net.net[SOONEST] <= cycle:
+        if net.net[arbiter.SOONEST] <= cycle:
             admit_responses(state, cache, cycle)
         transfer_responses(state, port, cache, cycle)
-        net.net[TICK] = cycle + 1
+        net.net[arbiter.TICK] = cycle + 1
         cycle = next_cycle(net)
-    net.net[TICK] = max(net.net[TICK], last)
+    net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
     for part in range(net.arrives.shape[0]):
         l2.rewind_output(cache, part)
 
@@ -191,18 +181,18 @@ def offer_response(state: Crossbar, cache: L2, part: int, cycle: int) -> None:
     if arrives > cycle:
         expect(state.replies, part, arrives)
         return
-    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
-    compete(state.replies, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
+    row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
+    compete(state.replies, part, cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1))
 
 
 @inlined
 def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
     """Let the oldest responses that have arrived compete."""
     net = state.replies
-    net.net[SOONEST] = FAR
+    net.net[arbiter.SOONEST] = FAR
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] > cycle:
-            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[part])
+            net.net[arbiter.SOONEST] = min(net.net[arbiter.SOONEST], net.arrives[part])
         else:
             offer_response(state, cache, part, cycle)
 
@@ -213,11 +203,11 @@ def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> No
     net, sm = state.replies, next_wanted(state.replies, 0)
     while sm >= 0:
         part = grant(net, sm)
-        row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+        row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
         waited = cycle - reply_arrives(state, cache, part)
-        cache.stats[part, LONGEST_WAIT] = max(cache.stats[part, LONGEST_WAIT], waited)
-        cache.slice[part, OUT_HEAD] += 1
-        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> SM_BITS)
+        cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
+        cache.slice[part, l2_state.OUT_HEAD] += 1
+        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> l2_state.SM_BITS)
         win(net, part, sm)
         offer_response(state, cache, part, cycle)
         sm = next_wanted(net, sm + 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, aligned_rows
-from rayplay.replay.memory.cache.state import SECTOR_BYTES
+from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
@@ -242,7 +242,7 @@ def gaps(spec: Spec, slices: int, to_queue: int, from_queue: int) -> np.ndarray:
         spec.atom_bytes, spec.queue_entries, spec.write_queue_entries, spec.write_high, spec.write_low,
         spec.return_entries, spec.queue_entries + spec.return_entries + spec.write_queue_entries - (slices - 1),
         spec.latency_cycles, spec.dual_bus, to_queue, from_queue, spec.banks.bit_length() - 1,
-        -(-SECTOR_BYTES // spec.atom_bytes),
+        -(-cache.SECTOR_BYTES // spec.atom_bytes),
     ], np.int64)  # fmt: skip
 
 
