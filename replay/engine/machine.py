@@ -18,6 +18,7 @@ from rayplay.replay.gpu.description import Gpu
 from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.window import Window
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.references import Parts, refer
@@ -86,7 +87,7 @@ class Machine(Inputs):
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)
-        self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
+        self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
         self._known: Parts = {}  # of the engine

@@ -43,8 +43,14 @@ def pitch(rows: int, columns: int) -> int:
 
 
 def ring_size(entries: int) -> int:
-    """The power of two with room for so many entries: places of a ring are found by a mask."""
+    """Places of a ring with room for so many entries: a power of two, for ``wrap``."""
     return 1 << (entries - 1).bit_length()
+
+
+@inlined
+def wrap(count: int, ring: int) -> int:
+    """Place of entry number ``count`` of a ring with ``ring`` places, a power of two."""
+    return count & (ring - 1)
 
 
 def together(states: Any) -> Any:
@@ -118,7 +124,7 @@ def rewind(array: np.ndarray, base: int, head: int, tail: int, ring: int) -> int
 
     Returns by how many places ``head`` and ``tail`` move back.
     """
-    first, waiting = head & (ring - 1), tail - head
+    first, waiting = wrap(head, ring), tail - head
     if first < waiting or first + waiting > ring:
         return 0
     for place in range(waiting):

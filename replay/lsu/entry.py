@@ -3,7 +3,7 @@
 from rayplay.replay.input import work as op
 from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import inlined
-from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch
+from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch, wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.unit.streams import count_for
@@ -46,7 +46,7 @@ def enqueue(
         operation[row, lsu.ADDEND] = 4 * (warps * (sm + state.sms * (warp // warps)) + warp % warps)
     operation[row, lsu.CONFLICT] = conflict
     operation[row, lsu.ARRIVES] = now + state.issue_cycles
-    state.queue[sm, unit[sm, lsu.QUEUE_TAIL] & 63] = at
+    state.queue[sm, wrap(unit[sm, lsu.QUEUE_TAIL], lsu.QUEUE)] = at
     if unit[sm, lsu.QUEUE_HEAD] == unit[sm, lsu.QUEUE_TAIL]:
         unit[sm, lsu.FRONT_AT] = now + state.issue_cycles
     unit[sm, lsu.QUEUE_TAIL] += 1
@@ -58,7 +58,7 @@ def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: i
     """With perfect memory a memory instruction is over after the latency of a hit; all take the same, so in order."""
     unit = state.unit
     cycle = now + state.issue_cycles + state.l1_latency
-    row = state.due[sm * state.due_size + (unit[sm, lsu.DUE_TAIL] & (state.due_size - 1))]
+    row = state.due[sm * state.due_size + wrap(unit[sm, lsu.DUE_TAIL], state.due_size)]
     row[0], row[1], row[2], row[3] = cycle, warp, slot, kind
     unit[sm, lsu.DUE_TAIL] += 1
     unit[sm, lsu.NEXT_CYCLE] = min(unit[sm, lsu.NEXT_CYCLE], cycle)

@@ -6,6 +6,7 @@ It ends its stay with its last access: loads are then over when all their data i
 from rayplay.replay.input import work as op
 from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as cache
@@ -44,7 +45,7 @@ def leave(state: Lsu, sm: int, now: int) -> None:
     """The operation at the queue's head leaves it; the next goes on once it has arrived."""
     unit = state.unit
     unit[sm, lsu.QUEUE_HEAD] += 1
-    following = sm * lsu.OPERATIONS + int(state.queue[sm, unit[sm, lsu.QUEUE_HEAD] & 63])
+    following = sm * lsu.OPERATIONS + int(state.queue[sm, wrap(unit[sm, lsu.QUEUE_HEAD], lsu.QUEUE)])
     is_empty = unit[sm, lsu.QUEUE_HEAD] == unit[sm, lsu.QUEUE_TAIL]
     unit[sm, lsu.FRONT_AT] = FAR if is_empty else max(now + 1, state.operation[following, lsu.ARRIVES])
 
@@ -67,7 +68,7 @@ def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
     leave(state, sm, now)
     if not loads:
         return LEAVES
-    place = sm * state.pipe_size + (unit[sm, lsu.PIPE_TAIL] & (state.pipe_size - 1))
+    place = sm * state.pipe_size + wrap(unit[sm, lsu.PIPE_TAIL], state.pipe_size)
     state.pipe[place, 0] = now + state.shared_latency
     state.pipe[place, 1] = at
     unit[sm, lsu.PIPE_TAIL] += 1
@@ -93,7 +94,7 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
         if state.bank[bank, lsu.TAIL] - state.bank[bank, lsu.HEAD] == state.l1_latency:
             state.unit[sm, lsu.STALLED] = 1
             break
-        place = bank * state.depth + (state.bank[bank, lsu.TAIL] & (state.depth - 1))
+        place = bank * state.depth + wrap(state.bank[bank, lsu.TAIL], state.depth)
         if sector >> l1.cache.sector_shift != line:
             line = sector >> l1.cache.sector_shift
             look_ahead(l1.cache, sm, sector)

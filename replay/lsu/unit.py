@@ -13,6 +13,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as cache
@@ -59,7 +60,7 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
 def next_response(state: Lsu, sm: int, now: int) -> int:
     """Take the oldest response: its tag, or -1 when there is none, or it has to wait for the one before it."""
     unit = state.unit
-    place = sm * state.inbox_pitch + (unit[sm, lsu.INBOX_HEAD] & (state.inbox_size - 1))
+    place = sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size)
     tag = state.inbox[place, 1]
     is_past = tag & 3 == lsu.BYPASS_TAG and tag < lsu.TEXTURE_TAGS
     if state.inbox[place, 0] > now or (is_past and unit[sm, lsu.PAST_L1] >= 0):
@@ -88,7 +89,7 @@ def has_results(state: Lsu, l1: L1, sm: int) -> bool:
 def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
     """The operation whose data is written back next, the clients in turn; -1 for none."""
     unit = state.unit
-    place = sm * state.pipe_size + (unit[sm, lsu.PIPE_HEAD] & (state.pipe_size - 1))
+    place = sm * state.pipe_size + wrap(unit[sm, lsu.PIPE_HEAD], state.pipe_size)
     able = (unit[sm, lsu.PAST_L1] >= 0) << lsu.PAST | cache_mshr.has_ready(l1.cache, sm) << lsu.OF_L1
     if unit[sm, lsu.PIPE_HEAD] != unit[sm, lsu.PIPE_TAIL] and state.pipe[place, 0] <= now:
         able |= 1 << lsu.SHARED
@@ -125,7 +126,7 @@ def part_over(state: Lsu, sm: int, at: int) -> bool:
 @inlined
 def oldest_access(state: Lsu, bank: int) -> int:
     """Row of the oldest access of a bank."""
-    return bank * state.depth + (state.bank[bank, lsu.HEAD] & (state.depth - 1))
+    return bank * state.depth + wrap(state.bank[bank, lsu.HEAD], state.depth)
 
 
 @inlined
@@ -195,9 +196,9 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
     unit = state.unit
     if has_data(state, l1, sm) or (unit[sm, lsu.TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm)):
         return now + 1
-    soonest = state.inbox[sm * state.inbox_pitch + (unit[sm, lsu.INBOX_HEAD] & (state.inbox_size - 1)), 0]
+    soonest = state.inbox[sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size), 0]
     if unit[sm, lsu.PIPE_HEAD] != unit[sm, lsu.PIPE_TAIL]:
-        soonest = min(soonest, state.pipe[sm * state.pipe_size + (unit[sm, lsu.PIPE_HEAD] & (state.pipe_size - 1)), 0])
+        soonest = min(soonest, state.pipe[sm * state.pipe_size + wrap(unit[sm, lsu.PIPE_HEAD], state.pipe_size), 0])
     if unit[sm, lsu.BLOCKED] == 0:
         soonest = min(soonest, unit[sm, lsu.TAGS_AT])
     else:

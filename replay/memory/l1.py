@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined
+from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import prefetch
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.cache.state import Cache, Policy
+from rayplay.replay.memory.hashes import parities
 from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
@@ -162,12 +163,7 @@ def prefetch_entry(state: L1, sm: int, entry: int) -> None:
 @inlined
 def bank_of(state: L1, sector: int) -> int:
     """Bank of a sector."""
-    if state.bank_bits:
-        return sector & state.bank_bits
-    bank = 0
-    for bit in range(state.bank_mask.shape[0]):
-        bank |= (count_bits(sector & state.bank_mask[bit]) & 1) << bit
-    return bank
+    return sector & state.bank_bits if state.bank_bits else parities(state.bank_mask, sector)
 
 
 @inlined

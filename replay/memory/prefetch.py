@@ -5,9 +5,10 @@ begins. One batch of prefetches costs less than the misses one by one.
 """
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
-from rayplay.replay.jit.rows import prefetch, prefetch_rows
+from rayplay.replay.jit.rows import prefetch, prefetch_rows, wrap
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.state import chosen_set
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
@@ -27,7 +28,7 @@ def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -
     prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
     queued = min(memory.channel[controller, dram.UNDER_WAY] + waiting, memory.capacity)
     prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
-    prefetch_rows(memory.bank, controller * memory.gap[dram.BANKS], (controller + 1) * memory.gap[dram.BANKS])
+    prefetch_rows(memory.bank, controller * memory.gap[limits.BANKS], (controller + 1) * memory.gap[limits.BANKS])
     for part in range(first, last):
         look_through(cache, part)
 
@@ -42,7 +43,7 @@ def look_through(cache: L2, part: int) -> None:
     )
     prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
     for place in range(own[part, l2.HEAD], own[part, l2.POPPED]):
-        row = part * cache.ring + (place & (cache.ring - 1))
+        row = part * cache.ring + wrap(place, cache.ring)
         line = cache.input[row, 1] >> 2
         if line == before:
             continue

@@ -5,6 +5,7 @@ it, waits when it could ask for a record, and is stalled when it could not; each
 to be scheduled or for memory, intersects, or is done.
 """
 
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.state import RtUnit
@@ -51,13 +52,13 @@ def count_warp(state: RtUnit, sm: int, at: int, now: int) -> None:
     """Statistics of a completed warp: its cycles, its lanes' cycles, and their quotient (rt_avg_efficiency)."""
     start, active = state.slot[at, rt.START], state.slot[at, rt.ACTIVE]
     lanes = 0
-    for index in range(rt.LANES):
+    for index in range(LANES):
         if (active >> index) & 1:
-            lanes += state.lane[rt.FINISHED_AT, at * rt.LANES + index] - start
+            lanes += state.lane[rt.FINISHED_AT, at * LANES + index] - start
     count_for(state, sm, state.slot[at, rt.STREAM])
     state.stats[sm, rt.WARPS_DONE] += 1
     state.stats[sm, rt.LANES_DONE] += count_bits(active)
     state.stats[sm, rt.WARP_CYCLES] += now - start
     state.stats[sm, rt.LANE_CYCLES] += lanes
     if now > start:
-        state.stats[sm, rt.EFFICIENCY] += lanes * rt.EFFICIENCY_UNIT // (rt.LANES * (now - start))
+        state.stats[sm, rt.EFFICIENCY] += lanes * rt.EFFICIENCY_UNIT // (LANES * (now - start))

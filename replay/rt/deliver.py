@@ -4,7 +4,9 @@ import numpy as np
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.state import RtUnit
@@ -58,7 +60,7 @@ def end_delays(state: RtUnit, records: Records, sm: int, at: int, now: int) -> N
     while rest:
         index = lowest_bit(rest)
         rest &= rest - 1
-        row, bit = at * rt.LANES + index, 1 << index
+        row, bit = at * LANES + index, 1 << index
         writes = slot[at, rt.TABLE_LANES] & bit
         if writes and not has_room(state, at):
             next_ready = now + 1
@@ -98,7 +100,7 @@ def queue_hit(state: RtUnit, at: int) -> None:
 @inlined
 def queue_store(state: RtUnit, core: int, at: int, sector: int) -> None:
     """A store waits behind the others of its unit."""
-    tail = state.unit[core, rt.STORE_TAIL] & (rt.STORE_QUEUE - 1)
+    tail = wrap(state.unit[core, rt.STORE_TAIL], rt.STORE_QUEUE)
     state.store[core, tail, 0] = at
     state.store[core, tail, 1] = sector
     state.unit[core, rt.STORE_TAIL] += 1
@@ -112,17 +114,17 @@ def queue_table_stores(state: RtUnit, records: Records, sm: int, at: int, row: i
     table = table_address(sm, state.slot[at, rt.WARP])
     for index in range(lane[rt.TABLE_STORE, row], lane[rt.TABLE_END, row]):
         queue_store(state, core, at, (table + records.store[index]) >> 5)
-    state.slot[at, rt.TABLE_LANES] &= ~(1 << (row % rt.LANES))
+    state.slot[at, rt.TABLE_LANES] &= ~(1 << (row % LANES))
 
 
 @compiled
 def deliver(state: RtUnit, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk of the record at the address ``base`` arrived for a slot: serve every lane it is the front of."""
     slot, lane = state.slot, state.lane
-    first, bit = at * rt.LANES, 1 << chunk
-    bases = lane[rt.BASE, first : first + rt.LANES]
+    first, bit = at * LANES, 1 << chunk
+    bases = lane[rt.BASE, first : first + LANES]
     matching = 0
-    for index in range(rt.LANES):
+    for index in range(LANES):
         matching |= (1 if bases[index] == base else 0) << index
     rest = slot[at, rt.OPEN] & matching
     while rest:
@@ -164,7 +166,7 @@ def deliver_to_all(
 def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int, now: int) -> None:
     """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
     slot, lane = state.slot, state.lane
-    row, bit = at * rt.LANES + index, 1 << index
+    row, bit = at * LANES + index, 1 << index
     node = np.int64(records.node[lane[rt.CURSOR, row]])
     kind = rays.TRIANGLE_HIT if node >> 31 else records.info[node & 0x7FFFFFFF] & 15
     ready_at = max(lane[rt.READY_AT, row], now) + state.latency[kind]

@@ -4,7 +4,9 @@ import numpy as np
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import load_front
 from rayplay.replay.rt.state import RtUnit
@@ -15,7 +17,7 @@ from rayplay.replay.unit.streams import count_for
 def enqueue(state: RtUnit, sm: int, now: int, warp: int, operation: int, stream: int) -> None:
     """A trace operation of a warp of a stream waits for a place; the unit looks at it from ``now`` on."""
     gate = state.gate
-    place = gate[sm, rt.WAIT_TAIL] & 63
+    place = wrap(gate[sm, rt.WAIT_TAIL], rt.GATE_RING)
     state.waiting[sm, place] = (operation << 8) | warp
     state.arrives[sm, place] = now
     state.stream[sm, place] = stream
@@ -29,14 +31,14 @@ def next_arrival(state: RtUnit, sm: int) -> int:
     gate = state.gate
     if gate[sm, rt.WAIT_HEAD] == gate[sm, rt.WAIT_TAIL]:
         return FAR
-    return state.arrives[sm, gate[sm, rt.WAIT_HEAD] & 63]
+    return state.arrives[sm, wrap(gate[sm, rt.WAIT_HEAD], rt.GATE_RING)]
 
 
 @compiled
 def accept(state: RtUnit, records: Records, sm: int, core: int, now: int) -> None:
     """Move the warp that waits longest into a free slot and set its lanes to their first records."""
     unit, slot = state.unit, state.slot
-    waits = state.gate[sm, rt.WAIT_HEAD] & 63
+    waits = wrap(state.gate[sm, rt.WAIT_HEAD], rt.GATE_RING)
     entry = state.waiting[sm, waits]
     state.gate[sm, rt.WAIT_HEAD] += 1
     at = core * state.warps
@@ -66,7 +68,7 @@ def start_ray(state: RtUnit, records: Records, sm: int, at: int, ray: int, now: 
     slot, lane = state.slot, state.lane
     flags = np.int64(records.lane[ray])
     bit = 1 << (flags & 31)
-    row = at * rt.LANES + (flags & 31)
+    row = at * LANES + (flags & 31)
     lane[rt.CURSOR, row] = records.first_node[ray]
     lane[rt.END, row] = records.first_node[ray + 1]
     lane[rt.TABLE_STORE, row] = records.first_store[ray]

@@ -7,6 +7,7 @@ core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
 import numpy as np
 
 from rayplay.replay.jit.bits import compiled, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory import l1 as l1_cache
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
@@ -88,7 +89,7 @@ def send_missing(state: RtUnit, port: Port, sm: int, core: int, now: int) -> Non
     unit, private = state.private.unit, state.private
     if unit[core, cache_state.QUEUE_HEAD] == unit[core, cache_state.QUEUE_TAIL] or not may_send(port, sm, now):
         return
-    row = core * private.ring + (unit[core, cache_state.QUEUE_HEAD] & (private.ring - 1))
+    row = core * private.ring + wrap(unit[core, cache_state.QUEUE_HEAD], private.ring)
     unit[core, cache_state.QUEUE_HEAD] += 1
     count_for(port, sm, stream_of(private, core, private.queue[row, 3]))
     entry = private.queue[row, 3] * state.cores + core % state.cores
@@ -143,7 +144,7 @@ def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector:
 @inlined
 def delay_hit(state: RtUnit, core: int, cycle: int, waiter: int, sector: int) -> None:
     """Deliver a hit at ``cycle``."""
-    row = state.unit[core, rt.RING_TAIL] & (rt.HIT_RING - 1)
+    row = wrap(state.unit[core, rt.RING_TAIL], rt.HIT_RING)
     state.ring[core, row, 0] = cycle
     state.ring[core, row, 1] = waiter
     state.ring[core, row, 2] = np.int64(sector)

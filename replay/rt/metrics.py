@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rayplay.replay.input import rays
+from rayplay.replay.input.work import LANES
 from rayplay.replay.rt import state as rt
 
 Metric = tuple[str, float | None, str, str, str]  # name, value, unit, kind, definition
@@ -36,7 +37,7 @@ def of_warps(
     yield "rt_warps", total["warps"], "count", "sum", "Warp-traces the RT units completed (rt_total_warps)"
     latency = quotient(total["warp_cycles"], total["warps"])
     yield "rt_warp_latency", latency, "cycles", "mean", "Cycles of a warp in the RT unit (rt_avg_warp_latency)"
-    thread = quotient(total["lane_cycles"], 32 * total["warps"])
+    thread = quotient(total["lane_cycles"], LANES * total["warps"])
     text = "Mean over warp-traces of the active lanes' cycles until their last record / 32 (rt_avg_thread_latency)"
     yield "rt_thread_latency", thread, "cycles", "mean", text
     occupancy = quotient(total["warp_cycles"], total["busy_cycles"] * warps)

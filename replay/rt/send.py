@@ -2,7 +2,9 @@
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, lowest_bit
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
@@ -25,7 +27,7 @@ def fill_queue(state: RtUnit, records: Records, at: int) -> None:
         if slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD] == rt.QUEUE:
             break
         rest &= rest - 1
-        row = at * rt.LANES + index
+        row = at * LANES + index
         lane[rt.MARKED, row] = 1
         node = records.node[lane[rt.CURSOR, row]]
         entry = lane[rt.BASE, row] << rays.ADDRESS_SHIFT | records.info[node & 0x7FFFFFFF] & (
@@ -33,10 +35,10 @@ def fill_queue(state: RtUnit, records: Records, at: int) -> None:
         )
         known = False
         for place in range(slot[at, rt.QUEUE_HEAD], slot[at, rt.QUEUE_TAIL]):
-            known |= queue[at, place & (rt.QUEUE - 1)] >> rays.BYTES_SHIFT == entry >> rays.BYTES_SHIFT
+            known |= queue[at, wrap(place, rt.QUEUE)] >> rays.BYTES_SHIFT == entry >> rays.BYTES_SHIFT
         if not known:
             kind = rays.TRIANGLE_HIT if node >> 31 else entry & 15
-            queue[at, slot[at, rt.QUEUE_TAIL] & (rt.QUEUE - 1)] = entry >> rays.BYTES_SHIFT << rays.BYTES_SHIFT | kind
+            queue[at, wrap(slot[at, rt.QUEUE_TAIL], rt.QUEUE)] = entry >> rays.BYTES_SHIFT << rays.BYTES_SHIFT | kind
             slot[at, rt.QUEUE_TAIL] += 1
     slot[at, rt.ASKING] = rest
 
@@ -61,7 +63,7 @@ def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, core:
     unit, slot = state.unit, state.slot
     if at < 0:
         if unit[core, rt.STORE_HEAD] != unit[core, rt.STORE_TAIL]:
-            row = unit[core, rt.STORE_HEAD] & (rt.STORE_QUEUE - 1)
+            row = wrap(unit[core, rt.STORE_HEAD], rt.STORE_QUEUE)
             if write(state, l1, port, sm, state.store[core, row, 0], now, state.store[core, row, 1]):
                 unit[core, rt.STORE_HEAD] += 1
         return
@@ -70,7 +72,7 @@ def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, core:
     if unit[core, rt.SENDING] < 0:
         fill_queue(state, records, at)
         unit[core, rt.SENDING] = at
-        unit[core, rt.SEND_RECORD] = state.queue[at, slot[at, rt.QUEUE_HEAD] & (rt.QUEUE - 1)]
+        unit[core, rt.SEND_RECORD] = state.queue[at, wrap(slot[at, rt.QUEUE_HEAD], rt.QUEUE)]
         unit[core, rt.SEND_CHUNK] = 0
         slot[at, rt.QUEUE_HEAD] += 1
     send_chunk(state, l1, port, records, sm, core, now, at)
@@ -89,7 +91,7 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, cor
         if chunk > 0 or state.refusal != rules.QUEUED_AGAIN:
             return
         state.slot[at, rt.QUEUE_HEAD] -= 1
-        state.queue[at, state.slot[at, rt.QUEUE_HEAD] & (rt.QUEUE - 1)] = (
+        state.queue[at, wrap(state.slot[at, rt.QUEUE_HEAD], rt.QUEUE)] = (
             base << rays.ADDRESS_SHIFT | 32 << rays.BYTES_SHIFT | rays.UNDEFINED
         )
     elif answer == cache.HIT and state.hit_cycles == 0:

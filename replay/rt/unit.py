@@ -12,6 +12,7 @@ import numpy as np
 
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.fill import fill
@@ -59,7 +60,7 @@ def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
         if next_arrival(state, sm) <= now and state.unit[core, rt.RESIDENT] < state.warps:
             accept(state, records, sm, core, now)
         while state.unit[core, rt.RING_HEAD] != state.unit[core, rt.RING_TAIL]:
-            row = state.unit[core, rt.RING_HEAD] & (rt.HIT_RING - 1)
+            row = wrap(state.unit[core, rt.RING_HEAD], rt.HIT_RING)
             if state.ring[core, row, 0] > now:
                 break
             state.unit[core, rt.RING_HEAD] += 1
@@ -129,7 +130,7 @@ def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
     if unit[core, rt.RESIDENT] < state.warps:
         soonest = max(next_arrival(state, sm), now + 1)
     if unit[core, rt.RING_HEAD] != unit[core, rt.RING_TAIL]:
-        soonest = min(soonest, state.ring[core, unit[core, rt.RING_HEAD] & (rt.HIT_RING - 1), 0])
+        soonest = min(soonest, state.ring[core, wrap(unit[core, rt.RING_HEAD], rt.HIT_RING), 0])
     for at in range(core * state.warps, (core + 1) * state.warps):
         if slot[at, rt.WARP] >= 0:
             soonest = min(soonest, slot[at, rt.NEXT_READY])

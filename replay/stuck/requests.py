@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 
+from rayplay.replay.input.work import LANES, SECTOR_BYTES
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import port
@@ -13,7 +14,6 @@ from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.stuck.scene import Scene
 
-SECTOR_BYTES = 32
 LOST = "which no unit holds any more"
 
 
@@ -104,9 +104,9 @@ def of_rays(scene: Scene, sm: int, index: int) -> str:
     if at < 0 or rays.slot[at, rt_state.WARP] != index:
         taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_state.WARP] if warp >= 0]
         return f"a place in the RT unit, whose {len(slots)} places hold {len(taken)} warps: {', '.join(taken)}"
-    lanes = range(at * rt_state.LANES, (at + 1) * rt_state.LANES)
+    lanes = range(at * LANES, (at + 1) * LANES)
     mask = int(rays.slot[at, rt_state.OPEN])
-    waiting = [lane for lane in lanes if mask >> (lane % rt_state.LANES) & 1]
+    waiting = [lane for lane in lanes if mask >> (lane % LANES) & 1]
     base = {int(rays.lane[rt_state.BASE, lane]) for lane in waiting}
     address = f" from address {min(base):#x} on" if base else ""
     return f"the RT unit: {len(waiting)} lanes wait for records{address}"

@@ -37,15 +37,25 @@ MEANINGS = {
     "fetch": "its instruction buffer is empty",
     "idle": "no live warp on the scheduler, launch latency and the tail of a kernel included",
 }
-# columns of slot: instructions issued, cycle of the last issue, warps observed waiting, 8 bits for each of OBSERVED;
-# virtual time and slots without an issue when the number of live warps last changed, UNIT / live warps (0: none), idle
-# slots, live warps, cycle of that change, warp-cycles until it, virtual time since which the warps were observed
-(ISSUED, LAST_ISSUE, SEEN, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, SEEN_SINCE) = range(11)
+# Columns of ``slot``.
+ISSUED = 0  # instructions issued
+LAST_ISSUE = 1  # cycle of the last one
+SEEN = 2  # warps observed waiting, 8 bits for each of OBSERVED
+BASE = 3  # virtual time when the number of live warps last changed
+SINCE = 4  # slots without an issue then
+RATE = 5  # UNIT / live warps, 0: none
+IDLE_SLOTS = 6
+LIVE = 7  # live warps
+CHANGED = 8  # cycle of that change
+WARP_CYCLES = 9  # until then
+SEEN_SINCE = 10  # virtual time since which warps were observed
 OBSERVED = (BUSY_UNIT, BUSY_LSU, FETCH, MEMORY)
 ONE_FOR_MEMORY = 1 << 24  # a warp among those that are observed
 PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
 COLUMNS = 32
-ENTERED, REASON = 0, 1  # columns of wait: virtual time at which the wait began, what for (0: the warp does not wait)
+# Columns of ``wait``.
+ENTERED = 0  # virtual time at which the wait began
+REASON = 1  # 0: the warp does not wait
 
 
 def make_arrays(schedulers: int, warps: int) -> tuple[np.ndarray, np.ndarray]:

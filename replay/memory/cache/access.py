@@ -6,7 +6,9 @@ the miss queue, an MSHR entry) fails without a trace and is tried again. Source:
 ``docs/sources/accel-sim.md#cache-strings, #mshrs, #cache-counters``.
 """
 
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.mshr import fail, find_entry, join, may_join, new_entry
 from rayplay.replay.memory.cache.state import Cache, chosen_set
@@ -248,7 +250,7 @@ def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int,
 def use_port_for_write_back(state: Cache, at: int, now: int, before: int) -> None:
     """A write miss reads out the dirty sectors that it drives away; read misses do not, as in the reference."""
     for place in range(before, state.unit[at, cache.QUEUE_TAIL]):
-        row = at * state.ring + (place & (state.ring - 1))
+        row = at * state.ring + wrap(place, state.ring)
         if state.queue[row, 0] == cache.WRITE_BACK:
-            size = count_bits(state.queue[row, 2]) * cache.SECTOR_BYTES
+            size = count_bits(state.queue[row, 2]) * SECTOR_BYTES
             use_port(state, at, now, (size + state.port_bytes - 1) // state.port_bytes)

@@ -5,6 +5,7 @@ later misses of the sector may still join. Source: ``docs/sources/accel-sim.md#m
 """
 
 from rayplay.replay.jit.bits import bucket, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.state import Cache
 
@@ -74,7 +75,7 @@ def put_waiter(state: Cache, here: int, place: int, waiter: int) -> None:
     if place == 0:
         state.mshr[here, cache.WAITER] = waiter
     else:
-        state.waiter[here, (state.mshr[here, cache.FIRST] + place) & (state.waiter.shape[1] - 1)] = waiter
+        state.waiter[here, wrap(state.mshr[here, cache.FIRST] + place, state.waiter.shape[1])] = waiter
 
 
 @inlined
@@ -82,7 +83,7 @@ def get_waiter(state: Cache, here: int, place: int) -> int:
     """Who waits with ``place`` others before it."""
     if place == 0:
         return state.mshr[here, cache.WAITER]
-    return state.waiter[here, (state.mshr[here, cache.FIRST] + place) & (state.waiter.shape[1] - 1)]
+    return state.waiter[here, wrap(state.mshr[here, cache.FIRST] + place, state.waiter.shape[1])]
 
 
 @inlined
@@ -91,7 +92,7 @@ def make_ready(state: Cache, at: int, entry: int) -> None:
     unit = state.unit
     if unit[at, cache.READY_HEAD] == unit[at, cache.READY_TAIL]:
         unit[at, cache.READY_HEAD] = unit[at, cache.READY_TAIL] = 0  # memory that is still in the host's caches
-    state.ready[at, unit[at, cache.READY_TAIL] & (state.ready.shape[1] - 1)] = entry
+    state.ready[at, wrap(unit[at, cache.READY_TAIL], state.ready.shape[1])] = entry
     unit[at, cache.READY_TAIL] += 1
 
 
@@ -104,7 +105,7 @@ def has_ready(state: Cache, at: int) -> bool:
 @inlined
 def next_ready(state: Cache, at: int) -> int:
     """The next waiter whose data has come."""
-    entry = int(state.ready[at, state.unit[at, cache.READY_HEAD] & (state.ready.shape[1] - 1)])
+    entry = int(state.ready[at, wrap(state.unit[at, cache.READY_HEAD], state.ready.shape[1])])
     here = at * state.pitch + entry
     waiter = state.mshr[here, cache.WAITER]
     state.mshr[here, cache.WAITING] -= 1

@@ -7,7 +7,7 @@ in one cycle the lowest way) among those that wait for nothing, dirty ones only 
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined, lowest_bit
-from rayplay.replay.jit.rows import prefetch
+from rayplay.replay.jit.rows import prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.state import Cache
 
@@ -245,7 +245,7 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
 @inlined
 def push(state: Cache, at: int, kind: int, sector: int, mask: int, payload: int) -> None:
     """Put a request into the miss queue."""
-    row = at * state.ring + (state.unit[at, cache.QUEUE_TAIL] & (state.ring - 1))
+    row = at * state.ring + wrap(state.unit[at, cache.QUEUE_TAIL], state.ring)
     state.unit[at, cache.QUEUE_TAIL] += 1
     state.queue[row, 0] = kind
     state.queue[row, 1] = sector

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
-from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.jit.rows import FixedRows, wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory import port as ports
 from rayplay.replay.memory.addresses import slice_of
@@ -60,7 +60,7 @@ def request_arrives(state: Crossbar, port: Port, sm: int) -> int:
     """Cycle from which an SM's oldest request competes: the first one after it was sent."""
     if port.port[sm, REQUEST_HEAD] == port.port[sm, REQUEST_TAIL]:
         return FAR
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    at = sm * port.request_ring + wrap(port.port[sm, REQUEST_HEAD], port.request_ring)
     return clocks.after(state.from_core, port.request[at, 0])
 
 
@@ -92,7 +92,7 @@ def offer_request(state: Crossbar, port: Port, cache: L2, sm: int, cycle: int) -
     if arrives > cycle:
         expect(state.requests, sm, arrives)
         return
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    at = sm * port.request_ring + wrap(port.port[sm, REQUEST_HEAD], port.request_ring)
     sector, known = port.request[at, 1], state.known
     if known[sm, GRAIN] != sector >> cache.addresses.grain_shift:
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
@@ -130,8 +130,8 @@ def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) 
         if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
             return
     sm = grant(state.requests, part)
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-    row = part * cache.ring + (cache.slice[part, l2_state.TAIL] & (cache.ring - 1))
+    at = sm * port.request_ring + wrap(port.port[sm, REQUEST_HEAD], port.request_ring)
+    row = part * cache.ring + wrap(cache.slice[part, l2_state.TAIL], cache.ring)
     cache.slice[part, l2_state.TAIL] += 1
     cache.input[row, 0] = clocks.after(state.to_l2, cycle)
     cache.input[row, 1] = port.request[at, 1]
@@ -148,7 +148,7 @@ def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
     """Cycle from which a slice's oldest response competes."""
     if cache.slice[part, l2_state.OUT_HEAD] == cache.slice[part, l2_state.OUT_TAIL]:
         return FAR
-    row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
     return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
@@ -181,7 +181,7 @@ def offer_response(state: Crossbar, cache: L2, part: int, cycle: int) -> None:
     if arrives > cycle:
         expect(state.replies, part, arrives)
         return
-    row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
     compete(state.replies, part, cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1))
 
 
@@ -203,7 +203,7 @@ def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> No
     net, sm = state.replies, next_wanted(state.replies, 0)
     while sm >= 0:
         part = grant(net, sm)
-        row = part * cache.out_pitch + (cache.slice[part, l2_state.OUT_HEAD] & (cache.out_ring - 1))
+        row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
         waited = cycle - reply_arrives(state, cache, part)
         cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
         cache.slice[part, l2_state.OUT_HEAD] += 1

@@ -6,6 +6,7 @@ Source: ``docs/sources/accel-sim.md#dram, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import count_bits, inlined, lowest_bit
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.unit.streams import count_for
@@ -22,7 +23,7 @@ def join(state: Dram, channel: int, row: int) -> None:
     """A request joins the list of its bank: of all, or of the writes where they are kept apart."""
     ch = state.channel
     bank = state.request[row, dram.BANK]
-    here = channel * state.gap[dram.BANKS] + bank
+    here = channel * state.gap[limits.BANKS] + bank
     apart = state.request[row, dram.APART]
     youngest = state.bank[here, dram.YOUNGEST + 2 * apart]
     if youngest >= 0:
@@ -39,16 +40,16 @@ def join(state: Dram, channel: int, row: int) -> None:
 def drains(state: Dram, channel: int) -> bool:
     """Whether a bank that looks for a request now looks among the writes kept apart."""
     ch = state.channel
-    limit = state.gap[dram.WRITE_LOW] if ch[channel, dram.WRITING] else state.gap[dram.WRITE_HIGH]
-    return state.gap[dram.WRITE_QUEUE] > 0 and ch[channel, dram.QUEUED_WRITES] >= limit
+    limit = state.gap[limits.WRITE_LOW] if ch[channel, dram.WRITING] else state.gap[limits.WRITE_HIGH]
+    return state.gap[limits.WRITE_QUEUE] > 0 and ch[channel, dram.QUEUED_WRITES] >= limit
 
 
 @inlined
 def changes_mode(state: Dram, channel: int) -> bool:
     """Whether a bank that looks for a request turns from reads to writes or back."""
-    if state.gap[dram.WRITE_QUEUE] == 0 or drains(state, channel) == (state.channel[channel, dram.WRITING] == 1):
+    if state.gap[limits.WRITE_QUEUE] == 0 or drains(state, channel) == (state.channel[channel, dram.WRITING] == 1):
         return False
-    return count_bits(state.channel[channel, dram.BUSY_BANKS]) < state.gap[dram.BANKS]
+    return count_bits(state.channel[channel, dram.BUSY_BANKS]) < state.gap[limits.BANKS]
 
 
 @inlined
@@ -78,8 +79,8 @@ def assign(state: Dram, channel: int, tick: int) -> None:
     if ch[channel, dram.BUSY_BANKS] == 0:
         ch[channel, dram.BUSY_FROM] = tick
     ch[channel, dram.BUSY_BANKS] |= 1 << bank
-    ch[channel, dram.FIRST_BANK] = (ch[channel, dram.FIRST_BANK] + 1) & (state.gap[dram.BANKS] - 1)
-    here = channel * state.gap[dram.BANKS] + bank
+    ch[channel, dram.FIRST_BANK] = (ch[channel, dram.FIRST_BANK] + 1) & (state.gap[limits.BANKS] - 1)
+    here = channel * state.gap[limits.BANKS] + bank
     request = pick(state, channel, here, ch[channel, dram.WRITING], 1 << bank)
     state.bank[here, dram.SERVING] = request
     if not state.bank[here, dram.OPEN]:
@@ -93,7 +94,7 @@ def assign(state: Dram, channel: int, tick: int) -> None:
 @inlined
 def wait_for(state: Dram, channel: int, tick: int, bank: int, kind: int) -> None:
     """A bank's next command is of a kind: READS, WRITES, ACTIVATES or PRECHARGES; notes before when it is not legal."""
-    ch, here = state.channel, channel * state.gap[dram.BANKS] + bank
+    ch, here = state.channel, channel * state.gap[limits.BANKS] + bank
     local = state.bank[here, dram.READ_AT + kind]
     ch[channel, dram.READ_BANKS + kind] |= 1 << bank
     if local <= tick:
@@ -126,7 +127,7 @@ def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
         state.bank[here, dram.YOUNGEST + 2 * writing] = before
         if before < 0:
             ch[channel, dram.QUEUED_BANKS + writing] &= ~bit
-    if ch[channel, dram.QUEUED + writing] >= state.gap[dram.QUEUE + writing]:
+    if ch[channel, dram.QUEUED + writing] >= state.gap[limits.QUEUE + writing]:
         ch[channel, dram.ENTRY_AT] = ch[channel, dram.JOIN_AT] = 0  # requests may have waited for a place
     ch[channel, dram.QUEUED + writing] -= 1
     return at

@@ -10,8 +10,10 @@ Ticks in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.
 """
 
 from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.dram import banks as dram_banks
 from rayplay.replay.memory.dram import commands as dram_commands
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.entry import enter, next_entry, schedule, takes, takes_none
 from rayplay.replay.memory.dram.state import Dram
@@ -29,7 +31,7 @@ def take_touched(state: Dram, channel: int, column: int) -> int:
 @inlined
 def has_room(state: Dram, part: int) -> bool:
     """Whether the slice's queue to the DRAM takes one more request."""
-    return state.slice[part, dram.TO_TAIL] - state.slice[part, dram.TO_HEAD] < state.gap[dram.TO_QUEUE]
+    return state.slice[part, dram.TO_TAIL] - state.slice[part, dram.TO_HEAD] < state.gap[limits.TO_QUEUE]
 
 
 @inlined
@@ -45,15 +47,15 @@ def push(state: Dram, part: int, now: int, place: int, columns: int, is_write: i
     ch = state.channel
     row = ch[channel, dram.FREE]
     ch[channel, dram.FREE] = state.request[row, dram.NEXT]
-    state.request[row, dram.BANK] = place & (state.gap[dram.BANKS] - 1)
-    state.request[row, dram.REQUEST_ROW] = place >> state.gap[dram.BANK_SHIFT]
+    state.request[row, dram.BANK] = place & (state.gap[limits.BANKS] - 1)
+    state.request[row, dram.REQUEST_ROW] = place >> state.gap[limits.BANK_SHIFT]
     state.request[row, dram.LEFT] = columns
     state.request[row, dram.IS_WRITE] = is_write
     state.request[row, dram.TOKEN] = stream << dram.STREAM_SHIFT | token
     state.request[row, dram.NEXT] = -1
     state.request[row, dram.SLICE] = part
-    state.request[row, dram.APART] = is_write if state.gap[dram.WRITE_QUEUE] else 0
-    tail = part * state.to_ring + (state.slice[part, dram.TO_TAIL] & (state.to_ring - 1))
+    state.request[row, dram.APART] = is_write if state.gap[limits.WRITE_QUEUE] else 0
+    tail = part * state.to_ring + wrap(state.slice[part, dram.TO_TAIL], state.to_ring)
     tick = clocks.after(state.clock, now)
     state.waiting[tail, 0] = tick
     state.waiting[tail, 1] = row
@@ -84,8 +86,8 @@ def has_fill(state: Dram, part: int) -> bool:
 def take_fill(state: Dram, part: int, now: int) -> int:
     """Take the token of the data that came first, in L2 tick ``now``."""
     own = state.slice
-    token = state.fill[part * state.from_ring + (own[part, dram.FROM_HEAD] & (state.from_ring - 1))]
-    if own[part, dram.FROM_TAIL] - own[part, dram.FROM_HEAD] == state.gap[dram.FROM_QUEUE]:
+    token = state.fill[part * state.from_ring + wrap(own[part, dram.FROM_HEAD], state.from_ring)]
+    if own[part, dram.FROM_TAIL] - own[part, dram.FROM_HEAD] == state.gap[limits.FROM_QUEUE]:
         look_at(state, own[part, dram.CHANNEL], clocks.after(state.clock, now))
     own[part, dram.FROM_HEAD] += 1
     return token
@@ -115,7 +117,7 @@ def advance(state: Dram, channel: int) -> None:
 @inlined
 def oldest_returned(state: Dram, channel: int) -> int:
     """The request at the front of the return queue."""
-    return state.returned[channel * state.capacity + (state.channel[channel, dram.RETURN_HEAD] & (state.capacity - 1))]
+    return state.returned[channel * state.capacity + wrap(state.channel[channel, dram.RETURN_HEAD], state.capacity)]
 
 
 @inlined
@@ -134,7 +136,7 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
         return
     ch, row = state.channel, oldest_returned(state, channel)
     part = state.request[row, dram.SLICE]
-    place = part * state.from_ring + (state.slice[part, dram.FROM_TAIL] & (state.from_ring - 1))
+    place = part * state.from_ring + wrap(state.slice[part, dram.FROM_TAIL], state.from_ring)
     state.fill[place] = state.request[row, dram.TOKEN] & ((1 << dram.STREAM_SHIFT) - 1)
     state.slice[part, dram.FROM_TAIL] += 1
     ch[channel, dram.FILLED] |= 1 << (part - channel * state.slices)
@@ -150,7 +152,7 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
 def release(state: Dram, channel: int, part: int, row: int) -> None:
     """A request is over: its credit and its place are free."""
     ch = state.channel
-    if ch[channel, dram.SHARED_CREDIT] >= state.gap[dram.SHARED_LIMIT]:
+    if ch[channel, dram.SHARED_CREDIT] >= state.gap[limits.SHARED_LIMIT]:
         ch[channel, dram.ENTRY_AT] = 0  # a slice may have waited for it
     if state.slice[part, dram.CREDIT] > 0:
         state.slice[part, dram.CREDIT] -= 1
@@ -165,15 +167,15 @@ def release(state: Dram, channel: int, part: int, row: int) -> None:
 def end_transfer(state: Dram, channel: int, tick: int) -> None:
     """The request at the end of the data pipe: a read's data go to the return queue; a full one stops the pipe."""
     ch, base = state.channel, channel * state.capacity
-    row = state.pipe[base + (ch[channel, dram.PIPE_HEAD] & (state.capacity - 1)), 1]
+    row = state.pipe[base + wrap(ch[channel, dram.PIPE_HEAD], state.capacity), 1]
     ch[channel, dram.PIPE_HEAD] += 1
     ch[channel, dram.PIPE_AT] = end_of_pipe(state, channel)
     if state.request[row, dram.IS_WRITE]:
         release(state, channel, state.request[row, dram.SLICE], row)
         return
-    state.returned[base + (ch[channel, dram.RETURN_TAIL] & (state.capacity - 1))] = row
+    state.returned[base + wrap(ch[channel, dram.RETURN_TAIL], state.capacity)] = row
     ch[channel, dram.RETURN_TAIL] += 1
-    if ch[channel, dram.RETURN_TAIL] - ch[channel, dram.RETURN_HEAD] == state.gap[dram.RETURNS]:
+    if ch[channel, dram.RETURN_TAIL] - ch[channel, dram.RETURN_HEAD] == state.gap[limits.RETURNS]:
         ch[channel, dram.STALLED_SINCE] = tick + 1
         ch[channel, dram.PIPE_AT] = FAR
 
@@ -184,7 +186,7 @@ def end_of_pipe(state: Dram, channel: int) -> int:
     ch = state.channel
     if ch[channel, dram.PIPE_HEAD] == ch[channel, dram.PIPE_TAIL]:
         return FAR
-    head = channel * state.capacity + (ch[channel, dram.PIPE_HEAD] & (state.capacity - 1))
+    head = channel * state.capacity + wrap(ch[channel, dram.PIPE_HEAD], state.capacity)
     return state.pipe[head, 0] + ch[channel, dram.STALLED]
 
 

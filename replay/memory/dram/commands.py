@@ -8,6 +8,8 @@ Source: ``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``.
 """
 
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.jit.rows import wrap
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.banks import count_request, first_of, wait_for
 from rayplay.replay.memory.dram.state import Dram
@@ -25,7 +27,7 @@ def ready_banks(state: Dram, channel: int, tick: int) -> int:
     while rest:
         bank = lowest_bit(rest)
         rest &= rest - 1
-        local = state.bank[channel * state.gap[dram.BANKS] + bank, dram.LOCAL_AT]
+        local = state.bank[channel * state.gap[limits.BANKS] + bank, dram.LOCAL_AT]
         if local <= tick:
             ready |= 1 << bank
         else:
@@ -40,8 +42,8 @@ def allowed(state: Dram, channel: int, banks: int, gate: int, tick: int) -> int:
     """Those banks of a mask whose group allows a column command (gate 0) or a precharge (gate 1)."""
     if tick >= state.channel[channel, dram.COLUMN_HOLD + gate]:
         return banks
-    first = channel * state.gap[dram.GROUPS]
-    for number in range(state.gap[dram.GROUPS]):
+    first = channel * state.gap[limits.GROUPS]
+    for number in range(state.gap[limits.GROUPS]):
         if state.group[first + number, gate] > tick:
             banks &= ~state.group_banks[number]
     return banks
@@ -54,7 +56,7 @@ def pipe_is_full(state: Dram, channel: int) -> bool:
     if ch[channel, dram.STALLED_SINCE] < 0:
         return False
     last = ch[channel, dram.STALLED_SINCE] - 1 - ch[channel, dram.STALLED]
-    return ch[channel, dram.LAST_POP] - last > state.gap[dram.T_CL]
+    return ch[channel, dram.LAST_POP] - last > state.gap[limits.T_CL]
 
 
 @inlined
@@ -94,7 +96,7 @@ def issue_legal(state: Dram, channel: int, tick: int) -> None:
         return
     first = state.channel[channel, dram.FIRST_BANK]
     columns = legal_columns(state, channel, ready, tick)
-    if state.gap[dram.DUAL_BUS]:
+    if state.gap[limits.DUAL_BUS]:
         if columns:
             issue_column(state, channel, first_of(state, columns, first), tick)
         rows = legal_rows(state, channel, ready, tick)
@@ -110,13 +112,13 @@ def issue_legal(state: Dram, channel: int, tick: int) -> None:
         return
     issue_row(state, channel, bank, tick)
     if columns:
-        issue_after_row(state, channel, columns, (bank - first) & (state.gap[dram.BANKS] - 1), tick)
+        issue_after_row(state, channel, columns, (bank - first) & (state.gap[limits.BANKS] - 1), tick)
 
 
 @inlined
 def issue_after_row(state: Dram, channel: int, columns: int, turn: int, tick: int) -> None:
     """The rest of a round whose ``turn``-th bank took a row command, counted from the bank after it."""
-    banks = state.gap[dram.BANKS]
+    banks = state.gap[limits.BANKS]
     for later in range(turn + 1, banks):
         bank = (later + state.channel[channel, dram.FIRST_BANK]) & (banks - 1)
         if (columns >> bank) & 1:
@@ -128,47 +130,47 @@ def issue_after_row(state: Dram, channel: int, columns: int, turn: int, tick: in
 def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
     """Activate the row of a bank's request, or precharge the bank."""
     ch, gap = state.channel, state.gap
-    here, bit = channel * gap[dram.BANKS] + bank, 1 << bank
+    here, bit = channel * gap[limits.BANKS] + bank, 1 << bank
     own = state.bank
     request = own[here, dram.SERVING]
     ch[channel, dram.READY_BANKS] &= ~bit
-    ch[channel, dram.FIRST_BANK] = (bank + 1) & (gap[dram.BANKS] - 1)
+    ch[channel, dram.FIRST_BANK] = (bank + 1) & (gap[limits.BANKS] - 1)
     if own[here, dram.OPEN]:
         own[here, dram.OPEN] = 0
-        own[here, dram.ACTIVATE_AT] = max(own[here, dram.ACTIVATE_AT], tick + gap[dram.T_RP])
+        own[here, dram.ACTIVATE_AT] = max(own[here, dram.ACTIVATE_AT], tick + gap[limits.T_RP])
         ch[channel, dram.PRECHARGE_BANKS] &= ~bit
         wait_for(state, channel, tick, bank, dram.ACTIVATES)
         note(state, channel, tick, dram.PRECHARGES, request)
-        mark_active(state, channel, tick + max(gap[dram.T_RP], 1))
+        mark_active(state, channel, tick + max(gap[limits.T_RP], 1))
         return
     own[here, dram.ROW] = state.request[request, dram.REQUEST_ROW]
     own[here, dram.OPEN] = 1
-    own[here, dram.READ_AT] = tick + gap[dram.T_RCD]
-    own[here, dram.WRITE_AT] = tick + gap[dram.T_RCDW]
-    own[here, dram.PRECHARGE_AT] = tick + gap[dram.T_RAS]
-    own[here, dram.ACTIVATE_AT] = tick + gap[dram.T_RC]
-    ch[channel, dram.ACTIVATE_GAP] = tick + gap[dram.T_RRD]
+    own[here, dram.READ_AT] = tick + gap[limits.T_RCD]
+    own[here, dram.WRITE_AT] = tick + gap[limits.T_RCDW]
+    own[here, dram.PRECHARGE_AT] = tick + gap[limits.T_RAS]
+    own[here, dram.ACTIVATE_AT] = tick + gap[limits.T_RC]
+    ch[channel, dram.ACTIVATE_GAP] = tick + gap[limits.T_RRD]
     ch[channel, dram.ACTIVATE_BANKS] &= ~bit
     wait_for(state, channel, tick, bank, state.request[request, dram.IS_WRITE])
     note(state, channel, tick, dram.ACTIVATES, request)
-    mark_active(state, channel, tick + max(gap[dram.T_RC], gap[dram.T_RRD], gap[dram.T_RCD]))
+    mark_active(state, channel, tick + max(gap[limits.T_RC], gap[limits.T_RRD], gap[limits.T_RCD]))
 
 
 @inlined
 def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
     """Read or write one atom; the last one of a request frees its bank."""
     ch, gap = state.channel, state.gap
-    here, bit = channel * gap[dram.BANKS] + bank, 1 << bank
+    here, bit = channel * gap[limits.BANKS] + bank, 1 << bank
     request = state.bank[here, dram.SERVING]
     is_write = state.request[request, dram.IS_WRITE]
-    group = channel * gap[dram.GROUPS] + ((bank >> gap[dram.GROUP_SHIFT]) & (gap[dram.GROUPS] - 1))
-    state.group[group, 0] = ch[channel, dram.COLUMN_HOLD] = tick + gap[dram.T_CCDL]
+    group = channel * gap[limits.GROUPS] + ((bank >> gap[limits.GROUP_SHIFT]) & (gap[limits.GROUPS] - 1))
+    state.group[group, 0] = ch[channel, dram.COLUMN_HOLD] = tick + gap[limits.T_CCDL]
     if is_write:
-        hold, turn = gap[dram.T_WTP], gap[dram.T_WTR]
+        hold, turn = gap[limits.T_WTP], gap[limits.T_WTR]
     else:
-        hold, turn = gap[dram.T_BURST], gap[dram.T_RTW]
-        state.group[group, 1] = ch[channel, dram.PRECHARGE_HOLD] = tick + gap[dram.T_RTPL]
-    ch[channel, dram.READ_GAP + is_write] = tick + gap[dram.T_CCD]
+        hold, turn = gap[limits.T_BURST], gap[limits.T_RTW]
+        state.group[group, 1] = ch[channel, dram.PRECHARGE_HOLD] = tick + gap[limits.T_RTPL]
+    ch[channel, dram.READ_GAP + is_write] = tick + gap[limits.T_CCD]
     ch[channel, dram.WRITE_GAP - is_write] = tick + turn
     note(state, channel, tick, is_write, request)
     state.bank[here, dram.PRECHARGE_AT] = max(state.bank[here, dram.PRECHARGE_AT], tick + hold)
@@ -177,7 +179,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
         channel, dram.STALLED
     ]
     ch[channel, dram.LAST_POP] = max(
-        pops + (gap[dram.T_WL] if is_write else gap[dram.T_CL]), ch[channel, dram.LAST_POP] + 1
+        pops + (gap[limits.T_WL] if is_write else gap[limits.T_CL]), ch[channel, dram.LAST_POP] + 1
     )
     state.request[request, dram.LEFT] -= 1
     if state.request[request, dram.LEFT] == 0:
@@ -186,7 +188,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
         ch[channel, dram.BUSY_BANKS] &= ~bit
         if ch[channel, dram.PIPE_HEAD] == ch[channel, dram.PIPE_TAIL] and ch[channel, dram.STALLED_SINCE] < 0:
             ch[channel, dram.PIPE_AT] = ch[channel, dram.LAST_POP] + ch[channel, dram.STALLED]
-        tail = channel * state.capacity + (ch[channel, dram.PIPE_TAIL] & (state.capacity - 1))
+        tail = channel * state.capacity + wrap(ch[channel, dram.PIPE_TAIL], state.capacity)
         state.pipe[tail, 0] = ch[channel, dram.LAST_POP]
         state.pipe[tail, 1] = request
         ch[channel, dram.PIPE_TAIL] += 1
@@ -196,7 +198,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
 def note(state: Dram, channel: int, tick: int, kind: int, request: int) -> None:
     """Count a command of a kind (READS, WRITES, ACTIVATES or PRECHARGES) for a request, and keep it in the log."""
     ch = state.channel
-    place = channel * state.log_ring + (ch[channel, dram.LOGGED] & (state.log_ring - 1))
+    place = channel * state.log_ring + wrap(ch[channel, dram.LOGGED], state.log_ring)
     ch[channel, dram.LOGGED] += 1
     state.log[place, dram.LOG_TICK] = tick
     state.log[place, dram.LOG_KIND] = kind

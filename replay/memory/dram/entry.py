@@ -6,23 +6,25 @@ latency is over joins its bank's list if the scheduler has a place. Source: ``do
 """
 
 from rayplay.replay.jit.bits import FAR, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.dram import banks as dram_banks
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
-from rayplay.replay.memory.dram.state import Dram  # fmt: skip
+from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.unit import clocks
 
 
 @inlined
 def takes(state: Dram, part: int) -> bool:
     """Whether a slice's queue of fills has room."""
-    return state.slice[part, dram.FROM_TAIL] - state.slice[part, dram.FROM_HEAD] < state.gap[dram.FROM_QUEUE]
+    return state.slice[part, dram.FROM_TAIL] - state.slice[part, dram.FROM_HEAD] < state.gap[limits.FROM_QUEUE]
 
 
 @inlined
 def is_full(state: Dram, channel: int, row: int) -> bool:
     """Whether the scheduler does not take a request now."""
     apart = state.request[row, dram.APART]
-    return state.channel[channel, dram.QUEUED + apart] >= state.gap[dram.QUEUE + apart]
+    return state.channel[channel, dram.QUEUED + apart] >= state.gap[limits.QUEUE + apart]
 
 
 @inlined
@@ -30,8 +32,8 @@ def takes_none(state: Dram, channel: int) -> bool:
     """Whether the scheduler takes no request at all now."""
     ch = state.channel
     return (
-        ch[channel, dram.QUEUED] >= state.gap[dram.QUEUE]
-        and ch[channel, dram.QUEUED_WRITES] >= state.gap[dram.WRITE_QUEUE]
+        ch[channel, dram.QUEUED] >= state.gap[limits.QUEUE]
+        and ch[channel, dram.QUEUED_WRITES] >= state.gap[limits.WRITE_QUEUE]
     )
 
 
@@ -41,7 +43,7 @@ def entry_tick(state: Dram, channel: int, part: int) -> int:
     own = state.slice
     if not takes(state, part):
         return FAR
-    if own[part, dram.CREDIT] > 0 and state.channel[channel, dram.SHARED_CREDIT] >= state.gap[dram.SHARED_LIMIT]:
+    if own[part, dram.CREDIT] > 0 and state.channel[channel, dram.SHARED_CREDIT] >= state.gap[limits.SHARED_LIMIT]:
         return FAR
     return own[part, dram.OLDEST_AT]
 
@@ -49,7 +51,7 @@ def entry_tick(state: Dram, channel: int, part: int) -> int:
 @inlined
 def oldest(state: Dram, part: int) -> int:
     """The oldest request of a slice's queue."""
-    return state.waiting[part * state.to_ring + (state.slice[part, dram.TO_HEAD] & (state.to_ring - 1)), 1]
+    return state.waiting[part * state.to_ring + wrap(state.slice[part, dram.TO_HEAD], state.to_ring), 1]
 
 
 @inlined
@@ -57,7 +59,7 @@ def leave(state: Dram, part: int) -> None:
     """The oldest request leaves a slice's queue."""
     own = state.slice
     own[part, dram.TO_HEAD] += 1
-    following = part * state.to_ring + (own[part, dram.TO_HEAD] & (state.to_ring - 1))
+    following = part * state.to_ring + wrap(own[part, dram.TO_HEAD], state.to_ring)
     own[part, dram.OLDEST_AT] = (
         FAR if own[part, dram.TO_HEAD] == own[part, dram.TO_TAIL] else state.waiting[following, 0]
     )
@@ -83,8 +85,8 @@ def enter(state: Dram, channel: int, tick: int) -> None:
         else:
             ch[channel, dram.SHARED_CREDIT] += 1
         ch[channel, dram.LAST_SLICE] = number
-        tail = base + (ch[channel, dram.LATENCY_TAIL] & (state.capacity - 1))
-        cycle = clocks.at_or_after(state.to_core, tick) + state.gap[dram.LATENCY]
+        tail = base + wrap(ch[channel, dram.LATENCY_TAIL], state.capacity)
+        cycle = clocks.at_or_after(state.to_core, tick) + state.gap[limits.LATENCY]
         state.latency[tail, 0] = clocks.after(state.core, cycle - 1)
         state.latency[tail, 1] = row
         if ch[channel, dram.LATENCY_HEAD] == ch[channel, dram.LATENCY_TAIL]:
@@ -111,7 +113,7 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
     """The request whose latency is over joins the list of its bank; notes when the next one may."""
     ch = state.channel
     if join_tick(state, channel) <= tick:
-        row = state.latency[channel * state.capacity + (ch[channel, dram.LATENCY_HEAD] & (state.capacity - 1)), 1]
+        row = state.latency[channel * state.capacity + wrap(ch[channel, dram.LATENCY_HEAD], state.capacity), 1]
         ch[channel, dram.LATENCY_HEAD] += 1
         dram_banks.count_request(state, channel, row)
         state.stats[channel, dram.REQUESTS] += 1
@@ -125,5 +127,5 @@ def join_tick(state: Dram, channel: int) -> int:
     ch = state.channel
     if ch[channel, dram.LATENCY_HEAD] == ch[channel, dram.LATENCY_TAIL] or takes_none(state, channel):
         return FAR
-    head = channel * state.capacity + (ch[channel, dram.LATENCY_HEAD] & (state.capacity - 1))
+    head = channel * state.capacity + wrap(ch[channel, dram.LATENCY_HEAD], state.capacity)
     return FAR if is_full(state, channel, state.latency[head, 1]) else state.latency[head, 0]

@@ -9,7 +9,7 @@ the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sou
 """
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
-from rayplay.replay.jit.rows import rewind
+from rayplay.replay.jit.rows import rewind, wrap
 from rayplay.replay.memory.addresses import bank_of, set_key, slice_of
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
@@ -17,7 +17,7 @@ from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
 from rayplay.replay.memory.cache.state import set_of
 from rayplay.replay.memory.dram import channel as dram
-from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
 from rayplay.replay.memory.l2.state import L2
@@ -72,7 +72,7 @@ def next_queued(state: L2, part: int) -> int:
     own = state.slice
     if own[part, l2.QUEUED] == own[part, l2.POPPED]:
         return FAR - 1
-    row = part * state.ring + (own[part, l2.QUEUED] & (state.ring - 1))
+    row = part * state.ring + wrap(own[part, l2.QUEUED], state.ring)
     return max(state.input[row, 0], own[part, l2.QUEUED_AT] + 1)
 
 
@@ -113,7 +113,7 @@ def respond(state: L2, part: int, now: int, word: int) -> None:
     own = state.slice
     cycle = max(now, own[part, l2.LAST_REPLY]) + 1
     own[part, l2.LAST_REPLY] = cycle
-    row = part * state.out_pitch + (own[part, l2.OUT_TAIL] & (state.out_ring - 1))
+    row = part * state.out_pitch + wrap(own[part, l2.OUT_TAIL], state.out_ring)
     own[part, l2.OUT_TAIL] += 1
     state.output[row, 0] = cycle
     state.output[row, 1] = word
@@ -183,15 +183,15 @@ def home_of(state: L2, sector: int) -> int:
 def send(state: L2, memory: Dram, part: int, now: int) -> None:
     """The oldest request of the miss queue goes to the DRAM channel."""
     tags = state.tags
-    row = part * tags.ring + (tags.unit[part, cache_state.QUEUE_HEAD] & (tags.ring - 1))
+    row = part * tags.ring + wrap(tags.unit[part, cache_state.QUEUE_HEAD], tags.ring)
     tags.unit[part, cache_state.QUEUE_HEAD] += 1
     is_write = int(tags.queue[row, 0] == cache_state.WRITE_BACK)
     if is_write:
         size = count_bits(tags.queue[row, 2]) * cache_state.SECTOR_BYTES
-        columns = (size + memory.gap[dram_state.ATOM_BYTES] - 1) // memory.gap[dram_state.ATOM_BYTES]
+        columns = (size + memory.gap[limits.ATOM_BYTES] - 1) // memory.gap[limits.ATOM_BYTES]
         place, stream = bank_of(state.addresses, tags.queue[row, 1]), tags.queue[row, 3]
     else:
-        columns = memory.gap[dram_state.SECTOR_COLUMNS]
+        columns = memory.gap[limits.SECTOR_COLUMNS]
         place = tags.mshr[part * tags.pitch + tags.queue[row, 3], cache_state.INDEX] >> cache_state.SET_BITS
         stream = stream_of(tags, part, tags.queue[row, 3])
     dram.push(memory, part, now, place, columns, is_write, stream, tags.queue[row, 3])
@@ -201,7 +201,7 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
 def look_up(state: L2, part: int, now: int) -> bool:
     """Look the oldest request up; False when it has to wait. Writes are answered at once."""
     own, tags = state.slice, state.tags
-    row = part * state.ring + (own[part, l2.HEAD] & (state.ring - 1))
+    row = part * state.ring + wrap(own[part, l2.HEAD], state.ring)
     sector, kind, byte_mask = (
         state.input[row, 1],
         state.input[row, 2] & 3,
@@ -223,7 +223,7 @@ def look_up(state: L2, part: int, now: int) -> bool:
         return False
     own[part, l2.HEAD] += 1
     if own[part, l2.QUEUED] - own[part, l2.HEAD] + l2.CHUNK == state.input_queue:
-        last = part * state.ring + ((own[part, l2.STALL_TAIL] - 1) & (state.ring - 1))
+        last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
         state.stall[last, 1] = now + 1
     return True
 

@@ -14,13 +14,22 @@ from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 
 SM_BITS = 10  # of a response: the SM it goes to, below its tag
-# columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
-# entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
-# without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
-# whether it waits for room in its queue to the DRAM; sectors that the host copied to it; cycle in which the next
-# request reaches the slice's queue if that has room
-HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
-    WAITS, COPIED, QUEUES_AT = range(15)  # fmt: skip
+# Columns of ``slice``: places in ``input``, ``stall`` and ``output``, and times.
+HEAD = 0  # requests that were looked up
+QUEUED = 1  # requests that reached the slice's queue
+POPPED = 2  # requests that left the crossbar
+TAIL = 3  # requests that entered its buffer
+QUEUED_AT = 4  # last cycle in which one reached the queue
+POP_AT = 5  # first cycle in which one may leave the crossbar
+STALL_HEAD = 6  # of the stretches without such
+STALL_TAIL = 7
+OUT_HEAD = 8  # responses that left
+OUT_TAIL = 9  # responses that came
+LAST_REPLY = 10  # cycle of the last response
+NEXT = 11  # next cycle with an event
+WAITS = 12  # 1: for room in its queue to the DRAM
+COPIED = 13  # sectors that the host copied to it
+QUEUES_AT = 14  # cycle in which the next request reaches its queue, given room
 SLICE_COLUMNS = 16  # a row is two lines of the host's caches
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")

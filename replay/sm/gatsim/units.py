@@ -87,7 +87,7 @@ def make_state(
         spec.miss_cycles,
         spec.shared_cycles,
         spec.record_cycles,
-        (line_bytes // 32).bit_length() - 1,
+        (line_bytes // op.SECTOR_BYTES).bit_length() - 1,
         spec.caches == "perfect",
     )
 

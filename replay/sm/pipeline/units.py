@@ -10,6 +10,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.fetch import check_over
 from rayplay.replay.sm.pipeline.scoreboard import free
@@ -29,7 +30,7 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         operation = core.ready[at, pipe.OPERATION]
         code = core.code[operation & pipe.INSTRUCTION_MASK]
         end = now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2
-        place = end & (core.ring - 1)
+        place = wrap(end, core.ring)
         results = np.int64(core.results[sm, place])
         count, integer = (
             results >> pipe.COUNT_SHIFT,
@@ -47,7 +48,7 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
 @inlined
 def write_back(core: Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
-    place = now & (core.ring - 1)
+    place = wrap(now, core.ring)
     count = core.results[sm, place] >> pipe.COUNT_SHIFT
     if count == 0:
         return
@@ -94,7 +95,7 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
 def next_result(core: Pipeline, sm: int, now: int) -> int:
     """The next cycle after ``now`` with a result, FAR without one. ``now``'s own place is empty."""
     words = core.ring >> 6
-    start = (now + 1) & (core.ring - 1)
+    start = wrap(now + 1, core.ring)
     word, low = start >> 6, start & 63
     found = core.occupied[sm, word] & ~((1 << low) - 1)
     ahead = 0

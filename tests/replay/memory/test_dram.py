@@ -8,7 +8,8 @@ import pytest
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import state as dram_state
-from rayplay.replay.memory.dram.state import NEXT_TICK, Dram, Spec
+from rayplay.replay.memory.dram.spec import Spec
+from rayplay.replay.memory.dram.state import NEXT_TICK, Dram
 from rayplay.replay.unit import clocks
 from tests.reference.dram_slow import Channel, Request
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rayplay.replay.input.rays import FIRST_STRETCH, Records, node_info
-from rayplay.replay.rt.state import LANES
+from rayplay.replay.input.work import LANES
 from tests.replay.rt.drive import MISS, drive
 
 LATENCY = {0: 4, 1: 8, 2: 8, 3: 4, 4: 8, 5: 8}

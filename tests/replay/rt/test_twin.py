@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayplay.replay.input.rays import EARLY_OUT, FIRST_STRETCH, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records, node_info
+from rayplay.replay.input.work import LANES
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
-from rayplay.replay.rt.state import LANES
 from tests.reference import rt_unit_slow as slow
 from tests.replay.rt.drive import drive
 

@@ -11,6 +11,7 @@ import pytest
 from outside.dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.l1 import L1
@@ -18,7 +19,7 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARP, RtUnit
+from rayplay.replay.rt.state import FINISHED_AT, NEXT_CYCLE, START, WARP, RtUnit
 
 WARPS = 122  # in the file
 # Of 122 warps, those with the same start, end and latency of every lane. A number that rises is good news: raise it.
