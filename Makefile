@@ -27,7 +27,7 @@ PAPER := docs/paper/$(if $(QUICK),quick,whole)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup trace replay zatel report paper test test-all check docs bench cudamath fuzz reference clean
+.PHONY: help setup trace replay zatel report paper test test-all check docs site bench cudamath fuzz reference clean
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 20
@@ -84,16 +84,20 @@ test: $(SETUP_TEST) $(CODE) ## create the environment and pass the everyday test
 test-all: $(SETUP_TEST) $(CODE) ## pass every test; ONLY=QUESTION: law, oracle, gate, twin, damage, process or outside
 	$(BIN)/python -m pytest -n 2 -q $(if $(ONLY),-m $(ONLY))
 
-check: $(SETUP_TEST) ## format, lint, types, import rules, generated pages
+check: $(SETUP_TEST) ## format, lint, types, import rules, words, sources and links of the pages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_architecture.py
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/docs
 
 docs: $(SETUP) ## write the pages that the code knows
 	$(BIN)/python -m formats docs > docs/formats.md
 	$(BIN)/python -m tracer opcodes > docs/opcodes.md
 	$(BIN)/python -m replay --docs > docs/replay.md
+
+site: $(SETUP) ## the pages and a reference of the public names as a site: build/site/index.html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	$(BIN)/python -m tools.site.build build/site
 
 bench: $(SETUP_TEST) ## measure every speed and size claim (minutes)
 	for script in bench/speed/*.py bench/accuracy/*.py; do $(BIN)/python -m $$(echo $${script%.py} | tr / .) || exit 1; done

@@ -22,8 +22,9 @@ from rayplay.tracer.link.link import LinkedLaunch, link_launch, refuse_image_ser
 from rayplay.tracer.lower.compile import compile_program
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
+from rayplay.tracer.record.buffers import Buffers, borrow, give_back
 from rayplay.tracer.record.checkpoint import LaunchNotes
-from rayplay.tracer.record.recorder import Buffers, Counts, Recorder, Sink
+from rayplay.tracer.record.recorder import Counts, Recorder, Sink
 from rayplay.tracer.record.visits import AnySink, VisitRecorder, make_recorder, records_of
 from rayplay.tracer.warp.arrays import LaunchState, make_state
 from rayplay.tracer.warp.cta import run_ctas
@@ -135,6 +136,7 @@ class Running:
                 bar.update(int(progress[PROGRESS.next_cta]) - before)
                 self._answer(code)
         self.recorder.drain(machine, ALL_WARPS)
+        give_back(self.buffers)
         return self.recorder.counts
 
     def _answer(self, code: int) -> None:
@@ -190,7 +192,7 @@ def begin(
         check_opcodes(linked)
     if isinstance(launch, ComputeLaunch):
         refuse_image_services(linked)
-    buffers = Buffers(isinstance(launch, ImageLaunch))
+    buffers = borrow(isinstance(launch, ImageLaunch))
     state = make_state(linked, shape, launch, buffers, addresses, numbering.warps)
     _check_address_size(linked, launch.memory)
     notes = LaunchNotes(sink, numbering.kernels, launch.memory)

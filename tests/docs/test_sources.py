@@ -11,6 +11,7 @@ import pytest
 
 from rayplay.replay.gpu.description import FOLDER, explain
 from rayplay.replay.unit.schema import CITATION, read_text
+from tools.site.links import anchors, links
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "docs" / "sources"
@@ -27,7 +28,6 @@ GPUS = sorted(FOLDER.glob("*.toml"))
 
 ANCHOR = r"#[a-z0-9][a-z0-9-]*"
 PATH = re.compile(rf"docs/sources/([\w-]+)\.md((?:{ANCHOR})?(?:,? (?:and )?{ANCHOR})*)")
-LINK = re.compile(rf"\]\(([^)\s#]*)({ANCHOR})?\)")
 OUTSIDE = re.compile(r"reference/[a-z-]+\.(?:md|csv)|scenes/(?:procedural|README)\.md|shared/reference")
 CODE = re.compile(r"\b[A-Z] (?:[A-Z]\.\d+|\d+\.\d+)(?=[:;,.)\]\s]|$)")
 """A code such as "A B.2" or "V 1.10", which nobody can look up."""
@@ -43,12 +43,6 @@ PAPER = re.compile(rf"\b({'|'.join(PAPERS)})(?:'s|,)? ({PLACE}(?:(?:,| and) {PLA
 def prose(path: Path) -> str:
     """A file's text with its line ends, and the comment marks after them, as blanks."""
     return re.sub(r"\s*\n\s*(?:(?:#+|//) )?", " ", path.read_text())
-
-
-def anchors(page: Path) -> list[str]:
-    """The anchors of a page's headings, as they are made where Markdown is shown."""
-    found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
 def cited(text: str) -> Iterator[tuple[str, str]]:
@@ -99,17 +93,10 @@ def test_citations_resolve() -> None:
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
 
 
-def test_links_to_sources_resolve() -> None:
-    found = {path: missing(linked(path)) for path in FILES if path.suffix == ".md"}
-    assert {path: wrong for path, wrong in found.items() if wrong} == {}
-
-
 def linked(path: Path) -> Iterator[tuple[str, str]]:
     """(page, anchor) of each link of a page that leads to a page of sources."""
-    for target, anchor in LINK.findall(path.read_text()):
-        page = (path.parent / target).resolve() if target else path
-        if "://" not in target and page.parent == SOURCES:
-            yield page.stem, anchor[1:]
+    if path.suffix == ".md":
+        yield from ((link.target.stem, link.anchor) for link in links(path) if link.target.parent == SOURCES)
 
 
 def test_nothing_outside_of_the_repository_is_cited() -> None:

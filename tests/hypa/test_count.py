@@ -118,14 +118,14 @@ def test_counts_are_those_of_the_definitions(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counts_do_not_depend_on_the_buffers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.tracer.record import recorder as record
+    from rayplay.tracer.record import buffers
 
     launch = launch_of(name)
     program = launch_program(launch)
     whole = count_launch(launch, program, progress=False)
     monkeypatch.setattr(profile_count, "FIRST_ROOM", 1)
     for constant, size in (("VISITS", 64), ("RUNS", 16)):
-        monkeypatch.setattr(record, constant, size)
+        monkeypatch.setattr(buffers, constant, size)
     part = count_launch(launch, program, progress=False)
     slow = count_launch(launch, program, progress=False, backend="interpreter")
     assert whole == part == slow

@@ -7,7 +7,7 @@ import numpy as np
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACCESS_BYTES, ADDRESS_BYTES, MACHINE, STOP, VISIT_BYTES
 from rayplay.tracer.memory.arena import FIRST_ADDRESS
-from rayplay.tracer.record.recorder import Buffers
+from rayplay.tracer.record.buffers import Buffers
 
 UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64, 128: object}
 

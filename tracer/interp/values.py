@@ -16,7 +16,7 @@ from rayplay.tracer.link.functions import LinkedFunction
 from rayplay.tracer.link.variables import own_names
 from rayplay.tracer.meaning import special
 from rayplay.tracer.meaning.dispatch import unknown
-from rayplay.tracer.record.recorder import Buffers
+from rayplay.tracer.record.buffers import Buffers
 
 SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 FLOATS = {32: np.float32, 64: np.float64}

@@ -8,24 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import (
-    ACCESS_BYTES,
-    ADDRESS_BYTES,
-    LOG_WORDS,
-    MACHINE,
-    MOST_PART_ACCESSES,
-    MOST_PART_BLOCKS,
-    RAY,
-    RUN,
-    USED,
-    VISIT_BYTES,
-)  # fmt: skip
+from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.record.columns import ColumnMaker
 from rayplay.tracer.record.rows import Rows, joined
-
-VISITS, ACCESSES, ADDRESSES, RUNS = 1 << 16, 1 << 15, 1 << 19, 1 << 13  # small enough to stay in the cache
-RAYS, NODES = 1 << 16, 2 * LANES * LOG_WORDS
 
 
 @runtime_checkable
@@ -64,41 +49,6 @@ class MemorySink:
             else:
                 made[column] = np.concatenate([part[column] for part in parts])
         return made
-
-
-class Buffers:
-    """The recycled memory that running warps write into; ``has_rays`` launches trace."""
-
-    def __init__(self, has_rays: bool) -> None:
-        room = MOST_PART_ACCESSES
-        self.visits = np.zeros((VISITS + LANES * MOST_PART_BLOCKS + 1, 2), np.uint32)
-        self.accesses = np.zeros((ACCESSES + LANES * room + 1, 4), np.uint32)
-        self.addresses = np.zeros(ADDRESSES + LANES * (room + 1), np.uint64)
-        self.rays = RAY.zeros(RAYS if has_rays else 0)
-        self.nodes = np.zeros(NODES if has_rays else 0, np.uint32)
-        self.runs = RUN.zeros(RUNS)
-        self.counts = USED.zeros()
-        self.starts = np.array([a.ctypes.data for a in (self.visits, self.accesses, self.addresses)], np.int64)
-
-    def reset(self, machine: np.ndarray) -> None:
-        """Empty, for the machine to write into."""
-        self.counts[:] = 0
-        limits = (VISITS * VISIT_BYTES, ACCESSES * ACCESS_BYTES, ADDRESSES * ADDRESS_BYTES)
-        for name, start, length in zip(("visit", "access", "address"), self.starts, limits, strict=True):
-            machine[MACHINE[f"{name}_next"]] = start
-            machine[MACHINE[f"{name}_limit"]] = start + length - VISIT_BYTES
-
-    def rows(self) -> Rows:
-        """The rows in the buffers, as views."""
-        runs = self.runs[: self.counts[USED.runs]]
-        ends = runs[:, RUN.visits :]
-        arrays: tuple[np.ndarray, ...] = (self.visits, self.accesses, self.addresses, self.rays, self.nodes)
-        last = ends[-1].tolist() if len(ends) else [0] * len(arrays)
-        return Rows(
-            runs[:, RUN.warp].copy(),
-            np.diff(ends, axis=0, prepend=0),
-            tuple(array[:end] for array, end in zip(arrays, last, strict=True)),
-        )
 
 
 @dataclass

@@ -5,8 +5,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rayplay.tracer.abi.words import RECORD_ALL, RECORD_NOTHING, RECORD_VISITS, RUN, USED
+from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.record.columns import count_instructions
-from rayplay.tracer.record.recorder import Buffers, Counts, Recorder, Sink
+from rayplay.tracer.record.recorder import Counts, Recorder, Sink
 
 
 @runtime_checkable

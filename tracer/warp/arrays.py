@@ -12,7 +12,7 @@ from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageL
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
-from rayplay.tracer.record.recorder import Buffers
+from rayplay.tracer.record.buffers import Buffers
 from rayplay.tracer.units.call import ROWS_BYTES
 from rayplay.tracer.units.plans import unit_addresses
 from rayplay.tracer.warp.shape import Shape

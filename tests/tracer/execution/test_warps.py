@@ -56,11 +56,11 @@ def test_warps_meet_at_barriers_and_their_rows_stand_together() -> None:
 
 
 def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.tracer.record import recorder as record
+    from rayplay.tracer.record import buffers
 
     whole = execute(BARRIERS, [np.zeros(40, np.uint32)], grid=(40, 1, 1), block=(128, 1, 1))
     for name, size in (("VISITS", 64), ("ACCESSES", 32), ("ADDRESSES", 512), ("RUNS", 16)):
-        monkeypatch.setattr(record, name, size)
+        monkeypatch.setattr(buffers, name, size)
     for backend in ("machine", "interpreter"):
         part = execute(BARRIERS, [np.zeros(40, np.uint32)], backend, grid=(40, 1, 1), block=(128, 1, 1))
         assert np.array_equal(part.buffers[0], whole.buffers[0])

@@ -68,12 +68,12 @@ def test_without_a_sink_only_memory_changes(text: str) -> None:
 
 
 def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayplay.tracer.record import recorder as record
+    from rayplay.tracer.record import buffers
 
     whole = Collected()
     run(BARRIERS, whole)
     for name, size in (("VISITS", 64), ("ACCESSES", 32), ("ADDRESSES", 512), ("RUNS", 16)):
-        monkeypatch.setattr(record, name, size)
+        monkeypatch.setattr(buffers, name, size)
     part = Collected()
     run(BARRIERS, part)
     assert part.rows == whole.rows

@@ -15,7 +15,7 @@ from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.formats.schema.manifest import MANIFEST
 from rayplay.tracer import run
 from rayplay.tracer.__main__ import main
-from rayplay.tracer.record import recorder as record
+from rayplay.tracer.record import buffers
 from rayplay.tracer.render import Summary
 from tests.formats.schema_strategies import tree_bytes
 
@@ -76,7 +76,7 @@ def test_full_buffers_do_not_put_off_checkpoints(tmp_path: Path, monkeypatch: py
     """Buffers of visits that hold less than a step, more than one, and less than one that would never end."""
     noted = []
     for visits, ctas in ((64, 2), (1 << 16, 2), (64, 1 << 20)):
-        monkeypatch.setattr(record, "VISITS", visits)
+        monkeypatch.setattr(buffers, "VISITS", visits)
         monkeypatch.setattr(run, "CTAS_PER_STEP", ctas)
         count = [0]
         save = Checkpoints.save

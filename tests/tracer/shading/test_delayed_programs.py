@@ -15,7 +15,7 @@ from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.rays.state import MOST_KEPT, make_context
 from rayplay.tracer.rays.traverse import ERROR_KEPT_FULL, traverse_lane
-from rayplay.tracer.record import recorder as record
+from rayplay.tracer.record import buffers
 from rayplay.tracer.scenes.description import Scene, Spheres
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.prepare import Sampling, prepare_image
@@ -153,7 +153,7 @@ def test_full_buffers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """They are emptied in the middle of trace calls, before it is known what their rays hit."""
     whole = run(*launch_of(tmp_path, planes(), True), "machine")[0].table("rays")
     for name, size in (("VISITS", 16), ("ACCESSES", 16), ("RUNS", 8), ("RAYS", 64)):
-        monkeypatch.setattr(record, name, size)
+        monkeypatch.setattr(buffers, name, size)
     part = run(*launch_of(tmp_path, planes(), True), backend)[0].table("rays")
     assert all(np.array_equal(part[column], whole[column]) for column in whole)
 
