@@ -90,7 +90,7 @@ class Gpu:
 
     @property
     def addresses(self) -> Addresses:
-        """Where addresses live, from memory.address_map."""
+        """Map of addresses to channels, slices and banks, from memory.address_map."""
         memory, dram = self.memory, self.dram
         slices = self.l2.slices_per_controller
         try:
@@ -195,7 +195,7 @@ def read_description(name: str) -> config.Text:
 
 
 def notes(name: str) -> Iterator[str]:
-    """What a person should know of how a GPU's file was read; nothing for a .toml."""
+    """Remarks on how a GPU's file was read; none for a .toml."""
     path = find(name)
     if path.suffix == ".config":
         yield from gpgpusim.notes(path)

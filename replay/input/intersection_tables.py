@@ -29,7 +29,7 @@ def add_entries(
     table: int, first_ray: np.ndarray, lane: np.ndarray, first_node: np.ndarray, node: np.ndarray, kind: np.ndarray,
     group: np.ndarray, where: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """What rays load and write for their entries.
+    """Loads and stores of rays for their entries.
 
     table        place in ``rt_unit_spec.TABLES``: BASELINE or FCC.
     first_ray    int64[operations]: first ray of each; lane uint8[rays], with its flags.

@@ -13,7 +13,7 @@ from rayplay.replay.input import work as op
 from rayplay.replay.input.work import Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
-# for at once. Numbers are those of Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
+# for at once. Numbers are from Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
 DEFAULTS = {
     "int": ("int", 4, 2), "fp32": ("sp", 4, 2), "fp64": ("dp", 39, 39), "fp16": ("sp", 4, 2), "sfu": ("sfu", 21, 8),
     "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("lsu", 1, 4),
@@ -65,7 +65,7 @@ def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: st
 
 
 def kinds(instructions: dict[str, Any], textures: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the engine does with each instruction, and which are memory fences. textures: as in ``load_program``."""
+    """Kind of each instruction for the engine, and which are memory fences. textures: as in ``load_program``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
     kind = np.full(len(classes), op.PLAIN, np.int64)

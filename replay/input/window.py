@@ -1,4 +1,4 @@
-"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they are over.
+"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they retire.
 
 Memory is bounded by the live warps and one batch ahead of them, never by the trace, however long a warp lives; what one
 warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.

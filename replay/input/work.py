@@ -1,4 +1,4 @@
-"""What the warps do, as the engine reads it: the static program and a window of the dynamic trace.
+"""Work of the warps, as the engine reads it: the static program and a window of the dynamic trace.
 
 A static instruction is one integer (its fields are the ``*_SHIFT`` constants), a warp's work is a range of rows in
 each array of ``Work``. Rows are numbered inside the window; when the window moves, all cursors move with it.
@@ -74,7 +74,7 @@ def is_shared(work: Work, access: int) -> bool:
 def pack(
     unit: np.ndarray, kind: np.ndarray, wait: np.ndarray, slot: np.ndarray, stall: np.ndarray, initiation: np.ndarray
 ) -> np.ndarray:
-    """Pack the characterisation of instructions into ``Program.code``; a slot of -1 is none."""
+    """Pack the characterisation of instructions into ``Program.code``; -1 stands for no slot."""
     fields = [np.asarray(column).astype(np.int64) for column in (unit, kind, wait, slot, stall, initiation)]
     unit, kind, wait, slot, stall, initiation = fields
     slot = np.where(slot < 0, NO_SLOT, slot)

@@ -27,7 +27,7 @@ def places_of(kind: FieldArray, index: Any, value: Any, builder: Any) -> list[tu
 
 
 def pointer_to(context: Any, builder: Any, kind: FieldArray, array: Any, places: list[tuple[Any, Any]]) -> Any:
-    """Where the item or the row begins."""
+    """Address of the item or the row."""
     number, found = ir.IntType(64), None
     for axis in range(kind.ndim):
         if axis < len(places):

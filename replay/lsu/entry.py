@@ -55,7 +55,7 @@ def enqueue(
 
 @inlined
 def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: int) -> None:
-    """With perfect memory a memory instruction is over after the latency of a hit; all take the same, so in order."""
+    """With perfect memory a memory instruction completes after the latency of a hit; all take the same, so in order."""
     unit = state.unit
     cycle = now + state.issue_cycles + state.l1_latency
     row = state.due[sm * state.due_size + wrap(unit[sm, lsu.DUE_TAIL], state.due_size)]

@@ -104,7 +104,7 @@ class Lsu(NamedTuple):
     access: FixedRows  # int64[sms * banks * depth, 4]
     pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
     inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle (behind the last: FAR), tag
-    due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
+    due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction completes, warp, slot, kind
     stats: FixedRows  # int64[sms, 5]
     shares: Shares
     texture: texture_unit.Texture

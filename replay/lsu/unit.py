@@ -5,7 +5,7 @@ cycle past the L1; a shared-memory instruction takes as many cycles as its worst
 taken and one write-back per cycle. In each cycle, in this order: the write-back chosen before releases its register,
 the next is chosen in turn (shared memory, textures, past the L1, L1), a response is taken, the texture cache does its
 cycle, the oldest access of each bank meets the tags (hits release theirs at once), and the instruction at the front
-goes on. A store is over when its last access
+goes on. A store completes when its last access
 has entered its bank. Source: ``docs/sources/accel-sim.md#l1-front-end``.
 """
 
@@ -24,7 +24,7 @@ from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port, may_send
 from rayplay.replay.unit.streams import count_for
 
-# what a tag check came to: the access waits, is over, is over and stays in the L1, must try again
+# result of a tag check: the access waits, is complete, is complete and stays in the L1, must try again
 WAITS, IS_OVER, IS_KEPT, BLOCKS = range(4)
 
 
@@ -37,7 +37,7 @@ def has_room(state: Lsu, sm: int) -> bool:
 
 @inlined
 def free_operation(state: Lsu, sm: int, at: int) -> None:
-    """The operation is over."""
+    """Complete the operation."""
     state.free[sm, state.unit[sm, lsu.FREE]] = at
     state.unit[sm, lsu.FREE] += 1
 
@@ -58,7 +58,7 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
 
 @inlined
 def next_response(state: Lsu, sm: int, now: int) -> int:
-    """Take the oldest response: its tag, or -1 when there is none, or it has to wait for the one before it."""
+    """Take the oldest response: its tag, or -1 without one, or when it has to wait for the one before it."""
     unit = state.unit
     place = sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size)
     tag = state.inbox[place, 1]
@@ -117,7 +117,7 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
 
 @inlined
 def part_over(state: Lsu, sm: int, at: int) -> bool:
-    """A part of an operation is over; True when it was the last."""
+    """Complete a part of an operation; True when it was the last."""
     row = sm * lsu.OPERATIONS + at
     state.operation[row, lsu.MISSING] -= 1
     return state.operation[row, lsu.MISSING] <= 0

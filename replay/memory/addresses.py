@@ -1,7 +1,7 @@
-"""Where an address lives: channel, L2 slice, set key of the L2, DRAM bank and row.
+"""Map of addresses: channel, L2 slice, set key of the L2, DRAM bank and row.
 
 An address map is a string as in the references: ``dramid@8;`` and 64 letters from bit 63 to bit 0, R for row, B for
-bank, C for column, S for a byte of the burst, 0 for a bit that nobody looks at. Channels take blocks of 2^8 bytes in
+bank, C for column, S for a byte of the burst, 0 for a bit without meaning. Channels take blocks of 2^8 bytes in
 turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
 that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
 permute the slices by the bits above. Source: ``docs/sources/accel-sim.md#address-map``.
@@ -69,7 +69,7 @@ def runs(bits: list[int]) -> np.ndarray:
 
 
 def tap_masks(hash_name: str, places: int) -> np.ndarray:
-    """Parity masks by which ``ipoly`` permutes so many places: those of the bits above the index; else none."""
+    """Parity masks of the bits above the index by which ``ipoly`` permutes ``places``; empty for other hashes."""
     bits = places.bit_length() - 1
     return parity_masks(hash_name, places) >> bits if hash_name == "ipoly" else np.zeros(0, np.int64)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import prefetch
 from rayplay.replay.memory.cache import access as cache
@@ -77,7 +78,7 @@ class Spec(Policy):
     @property
     def entries(self) -> int:
         """MSHR entries: mshr_entries; for a streaming L1 lines x sectors of a line x 4."""
-        streaming = self.sets * self.ways * (self.line_bytes // cache_state.SECTOR_BYTES) * 4
+        streaming = self.sets * self.ways * (self.line_bytes // SECTOR_BYTES) * 4
         return streaming if self.allocate == "streaming" else self.mshr_entries
 
     @property
@@ -87,7 +88,7 @@ class Spec(Policy):
 
     @property
     def is_emptied(self) -> bool:
-        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split anew."""
+        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split again."""
         return self.invalidate_idle or self.unified_bytes > 0
 
     def ways_beside(self, shared_bytes: int) -> int:
@@ -156,7 +157,7 @@ def first_waiter(state: L1, sm: int, entry: int) -> int:
 
 @inlined
 def prefetch_entry(state: L1, sm: int, entry: int) -> None:
-    """An MSHR entry will be looked at soon; what is none does no harm."""
+    """Prefetch an MSHR entry; any number does no harm."""
     prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
 
 

@@ -157,7 +157,7 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
 
 @inlined
 def next_response(state: Port, sm: int) -> int:
-    """Row of the oldest response that was not taken; its cycle is FAR where there is none."""
+    """Row of the oldest response that was not taken; its cycle is FAR without one."""
     return sm * state.pitch + wrap(state.port[sm, RESPONSE_HEAD], state.ring)
 
 
@@ -171,7 +171,7 @@ def prefetch_requests(state: Port, sm: int) -> None:
 
 @inlined
 def rewind_requests(state: Port, sm: int) -> None:
-    """Move the requests that wait to the begin of their ring, as ``rows.rewind`` does."""
+    """Compact the pending requests (``rows.rewind``)."""
     port, ring = state.port, state.request_ring
     gone = rewind(state.request, sm * ring, port[sm, REQUEST_HEAD], port[sm, REQUEST_TAIL], ring)
     port[sm, REQUEST_HEAD] -= gone

@@ -1,4 +1,4 @@
-"""What the RT unit counts of its warps and lanes, cycle by cycle, although it sleeps while nothing changes.
+"""Counters of the RT unit's warps and lanes, cycle by cycle, although it sleeps while nothing changes.
 
 Definitions: ``docs/sources/vulkan-sim.md#rt-statistics``. A warp executes in the cycles in which the unit has chosen
 it, waits when it could ask for a record, and is stalled when it could not; each of its active lanes, meanwhile, waits

@@ -21,7 +21,7 @@ def chunks_of(info: int) -> int:
 
 @inlined
 def table_address(sm: int, warp: int) -> int:
-    """Where the intersection table of a warp lies."""
+    """Address of a warp's intersection table."""
     return (rt.TABLES << 5) + (sm * rt.WARPS_PER_SM + warp) * rt.TABLE_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Where the requests of the RT unit go: the SM's L1, a private cache, the interconnect, or a memory that always hits.
+"""Requests of the RT unit to its memory: the SM's L1, a private cache, the interconnect, or a memory that always hits.
 
 A read that does not hit comes back as a response. Its waiter is one integer that says who asked for what:
 core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
@@ -114,7 +114,7 @@ def read_directly(state: RtUnit, port: Port, sm: int, now: int, sector: int, wai
 
 @inlined
 def free_direct(state: RtUnit, sm: int, index: int) -> None:
-    """A read past all caches is over."""
+    """Complete a read past all caches."""
     free = state.direct_free
     free[sm, 0] += 1
     free[sm, free[sm, 0]] = index

@@ -56,7 +56,7 @@ def of_warps(
 
 
 def of_rays(total: dict[str, int]) -> Iterator[Metric]:
-    """What the rays are and fetch."""
+    """Kinds of rays, and their records."""
     text = "Rays that look for the closest hit (rt_n_closesthit_rays)"
     yield "rt_closest_hit_rays", total["rays"] - total["early_out_rays"], "count", "sum", text
     text = "Rays that end at their first hit (rt_n_anyhit_rays)"
@@ -88,7 +88,7 @@ def of_memory(total: dict[str, int], peak: np.ndarray) -> Iterator[Metric]:
 
 
 def of_lanes(total: dict[str, int]) -> Iterator[Metric]:
-    """What the lanes do while their warp is stalled, waits or executes."""
+    """Activity of the lanes while their warp is stalled, waits or executes."""
     for warp in rt.WARP_DOINGS:
         for lane in rt.LANE_DOINGS:
             cycles = quotient(total[f"lane_cycles_{warp}_{lane}"], total["lanes"])

@@ -1,4 +1,4 @@
-"""What the RT unit asks for: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
+"""Requests that the RT unit sends: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
 
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records

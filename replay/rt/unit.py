@@ -45,7 +45,7 @@ def count_skipped(state: RtUnit, sm: int, core: int, now: int) -> None:
 
 @compiled
 def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
-    """What a cycle begins with, before its response: delays end, and waiting warps take free places."""
+    """Begin a cycle, before its response: delays end, and waiting warps take free places."""
     if state.gate[sm, rt.BEGUN] == now:
         return
     state.gate[sm, rt.BEGUN] = now
@@ -117,7 +117,7 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: 
 
 @compiled
 def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
-    """The next cycle in which a unit can do something by itself (responses wake it, too)."""
+    """The next cycle in which a unit can do something by itself (responses also wake it)."""
     unit, slot = state.unit, state.slot
     if choose(state, core) >= 0:
         if not is_full(state, core):

@@ -50,7 +50,7 @@ CHANGED = 8  # cycle of that change
 WARP_CYCLES = 9  # until then
 SEEN_SINCE = 10  # virtual time since which warps were observed
 OBSERVED = (BUSY_UNIT, BUSY_LSU, FETCH, MEMORY)
-ONE_FOR_MEMORY = 1 << 24  # a warp among those that are observed
+ONE_FOR_MEMORY = 1 << 24  # a warp among the observed ones
 PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
 COLUMNS = 32
 # Columns of ``wait``.
@@ -59,7 +59,7 @@ REASON = 1  # 0: the warp does not wait
 
 
 def make_arrays(schedulers: int, warps: int) -> tuple[np.ndarray, np.ndarray]:
-    """``slot`` and ``wait`` of idle schedulers; ``schedulers`` and ``warps`` are those of all SMs.
+    """``slot`` and ``wait`` of idle schedulers; ``schedulers`` and ``warps`` count all SMs.
 
     slot    int64[schedulers, COLUMNS]
     wait    int64[warps, 2]
@@ -122,14 +122,14 @@ def end_wait(state: Any, row: int, here: int, now: int) -> None:
 
 @inlined
 def observe(state: Any, row: int, now: int, seen: int) -> None:
-    """From cycle ``now`` on, until told otherwise, so many warps wait for each of ``OBSERVED``, 8 bits each."""
+    """From cycle ``now`` on, until told otherwise, ``seen`` warps wait for each of ``OBSERVED``, 8 bits each."""
     if seen != state.slot[row, SEEN]:
         charge_seen(state.slot, row, virtual_time(state, row, now), seen)
 
 
 @inlined
 def charge_seen(slot: np.ndarray, row: int, time: int, seen: int) -> None:
-    """Charge the virtual time up to ``time`` to what was observed; from there on ``seen`` is."""
+    """Charge the virtual time up to ``time`` to the observed waits; from there on observe ``seen``."""
     before = slot[row, SEEN]
     if before:
         passed = time - slot[row, SEEN_SINCE]
@@ -149,9 +149,9 @@ def virtual_times(state: Any, now: int) -> np.ndarray:
 
 
 def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray:
-    """What the slots before cycle ``now`` went to, in parts of ``UNIT``: int64[SMs, len(REASONS)].
+    """Slots before cycle ``now`` by reason, in parts of ``UNIT``: int64[SMs, len(REASONS)].
 
-    ``warps`` and ``schedulers`` are those of one SM. Every SM's parts sum to ``now`` x schedulers x ``UNIT``. Waits
+    ``warps`` and ``schedulers`` count one SM. Every SM's parts sum to ``now`` x schedulers x ``UNIT``. Waits
     that last are charged until ``now``; nothing that the core does later may lie before it.
     """
     slot, parts = state.slot, state.slot[:, PARTS : PARTS + len(REASONS)].copy()

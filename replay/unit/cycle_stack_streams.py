@@ -42,7 +42,7 @@ def change_live(state: Any, row: int, now: int, change: int, stream: int) -> Non
 
 @inlined
 def end_wait(state: Any, row: int, here: int, now: int, stream: int) -> None:
-    """What a warp of the stream waits for is about to end, by ``stack.end_wait``."""
+    """Account for a warp of the stream whose wait ``stack.end_wait`` is about to end."""
     reason = state.wait[here, stack.REASON]
     if state.shares.streams > 1 and reason:
         own = stream * state.slot.shape[0] + row

@@ -1,7 +1,7 @@
-"""What an access does to a sectored cache: hits, misses that wait in MSHRs, write policies, and fills.
+"""Accesses of a sectored cache: hits, misses that wait in MSHRs, write policies, and fills.
 
 Peak rate: ``port_bytes`` per cycle and instance in and out of the data array; one request to the next level per cycle.
-Every decision, and what is counted, is the reference's: an access that cannot have all it needs (a line, a place in
+Every decision and counter is Accel-Sim's: an access that cannot have all it needs (a line, a place in
 the miss queue, an MSHR entry) fails without a trace and is tried again. Source:
 ``docs/sources/accel-sim.md#cache-strings, #mshrs, #cache-counters``.
 """
@@ -28,7 +28,7 @@ NOBODY = -1  # waiter of a fetch that a write made
 
 @inlined
 def use_port(state: Cache, at: int, now: int, cycles: int) -> None:
-    """The data array reads or writes for so many cycles from ``now`` on."""
+    """The data array reads or writes for ``cycles`` from ``now`` on."""
     state.unit[at, cache.DATA_FREE_AT] = max(state.unit[at, cache.DATA_FREE_AT], now) + cycles
 
 
@@ -73,7 +73,7 @@ def read_hit(state: Cache, at: int, now: int, row: int) -> None:
 
 @inlined
 def probed(state: Cache, row: int, offset: int) -> int:
-    """What kind of miss it is, once it is known to be one."""
+    """Kind of a known miss."""
     if row < 0:
         return cache.MISS
     return cache.HIT_RESERVED if (state.line[row, cache.STATUS] >> cache.RESERVED >> offset) & 1 else cache.SECTOR_MISS
@@ -81,7 +81,7 @@ def probed(state: Cache, row: int, offset: int) -> int:
 
 @inlined
 def place_for(state: Cache, at: int, row: int, index: int) -> int:
-    """Row that the access will use: its line's, else the victim of its set, or -1 where there is none."""
+    """Row that the access will use: its line's, else the victim of its set, or -1."""
     if row >= 0 or state.on_fill:
         return max(row, 0)
     return victim(state, at, at * state.sets + chosen_set(state, index))
@@ -92,7 +92,7 @@ def read_miss(
     state: Cache, at: int, now: int, sector: int, index: int, byte_mask: int, atomic: int, waiter: int, queued: int,
     row: int,
 ) -> int:  # fmt: skip
-    """Have a missing sector fetched, or wait with those that have."""
+    """Fetch a missing sector, or join a fetch under way."""
     answer = probed(state, row, sector & ((1 << state.sector_shift) - 1))
     place, entry = place_for(state, at, row, index), -1
     if place < 0:
@@ -196,7 +196,7 @@ def write_miss(
 ) -> int:
     """A write that allocates: with a fetch at once (naive, or partial under fetch_on_write) or when it is read.
 
-    Under fetch_on_write a sector written in full goes nowhere, not even where writes go through, as in the reference.
+    Under fetch_on_write a sector written in full goes nowhere, not even where writes go through, as in Accel-Sim.
     """
     offset = sector & ((1 << state.sector_shift) - 1)
     kind = probed(state, row, offset)
@@ -248,7 +248,7 @@ def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int,
 
 @inlined
 def use_port_for_write_back(state: Cache, at: int, now: int, before: int) -> None:
-    """A write miss reads out the dirty sectors that it drives away; read misses do not, as in the reference."""
+    """A write miss reads out the dirty sectors that it drives away; read misses do not, as in Accel-Sim."""
     for place in range(before, state.unit[at, cache.QUEUE_TAIL]):
         row = at * state.ring + wrap(place, state.ring)
         if state.queue[row, 0] == cache.WRITE_BACK:

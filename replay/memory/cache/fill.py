@@ -1,4 +1,4 @@
-"""Data that arrives in a cache: from the next level, for those who wait in an MSHR entry, or by a copy of the host."""
+"""Data that arrives in a cache: from the next level, for the waiters of an MSHR entry, or by a copy of the host."""
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.memory.cache import state as cache
@@ -20,7 +20,7 @@ from rayplay.replay.unit.streams import count_for
 
 @compiled
 def bring_back(state: Cache, at: int, row: int) -> None:
-    """Data arrived for a line that was forgotten meanwhile: it is there again, as in the reference.
+    """Data arrived for a line that was forgotten meanwhile: it is there again, as in Accel-Sim.
 
     Another row may have the same tag by now: of several the lowest is found.
     """
@@ -46,7 +46,7 @@ def bring_back(state: Cache, at: int, row: int) -> None:
 def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Data arrived for a sector: it is valid, or dirty where it was written meanwhile.
 
-    Only more lines may become dirty by that, as far as the reference counts them.
+    As in Accel-Sim the count of dirty lines only grows here, even if the line becomes clean.
     """
     status = state.line[row, cache.STATUS]
     if not status & cache.IN_USE:
@@ -68,7 +68,7 @@ def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) ->
 
 @compiled
 def fill(state: Cache, at: int, now: int, entry: int) -> None:
-    """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out those who wait."""
+    """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out the waiters."""
     place(state, at, now, entry)
     make_ready(state, at, entry)
 

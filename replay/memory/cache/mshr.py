@@ -28,7 +28,7 @@ def find_entry(state: Cache, at: int, sector: int) -> int:
 
 @inlined
 def may_join(state: Cache, at: int, entry: int) -> bool:
-    """Whether a request finds room: in the entry of its sector or, where there is none (-1), in a new one."""
+    """Whether a request finds room: in its sector's entry or, without one (-1), in a new one."""
     if entry < 0:
         if state.unit[at, cache.MSHR_FREE] == 0:
             fail(state, at, cache.NO_ENTRY)

@@ -79,7 +79,7 @@ MOST_BUCKETS = 1024  # of the MSHR entries: more of them would not stay in the h
 
 @dataclass(frozen=True)
 class Policy:
-    """What the caches of every level have in common."""
+    """Options that caches of every level have in common."""
 
     line_bytes: int = value("bytes", "Length of a line", SECTOR_BYTES)
     ways: int = value("lines", "Lines of a set", 1)
@@ -111,7 +111,7 @@ class Policy:
         )
 
     def check_sets(self, sets: int) -> None:
-        """Raise ``LawError`` when the hash does not work for so many sets."""
+        """Raise ``LawError`` when the hash does not work for ``sets``."""
         if self.set_hash == "ipoly":
             law(sets in IPOLY, f"set_hash ipoly needs 16, 32 or 64 sets, not {sets}")
         if self.set_hash == "xor":
@@ -133,7 +133,7 @@ class Cache(NamedTuple):
     mshr: FixedRows  # int64[instances * pitch, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
-    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of those that wait behind the oldest
+    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of waiters behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
     unit: FixedRows  # int64[instances, UNIT_COLUMNS]

@@ -1,7 +1,7 @@
 """The lines of a cache: found by a hash of their tag, kept in order of use, and replaced.
 
 The victim of a set is a way without a valid sector, the highest such; else the line used longest ago (of several used
-in one cycle the lowest way) among those that wait for nothing, dirty ones only when enough lines of the instance are.
+in one cycle the lowest way) among lines that wait for nothing, dirty ones only when enough lines of the instance are.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from rayplay.replay.memory.cache.state import Cache
 @compiled
 def invalidate(state: Cache, at: int) -> None:
     """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back."""
-    if state.unit[at, cache.USED] == 0:  # as in the reference, where no access has used the tags since the last time
+    if state.unit[at, cache.USED] == 0:  # as in Accel-Sim, where no access has used the tags since the last time
         return
     state.unit[at, cache.USED] = 0
     state.unit[at, cache.DIRTY_LINES] = 0
@@ -56,7 +56,7 @@ def look_for(state: Cache, at: int, line: int) -> int:
 
 @inlined
 def look_ahead(state: Cache, at: int, sector: int) -> None:
-    """Where an instance will look for a sector: among its lines, and among the sectors that are missing."""
+    """Prefetch the places where an instance will look for a sector: its lines and its MSHR entries."""
     head = at * state.buckets + bucket(sector >> state.sector_shift, state.buckets)
     prefetch(state.line, int(state.bucket_head[head]))
     prefetch(state.mshr_head, at * state.mshr_buckets + bucket(sector, state.mshr_buckets))
@@ -103,7 +103,7 @@ def link(state: Cache, row: int, group: int) -> None:
 
 @inlined
 def touch(state: Cache, row: int, now: int) -> None:
-    """Note a use of the row; the first one of a cycle will do, for nobody asks in which order its rows were used."""
+    """Update LRU order once a cycle: the order within a cycle is unobservable."""
     if state.line[row, cache.USED_AT] == now:
         return
     group = list_of(state, row)
@@ -151,7 +151,7 @@ def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> 
 
 @compiled
 def oldest(state: Cache, at: int, group: int) -> int:
-    """The row of a list used longest ago among those that wait for nothing, the lowest of several; or -1."""
+    """The row of a list used longest ago among rows that wait for nothing, the lowest of several; or -1."""
     line = state.line
     row = state.order[group, cache.OLDEST]
     while row >= 0 and line[row, cache.STATUS] & cache.ALL_RESERVED:
@@ -255,7 +255,7 @@ def push(state: Cache, at: int, kind: int, sector: int, mask: int, payload: int)
 
 @inlined
 def reserve_sector(state: Cache, at: int, now: int, row: int, offset: int) -> None:
-    """Reserve one more sector of a line; what was written to it stays dirty when the rest arrives."""
+    """Reserve one more sector of a line; bytes written to it stay dirty when the rest arrives."""
     status = state.line[row, cache.STATUS]
     fresh = status & ~(
         (1 << cache.VALID | 1 << cache.DIRTY | 1 << cache.DIRTY_ON_FILL | 1 << cache.READABLE_ON_FILL) << offset
@@ -269,7 +269,7 @@ def reserve_sector(state: Cache, at: int, now: int, row: int, offset: int) -> No
 
 @inlined
 def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
-    """Make a sector invalid; a line without any other is free. The count of dirty lines stays, as in the reference."""
+    """Make a sector invalid; a line without any other is free. The count of dirty lines stays, as in Accel-Sim."""
     dirty_lines = state.unit[at, cache.DIRTY_LINES]
     status = state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.DIRTY | 1 << cache.RESERVED) << offset)
     if status & cache.IN_USE:

@@ -2,7 +2,7 @@
 
 Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
 order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet
-is for it, and the pointer then stands behind the winner. As in the reference an input may serve several outputs in a
+is for it, and the pointer then stands behind the winner. As in Accel-Sim an input may serve several outputs in a
 cycle: what lies behind a packet that left is the oldest for the outputs that follow. It is the only place where SMs
 meet, at the barrier that ends a quantum: requests up to the barrier go in, and responses come out for the quantum to
 come, since the L2 holds a request longer than a quantum. Responses always find room: a slice sends one a cycle, so no

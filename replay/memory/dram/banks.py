@@ -14,7 +14,7 @@ from rayplay.replay.unit.streams import count_for
 
 @inlined
 def count_request(state: Dram, channel: int, row: int) -> None:
-    """What the channel counts next belongs to a request's stream."""
+    """Count the channel's next events for a request's stream."""
     count_for(state, channel, state.request[row, dram.TOKEN] >> dram.STREAM_SHIFT)
 
 

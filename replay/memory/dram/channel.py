@@ -150,7 +150,7 @@ def deliver(state: Dram, channel: int, tick: int) -> None:
 
 @inlined
 def release(state: Dram, channel: int, part: int, row: int) -> None:
-    """A request is over: its credit and its place are free."""
+    """Free the credit and the place of a completed request."""
     ch = state.channel
     if ch[channel, dram.SHARED_CREDIT] >= state.gap[limits.SHARED_LIMIT]:
         ch[channel, dram.ENTRY_AT] = 0  # a slice may have waited for it

@@ -90,7 +90,7 @@ def issue(state: Dram, channel: int, tick: int) -> None:
 
 @inlined
 def issue_legal(state: Dram, channel: int, tick: int) -> None:
-    """Issue what is legal in a tick."""
+    """Issue the legal commands of a tick."""
     ready = ready_banks(state, channel, tick)
     if ready == 0:
         return

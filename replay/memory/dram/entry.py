@@ -1,7 +1,7 @@
 """The way of a request into a DRAM channel: out of its slice's queue, through the fixed latency, to its bank's list.
 
 A slice, in turn, sends one if it has a credit, the scheduler a place and the slice room for the reply; a request whose
-latency is over joins its bank's list if the scheduler has a place. Source: ``docs/sources/accel-sim.md#dram,
+latency has passed joins its bank's list if the scheduler has a place. Source: ``docs/sources/accel-sim.md#dram,
 #memory-latencies``.
 """
 
@@ -110,7 +110,7 @@ def next_entry(state: Dram, channel: int) -> int:
 
 @inlined
 def schedule(state: Dram, channel: int, tick: int) -> None:
-    """The request whose latency is over joins the list of its bank; notes when the next one may."""
+    """The request whose latency has passed joins the list of its bank; notes when the next one may."""
     ch = state.channel
     if join_tick(state, channel) <= tick:
         row = state.latency[channel * state.capacity + wrap(ch[channel, dram.LATENCY_HEAD], state.capacity), 1]
@@ -123,7 +123,7 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
 
 @inlined
 def join_tick(state: Dram, channel: int) -> int:
-    """First tick at which a request may leave the latency queue, or FAR if there is none, or no place for it."""
+    """First tick at which a request may leave the latency queue, or FAR without one, or without a place for it."""
     ch = state.channel
     if ch[channel, dram.LATENCY_HEAD] == ch[channel, dram.LATENCY_TAIL] or takes_none(state, channel):
         return FAR

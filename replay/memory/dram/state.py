@@ -54,7 +54,7 @@ WRITE_BANKS = 13
 ACTIVATE_BANKS = 14
 PRECHARGE_BANKS = 15
 BUSY_BANKS = 16  # all of these
-READY_BANKS = 17  # those of them whose own timers have run out
+READY_BANKS = 17  # banks among them whose own timers have run out
 LOCAL_NEXT = 18  # tick in which the timer of another one runs out
 QUEUED_BANKS = 19  # banks with reads (or requests) waiting
 QUEUED_WRITE_BANKS = 20  # with writes kept apart
@@ -206,7 +206,7 @@ def stats(state: Dram, cycle: int = FAR, stream: int = -1) -> dict[str, np.ndarr
 
 
 def rewind(state: Dram, channel: int, tick: int, found: np.ndarray, stream: int) -> None:
-    """Take what a channel did from ``tick`` on out of its counters, or out of those of a stream."""
+    """Take the channel's events from ``tick`` on out of its counters, or out of a stream's."""
     own, tail = state.channel[channel], int(state.channel[channel, LOGGED])
     counted_to, busy_from = own[COUNTED_TO], own[BUSY_FROM]
     if not own[BUSY_BANKS]:

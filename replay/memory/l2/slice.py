@@ -3,8 +3,8 @@
 Peak rate: one sector looked up and one response sent per cycle and slice (24 slices x 32 B x 1365 MHz = 1,048 GB/s).
 In a cycle, in this order: a response whose data has come goes to the crossbar; data from the DRAM is filled in; a
 request leaves the miss queue for the DRAM; the oldest request of the slice's queue is looked up, if the queues behind
-it have room; a request whose delay is over enters the slice's queue. A queue that is nearly full takes no packet from
-the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#l2,
+it have room; a request whose delay has passed enters the slice's queue. A queue that is nearly full takes no packet
+from the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#l2,
 #memory-latencies``.
 """
 
@@ -121,7 +121,7 @@ def respond(state: L2, part: int, now: int, word: int) -> None:
 
 @inlined
 def rewind_output(state: L2, part: int) -> None:
-    """Move the responses that wait to the begin of their ring, as ``rows.rewind`` does."""
+    """Compact the pending responses (``rows.rewind``)."""
     own = state.slice
     gone = rewind(state.output, part * state.out_pitch, own[part, l2.OUT_HEAD], own[part, l2.OUT_TAIL], state.out_ring)
     own[part, l2.OUT_HEAD] -= gone
@@ -130,7 +130,7 @@ def rewind_output(state: L2, part: int) -> None:
 
 @inlined
 def rewind_input(state: L2, part: int) -> None:
-    """Move the requests that wait to the begin of theirs."""
+    """Compact the pending requests."""
     own = state.slice
     gone = rewind(state.input, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
     for column in (l2.HEAD, l2.QUEUED, l2.POPPED, l2.TAIL):
@@ -173,7 +173,7 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
 
 @inlined
 def home_of(state: L2, sector: int) -> int:
-    """Where a sector lives: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
+    """Home of a sector: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
     return bank_of(state.addresses, sector) << cache_state.SET_BITS | set_of(
         state.tags, set_key(state.addresses, sector >> 2)
     )

@@ -61,7 +61,7 @@ def drive(state: Cache, at: int, script: np.ndarray, answer: np.ndarray, sent: n
 
 
 def random_script(twin: SlowCache, rng: random.Random, steps: int, sectors: int) -> tuple[list[Any], list[Any]]:
-    """Operations chosen while the twin runs, so that fills are of what is missing, and what the twin made of them."""
+    """Operations chosen while the twin runs, so that fills are of missing sectors, and the twin's answers."""
     script, found, now, drained = [], [], 0, 0
     for step in range(steps):
         now += rng.choice((0, 0, 1, 1, 3))
@@ -129,7 +129,7 @@ POLICIES = {
     "narrow port": dataclasses.replace(ORDINARY, port_bytes=16, miss_queue=4),
 }
 
-# What cannot happen: pending hits without reserved lines, write-backs of what the next level has.
+# Impossible: pending hits without reserved lines, write-backs of what the next level has.
 NEVER = {
     "L1 of an RTX 2060": {"write_backs"},
     "streaming L1": {"write_backs", "read_pending_hits", "write_pending_hits"},
@@ -173,7 +173,7 @@ def sets_of(state: Cache, lines: np.ndarray, found: np.ndarray) -> None:
         found[place] = cache_state.set_of(state, lines[place])
 
 
-# Address bits above the index that each bit of an IPOLY set number depends on, as the reference's equations list them.
+# Address bits above the index that each bit of an IPOLY set number depends on, as Accel-Sim's equations list them.
 EQUATIONS = {
     16: [(0, 3, 4, 6, 8, 9, 10, 11), (0, 1, 3, 5, 6, 7, 8, 12), (1, 2, 4, 6, 7, 8, 9), (2, 3, 5, 7, 8, 9, 10)],
     32: [

@@ -1,4 +1,4 @@
-"""Gates of the RT unit: each constraint holds a cycle before and is over in the cycle that the rules give."""
+"""Gates of the RT unit: each constraint holds a cycle before and ends in the cycle that the rules give."""
 
 import numpy as np
 import pytest

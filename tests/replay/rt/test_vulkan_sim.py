@@ -58,7 +58,7 @@ def run_unit(
 
 
 def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
-    """What ``run_unit`` finds for every warp of a dump with perfect memory, and the units' state."""
+    """Results of ``run_unit`` for every warp of a dump with perfect memory, and the units' state."""
     gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
     sms = max(warp.sm for warp in warps) + 1
     state, records = rt_unit_state.make_state(gpu.rt, sms), to_records(warps)

@@ -1,4 +1,4 @@
-"""What the twin of GATSim's model replays: random programs and warps, and a trace's tables; and their engine form."""
+"""Inputs of the twin of GATSim's model: random programs and warps, and a trace's tables; and their engine form."""
 
 from typing import Any
 
