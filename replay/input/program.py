@@ -10,7 +10,6 @@ from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.parquet.loose import read_table
 from rayplay.formats.schema.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, pack
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
 # for at once. Numbers are from Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
@@ -25,7 +24,7 @@ OTHER = ("int", 1, 1)
 
 def load_program(
     tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = op.LOAD
-) -> Program:
+) -> op.Program:
     """Join instructions, blocks and characterisation; ``FormatError`` when they do not describe the same program.
 
     tables            columns of ``instructions`` and ``blocks``.
@@ -45,11 +44,11 @@ def load_program(
     kind, fences = kinds(instructions, textures)
     unit = np.where(np.isin(kind, (op.LOAD, op.LOAD_BYPASS, op.TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
     wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << op.STORES_SLOT, 0) | op.HELD_BIT
-    code = pack(
+    code = op.pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],
     )  # fmt: skip
-    return Program(code, first, length)
+    return op.Program(code, first, length)
 
 
 def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: str) -> tuple[np.ndarray, np.ndarray]:

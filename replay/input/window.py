@@ -16,7 +16,6 @@ from rayplay.formats.schema.trace import NODE_KINDS
 from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
-from rayplay.replay.input.rays import Records, node_info
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import Program, Work
 
@@ -179,10 +178,10 @@ class Window:
             self.first_warp,
         )  # fmt: skip
 
-    def records(self) -> Records:
+    def records(self) -> record.Records:
         """The window's rays as the RT units read them."""
         a = self.arrays
-        return Records(
+        return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
         )  # fmt: skip
@@ -206,4 +205,4 @@ def read_nodes(trace: Trace) -> np.ndarray:
             f"{trace.path}: table nodes, column address: must be below {record.HIGHEST_ADDRESS:#x}, not"
             f" {int(nodes['address'].max()):#x}"
         )
-    return node_info(nodes["address"], nodes["bytes"], nodes["kind"])
+    return record.node_info(nodes["address"], nodes["bytes"], nodes["kind"])

@@ -13,10 +13,9 @@ from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.np import arrayobj
 
 from rayplay.replay.jit import aliasing as fields
-from rayplay.replay.jit.aliasing import FieldArray
 
 
-def places_of(kind: FieldArray, index: Any, value: Any, builder: Any) -> list[tuple[Any, Any]] | None:
+def places_of(kind: fields.FieldArray, index: Any, value: Any, builder: Any) -> list[tuple[Any, Any]] | None:
     """Type and value of each index; None where they do not name one item, or a row."""
     kinds: Any = getattr(index, "types", (index,))  # of a tuple, or alone
     if kind.layout != "C" or not all(isinstance(found, types.Integer) for found in kinds):
@@ -26,7 +25,7 @@ def places_of(kind: FieldArray, index: Any, value: Any, builder: Any) -> list[tu
     return [(found, builder.extract_value(value, place)) for place, found in enumerate(kinds)]
 
 
-def pointer_to(context: Any, builder: Any, kind: FieldArray, array: Any, places: list[tuple[Any, Any]]) -> Any:
+def pointer_to(context: Any, builder: Any, kind: fields.FieldArray, array: Any, places: list[tuple[Any, Any]]) -> Any:
     """Address of the item or the row."""
     number, found = ir.IntType(64), None
     for axis in range(kind.ndim):
@@ -40,8 +39,8 @@ def pointer_to(context: Any, builder: Any, kind: FieldArray, array: Any, places:
     return builder.gep(builder.extract_value(array, fields.DATA), [found])
 
 
-@lower_builtin(operator.getitem, FieldArray, types.Integer)
-@lower_builtin(operator.getitem, FieldArray, types.BaseTuple)
+@lower_builtin(operator.getitem, fields.FieldArray, types.Integer)
+@lower_builtin(operator.getitem, fields.FieldArray, types.BaseTuple)
 def read_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """An item, or a row as a view."""
     (kind, index), (array, value) = signature.args, arguments
@@ -67,7 +66,7 @@ def read_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     return impl_ret_borrowed(context, builder, signature.return_type, row)
 
 
-@lower_builtin(operator.setitem, FieldArray, types.Any, types.Any)
+@lower_builtin(operator.setitem, fields.FieldArray, types.Any, types.Any)
 def write_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Write an item."""
     (kind, index, written), (array, value, item) = signature.args, arguments

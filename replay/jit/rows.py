@@ -124,7 +124,7 @@ def rewind(array: np.ndarray, base: int, head: int, tail: int, ring: int) -> int
 
     Returns by how many places ``head`` and ``tail`` move back.
     """
-    first, waiting = wrap(head, ring), tail - head
+    first, waiting = head & (ring - 1), tail - head
     if first < waiting or first + waiting > ring:
         return 0
     for place in range(waiting):

@@ -1,17 +1,15 @@
 """How a memory instruction enters the LSU: it becomes an operation, with the accesses that the trace has of it."""
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import inlined
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch, wrap
 from rayplay.replay.lsu import state as lsu
-from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.unit.streams import count_for
 
 
 @inlined
 def enqueue(
-    state: Lsu, work: Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int, stream: int
+    state: lsu.Lsu, work: op.Work, sm: int, now: int, warp: int, kind: int, slot: int, access: int, stream: int
 ) -> None:
     """A memory instruction issues: it reaches the unit ``issue_cycles`` later.
 
@@ -54,7 +52,7 @@ def enqueue(
 
 
 @inlined
-def enqueue_perfect(state: Lsu, sm: int, now: int, warp: int, kind: int, slot: int) -> None:
+def enqueue_perfect(state: lsu.Lsu, sm: int, now: int, warp: int, kind: int, slot: int) -> None:
     """With perfect memory a memory instruction completes after the latency of a hit; all take the same, so in order."""
     unit = state.unit
     cycle = now + state.issue_cycles + state.l1_latency

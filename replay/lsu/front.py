@@ -4,15 +4,12 @@ It ends its stay with its last access: loads are then over when all their data i
 """
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
-from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache.tags import look_ahead
-from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import ATOMIC as ATOMIC_REQUEST
 from rayplay.replay.memory.port import READ, Port, may_send, send
 from rayplay.replay.unit.streams import count_for
@@ -21,7 +18,7 @@ STILL_THERE, LEAVES, JOINS_PIPE = range(3)
 
 
 @inlined
-def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int, at: int) -> int:
+def front(state: lsu.Lsu, l1: cache.L1, port: Port, work: op.Work, sm: int, now: int, at: int) -> int:
     """Give the operation at the queue's head its cycle: STILL_THERE, LEAVES, or JOINS_PIPE of shared memory."""
     operation, row = state.operation, sm * lsu.OPERATIONS + at
     state.unit[sm, lsu.STALLED] = 0
@@ -41,7 +38,7 @@ def front(state: Lsu, l1: L1, port: Port, work: Work, sm: int, now: int, at: int
 
 
 @inlined
-def leave(state: Lsu, sm: int, now: int) -> None:
+def leave(state: lsu.Lsu, sm: int, now: int) -> None:
     """The operation at the queue's head leaves it; the next goes on once it has arrived."""
     unit = state.unit
     unit[sm, lsu.QUEUE_HEAD] += 1
@@ -51,7 +48,7 @@ def leave(state: Lsu, sm: int, now: int) -> None:
 
 
 @inlined
-def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
+def access_shared(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> int:
     """A cycle of an access to shared memory; its last one moves a load into the pipeline, where that has room."""
     unit, conflict = state.unit, state.operation[row, lsu.CONFLICT]
     if conflict > 1:
@@ -76,7 +73,7 @@ def access_shared(state: Lsu, sm: int, now: int, row: int, at: int) -> int:
 
 
 @inlined
-def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at: int) -> None:
+def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
     """Accesses enter their banks until one of these has had one in this cycle, or is full."""
     cursor, end, addend = (
         state.operation[row, lsu.CURSOR],
@@ -113,7 +110,7 @@ def enter_banks(state: Lsu, l1: L1, work: Work, sm: int, now: int, row: int, at:
 
 
 @inlined
-def pass_l1(state: Lsu, port: Port, work: Work, sm: int, now: int, row: int, at: int) -> None:
+def pass_l1(state: lsu.Lsu, port: Port, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
     """One access goes to the L2 past the L1."""
     state.unit[sm, lsu.FRONT_AT] = now + 1
     if not may_send(port, sm, now):
@@ -129,7 +126,7 @@ def pass_l1(state: Lsu, port: Port, work: Work, sm: int, now: int, row: int, at:
 
 
 @inlined
-def look_up_texture(state: Lsu, work: Work, sm: int, now: int, row: int, at: int) -> None:
+def look_up_texture(state: lsu.Lsu, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
     """One line of a texture instruction is looked up: its sectors are one access."""
     state.unit[sm, lsu.FRONT_AT] = now + 1
     cursor, end = state.operation[row, lsu.CURSOR], state.operation[row, lsu.END]

@@ -15,12 +15,10 @@ from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.lsu import state as lsu
-from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
 from rayplay.replay.memory.cache import mshr as cache_mshr
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port, may_send
 from rayplay.replay.unit.streams import count_for
 
@@ -29,21 +27,21 @@ WAITS, IS_OVER, IS_KEPT, BLOCKS = range(4)
 
 
 @inlined
-def has_room(state: Lsu, sm: int) -> bool:
+def has_room(state: lsu.Lsu, sm: int) -> bool:
     """Whether one more memory instruction may issue."""
     unit = state.unit
     return unit[sm, lsu.QUEUE_TAIL] - unit[sm, lsu.QUEUE_HEAD] < state.queue_entries and unit[sm, lsu.FREE] > 0
 
 
 @inlined
-def free_operation(state: Lsu, sm: int, at: int) -> None:
+def free_operation(state: lsu.Lsu, sm: int, at: int) -> None:
     """Complete the operation."""
     state.free[sm, state.unit[sm, lsu.FREE]] = at
     state.unit[sm, lsu.FREE] += 1
 
 
 @inlined
-def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
+def deliver(state: lsu.Lsu, sm: int, now: int, tag: int) -> None:
     """A response comes out of the crossbar: the unit may take it in the next cycle."""
     unit = state.unit
     if unit[sm, lsu.INBOX_HEAD] == unit[sm, lsu.INBOX_TAIL]:
@@ -57,7 +55,7 @@ def deliver(state: Lsu, sm: int, now: int, tag: int) -> None:
 
 
 @inlined
-def next_response(state: Lsu, sm: int, now: int) -> int:
+def next_response(state: lsu.Lsu, sm: int, now: int) -> int:
     """Take the oldest response: its tag, or -1 without one, or when it has to wait for the one before it."""
     unit = state.unit
     place = sm * state.inbox_pitch + wrap(unit[sm, lsu.INBOX_HEAD], state.inbox_size)
@@ -70,14 +68,14 @@ def next_response(state: Lsu, sm: int, now: int) -> int:
 
 
 @inlined
-def has_data(state: Lsu, l1: L1, sm: int) -> bool:
+def has_data(state: lsu.Lsu, l1: cache.L1, sm: int) -> bool:
     """Whether data that the pipelines have handed over waits for its write-back."""
     unit = state.unit
     return (unit[sm, lsu.WRITE_BACK] + 1 | unit[sm, lsu.PAST_L1] + 1 | cache_mshr.has_ready(l1.cache, sm)) != 0
 
 
 @inlined
-def has_results(state: Lsu, l1: L1, sm: int) -> bool:
+def has_results(state: lsu.Lsu, l1: cache.L1, sm: int) -> bool:
     """The same of all data, also of that under way in the pipelines of shared memory and textures."""
     unit = state.unit
     return has_data(state, l1, sm) | (
@@ -86,7 +84,7 @@ def has_results(state: Lsu, l1: L1, sm: int) -> bool:
 
 
 @inlined
-def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
+def choose_write_back(state: lsu.Lsu, l1: cache.L1, sm: int, now: int) -> int:
     """The operation whose data is written back next, the clients in turn; -1 for none."""
     unit = state.unit
     place = sm * state.pipe_size + wrap(unit[sm, lsu.PIPE_HEAD], state.pipe_size)
@@ -116,7 +114,7 @@ def choose_write_back(state: Lsu, l1: L1, sm: int, now: int) -> int:
 
 
 @inlined
-def part_over(state: Lsu, sm: int, at: int) -> bool:
+def part_over(state: lsu.Lsu, sm: int, at: int) -> bool:
     """Complete a part of an operation; True when it was the last."""
     row = sm * lsu.OPERATIONS + at
     state.operation[row, lsu.MISSING] -= 1
@@ -124,13 +122,13 @@ def part_over(state: Lsu, sm: int, at: int) -> bool:
 
 
 @inlined
-def oldest_access(state: Lsu, bank: int) -> int:
+def oldest_access(state: lsu.Lsu, bank: int) -> int:
     """Row of the oldest access of a bank."""
     return bank * state.depth + wrap(state.bank[bank, lsu.HEAD], state.depth)
 
 
 @inlined
-def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int, bank: int) -> int:
+def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank: int) -> int:
     """The tag check of a bank's oldest access: what it came to."""
     place = oldest_access(state, sm * state.banks + bank)
     sector, byte_mask, at = (
@@ -157,7 +155,7 @@ def check_tag(state: Lsu, l1: L1, port: Port, sm: int, now: int, bank: int) -> i
 
 
 @inlined
-def block(state: Lsu, l1: L1, sm: int, now: int, bank: int) -> int:
+def block(state: lsu.Lsu, l1: cache.L1, sm: int, now: int, bank: int) -> int:
     """Note that the oldest access of a bank found no room."""
     state.unit[sm, lsu.BLOCKED] |= 1 << bank
     state.unit[sm, lsu.BLOCKED_AT] = now
@@ -167,7 +165,7 @@ def block(state: Lsu, l1: L1, sm: int, now: int, bank: int) -> int:
 
 
 @inlined
-def count_blocked(state: Lsu, l1: L1, sm: int, until: int) -> None:
+def count_blocked(state: lsu.Lsu, l1: cache.L1, sm: int, until: int) -> None:
     """Account for the cycles before ``until`` in which the oldest accesses of some banks were blocked and not run."""
     since = state.unit[sm, lsu.BLOCKED_AT]
     if state.unit[sm, lsu.BLOCKED] == 0 or until <= since + 1:
@@ -184,14 +182,14 @@ def count_blocked(state: Lsu, l1: L1, sm: int, until: int) -> None:
 
 
 @inlined
-def wake(state: Lsu, sm: int, now: int) -> None:
+def wake(state: lsu.Lsu, sm: int, now: int) -> None:
     """Something that blocked accesses may have waited for has happened: they try again."""
     if state.unit[sm, lsu.BLOCKED] or state.unit[sm, lsu.STALLED]:
         state.unit[sm, lsu.NEXT_CYCLE] = min(state.unit[sm, lsu.NEXT_CYCLE], now)
 
 
 @inlined
-def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
+def next_cycle(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int) -> int:
     """The next cycle in which the unit can do something by itself."""
     unit = state.unit
     if has_data(state, l1, sm) or (unit[sm, lsu.TEXTURE_ACCESSES] and texture.is_busy(state.texture, sm)):
@@ -207,7 +205,7 @@ def next_cycle(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
 
 
 @inlined
-def next_try(state: Lsu, l1: L1, port: Port, sm: int, now: int) -> int:
+def next_try(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int) -> int:
     """While some banks are blocked: the next cycle in which another's access is due, or a place in the miss queue."""
     occupied, soonest = state.unit[sm, lsu.OCCUPIED], FAR
     while occupied:

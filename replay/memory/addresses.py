@@ -13,7 +13,6 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined
 from rayplay.replay.memory import hashes
-from rayplay.replay.memory.hashes import parities, parity_masks
 from rayplay.replay.unit.schema import law
 
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
@@ -71,7 +70,7 @@ def runs(bits: list[int]) -> np.ndarray:
 def tap_masks(hash_name: str, places: int) -> np.ndarray:
     """Parity masks of the bits above the index by which ``ipoly`` permutes ``places``; empty for other hashes."""
     bits = places.bit_length() - 1
-    return parity_masks(hash_name, places) >> bits if hash_name == "ipoly" else np.zeros(0, np.int64)
+    return hashes.parity_masks(hash_name, places) >> bits if hash_name == "ipoly" else np.zeros(0, np.int64)
 
 
 def make_addresses(text: str, channels: int, slices: int, partition_hash: str, banks: int, bank_hash: str) -> Addresses:
@@ -120,7 +119,7 @@ def slice_of(state: Addresses, sector: int) -> int:
         return (channel ^ (upper & (state.channels - 1))) * state.slices + low_bank
     index = channel * state.slices + low_bank
     if state.hash == IPOLY:
-        index = (index ^ parities(state.taps, upper)) % (state.channels * state.slices)
+        index = (index ^ hashes.parities(state.taps, upper)) % (state.channels * state.slices)
     return index
 
 
@@ -132,7 +131,7 @@ def bank_of(state: Addresses, sector: int) -> int:
     if state.bank_hash == XOR:
         bank ^= row & (state.banks - 1)
     elif state.bank_hash == IPOLY:
-        bank ^= parities(state.bank_taps, row)
+        bank ^= hashes.parities(state.bank_taps, row)
     return row * state.banks + bank
 
 

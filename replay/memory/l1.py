@@ -18,7 +18,6 @@ from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.memory.hashes import parities
 from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
@@ -29,7 +28,7 @@ STREAMING_MERGES = 64
 
 
 @dataclass(frozen=True)
-class Spec(Policy):
+class Spec(cache_state.Policy):
     """L1 data cache of one SM."""
 
     allocate: str = value(
@@ -102,7 +101,7 @@ class Spec(Policy):
 class L1(NamedTuple):
     """All SMs' caches."""
 
-    cache: Cache
+    cache: cache_state.Cache
     leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
     bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
     bank_bits: int  # those bits where they are the bank itself; else 0
@@ -111,7 +110,7 @@ class L1(NamedTuple):
 
 def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -> L1:
     """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
-    policy = Policy(
+    policy = cache_state.Policy(
         spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
         "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
         spec.merges, spec.miss_queue, spec.port_bytes,

@@ -7,16 +7,13 @@ begins. One batch of prefetches costs less than the misses one by one.
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.jit.rows import prefetch, prefetch_rows, wrap
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import chosen_set
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
-from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.l2.state import L2
 
 
 @compiled
-def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
+def prefetch_partition(cache: l2.L2, memory: dram.Dram, controller: int, waiting: int) -> None:
     """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
 
     waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.
@@ -34,7 +31,7 @@ def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -
 
 
 @inlined
-def look_through(cache: L2, part: int) -> None:
+def look_through(cache: l2.L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
     free, first = (
@@ -48,7 +45,7 @@ def look_through(cache: L2, part: int) -> None:
         if line == before:
             continue
         before = line
-        group = 2 * (part * tags.sets + chosen_set(tags, cache.input[row, 4]))
+        group = 2 * (part * tags.sets + cache_state.chosen_set(tags, cache.input[row, 4]))
         prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
         prefetch(tags.line, tags.order[group, cache_state.NEWEST])
         victim = tags.order[group, cache_state.OLDEST]

@@ -8,19 +8,18 @@ to be scheduled or for memory, intersects, or is done.
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
 from rayplay.replay.rt import state as rt
-from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 
 @inlined
-def asks(state: RtUnit, at: int) -> bool:
+def asks(state: rt.RtUnit, at: int) -> bool:
     """Whether a slot's warp has a record to ask for."""
     slot = state.slot
     return slot[at, rt.ASKING] != 0 or slot[at, rt.QUEUE_HEAD] != slot[at, rt.QUEUE_TAIL]
 
 
 @compiled
-def count_lanes(state: RtUnit, sm: int, core: int, chosen: int, cycles: int) -> None:
+def count_lanes(state: rt.RtUnit, sm: int, core: int, chosen: int, cycles: int) -> None:
     """Add ``cycles`` to the state of every active lane of a unit; ``chosen`` is the slot that executes, or -1."""
     slot, stats = state.slot, state.stats
     for at in range(core * state.warps, (core + 1) * state.warps):
@@ -39,7 +38,7 @@ def count_lanes(state: RtUnit, sm: int, core: int, chosen: int, cycles: int) -> 
 
 
 @inlined
-def count_stores(state: RtUnit, sm: int, core: int) -> None:
+def count_stores(state: rt.RtUnit, sm: int, core: int) -> None:
     """Note how many stores are queued in this cycle."""
     queued = state.unit[core, rt.STORE_TAIL] - state.unit[core, rt.STORE_HEAD]
     if queued:
@@ -48,7 +47,7 @@ def count_stores(state: RtUnit, sm: int, core: int) -> None:
 
 
 @compiled
-def count_warp(state: RtUnit, sm: int, at: int, now: int) -> None:
+def count_warp(state: rt.RtUnit, sm: int, at: int, now: int) -> None:
     """Statistics of a completed warp: its cycles, its lanes' cycles, and their quotient (rt_avg_efficiency)."""
     start, active = state.slot[at, rt.START], state.slot[at, rt.ACTIVE]
     lanes = 0

@@ -3,13 +3,11 @@
 import numpy as np
 
 from rayplay.replay.input import rays
-from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import spec as rules
 from rayplay.replay.rt import state as rt
-from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 
@@ -26,7 +24,7 @@ def table_address(sm: int, warp: int) -> int:
 
 
 @compiled
-def load_front(state: RtUnit, records: Records, sm: int, at: int, row: int) -> None:
+def load_front(state: rt.RtUnit, records: rays.Records, sm: int, at: int, row: int) -> None:
     """Make the record under the lane's cursor its front record: unmarked, every chunk missing."""
     info = records.info[records.node[state.lane[rt.CURSOR, row]] & 0x7FFFFFFF]
     address = info >> rays.ADDRESS_SHIFT
@@ -38,7 +36,7 @@ def load_front(state: RtUnit, records: Records, sm: int, at: int, row: int) -> N
 
 
 @inlined
-def next_due(state: RtUnit, core: int, now: int, age: int) -> int:
+def next_due(state: rt.RtUnit, core: int, now: int, age: int) -> int:
     """The oldest slot younger than ``age`` in which delays end by ``now``, or -1: older warps store first."""
     best, slot = -1, state.slot
     for at in range(core * state.warps, (core + 1) * state.warps):
@@ -49,7 +47,7 @@ def next_due(state: RtUnit, core: int, now: int, age: int) -> int:
 
 
 @compiled
-def end_delays(state: RtUnit, records: Records, sm: int, at: int, now: int) -> None:
+def end_delays(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int) -> None:
     """Lanes of a slot whose delay has ended by ``now`` may ask for their next record; hits queue their store.
 
     The stores into the intersection table are queued in the first cycle of a lane's first delay.
@@ -82,14 +80,14 @@ def end_delays(state: RtUnit, records: Records, sm: int, at: int, now: int) -> N
 
 
 @inlined
-def has_room(state: RtUnit, at: int) -> bool:
+def has_room(state: rt.RtUnit, at: int) -> bool:
     """Whether the store queue takes all that a lane writes into its table: half of it is kept for that and for hits."""
     core = at // state.warps
     return state.unit[core, rt.STORE_TAIL] - state.unit[core, rt.STORE_HEAD] < rt.STORE_QUEUE // 2
 
 
 @compiled
-def queue_hit(state: RtUnit, at: int) -> None:
+def queue_hit(state: rt.RtUnit, at: int) -> None:
     """A 32 B store of a hit record to a 256 B block of its own."""
     core = at // state.warps
     sector = rt.HIT_BUFFERS + (core << 30) + state.unit[core, rt.HITS_MADE] * rt.HIT_BUFFER_SECTORS
@@ -98,7 +96,7 @@ def queue_hit(state: RtUnit, at: int) -> None:
 
 
 @inlined
-def queue_store(state: RtUnit, core: int, at: int, sector: int) -> None:
+def queue_store(state: rt.RtUnit, core: int, at: int, sector: int) -> None:
     """A store waits behind the others of its unit."""
     tail = wrap(state.unit[core, rt.STORE_TAIL], rt.STORE_QUEUE)
     state.store[core, tail, 0] = at
@@ -108,7 +106,7 @@ def queue_store(state: RtUnit, core: int, at: int, sector: int) -> None:
 
 
 @compiled
-def queue_table_stores(state: RtUnit, records: Records, sm: int, at: int, row: int) -> None:
+def queue_table_stores(state: rt.RtUnit, records: rays.Records, sm: int, at: int, row: int) -> None:
     """Queue what a lane writes into its warp's intersection table."""
     lane, core = state.lane, at // state.warps
     table = table_address(sm, state.slot[at, rt.WARP])
@@ -118,7 +116,7 @@ def queue_table_stores(state: RtUnit, records: Records, sm: int, at: int, row: i
 
 
 @compiled
-def deliver(state: RtUnit, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
+def deliver(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk of the record at the address ``base`` arrived for a slot: serve every lane it is the front of."""
     slot, lane = state.slot, state.lane
     first, bit = at * LANES, 1 << chunk
@@ -137,7 +135,7 @@ def deliver(state: RtUnit, records: Records, sm: int, at: int, now: int, base: i
 
 
 @compiled
-def deliver_hit(state: RtUnit, records: Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
+def deliver_hit(state: rt.RtUnit, records: rays.Records, sm: int, at: int, now: int, base: int, chunk: int) -> None:
     """A chunk that hit: its warp is served first, then, where warps share, the others from the oldest on."""
     deliver(state, records, sm, at, now, base, chunk)
     if state.coalescing == rules.PER_UNIT:
@@ -146,7 +144,7 @@ def deliver_hit(state: RtUnit, records: Records, sm: int, at: int, now: int, bas
 
 @compiled
 def deliver_to_all(
-    state: RtUnit, records: Records, sm: int, core: int, now: int, base: int, chunk: int, but: int
+    state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int, base: int, chunk: int, but: int
 ) -> None:
     """A chunk for every warp of a unit except the slot ``but``, from the oldest on."""
     slot, served = state.slot, -1
@@ -163,7 +161,7 @@ def deliver_to_all(
 
 
 @compiled
-def finish_record(state: RtUnit, records: Records, sm: int, at: int, index: int, now: int) -> None:
+def finish_record(state: rt.RtUnit, records: rays.Records, sm: int, at: int, index: int, now: int) -> None:
     """A lane has its whole front record: it is busy for the record's latency, then goes to the next one."""
     slot, lane = state.slot, state.lane
     row, bit = at * LANES + index, 1 << index

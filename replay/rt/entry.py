@@ -3,18 +3,16 @@
 import numpy as np
 
 from rayplay.replay.input import rays
-from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.deliver import load_front
-from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 
 @compiled
-def enqueue(state: RtUnit, sm: int, now: int, warp: int, operation: int, stream: int) -> None:
+def enqueue(state: rt.RtUnit, sm: int, now: int, warp: int, operation: int, stream: int) -> None:
     """A trace operation of a warp of a stream waits for a place; the unit looks at it from ``now`` on."""
     gate = state.gate
     place = wrap(gate[sm, rt.WAIT_TAIL], rt.GATE_RING)
@@ -26,7 +24,7 @@ def enqueue(state: RtUnit, sm: int, now: int, warp: int, operation: int, stream:
 
 
 @inlined
-def next_arrival(state: RtUnit, sm: int) -> int:
+def next_arrival(state: rt.RtUnit, sm: int) -> int:
     """The cycle from which a warp waits for a place."""
     gate = state.gate
     if gate[sm, rt.WAIT_HEAD] == gate[sm, rt.WAIT_TAIL]:
@@ -35,7 +33,7 @@ def next_arrival(state: RtUnit, sm: int) -> int:
 
 
 @compiled
-def accept(state: RtUnit, records: Records, sm: int, core: int, now: int) -> None:
+def accept(state: rt.RtUnit, records: rays.Records, sm: int, core: int, now: int) -> None:
     """Move the warp that waits longest into a free slot and set its lanes to their first records."""
     unit, slot = state.unit, state.slot
     waits = wrap(state.gate[sm, rt.WAIT_HEAD], rt.GATE_RING)
@@ -63,7 +61,7 @@ def accept(state: RtUnit, records: Records, sm: int, core: int, now: int) -> Non
 
 
 @compiled
-def start_ray(state: RtUnit, records: Records, sm: int, at: int, ray: int, now: int) -> None:
+def start_ray(state: rt.RtUnit, records: rays.Records, sm: int, at: int, ray: int, now: int) -> None:
     """Set a lane to the first record of its ray."""
     slot, lane = state.slot, state.lane
     flags = np.int64(records.lane[ray])

@@ -1,7 +1,6 @@
 """Requests that the RT unit sends: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
 
 from rayplay.replay.input import rays
-from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, compiled, lowest_bit
 from rayplay.replay.jit.rows import wrap
@@ -18,7 +17,7 @@ from rayplay.replay.unit.streams import count_for
 
 
 @compiled
-def fill_queue(state: RtUnit, records: Records, at: int) -> None:
+def fill_queue(state: RtUnit, records: rays.Records, at: int) -> None:
     """Queue the front records of all lanes that may ask, lane 0 first, equal (address, size) once."""
     slot, lane, queue = state.slot, state.lane, state.queue
     rest = slot[at, rt.ASKING]
@@ -58,7 +57,7 @@ def choose(state: RtUnit, core: int) -> int:
 
 
 @compiled
-def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, core: int, now: int, at: int) -> None:
+def send_one(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int, core: int, now: int, at: int) -> None:
     """At most one request: the next chunk of the record being sent, else a store, else a new record of slot ``at``."""
     unit, slot = state.unit, state.slot
     if at < 0:
@@ -79,7 +78,7 @@ def send_one(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, core:
 
 
 @compiled
-def send_chunk(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, core: int, now: int, at: int) -> None:
+def send_chunk(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int, core: int, now: int, at: int) -> None:
     """Read the next 32 B of the record being sent; a hit is delivered in the same cycle, or ``hit_cycles`` later."""
     unit = state.unit
     record, chunk = unit[core, rt.SEND_RECORD], unit[core, rt.SEND_CHUNK]

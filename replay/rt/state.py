@@ -10,9 +10,7 @@ from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import Cache
 from rayplay.replay.rt import spec as rules
-from rayplay.replay.rt.spec import Spec
 from rayplay.replay.unit.streams import Shares, make_shares
 
 WARPS_PER_SM = 256  # numbers a warp of an SM may have
@@ -114,7 +112,7 @@ class RtUnit(NamedTuple):
     stats: FixedRows  # int64[sms, COUNTERS]
     shares: Shares
     peak: np.ndarray  # int64[sms]: most stores that were queued at a time
-    private: Cache  # instance u belongs to unit u
+    private: cache_state.Cache  # instance u belongs to unit u
     warps: int
     cores: int
     perfect: bool
@@ -128,7 +126,7 @@ class RtUnit(NamedTuple):
     hit_cycles: int
 
 
-def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:
+def make_state(spec: rules.Spec, sms: int, streams: int = 1) -> RtUnit:
     """Empty units."""
     units = sms * spec.cores
     slots = units * spec.warps
@@ -174,7 +172,7 @@ def make_state(spec: Spec, sms: int, streams: int = 1) -> RtUnit:
     )
 
 
-def private_caches(spec: Spec, units: int, streams: int) -> Cache:
+def private_caches(spec: rules.Spec, units: int, streams: int) -> cache_state.Cache:
     """Empty private caches; of the least size where none are used."""
     policy = spec.private
     if spec.cache != "private":

@@ -7,7 +7,6 @@ from typing import Any
 
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
-from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import prefetch_rows, wrap
 from rayplay.replay.lsu import front as lsu_front
@@ -115,7 +114,7 @@ def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at
 
 @inlined
 def run_lsu(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: Work, records: Records,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: op.Work, records: Records,
     sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the LSU, its stages from the last to the first."""
@@ -231,7 +230,7 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
 
 
 @inlined
-def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
+def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: op.Work, sm: int, now: int) -> None:
     """The instruction at the front goes on; one that leaves completes if it waits for nothing."""
     if lsus.unit[sm, lsu_state.FRONT_AT] > now:
         return

@@ -9,7 +9,6 @@ from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import port
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import Cache
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.stuck.scene import Scene
@@ -74,7 +73,7 @@ def in_banks(scene: Scene, sm: int) -> list[int]:
     return found
 
 
-def missing(cache: Cache, at: int) -> np.ndarray:
+def missing(cache: cache_state.Cache, at: int) -> np.ndarray:
     """Sectors of the MSHR entries in use of a cache."""
     free = cache.mshr_free[at, : cache.unit[at, cache_state.MSHR_FREE]]
     used = np.setdiff1d(np.arange(cache.entries), free)

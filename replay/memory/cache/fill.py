@@ -3,7 +3,6 @@
 from rayplay.replay.jit.bits import bucket, compiled, inlined
 from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.mshr import make_ready, stream_of
-from rayplay.replay.memory.cache.state import Cache, chosen_set
 from rayplay.replay.memory.cache.tags import (
     allocate,
     find,
@@ -19,7 +18,7 @@ from rayplay.replay.unit.streams import count_for
 
 
 @compiled
-def bring_back(state: Cache, at: int, row: int) -> None:
+def bring_back(state: cache.Cache, at: int, row: int) -> None:
     """Data arrived for a line that was forgotten meanwhile: it is there again, as in Accel-Sim.
 
     Another row may have the same tag by now: of several the lowest is found.
@@ -43,7 +42,7 @@ def bring_back(state: Cache, at: int, row: int) -> None:
 
 
 @inlined
-def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+def fill_sector(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Data arrived for a sector: it is valid, or dirty where it was written meanwhile.
 
     As in Accel-Sim the count of dirty lines only grows here, even if the line becomes clean.
@@ -67,14 +66,14 @@ def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) ->
 
 
 @compiled
-def fill(state: Cache, at: int, now: int, entry: int) -> None:
+def fill(state: cache.Cache, at: int, now: int, entry: int) -> None:
     """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out the waiters."""
     place(state, at, now, entry)
     make_ready(state, at, entry)
 
 
 @compiled
-def place(state: Cache, at: int, now: int, entry: int) -> None:
+def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
     count_for(state, at, stream_of(state, at, entry))
     here = at * state.pitch + entry
@@ -91,7 +90,7 @@ def place(state: Cache, at: int, now: int, entry: int) -> None:
 
 
 @inlined
-def settle(state: Cache, at: int, now: int, sector: int, index: int) -> int:
+def settle(state: cache.Cache, at: int, now: int, sector: int, index: int) -> int:
     """Find or make a place for a sector that arrives without one; -1 where its set has none to give."""
     offset = sector & ((1 << state.sector_shift) - 1)
     row = find(state, at, sector >> state.sector_shift)
@@ -99,14 +98,14 @@ def settle(state: Cache, at: int, now: int, sector: int, index: int) -> int:
         if not (state.line[row, cache.STATUS] >> offset) & cache.SECTOR_IN_USE:
             reserve_sector(state, at, now, row, offset)
         return row
-    row = victim(state, at, at * state.sets + chosen_set(state, index))
+    row = victim(state, at, at * state.sets + cache.chosen_set(state, index))
     if row >= 0:
         allocate(state, at, now, row, sector >> state.sector_shift, offset, False)
     return row
 
 
 @compiled
-def warm(state: Cache, at: int, now: int, sector: int, index: int) -> None:
+def warm(state: cache.Cache, at: int, now: int, sector: int, index: int) -> None:
     """Have a sector in the cache without any traffic, as a copy from the host leaves it."""
     row = settle(state, at, now, sector, index)
     if row >= 0:

@@ -7,18 +7,17 @@ later misses of the sector may still join. Source: ``docs/sources/accel-sim.md#m
 from rayplay.replay.jit.bits import bucket, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
-from rayplay.replay.memory.cache.state import Cache
 
 
 @inlined
-def fail(state: Cache, at: int, reason: int) -> int:
+def fail(state: cache.Cache, at: int, reason: int) -> int:
     """Note why an access fails."""
     state.unit[at, cache.REASON] = reason
     return cache.FAIL
 
 
 @inlined
-def find_entry(state: Cache, at: int, sector: int) -> int:
+def find_entry(state: cache.Cache, at: int, sector: int) -> int:
     """MSHR entry of a sector, or -1."""
     entry = int(state.mshr_head[at * state.mshr_buckets + bucket(sector, state.mshr_buckets)])
     while entry >= 0 and state.mshr[at * state.pitch + entry, cache.SECTOR] != sector:
@@ -27,7 +26,7 @@ def find_entry(state: Cache, at: int, sector: int) -> int:
 
 
 @inlined
-def may_join(state: Cache, at: int, entry: int) -> bool:
+def may_join(state: cache.Cache, at: int, entry: int) -> bool:
     """Whether a request finds room: in its sector's entry or, without one (-1), in a new one."""
     if entry < 0:
         if state.unit[at, cache.MSHR_FREE] == 0:
@@ -40,7 +39,7 @@ def may_join(state: Cache, at: int, entry: int) -> bool:
 
 
 @inlined
-def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, row: int) -> int:
+def new_entry(state: cache.Cache, at: int, sector: int, index: int, byte_mask: int, row: int) -> int:
     """Take a free MSHR entry for a sector."""
     state.unit[at, cache.MSHR_FREE] -= 1
     entry = int(state.mshr_free[at, state.unit[at, cache.MSHR_FREE]])
@@ -55,13 +54,13 @@ def new_entry(state: Cache, at: int, sector: int, index: int, byte_mask: int, ro
 
 
 @inlined
-def stream_of(state: Cache, at: int, entry: int) -> int:
+def stream_of(state: cache.Cache, at: int, entry: int) -> int:
     """Stream whose access has the sector of an entry fetched."""
     return state.mshr[at * state.pitch + entry, cache.BYTES] >> cache.STREAM_SHIFT
 
 
 @inlined
-def join(state: Cache, at: int, entry: int, waiter: int, atomic: int) -> None:
+def join(state: cache.Cache, at: int, entry: int, waiter: int, atomic: int) -> None:
     """One more waits for the sector of an entry."""
     here = at * state.pitch + entry
     put_waiter(state, here, state.mshr[here, cache.WAITING], waiter)
@@ -70,7 +69,7 @@ def join(state: Cache, at: int, entry: int, waiter: int, atomic: int) -> None:
 
 
 @inlined
-def put_waiter(state: Cache, here: int, place: int, waiter: int) -> None:
+def put_waiter(state: cache.Cache, here: int, place: int, waiter: int) -> None:
     """Let ``waiter`` be the one with ``place`` others before it; row ``here`` of mshr holds the oldest."""
     if place == 0:
         state.mshr[here, cache.WAITER] = waiter
@@ -79,7 +78,7 @@ def put_waiter(state: Cache, here: int, place: int, waiter: int) -> None:
 
 
 @inlined
-def get_waiter(state: Cache, here: int, place: int) -> int:
+def get_waiter(state: cache.Cache, here: int, place: int) -> int:
     """Who waits with ``place`` others before it."""
     if place == 0:
         return state.mshr[here, cache.WAITER]
@@ -87,7 +86,7 @@ def get_waiter(state: Cache, here: int, place: int) -> int:
 
 
 @inlined
-def make_ready(state: Cache, at: int, entry: int) -> None:
+def make_ready(state: cache.Cache, at: int, entry: int) -> None:
     """The data of an entry has come; entries are served in this order."""
     unit = state.unit
     if unit[at, cache.READY_HEAD] == unit[at, cache.READY_TAIL]:
@@ -97,13 +96,13 @@ def make_ready(state: Cache, at: int, entry: int) -> None:
 
 
 @inlined
-def has_ready(state: Cache, at: int) -> bool:
+def has_ready(state: cache.Cache, at: int) -> bool:
     """Whether anyone waits for data that has come."""
     return state.unit[at, cache.READY_HEAD] != state.unit[at, cache.READY_TAIL]
 
 
 @inlined
-def next_ready(state: Cache, at: int) -> int:
+def next_ready(state: cache.Cache, at: int) -> int:
     """The next waiter whose data has come."""
     entry = int(state.ready[at, wrap(state.unit[at, cache.READY_HEAD], state.ready.shape[1])])
     here = at * state.pitch + entry
@@ -119,7 +118,7 @@ def next_ready(state: Cache, at: int) -> int:
 
 
 @inlined
-def drop_entry(state: Cache, at: int, entry: int) -> None:
+def drop_entry(state: cache.Cache, at: int, entry: int) -> None:
     """Take an entry out of its bucket and make it free."""
     base = at * state.pitch
     head = at * state.mshr_buckets + bucket(state.mshr[base + entry, cache.SECTOR], state.mshr_buckets)

@@ -9,11 +9,10 @@ import numpy as np
 from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
-from rayplay.replay.memory.cache.state import Cache
 
 
 @compiled
-def invalidate(state: Cache, at: int) -> None:
+def invalidate(state: cache.Cache, at: int) -> None:
     """Forget all lines of an instance. What waits in its MSHRs stays; what it waits for brings its line back."""
     if state.unit[at, cache.USED] == 0:  # as in Accel-Sim, where no access has used the tags since the last time
         return
@@ -36,7 +35,7 @@ def invalidate(state: Cache, at: int) -> None:
 
 
 @inlined
-def find(state: Cache, at: int, line: int) -> int:
+def find(state: cache.Cache, at: int, line: int) -> int:
     """Row that holds the line number, or -1. Mostly several sectors of a line are looked for, one after the other."""
     unit = state.unit
     if unit[at, cache.FOUND_LINE] != line:
@@ -46,7 +45,7 @@ def find(state: Cache, at: int, line: int) -> int:
 
 
 @inlined
-def look_for(state: Cache, at: int, line: int) -> int:
+def look_for(state: cache.Cache, at: int, line: int) -> int:
     """Row that holds the line number, or -1, from the hash table."""
     row = int(state.bucket_head[at * state.buckets + bucket(line, state.buckets)])
     while row >= 0 and state.line[row, cache.TAG] != line:
@@ -55,7 +54,7 @@ def look_for(state: Cache, at: int, line: int) -> int:
 
 
 @inlined
-def look_ahead(state: Cache, at: int, sector: int) -> None:
+def look_ahead(state: cache.Cache, at: int, sector: int) -> None:
     """Prefetch the places where an instance will look for a sector: its lines and its MSHR entries."""
     head = at * state.buckets + bucket(sector >> state.sector_shift, state.buckets)
     prefetch(state.line, int(state.bucket_head[head]))
@@ -63,13 +62,13 @@ def look_ahead(state: Cache, at: int, sector: int) -> None:
 
 
 @inlined
-def list_of(state: Cache, row: int) -> int:
+def list_of(state: cache.Cache, row: int) -> int:
     """The list a row belongs to: its set's clean or dirty one."""
     return (row >> state.way_shift) * 2 + (1 if state.line[row, cache.STATUS] & cache.ALL_DIRTY else 0)
 
 
 @inlined
-def unlink(state: Cache, row: int, group: int) -> None:
+def unlink(state: cache.Cache, row: int, group: int) -> None:
     """Take a row out of a list."""
     line, order = state.line, state.order
     newer, older = line[row, cache.NEWER], line[row, cache.OLDER]
@@ -84,7 +83,7 @@ def unlink(state: Cache, row: int, group: int) -> None:
 
 
 @inlined
-def link(state: Cache, row: int, group: int) -> None:
+def link(state: cache.Cache, row: int, group: int) -> None:
     """Put a row into a list at its time of use; mostly that is now."""
     line, order = state.line, state.order
     newer, older = -1, order[group, cache.NEWEST]
@@ -102,7 +101,7 @@ def link(state: Cache, row: int, group: int) -> None:
 
 
 @inlined
-def touch(state: Cache, row: int, now: int) -> None:
+def touch(state: cache.Cache, row: int, now: int) -> None:
     """Update LRU order once a cycle: the order within a cycle is unobservable."""
     if state.line[row, cache.USED_AT] == now:
         return
@@ -114,7 +113,7 @@ def touch(state: Cache, row: int, now: int) -> None:
 
 
 @inlined
-def set_status(state: Cache, at: int, row: int, status: int) -> None:
+def set_status(state: cache.Cache, at: int, row: int, status: int) -> None:
     """Give a row a new status; it changes its list when it becomes dirty or clean."""
     before = state.line[row, cache.STATUS]
     if bool(before & cache.ALL_DIRTY) == bool(status & cache.ALL_DIRTY):
@@ -127,7 +126,7 @@ def set_status(state: Cache, at: int, row: int, status: int) -> None:
 
 
 @inlined
-def note_written(state: Cache, row: int, offset: int, byte_mask: int) -> int:
+def note_written(state: cache.Cache, row: int, offset: int, byte_mask: int) -> int:
     """Bytes of a sector are written; returns all that ever were."""
     column, shift = cache.WRITTEN + (offset >> 1), 32 * (offset & 1)
     state.line[row, column] |= np.int64(byte_mask) << shift
@@ -135,7 +134,7 @@ def note_written(state: Cache, row: int, offset: int, byte_mask: int) -> int:
 
 
 @inlined
-def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Bytes of a sector are written: it is dirty, and readable once all its bytes are (or all are at once)."""
     written = note_written(state, row, offset, byte_mask)
     if state.write_allocate == cache.LAZY_WHOLE_SECTORS:
@@ -150,7 +149,7 @@ def mark_dirty(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> 
 
 
 @compiled
-def oldest(state: Cache, at: int, group: int) -> int:
+def oldest(state: cache.Cache, at: int, group: int) -> int:
     """The row of a list used longest ago among rows that wait for nothing, the lowest of several; or -1."""
     line = state.line
     row = state.order[group, cache.OLDEST]
@@ -170,7 +169,7 @@ def oldest(state: Cache, at: int, group: int) -> int:
 
 
 @inlined
-def victim(state: Cache, at: int, group: int) -> int:
+def victim(state: cache.Cache, at: int, group: int) -> int:
     """The row of a set that a new line may take, or -1 where all wait for data (or are dirty, and too few are)."""
     for word in range(state.free_ways.shape[1]):
         if state.free_ways[group, word]:
@@ -186,7 +185,7 @@ def victim(state: Cache, at: int, group: int) -> int:
 
 
 @inlined
-def forget(state: Cache, at: int, row: int) -> None:
+def forget(state: cache.Cache, at: int, row: int) -> None:
     """Take a row out of its hash bucket and its list."""
     state.unit[at, cache.FOUND_LINE] = -1
     unlink(state, row, list_of(state, row))
@@ -201,14 +200,14 @@ def forget(state: Cache, at: int, row: int) -> None:
 
 
 @inlined
-def free_way(state: Cache, row: int) -> tuple[int, int]:
+def free_way(state: cache.Cache, row: int) -> tuple[int, int]:
     """Word of ``free_ways`` and bit in it that stand for the row."""
     place = state.ways - 1 - (row & ((1 << state.way_shift) - 1))
     return place >> 6, 1 << (place & 63)
 
 
 @compiled
-def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, sends: bool) -> None:
+def allocate(state: cache.Cache, at: int, now: int, row: int, line: int, offset: int, sends: bool) -> None:
     """Give a row to a line number and reserve a sector; a dirty line is written back where it ``sends``."""
     group = row >> state.way_shift
     status = state.line[row, cache.STATUS]
@@ -243,7 +242,7 @@ def allocate(state: Cache, at: int, now: int, row: int, line: int, offset: int, 
 
 
 @inlined
-def push(state: Cache, at: int, kind: int, sector: int, mask: int, payload: int) -> None:
+def push(state: cache.Cache, at: int, kind: int, sector: int, mask: int, payload: int) -> None:
     """Put a request into the miss queue."""
     row = at * state.ring + wrap(state.unit[at, cache.QUEUE_TAIL], state.ring)
     state.unit[at, cache.QUEUE_TAIL] += 1
@@ -254,7 +253,7 @@ def push(state: Cache, at: int, kind: int, sector: int, mask: int, payload: int)
 
 
 @inlined
-def reserve_sector(state: Cache, at: int, now: int, row: int, offset: int) -> None:
+def reserve_sector(state: cache.Cache, at: int, now: int, row: int, offset: int) -> None:
     """Reserve one more sector of a line; bytes written to it stay dirty when the rest arrives."""
     status = state.line[row, cache.STATUS]
     fresh = status & ~(
@@ -268,7 +267,7 @@ def reserve_sector(state: Cache, at: int, now: int, row: int, offset: int) -> No
 
 
 @inlined
-def drop_sector(state: Cache, at: int, row: int, offset: int) -> None:
+def drop_sector(state: cache.Cache, at: int, row: int, offset: int) -> None:
     """Make a sector invalid; a line without any other is free. The count of dirty lines stays, as in Accel-Sim."""
     dirty_lines = state.unit[at, cache.DIRTY_LINES]
     status = state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.DIRTY | 1 << cache.RESERVED) << offset)

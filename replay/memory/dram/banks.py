@@ -8,18 +8,17 @@ Source: ``docs/sources/accel-sim.md#dram, #dram-counters``.
 from rayplay.replay.jit.bits import count_bits, inlined, lowest_bit
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
-from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.unit.streams import count_for
 
 
 @inlined
-def count_request(state: Dram, channel: int, row: int) -> None:
+def count_request(state: dram.Dram, channel: int, row: int) -> None:
     """Count the channel's next events for a request's stream."""
     count_for(state, channel, state.request[row, dram.TOKEN] >> dram.STREAM_SHIFT)
 
 
 @inlined
-def join(state: Dram, channel: int, row: int) -> None:
+def join(state: dram.Dram, channel: int, row: int) -> None:
     """A request joins the list of its bank: of all, or of the writes where they are kept apart."""
     ch = state.channel
     bank = state.request[row, dram.BANK]
@@ -37,7 +36,7 @@ def join(state: Dram, channel: int, row: int) -> None:
 
 
 @inlined
-def drains(state: Dram, channel: int) -> bool:
+def drains(state: dram.Dram, channel: int) -> bool:
     """Whether a bank that looks for a request now looks among the writes kept apart."""
     ch = state.channel
     limit = state.gap[limits.WRITE_LOW] if ch[channel, dram.WRITING] else state.gap[limits.WRITE_HIGH]
@@ -45,7 +44,7 @@ def drains(state: Dram, channel: int) -> bool:
 
 
 @inlined
-def changes_mode(state: Dram, channel: int) -> bool:
+def changes_mode(state: dram.Dram, channel: int) -> bool:
     """Whether a bank that looks for a request turns from reads to writes or back."""
     if state.gap[limits.WRITE_QUEUE] == 0 or drains(state, channel) == (state.channel[channel, dram.WRITING] == 1):
         return False
@@ -53,21 +52,21 @@ def changes_mode(state: Dram, channel: int) -> bool:
 
 
 @inlined
-def idle_banks(state: Dram, channel: int) -> int:
+def idle_banks(state: dram.Dram, channel: int) -> int:
     """Banks that could get a request."""
     ch = state.channel
     return ch[channel, dram.QUEUED_BANKS + ch[channel, dram.WRITING]] & ~ch[channel, dram.BUSY_BANKS]
 
 
 @inlined
-def first_of(state: Dram, banks: int, first: int) -> int:
+def first_of(state: dram.Dram, banks: int, first: int) -> int:
     """The first bank of a mask in a round from ``first``."""
     later = banks >> first
     return first + lowest_bit(later) if later else lowest_bit(banks)
 
 
 @inlined
-def assign(state: Dram, channel: int, tick: int) -> None:
+def assign(state: dram.Dram, channel: int, tick: int) -> None:
     """Give one bank without a request its next."""
     ch = state.channel
     if changes_mode(state, channel):
@@ -92,7 +91,7 @@ def assign(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def wait_for(state: Dram, channel: int, tick: int, bank: int, kind: int) -> None:
+def wait_for(state: dram.Dram, channel: int, tick: int, bank: int, kind: int) -> None:
     """A bank's next command is of a kind: READS, WRITES, ACTIVATES or PRECHARGES; notes before when it is not legal."""
     ch, here = state.channel, channel * state.gap[limits.BANKS] + bank
     local = state.bank[here, dram.READ_AT + kind]
@@ -106,7 +105,7 @@ def wait_for(state: Dram, channel: int, tick: int, bank: int, kind: int) -> None
 
 
 @inlined
-def pick(state: Dram, channel: int, here: int, writing: int, bit: int) -> int:
+def pick(state: dram.Dram, channel: int, here: int, writing: int, bit: int) -> int:
     """Take the oldest request of a bank that hits its row, else the oldest, out of the list."""
     ch, request = state.channel, state.request
     row = state.bank[here, dram.ROW]

@@ -12,11 +12,10 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
 from rayplay.replay.memory.dram.banks import count_request, first_of, wait_for
-from rayplay.replay.memory.dram.state import Dram
 
 
 @inlined
-def ready_banks(state: Dram, channel: int, tick: int) -> int:
+def ready_banks(state: dram.Dram, channel: int, tick: int) -> int:
     """Banks whose own timers have run out."""
     ch = state.channel
     ready = ch[channel, dram.READY_BANKS]
@@ -38,7 +37,7 @@ def ready_banks(state: Dram, channel: int, tick: int) -> int:
 
 
 @inlined
-def allowed(state: Dram, channel: int, banks: int, gate: int, tick: int) -> int:
+def allowed(state: dram.Dram, channel: int, banks: int, gate: int, tick: int) -> int:
     """Those banks of a mask whose group allows a column command (gate 0) or a precharge (gate 1)."""
     if tick >= state.channel[channel, dram.COLUMN_HOLD + gate]:
         return banks
@@ -50,7 +49,7 @@ def allowed(state: Dram, channel: int, banks: int, gate: int, tick: int) -> int:
 
 
 @inlined
-def pipe_is_full(state: Dram, channel: int) -> bool:
+def pipe_is_full(state: dram.Dram, channel: int) -> bool:
     """Whether the data pipe, stopped by a full return queue, takes no column command."""
     ch = state.channel
     if ch[channel, dram.STALLED_SINCE] < 0:
@@ -60,7 +59,7 @@ def pipe_is_full(state: Dram, channel: int) -> bool:
 
 
 @inlined
-def legal_columns(state: Dram, channel: int, ready: int, tick: int) -> int:
+def legal_columns(state: dram.Dram, channel: int, ready: int, tick: int) -> int:
     """Banks of a mask for which a column command is legal."""
     ch = state.channel
     reads = ready & ch[channel, dram.READ_BANKS] if tick >= ch[channel, dram.READ_GAP] else 0
@@ -71,7 +70,7 @@ def legal_columns(state: Dram, channel: int, ready: int, tick: int) -> int:
 
 
 @inlined
-def legal_rows(state: Dram, channel: int, ready: int, tick: int) -> int:
+def legal_rows(state: dram.Dram, channel: int, ready: int, tick: int) -> int:
     """Banks of a mask for which an activate or a precharge is legal."""
     rows = ready & state.channel[channel, dram.PRECHARGE_BANKS]
     if rows:
@@ -82,14 +81,14 @@ def legal_rows(state: Dram, channel: int, ready: int, tick: int) -> int:
 
 
 @inlined
-def issue(state: Dram, channel: int, tick: int) -> None:
+def issue(state: dram.Dram, channel: int, tick: int) -> None:
     """Issue the commands of a tick, and find the first in which the next may be possible."""
     issue_legal(state, channel, tick)
     state.channel[channel, dram.COMMAND_AT] = max(next_command(state, channel), tick + 1)
 
 
 @inlined
-def issue_legal(state: Dram, channel: int, tick: int) -> None:
+def issue_legal(state: dram.Dram, channel: int, tick: int) -> None:
     """Issue the legal commands of a tick."""
     ready = ready_banks(state, channel, tick)
     if ready == 0:
@@ -116,7 +115,7 @@ def issue_legal(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def issue_after_row(state: Dram, channel: int, columns: int, turn: int, tick: int) -> None:
+def issue_after_row(state: dram.Dram, channel: int, columns: int, turn: int, tick: int) -> None:
     """The rest of a round whose ``turn``-th bank took a row command, counted from the bank after it."""
     banks = state.gap[limits.BANKS]
     for later in range(turn + 1, banks):
@@ -127,7 +126,7 @@ def issue_after_row(state: Dram, channel: int, columns: int, turn: int, tick: in
 
 
 @inlined
-def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
+def issue_row(state: dram.Dram, channel: int, bank: int, tick: int) -> None:
     """Activate the row of a bank's request, or precharge the bank."""
     ch, gap = state.channel, state.gap
     here, bit = channel * gap[limits.BANKS] + bank, 1 << bank
@@ -157,7 +156,7 @@ def issue_row(state: Dram, channel: int, bank: int, tick: int) -> None:
 
 
 @inlined
-def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
+def issue_column(state: dram.Dram, channel: int, bank: int, tick: int) -> None:
     """Read or write one atom; the last one of a request frees its bank."""
     ch, gap = state.channel, state.gap
     here, bit = channel * gap[limits.BANKS] + bank, 1 << bank
@@ -195,7 +194,7 @@ def issue_column(state: Dram, channel: int, bank: int, tick: int) -> None:
 
 
 @inlined
-def note(state: Dram, channel: int, tick: int, kind: int, request: int) -> None:
+def note(state: dram.Dram, channel: int, tick: int, kind: int, request: int) -> None:
     """Count a command of a kind (READS, WRITES, ACTIVATES or PRECHARGES) for a request, and keep it in the log."""
     ch = state.channel
     place = channel * state.log_ring + wrap(ch[channel, dram.LOGGED], state.log_ring)
@@ -211,7 +210,7 @@ def note(state: Dram, channel: int, tick: int, kind: int, request: int) -> None:
 
 
 @inlined
-def mark_active(state: Dram, channel: int, until: int) -> None:
+def mark_active(state: dram.Dram, channel: int, until: int) -> None:
     """Count the ticks up to ``until`` as active: since it began to serve, a bank had a request or a timer ran."""
     ch = state.channel
     since = max(ch[channel, dram.COUNTED_TO], ch[channel, dram.BUSY_FROM])
@@ -221,7 +220,7 @@ def mark_active(state: Dram, channel: int, until: int) -> None:
 
 
 @inlined
-def next_command(state: Dram, channel: int) -> int:
+def next_command(state: dram.Dram, channel: int) -> int:
     """A tick before which no command can be issued, as far as it is after the one under way."""
     ch = state.channel
     soonest, ready = ch[channel, dram.LOCAL_NEXT], ch[channel, dram.READY_BANKS]

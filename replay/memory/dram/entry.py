@@ -10,25 +10,24 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.dram import banks as dram_banks
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
-from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.unit import clocks
 
 
 @inlined
-def takes(state: Dram, part: int) -> bool:
+def takes(state: dram.Dram, part: int) -> bool:
     """Whether a slice's queue of fills has room."""
     return state.slice[part, dram.FROM_TAIL] - state.slice[part, dram.FROM_HEAD] < state.gap[limits.FROM_QUEUE]
 
 
 @inlined
-def is_full(state: Dram, channel: int, row: int) -> bool:
+def is_full(state: dram.Dram, channel: int, row: int) -> bool:
     """Whether the scheduler does not take a request now."""
     apart = state.request[row, dram.APART]
     return state.channel[channel, dram.QUEUED + apart] >= state.gap[limits.QUEUE + apart]
 
 
 @inlined
-def takes_none(state: Dram, channel: int) -> bool:
+def takes_none(state: dram.Dram, channel: int) -> bool:
     """Whether the scheduler takes no request at all now."""
     ch = state.channel
     return (
@@ -38,7 +37,7 @@ def takes_none(state: Dram, channel: int) -> bool:
 
 
 @inlined
-def entry_tick(state: Dram, channel: int, part: int) -> int:
+def entry_tick(state: dram.Dram, channel: int, part: int) -> int:
     """First tick at which a slice's request may enter the latency queue as far as the slice goes, or FAR."""
     own = state.slice
     if not takes(state, part):
@@ -49,13 +48,13 @@ def entry_tick(state: Dram, channel: int, part: int) -> int:
 
 
 @inlined
-def oldest(state: Dram, part: int) -> int:
+def oldest(state: dram.Dram, part: int) -> int:
     """The oldest request of a slice's queue."""
     return state.waiting[part * state.to_ring + wrap(state.slice[part, dram.TO_HEAD], state.to_ring), 1]
 
 
 @inlined
-def leave(state: Dram, part: int) -> None:
+def leave(state: dram.Dram, part: int) -> None:
     """The oldest request leaves a slice's queue."""
     own = state.slice
     own[part, dram.TO_HEAD] += 1
@@ -66,7 +65,7 @@ def leave(state: Dram, part: int) -> None:
 
 
 @inlined
-def enter(state: Dram, channel: int, tick: int) -> None:
+def enter(state: dram.Dram, channel: int, tick: int) -> None:
     """One slice, the next after the last one, sends a request into the latency queue."""
     ch, base = state.channel, channel * state.capacity
     number = ch[channel, dram.LAST_SLICE]
@@ -96,7 +95,7 @@ def enter(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def next_entry(state: Dram, channel: int) -> int:
+def next_entry(state: dram.Dram, channel: int) -> int:
     """A tick before which no slice can send a request unless the channel makes room, or FAR."""
     soonest = FAR
     if takes_none(state, channel):
@@ -109,7 +108,7 @@ def next_entry(state: Dram, channel: int) -> int:
 
 
 @inlined
-def schedule(state: Dram, channel: int, tick: int) -> None:
+def schedule(state: dram.Dram, channel: int, tick: int) -> None:
     """The request whose latency has passed joins the list of its bank; notes when the next one may."""
     ch = state.channel
     if join_tick(state, channel) <= tick:
@@ -122,7 +121,7 @@ def schedule(state: Dram, channel: int, tick: int) -> None:
 
 
 @inlined
-def join_tick(state: Dram, channel: int) -> int:
+def join_tick(state: dram.Dram, channel: int) -> int:
     """First tick at which a request may leave the latency queue, or FAR without one, or without a place for it."""
     ch = state.channel
     if ch[channel, dram.LATENCY_HEAD] == ch[channel, dram.LATENCY_TAIL] or takes_none(state, channel):

@@ -7,7 +7,6 @@ import numpy as np
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, ring_size
 from rayplay.replay.memory.dram import spec as rules
-from rayplay.replay.memory.dram.spec import Spec
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -130,7 +129,7 @@ class Dram(NamedTuple):
 
 
 def make_state(
-    spec: Spec, channels: int, slices: int, to_queue: int, from_queue: int, ahead_cycles: int, core_khz: int,
+    spec: rules.Spec, channels: int, slices: int, to_queue: int, from_queue: int, ahead_cycles: int, core_khz: int,
     l2_khz: int, streams: int = 1,
 ) -> Dram:  # fmt: skip
     """Idle channels with closed rows, each with ``slices`` whose queues to and from it hold that many requests.

@@ -20,7 +20,6 @@ from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram.state import Dram
 from rayplay.replay.memory.l2 import state as l2
-from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
@@ -30,7 +29,7 @@ read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined
 
 
 @compiled
-def pop_until(state: L2, part: int, until: int) -> None:
+def pop_until(state: l2.L2, part: int, until: int) -> None:
     """Take the packets out of the crossbar that leave it up to cycle ``until``: one a cycle, none while stalled."""
     own, mask = state.slice, state.ring - 1
     while own[part, l2.POPPED] < own[part, l2.TAIL]:
@@ -56,7 +55,7 @@ def pop_until(state: L2, part: int, until: int) -> None:
 
 
 @compiled
-def take_in(state: L2, part: int, until: int) -> int:
+def take_in(state: l2.L2, part: int, until: int) -> int:
     """``pop_until`` at a barrier; finds the next event of the slice. Returns the requests that wait for the tags."""
     own = state.slice
     pop_until(state, part, until)
@@ -67,7 +66,7 @@ def take_in(state: L2, part: int, until: int) -> int:
 
 
 @inlined
-def next_queued(state: L2, part: int) -> int:
+def next_queued(state: l2.L2, part: int) -> int:
     """Cycle in which the next request enters the slice's queue if that has room, at most FAR - 1."""
     own = state.slice
     if own[part, l2.QUEUED] == own[part, l2.POPPED]:
@@ -77,7 +76,7 @@ def next_queued(state: L2, part: int) -> int:
 
 
 @inlined
-def settle(state: L2, part: int, now: int) -> None:
+def settle(state: l2.L2, part: int, now: int) -> None:
     """Let requests enter the slice's queue in the cycles before ``now``, and note when it becomes nearly full."""
     own = state.slice
     while own[part, l2.QUEUES_AT] < now:
@@ -93,7 +92,7 @@ def settle(state: L2, part: int, now: int) -> None:
 
 
 @inlined
-def begin_stall(state: L2, part: int, cycle: int) -> None:
+def begin_stall(state: l2.L2, part: int, cycle: int) -> None:
     """From ``cycle`` on the slice takes no packet out of the crossbar."""
     own, mask = state.slice, state.ring - 1
     last = part * state.ring + ((own[part, l2.STALL_TAIL] - 1) & mask)
@@ -108,7 +107,7 @@ def begin_stall(state: L2, part: int, cycle: int) -> None:
 
 
 @inlined
-def respond(state: L2, part: int, now: int, word: int) -> None:
+def respond(state: l2.L2, part: int, now: int, word: int) -> None:
     """Send a response in the next free cycle."""
     own = state.slice
     cycle = max(now, own[part, l2.LAST_REPLY]) + 1
@@ -120,7 +119,7 @@ def respond(state: L2, part: int, now: int, word: int) -> None:
 
 
 @inlined
-def rewind_output(state: L2, part: int) -> None:
+def rewind_output(state: l2.L2, part: int) -> None:
     """Compact the pending responses (``rows.rewind``)."""
     own = state.slice
     gone = rewind(state.output, part * state.out_pitch, own[part, l2.OUT_HEAD], own[part, l2.OUT_TAIL], state.out_ring)
@@ -129,7 +128,7 @@ def rewind_output(state: L2, part: int) -> None:
 
 
 @inlined
-def rewind_input(state: L2, part: int) -> None:
+def rewind_input(state: l2.L2, part: int) -> None:
     """Compact the pending requests."""
     own = state.slice
     gone = rewind(state.input, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
@@ -138,19 +137,19 @@ def rewind_input(state: L2, part: int) -> None:
 
 
 @inlined
-def may_respond(state: L2, part: int, now: int) -> bool:
+def may_respond(state: l2.L2, part: int, now: int) -> bool:
     """Whether the queue of responses has room; one of them leaves in every cycle."""
     return state.slice[part, l2.LAST_REPLY] - now < state.reply_queue
 
 
 @inlined
-def port_free_at(state: L2, part: int) -> int:
+def port_free_at(state: l2.L2, part: int) -> int:
     """First cycle in which the data array may be used."""
     return state.tags.unit[part, cache_state.DATA_FREE_AT] - state.slice[part, l2.COPIED]
 
 
 @inlined
-def step(state: L2, memory: Dram, part: int, now: int) -> None:
+def step(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     """One cycle of a slice."""
     own, tags = state.slice, state.tags
     settle(state, part, now)
@@ -172,7 +171,7 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
 
 
 @inlined
-def home_of(state: L2, sector: int) -> int:
+def home_of(state: l2.L2, sector: int) -> int:
     """Home of a sector: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
     return bank_of(state.addresses, sector) << cache_state.SET_BITS | set_of(
         state.tags, set_key(state.addresses, sector >> 2)
@@ -180,7 +179,7 @@ def home_of(state: L2, sector: int) -> int:
 
 
 @inlined
-def send(state: L2, memory: Dram, part: int, now: int) -> None:
+def send(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     """The oldest request of the miss queue goes to the DRAM channel."""
     tags = state.tags
     row = part * tags.ring + wrap(tags.unit[part, cache_state.QUEUE_HEAD], tags.ring)
@@ -198,7 +197,7 @@ def send(state: L2, memory: Dram, part: int, now: int) -> None:
 
 
 @inlined
-def look_up(state: L2, part: int, now: int) -> bool:
+def look_up(state: l2.L2, part: int, now: int) -> bool:
     """Look the oldest request up; False when it has to wait. Writes are answered at once."""
     own, tags = state.slice, state.tags
     row = part * state.ring + wrap(own[part, l2.HEAD], state.ring)
@@ -229,7 +228,7 @@ def look_up(state: L2, part: int, now: int) -> bool:
 
 
 @inlined
-def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None:
+def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> None:
     """Find the slice's next event; what only the DRAM channel can bring about is left to it."""
     own, tags = state.slice, state.tags
     room, looks_up = dram.has_room(memory, part), own[part, l2.HEAD] != own[part, l2.QUEUED]
@@ -242,7 +241,7 @@ def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None
 
 
 @entry_point
-def warm(state: L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
+def warm(state: l2.L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
     """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
 
     mask    bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a

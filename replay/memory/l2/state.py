@@ -9,7 +9,6 @@ from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, pitch, ring_size, sparse_rows
 from rayplay.replay.memory.addresses import Addresses
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 
@@ -37,7 +36,7 @@ CHUNK = 4  # places that the slice's queue keeps free for one packet
 
 
 @dataclass(frozen=True)
-class Spec(Policy):
+class Spec(cache_state.Policy):
     """L2 cache of the whole GPU, in slices; each memory controller has some of them."""
 
     bytes: int = value("bytes", "Capacity of all slices together", 4096)
@@ -62,7 +61,7 @@ class Spec(Policy):
 class L2(NamedTuple):
     """All slices. ``input`` rows: cycle of its next move, sector, kind as in ``Port``, tag and SM, ``l2.home_of``."""
 
-    tags: Cache
+    tags: cache_state.Cache
     addresses: Addresses
     slice: FixedRows  # int64[slices, SLICE_COLUMNS]
     input: FixedRows  # int64[slices * ring, 5]

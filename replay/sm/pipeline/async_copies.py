@@ -9,19 +9,18 @@ are one. Source: ``docs/sources/accel-sim.md#asynchronous-copies``.
 from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.waiting import wait, wake
 from rayplay.replay.unit import cycle_stack as stack
 
 
 @inlined
-def begin_copy(core: Pipeline, here: int) -> None:
+def begin_copy(core: pipe.Pipeline, here: int) -> None:
     """A copy issues."""
     core.copies[here, pipe.UNDER_WAY + wrap(core.copies[here, pipe.LAST_GROUP], pipe.GROUPS)] += 1
 
 
 @inlined
-def pass_done(core: Pipeline, here: int) -> None:
+def pass_done(core: pipe.Pipeline, here: int) -> None:
     """Move to the first group that still has copies under way, or to the one that is being filled."""
     first = core.copies[here, pipe.FIRST_GROUP]
     while (
@@ -32,7 +31,7 @@ def pass_done(core: Pipeline, here: int) -> None:
 
 
 @compiled
-def end_group(core: Pipeline, sm: int, here: int) -> None:
+def end_group(core: pipe.Pipeline, sm: int, here: int) -> None:
     """The copies that have issued since the last group are one; what follows belongs to the next."""
     last = core.copies[here, pipe.LAST_GROUP]
     if last - core.copies[here, pipe.FIRST_GROUP] == pipe.GROUPS - 1:
@@ -44,7 +43,7 @@ def end_group(core: Pipeline, sm: int, here: int) -> None:
 
 
 @compiled
-def await_groups(core: Pipeline, sm: int, row: int, index: int, here: int, now: int, spared: int) -> None:
+def await_groups(core: pipe.Pipeline, sm: int, row: int, index: int, here: int, now: int, spared: int) -> None:
     """The warp waits until all groups that have ended, but the latest ``spared``, are done."""
     until = core.copies[here, pipe.LAST_GROUP] - spared
     if core.copies[here, pipe.FIRST_GROUP] < until:
@@ -53,7 +52,7 @@ def await_groups(core: Pipeline, sm: int, row: int, index: int, here: int, now: 
 
 
 @compiled
-def end_copy(core: Pipeline, sm: int, index: int, here: int, now: int, serial: int) -> None:
+def end_copy(core: pipe.Pipeline, sm: int, index: int, here: int, now: int, serial: int) -> None:
     """A copy is done, by its serial number; its warp may have waited for that."""
     group = core.copies[here, pipe.FIRST_GROUP]
     while (

@@ -14,11 +14,10 @@ from rayplay.replay.jit.rows import wrap
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.fetch import check_over
 from rayplay.replay.sm.pipeline.scoreboard import free
-from rayplay.replay.sm.pipeline.state import Pipeline
 
 
 @inlined
-def execute(core: Pipeline, sm: int, now: int) -> None:
+def execute(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
     waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (pipe.MEMORY_RANK * core.schedulers)) - 1)
     while waiting:
@@ -46,7 +45,7 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
 
 
 @inlined
-def write_back(core: Pipeline, sm: int, now: int) -> None:
+def write_back(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
     place = wrap(now, core.ring)
     count = core.results[sm, place] >> pipe.COUNT_SHIFT
@@ -64,7 +63,7 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
 
 
 @inlined
-def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
+def complete(core: pipe.Pipeline, sm: int, index: int, instruction: int) -> None:
     """An instruction completes."""
     here = sm * core.warps + index
     core.warp[here, pipe.FLYING] -= 1
@@ -73,7 +72,7 @@ def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
 
 
 @inlined
-def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
+def write_banks(core: pipe.Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
     """Take the banks of an instruction's destinations for this cycle; False at the first that another has taken.
 
     PTX vectors may name several registers of one bank: they are written together.
@@ -92,7 +91,7 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
 
 
 @inlined
-def next_result(core: Pipeline, sm: int, now: int) -> int:
+def next_result(core: pipe.Pipeline, sm: int, now: int) -> int:
     """The next cycle after ``now`` with a result, FAR without one. ``now``'s own place is empty."""
     words = core.ring >> 6
     start = wrap(now + 1, core.ring)
