@@ -110,8 +110,8 @@ file declares. `--limit NAME=N`, which the message names and every verb takes, r
 limit; so does the environment variable `RAYPLAY_MAX_NAME` (capitals, `_` for `-`), also for programs in Python.
 """
 EXECUTION_NOTE = """\
-Recorded memory instructions are those of class load, store, atomic or texture in global, shared, local, generic or
-texture memory. A predicate is a text that starts with `@`. Instructions that touch more than one place per lane have
+Recorded memory instructions are of class load, store, atomic or texture, in global, shared, local, generic or texture
+memory. A predicate is a text that starts with `@`. Instructions that touch more than one place per lane have
 one address per lane all the same: a texture access the first texel of its footprint (brought into the image), a matrix
 load or store the lane's equal share of the matrix in memory order, an asynchronous copy where it reads.
 """

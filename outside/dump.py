@@ -3,22 +3,14 @@
 Source: ``docs/sources/vulkan-sim.md#golden-dumps``.
 """
 
-import lzma
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.formats.exchange.vulkan_sim import Nodes, Record, read_calls, read_lines
 from rayplay.replay.input import rays
 from rayplay.replay.input.rays import Records
-
-TRIANGLE_HIT = 5
-# Vulkan-Sim's record type -> kind of formats.trace; type 5 is a triangle that was hit
-KINDS = tuple(
-    NODE_KINDS.index(name)
-    for name in ("header", "internal", "instance", "descriptor", "triangle", "triangle", "procedural")
-)
 
 
 @dataclass
@@ -29,7 +21,7 @@ class WarpTrace:
     warp: int
     uid: int
     arrival_cycle: int
-    records: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)  # lane: (address, bytes, type)
+    records: dict[int, list[Record]] = field(default_factory=dict)  # by lane
     start_cycle: int = -1
     end_cycle: int = -1
     latency: dict[int, int] = field(default_factory=dict)
@@ -38,35 +30,28 @@ class WarpTrace:
 def read_dump(path: Path) -> list[WarpTrace]:
     """The warps of a dump in order of arrival."""
     warps: dict[int, WarpTrace] = {}
-    with lzma.open(path, "rt") as lines:
-        for line in lines:
-            kind, *words = line.split()
-            if kind == "A":
-                current = WarpTrace(int(words[0]), int(words[1]), int(words[2]), int(words[3]))
-                warps[current.uid] = current
-            elif kind == "T":
-                records = [tuple(word.split(":")) for word in words[9:] if not word.startswith("S")]
-                current.records[int(words[0])] = [(int(a, 16), int(b), int(c)) for a, b, c in records]
-            elif kind == "D":
-                done = warps[int(words[2])]
-                done.start_cycle, done.end_cycle = int(words[3]), int(words[4])
-                done.latency = {int(lane): int(cycles) for lane, cycles in (w.split(":") for w in words[5:])}
+    for call in read_calls(path):
+        records = {lane: records for lane, (_, records) in call.rays.items()}
+        warps[call.uid] = WarpTrace(call.sm, call.slot, call.uid, call.cycle, records)
+    for _, (kind, *words) in read_lines(path):
+        if kind == "D":
+            done = warps[int(words[2])]
+            done.start_cycle, done.end_cycle = int(words[3]), int(words[4])
+            done.latency = {int(lane): int(cycles) for lane, cycles in (w.split(":") for w in words[5:])}
     return sorted(warps.values(), key=lambda warp: (warp.arrival_cycle, warp.sm))
 
 
 def to_records(warps: list[WarpTrace]) -> Records:
     """The warps as operations 0, 1, ... of the RT unit; a node per different (address, bytes, kind)."""
-    nodes: dict[tuple[int, int, int], int] = {}
+    nodes = Nodes()
     lane, first_ray, first_node, node = [], [0], [0], []
     for warp in warps:
         for index, records in sorted(warp.records.items()):
             lane.append(index | rays.FIRST_STRETCH)
-            for address, size, kind in records:
-                number = nodes.setdefault((address, size, KINDS[kind]), len(nodes))
-                node.append(number | (kind == TRIANGLE_HIT) << 31)
+            node += [nodes.add(record) for record in records]
             first_node.append(len(node))
         first_ray.append(len(lane))
-    address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes, strict=True))
+    address, size, kinds = (np.array(column, np.int64) for column in zip(*nodes.numbers, strict=True))
     return Records(
         np.array(first_ray, np.int64), np.array(lane, np.uint8), np.array(first_node, np.int64),
         np.array(node, np.uint32), np.zeros(len(lane) + 1, np.int64), np.zeros(0, np.int64),
@@ -81,15 +66,13 @@ def read_accesses(path: Path, warp: dict[int, int]) -> tuple[dict[int, np.ndarra
     """
     accesses: dict[int, list[list[int]]] = {}
     responses: dict[int, list[list[int]]] = {}
-    with lzma.open(path, "rt") as lines:
-        for line in lines:
-            kind, *words = line.split()
-            if kind == "M":
-                row = [int(words[2]), 0, int(words[3], 16) >> 5, int(words[4]), int(words[5])]
-                accesses.setdefault(int(words[0]), []).append(row)
-            elif kind == "R":
-                row = [int(words[2]), int(words[3], 16) >> 5, int(words[5]), warp[int(words[1])]]
-                responses.setdefault(int(words[0]), []).append(row)
+    for _, (kind, *words) in read_lines(path):
+        if kind == "M":
+            row = [int(words[2]), 0, int(words[3], 16) >> 5, int(words[4]), int(words[5])]
+            accesses.setdefault(int(words[0]), []).append(row)
+        elif kind == "R":
+            row = [int(words[2]), int(words[3], 16) >> 5, int(words[5]), warp[int(words[1])]]
+            responses.setdefault(int(words[0]), []).append(row)
     return tuple(  # type: ignore[return-value]
         {sm: np.array(sorted(rows, key=lambda row: row[0]), np.int64) for sm, rows in table.items()}
         for table in (accesses, responses)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from outside.dump import KINDS, TRIANGLE_HIT, WarpTrace
+from outside.dump import WarpTrace
 from rayplay.formats.dataset.writer import TraceWriter
+from rayplay.formats.exchange.vulkan_sim import Nodes
 from rayplay.formats.schema.trace import UNITS
 
 Table = dict[str, Any]
@@ -38,7 +39,7 @@ def write_trace(path: Path, warps: list[WarpTrace], sms: int) -> Path:
     first = min(warp.arrival_cycle for warp in warps)
     count, number = len(ctas), np.arange(len(ctas))
     full = np.full(count, 0xFFFFFFFF)
-    nodes: dict[tuple[int, int, int], int] = {}
+    nodes = Nodes()
     with TraceWriter(path, {"command": "test"}) as writer:
         writer.put("kernels", {
             "kernel_id": [0], "name": ["dump"], "stream": [0], "grid_x": [count], "grid_y": [1], "grid_z": [1],
@@ -54,8 +55,7 @@ def write_trace(path: Path, warps: list[WarpTrace], sms: int) -> Path:
         writer.put("visits", {"warp_id": number, "block_id": number, "active_mask": full})
         writer.put("accesses", accesses(ctas))
         writer.put("rays", rays(ctas, nodes))
-        address, size, kind = (np.array(column) for column in zip(*nodes, strict=True))
-        writer.put("nodes", {"node_id": np.arange(len(nodes)), "address": address, "bytes": size, "kind": kind})
+        writer.put("nodes", nodes.table())
     return path
 
 
@@ -111,16 +111,14 @@ def accesses(ctas: list[WarpTrace | None]) -> Table:
     }  # fmt: skip
 
 
-def rays(ctas: list[WarpTrace | None], nodes: dict[tuple[int, int, int], int]) -> Table:
-    """The rays of every warp, traced by its last instruction; ``nodes`` numbers the (address, bytes, kind)."""
+def rays(ctas: list[WarpTrace | None], nodes: Nodes) -> Table:
+    """The rays of every warp, traced by its last instruction; their records are added to ``nodes``."""
     rows: list[tuple[int, int]] = []
     node, offset = [], [0]
     for number, warp in enumerate(ctas):
         for lane, records in sorted(warp.records.items()) if warp else ():
             rows.append((number, lane))
-            for address, size, kind in records:
-                key = (address, size, KINDS[kind])
-                node.append(nodes.setdefault(key, len(nodes)) | (kind == TRIANGLE_HIT) << 31)
+            node += [nodes.add(record) for record in records]
             offset.append(len(node))
     warp_id, lane_id = np.array(rows).T
     zero = np.zeros(len(rows))

@@ -123,7 +123,7 @@ def checkpoints(arguments: argparse.Namespace, trace: "Trace") -> Iterator["Chec
     if arguments.out is None:
         yield None
         return
-    from rayplay.formats.guard.code_cache import source_digest
+    from rayplay.formats.guard.digest import source_digest
     from rayplay.formats.place.checkpoint import Checkpoints
     from rayplay.replay.run.checkpoint import SECONDS_BETWEEN_CHECKPOINTS
 

@@ -1,13 +1,14 @@
 """Read a trace (or any ``Format``) by whole tables, row groups or batches of warps."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from rayplay.formats.dataset.read_ahead import read_ahead
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import TABLE_BYTES
 from rayplay.formats.parquet.arrow import Columns, concatenate, empty, take_rows
@@ -21,6 +22,7 @@ OFFSET_BYTES = 8
 HDF5_SUFFIXES = (".h5", ".hdf5")
 BATCH_VALUES, BATCH_WARPS = 1 << 21, 1 << 14  # of a batch of warps, at most about
 ROW_VALUES = {"accesses": 32, "rays": 64}
+Piece = TypeVar("Piece")
 
 
 class Source(Protocol):
@@ -202,6 +204,19 @@ class WarpStream:
         if self.start < len(self.rest["warp_id"]) or self._advance():
             found = self.rest["warp_id"][self.start]
             raise FormatError(f"{self.place}, column warp_id: must be below {count}, the number of warps, not {found}")
+
+
+def read_ahead(pieces: Iterator[Piece], most: int) -> Iterator[Piece]:
+    """The same pieces in order, and the same error in its place; a thread of its own produces ``most`` ahead."""
+    end: Any = object()
+    reader = ThreadPoolExecutor(1)
+    waiting = deque(reader.submit(next, pieces, end) for _ in range(most))
+    try:
+        while (piece := waiting.popleft().result()) is not end:
+            waiting.append(reader.submit(next, pieces, end))
+            yield piece
+    finally:
+        reader.shutdown(cancel_futures=True)
 
 
 def open_trace(path: Path | str) -> Trace:

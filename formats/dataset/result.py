@@ -11,21 +11,21 @@ from typing import Any
 
 from rayplay.formats.dataset.reader import Dataset, open_source
 from rayplay.formats.dataset.writer import FolderWriter, write_text
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.strict import check_choice
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.formats.place.location import location
 from rayplay.formats.schema.column import STRING, Column, Format, Table
-from rayplay.formats.schema.manifest import file_digest
 
 COUNTERS = Table(
     "counters", "counter of one unit instance", columns=(
         Column("unit", STRING, "name", "Kind of hardware unit, such as l1d, rt_unit, dram."),
         Column("instance", "uint32", "id", "Which of the units of this kind."),
         Column("stream", "int32", "id", "Stream the events belong to, -1 as in kernel_id."),
-        Column("kernel_id", "int32", "id", "Launch they belong to; -1: to none of those side by side."),
-        Column("counter", STRING, "name", "What is counted."),
+        Column("kernel_id", "int32", "id", "Launch they belong to; -1: shared by launches that ran side by side."),
+        Column("counter", STRING, "name", "Counted event."),
         Column("value", "int64", "see measure", "The count at the end of the run."),
         Column("measure", STRING, "name", "Unit of the value, such as cycles, requests, bytes."),
     ),
@@ -37,7 +37,7 @@ KERNELS = Table(
         Column("name", STRING, "name", "Name of the kernel."),
         Column("stream", "int32", "id", "Stream of the launch."),
         Column("start_cycle", "int64", "cycles", "Cycle of its launch; the launch latency follows.", sorted=True),
-        Column("end_cycle", "int64", "cycles", "First cycle after the one in which its last CTA was over."),
+        Column("end_cycle", "int64", "cycles", "First cycle after the one in which its last CTA retired."),
         Column("warp_instructions", "int64", "count", "Instructions its warps executed."),
     ),
 )  # fmt: skip
@@ -46,7 +46,7 @@ TIMELINE = Table(
     "timeline", "interval, unit and counter", optional=True, columns=(
         Column("start_cycle", "int64", "cycles", "First cycle of the interval.", sorted=True),
         Column("unit", STRING, "name", "Kind of hardware unit, as in counters."),
-        Column("counter", STRING, "name", "What is counted, as in counters."),
+        Column("counter", STRING, "name", "Counted event, as in counters."),
         Column("value", "int64", "see counters", "Events in this interval, over all instances of the unit."),
     ),
 )  # fmt: skip
@@ -63,30 +63,30 @@ PIXELS = Table(
 
 STACK = Table(
     "stack", "SM and reason of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("kernel_id", "int32", "id", "Launch; -1: shared by launches that ran side by side."),
         Column("sm", "uint32", "id", "Streaming multiprocessor."),
         Column("reason", STRING, "name", "What the issue slots went to; docs/replay.md defines each."),
         Column("slots", "int64", "scheduler-cycles",
-               "Issue slots; those of an SM sum to the launch's cycles x schedulers, launch latency included. Launches"
+               "Issue slots. The sum of an SM is the launch's cycles x schedulers, launch latency included. Launches"
                " side by side have the slots of their warps, and only all together sum to the cycles x schedulers."),
     ),
 )  # fmt: skip
 
 UTILISATION = Table(
     "utilisation", "kind of hardware unit of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("kernel_id", "int32", "id", "Launch; -1: shared by launches that ran side by side."),
         Column("unit", STRING, "name", "Kind of hardware unit; docs/replay.md says what it uses and how much it has."),
         Column("used", "int64", "see measure", "What all units of this kind used."),
         Column("capacity", "float64", "see measure", "The most that they could have used in the launch's cycles."),
-        Column("measure", STRING, "name", "What is used, such as scheduler-cycles, sectors, DRAM ticks."),
+        Column("measure", STRING, "name", "Unit of use, such as scheduler-cycles, sectors, DRAM ticks."),
     ),
 )  # fmt: skip
 
 ROOFLINE = Table(
     "roofline", "level of memory of a launch", optional=True, columns=(
-        Column("kernel_id", "int32", "id", "Launch, -1 of what belongs to none of those that ran side by side."),
+        Column("kernel_id", "int32", "id", "Launch; -1: shared by launches that ran side by side."),
         Column("level", STRING, "name", "l1, l2 or dram."),
-        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed, or those of DRAM column commands."),
+        Column("bytes", "int64", "bytes", "Bytes moved there: 32 a sector accessed; for dram, by column commands."),
         Column("thread_instructions", "int64", "count",
                "Instructions of active threads; over bytes, the intensity. By class: the sm's counters threads_*."),
         Column("seconds", "float64", "s", "The launch's cycles / core clock."),

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.parquet.arrow import Columns
 from rayplay.formats.parquet.encoders import Encoders, default_workers
@@ -17,7 +18,7 @@ from rayplay.formats.place.locks import remove_partial
 from rayplay.formats.place.publish import make_partial_folder, publish_folder
 from rayplay.formats.place.replaceable import HOST_TIMES, check_replaceable
 from rayplay.formats.schema.column import Format
-from rayplay.formats.schema.manifest import MANIFEST, Manifest, file_digest
+from rayplay.formats.schema.manifest import MANIFEST, Manifest
 from rayplay.formats.schema.trace import TRACE
 
 

@@ -15,7 +15,7 @@ from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.exchange.frames_defaults import complete
 from rayplay.formats.guard.errors import FormatError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.nearest import hint
 from rayplay.formats.laws.check import validate
 from rayplay.formats.parquet.arrow import Columns, offset_name
 from rayplay.formats.place.location import location
@@ -44,7 +44,7 @@ def from_frames(out: Path | str, image_size: tuple[int, int] | None = None, **ta
     known = [table.name for table in TRACE.tables]
     for name in tables:
         if name not in known:
-            raise FormatError(f"table {name!r} is unknown{_suggestion(name, known)}; tables are {', '.join(known)}")
+            raise FormatError(f"table {name!r} is unknown; {hint(name, known)}")
     given = {name: read_frame(TRACE.table(name), frame) for name, frame in tables.items() if frame is not None}
     final = location(out)
     check_replaceable(final, TRACE)
@@ -95,10 +95,8 @@ def read_frame(table: Table, frame: Any) -> Columns:
     names = [column.name for column in table.columns]
     for name in columns:
         if name not in names:
-            raise FormatError(
-                f"table {table.name}: column {name!r} is unknown{_suggestion(str(name), names)}; a row is one"
-                f" {table.per_row}, its columns are {', '.join(names)}"
-            )
+            known = f"{hint(str(name), names)}; a row is one {table.per_row}"
+            raise FormatError(f"table {table.name}: column {name!r} is unknown; {known}")
     arrays: Columns = {}
     for column in table.columns:
         if column.name in columns:
@@ -177,8 +175,3 @@ def _parse(column: Column, value: Any) -> int | float:
 
 def _missing() -> int:
     raise ValueError("a value is missing")
-
-
-def _suggestion(name: str, known: list[str]) -> str:
-    near = nearest(name, known)
-    return f" (did you mean {near!r}?)" if near else ""

@@ -29,9 +29,13 @@ KINDS = tuple(
     for name in ("header", "internal", "instance", "descriptor", "triangle", "triangle", "procedural")
 )
 """Vulkan-Sim's record type -> kind of ``formats.schema.trace``; type 5 is a triangle that was hit."""
+LINES = ("A", "T", "M", "R", "D")
 COORDINATES = tuple(f"{name}_{axis}" for name in ("origin", "direction") for axis in "xyz")
 MOST_BYTES = 128
 LARGEST = float(np.finfo(np.float32).max)
+
+Record = tuple[int, int, int]
+"""Address, bytes and Vulkan-Sim's type of a record."""
 
 
 @dataclass
@@ -40,75 +44,87 @@ class Call:
 
     sm: int
     slot: int
-    rays: dict[int, tuple[list[float], list[int]]] = field(default_factory=dict)
+    uid: int
+    cycle: int
+    rays: dict[int, tuple[list[float], list[Record]]] = field(default_factory=dict)
 
 
 @dataclass
 class Nodes:
     """Every different (address, bytes, kind), in the order of first use."""
 
-    numbers: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    numbers: dict[Record, int] = field(default_factory=dict)
 
-    def add(self, text: str, place: str) -> int:
-        """The number of the record ``address:bytes:type``, with the hit bit where the triangle was hit."""
-        words = text.split(":")
-        try:
-            address, size, kind = int(words[0], 16), int(words[1]), int(words[2])
-        except (ValueError, IndexError):
-            raise FormatError(f"{place}: a record must be address:bytes:type, found {text!r}") from None
-        if not (0 <= kind < len(KINDS) and 0 < size <= MOST_BYTES and 0 <= address < 1 << 64 and len(words) == 3):
-            known = f"a type below {len(KINDS)} and at most {MOST_BYTES} bytes"
-            raise FormatError(f"{place}: a record must have {known}, found {text!r}")
+    def add(self, record: Record) -> int:
+        """The number of a record, with the hit bit where the triangle was hit."""
+        address, size, kind = record
         number = self.numbers.setdefault((address, size, KINDS[kind]), len(self.numbers))
         return number | (NODE_HIT_BIT if kind == TRIANGLE_HIT else 0)
+
+    def table(self) -> dict[str, Any]:
+        """The columns of ``nodes``."""
+        address, size, kind = np.array(list(self.numbers), np.uint64).reshape(-1, 3).T
+        return {"node_id": range(len(self.numbers)), "address": address, "bytes": size, "kind": kind}
 
 
 def import_vulkan_sim(path: Path, out: Path) -> None:
     """Write the trace of a dump, ``NAME.txt`` or ``NAME.txt.xz``. ``FormatError`` names the line that does not fit."""
     nodes = Nodes()
     warps: dict[tuple[int, int], list[Call]] = {}
-    for call in tqdm(read_calls(path, nodes), desc="import", unit="call", disable=None):
+    for call in tqdm(read_calls(path), desc="import", unit="call", disable=None):
         warps.setdefault((call.sm, call.slot), []).append(call)
+        for _, records in call.rays.values():
+            for record in records:
+                nodes.add(record)
     if not warps:
         raise FormatError(f"{path}: must hold at least one line 'A sm warp uid cycle'")
     with TraceWriter(out, {"command": "formats import", "source": path.name}) as writer:
-        for name, columns in static_tables(len(warps), nodes).items():
+        for name, columns in static_tables(len(warps)).items():
             writer.put(name, columns)
+        writer.put("nodes", nodes.table())
         for number, slot in enumerate(sorted(warps)):
-            put_warp(writer, number, warps[slot])
+            put_warp(writer, number, warps[slot], nodes)
 
 
-def read_calls(path: Path, nodes: Nodes) -> Iterator[Call]:
-    """The trace calls of a dump in the order of its ``A`` lines; ``nodes`` grows."""
-    call: Call | None = None
+def read_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Place and words of each line of a dump; ``FormatError`` for a line of another kind."""
     try:
         with io.TextIOWrapper(open_packed(path), encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 words, place = line.split(), f"{path}:{number}"
-                if words[:1] == ["A"]:
-                    if call is not None:
-                        yield call
-                    call = _call(words, place)
-                elif words[:1] == ["T"]:
-                    if call is None:
-                        raise FormatError(f"{place}: a ray must follow a line 'A sm warp uid cycle'")
-                    lane, ray = _ray(words, place, nodes)
-                    call.rays[lane] = ray
-                elif words and words[0] not in ("M", "R", "D"):
+                if words and words[0] not in LINES:
                     raise FormatError(f"{place}: must begin with A, T, M, R or D, found {words[0]!r}")
+                if words:
+                    yield place, words
     except UnicodeDecodeError as error:
         raise FormatError(f"cannot be read: {error}", file=path) from None
+
+
+def read_calls(path: Path) -> Iterator[Call]:
+    """The trace calls of a dump in the order of its ``A`` lines."""
+    call: Call | None = None
+    for place, words in read_lines(path):
+        if words[0] == "A":
+            if call is not None:
+                yield call
+            call = _call(words, place)
+        elif words[0] == "T":
+            if call is None:
+                raise FormatError(f"{place}: a ray must follow a line 'A sm warp uid cycle'")
+            lane, ray = _ray(words, place)
+            call.rays[lane] = ray
     if call is not None:
         yield call
 
 
 def _call(words: list[str], place: str) -> Call:
-    if len(words) < 4 or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words[1:3]):
+    if len(words) != 5 or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words[1:]):
         raise FormatError(f"{place}: must be 'A sm warp uid cycle', found {' '.join(words)[:60]!r}")
-    return Call(int(words[1]), int(words[2]))
+    sm, slot, uid, cycle = map(int, words[1:])
+    return Call(sm, slot, uid, cycle)
 
 
-def _ray(words: list[str], place: str, nodes: Nodes) -> tuple[int, tuple[list[float], list[int]]]:
+def _ray(words: list[str], place: str) -> tuple[int, tuple[list[float], list[Record]]]:
     try:
         lane, numbers = int(words[1]), [float(word) for word in words[2:10]]
     except (ValueError, IndexError):
@@ -118,10 +134,23 @@ def _ray(words: list[str], place: str, nodes: Nodes) -> tuple[int, tuple[list[fl
     if any(LARGEST < abs(number) < float("inf") for number in numbers):
         raise FormatError(f"{place}: the numbers of a ray must fit 32 bits, found {max(numbers, key=abs)}")
     # stores of the intersection table (S...) are work of the RT unit, not records
-    return lane, (numbers, [nodes.add(word, place) for word in words[10:] if not word.startswith("S")])
+    return lane, (numbers, [_record(word, place) for word in words[10:] if not word.startswith("S")])
 
 
-def static_tables(warps: int, nodes: Nodes) -> dict[str, dict[str, Any]]:
+def _record(text: str, place: str) -> Record:
+    """A record that is written ``address:bytes:type``."""
+    words = text.split(":")
+    try:
+        address, size, kind = int(words[0], 16), int(words[1]), int(words[2])
+    except (ValueError, IndexError):
+        raise FormatError(f"{place}: a record must be address:bytes:type, found {text!r}") from None
+    if not (0 <= kind < len(KINDS) and 0 < size <= MOST_BYTES and 0 <= address < 1 << 64 and len(words) == 3):
+        known = f"a type below {len(KINDS)} and at most {MOST_BYTES} bytes"
+        raise FormatError(f"{place}: a record must have {known}, found {text!r}")
+    return address, size, kind
+
+
+def static_tables(warps: int) -> dict[str, dict[str, Any]]:
     """One launch of one warp a CTA, and its program of two blocks: a trace call, and the exit."""
     kernel = {
         "kernel_id": 0, "name": "vulkan_sim", "stream": 0, "grid_x": warps, "grid_y": 1, "grid_z": 1, "block_x": LANES,
@@ -132,7 +161,6 @@ def static_tables(warps: int, nodes: Nodes) -> dict[str, dict[str, Any]]:
     none: dict[str, list[int]] = {}
     for name in ("destination_registers", "source_registers"):
         none |= {name: [], f"{name}_offset": [0, 0, 0]}
-    address, size, kinds = zip(*nodes.numbers, strict=True) if nodes.numbers else ((), (), ())
     return {
         "kernels": {name: [value] for name, value in kernel.items()},
         "instructions": {
@@ -148,13 +176,10 @@ def static_tables(warps: int, nodes: Nodes) -> dict[str, dict[str, Any]]:
             "kernel_id": [0] * warps, "warp_id": range(warps), "cta_id": range(warps), "warp_in_cta": [0] * warps,
             "launched_mask": [0xFFFF_FFFF] * warps,
         },
-        "nodes": {
-            "node_id": range(len(nodes.numbers)), "address": np.array(address, np.uint64), "bytes": size, "kind": kinds,
-        },
     }  # fmt: skip
 
 
-def put_warp(writer: TraceWriter, warp: int, calls: list[Call]) -> None:
+def put_warp(writer: TraceWriter, warp: int, calls: list[Call], nodes: Nodes) -> None:
     """The visits and rays of one warp slot."""
     masks = [sum(1 << lane for lane in call.rays) for call in calls]
     visits = [(0, mask) for mask in masks if mask] + [(1, 0xFFFF_FFFF)]
@@ -168,7 +193,7 @@ def put_warp(writer: TraceWriter, warp: int, calls: list[Call]) -> None:
         for lane in sorted(call.rays)
     ]
     numbers = np.array([numbers for _, _, numbers, _ in rows], np.float32).reshape(-1, 8)
-    lists = [records for _, _, _, records in rows]
+    lists = [[nodes.add(record) for record in records] for *_, records in rows]
     count = len(rows)
     writer.put("rays", {
         "warp_id": [warp] * count, "visit": [row[0] for row in rows], "instruction_id": [0] * count,

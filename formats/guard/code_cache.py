@@ -5,14 +5,14 @@ decide its machine code, and keeps it in a folder named by their digest: an edit
 edit elsewhere (a picture, a page) leaves it.
 """
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-PACKAGES = Path(__file__).parents[2]  # the folder of all packages
+from rayplay.formats.guard.digest import source_digest
+
 # layers of formats that decide the content of files, read or written
 FILES = tuple(f"formats/{layer}" for layer in ("guard", "schema", "place", "parquet", "hdf5", "dataset", "laws"))
 
@@ -50,20 +50,3 @@ def kept(decorator: Callable[[Any], Any], sources: Sequence[str]) -> Any:
 def code_folder(sources: tuple[str, ...]) -> Path:
     """The folder of the machine code that these sources decide."""
     return cache_root() / f"numba-{sources[0].partition('/')[0]}-{source_digest(sources)[:16]}"
-
-
-def source_digest(sources: Sequence[str], root: Path = PACKAGES) -> str:
-    """SHA-256 over Python sources below ``root``: files, and folders with their sub-folders.
-
-    Raises ``FileNotFoundError`` for a name that stands for nothing.
-    """
-    digest = hashlib.sha256()
-    for source in sources:
-        path = root / source
-        found = [path] if path.is_file() else sorted(path.rglob("*.py"))
-        if not found:
-            raise FileNotFoundError(f"{path}: no Python sources")
-        for file in found:
-            digest.update(str(file.relative_to(root)).encode())
-            digest.update(file.read_bytes())
-    return digest.hexdigest()

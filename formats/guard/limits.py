@@ -77,7 +77,7 @@ GROUP_BYTES = Limit(
 )  # fmt: skip
 TABLE_BYTES = Limit(
     "table-bytes", 1024 * MIB, "bytes",
-    "Rows x width of what is read of a table at once (kernels, warps, threads, nodes, image); large ones are streamed.",
+    "Rows x width of a table's part that is read at once (kernels, warps, threads, nodes, image); others are streamed.",
 )  # fmt: skip
 LIST_BYTES = Limit(
     "list-bytes", 64 * MIB, "bytes",

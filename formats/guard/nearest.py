@@ -10,3 +10,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like ``name``, or None when none is like it (ratio of ``difflib`` below ``LIKE``)."""
     near = difflib.get_close_matches(name, list(known), 1, LIKE)
     return near[0] if near else None
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """End of a message about an unknown name: ``did you mean 'x'?``, or all names where none is near."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else f"known are {', '.join(names) or 'none'}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.formats.guard.code_cache import PACKAGES
+from rayplay.formats.guard.digest import PACKAGES
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import FILE_ROWS, GROUP_BYTES, LIMITS, LIST_BYTES
 from rayplay.formats.hdf5.messages import receive, send

@@ -9,7 +9,6 @@ from rayplay.formats.dataset.reader import Dataset, Trace
 from rayplay.formats.guard.problem import Problem
 from rayplay.formats.laws import columns as laws_columns
 from rayplay.formats.laws import execution as laws_execution
-from rayplay.formats.laws import predicates as laws_predicates
 from rayplay.formats.laws import static as laws_static
 from rayplay.formats.laws.execution import WARPS_TABLES, Batch, Batches
 
@@ -42,7 +41,7 @@ EXECUTION_LAWS: tuple[Callable[[Batch], Iterator[Problem]], ...] = (
     laws_execution.rays_are_in_order,
     laws_execution.segments_continue,
     laws_execution.hits_are_whole,
-    laws_predicates.predicates_leave_out_lanes,
+    laws_execution.predicates_leave_out_lanes,
 )
 LAWS = (*COLUMN_LAWS, *STATIC_LAWS, *EXECUTION_LAWS)
 NEEDED_BY_EXECUTION = ("ids_are_row_numbers", "columns_are_sorted", "references_exist", "blocks_partition_instructions")

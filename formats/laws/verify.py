@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Dataset
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.parquet.source import ParquetSource
-from rayplay.formats.schema.manifest import file_digest
 
 
 def damages(dataset: Dataset) -> Iterator[FormatError]:

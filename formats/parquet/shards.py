@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.parquet.arrow import Columns, arrow_schema, parquet_options, to_arrow
 from rayplay.formats.parquet.footer import MAGIC, EncodedGroup, footer, moved, take_apart
 from rayplay.formats.schema.column import Format, Table
-from rayplay.formats.schema.manifest import FileEntry, file_digest
+from rayplay.formats.schema.manifest import FileEntry
 
 CHUNK_BYTES = 1 << 20
 DAMAGED = "what an earlier run wrote is damaged, so that it cannot be gone on with; the next run begins anew"

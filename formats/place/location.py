@@ -4,7 +4,6 @@ A store has no rename. Output is made in a hidden local folder first. Then its f
 last, after an earlier manifest was removed: a reader finds a whole trace or none.
 """
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from rayplay.formats.guard.digest import text_digest
 from rayplay.formats.guard.errors import FormatError, UserError
 
 SPARSE_BLOCK_BYTES = 1 << 16
@@ -50,7 +50,7 @@ def stand_in(final: Path) -> Path:
     """
     if is_local(final):
         return Path(os.path.realpath(final)) if final.is_symlink() else final
-    digest = hashlib.sha256(str(final).encode()).hexdigest()[:16]
+    digest = text_digest(str(final))[:16]
     return Path(tempfile.gettempdir()) / f"rayplay-{os.getuid()}-{digest}-{final.name}"
 
 

@@ -1,6 +1,5 @@
 """``manifest.json``: which format and version a folder holds, how it was made, and every file with its digest."""
 
-import hashlib
 import json
 import re
 from collections.abc import Set
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rayplay.formats.guard.digest import json_digest
 from rayplay.formats.guard.errors import FormatError, VersionTooNew, VersionTooOld
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
@@ -81,16 +81,8 @@ class Manifest:
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """SHA-256 of a manifest without its ``digest``, as JSON with sorted keys and no white space."""
-    content = {key: value for key, value in document.items() if key != "digest"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Digest of a manifest without its ``digest``."""
+    return json_digest({key: value for key, value in document.items() if key != "digest"})
 
 
 def read_manifest(folder: Path, expected: Format) -> Manifest:

@@ -22,7 +22,7 @@ KERNELS = Table(
     "kernels", "launch", row_number="kernel_id", columns=(
         Column("kernel_id", "uint32", "id", "Row number of the launch, in launch order.", sorted=True),
         Column("name", STRING, "name", "Name of the entry that was launched."),
-        Column("stream", "uint32", "id", "Stream the launch was put on; launches of one stream run one after another, those of different streams too, unless sm.concurrent_kernels of the GPU is above 1."),
+        Column("stream", "uint32", "id", "Stream the launch was put on; all launches run one after another; with sm.concurrent_kernels of the GPU above 1, launches of different streams run side by side."),
         Column("grid_x", "uint32", "count", "CTAs along x."),
         Column("grid_y", "uint32", "count", "CTAs along y."),
         Column("grid_z", "uint32", "count", "CTAs along z."),
@@ -50,7 +50,7 @@ INSTRUCTIONS = Table(
         Column("destination_registers", "uint32", "id", "Registers it writes, by numbers of the launch's own; imported SASS: R from 0, UR from 256, P from 320, UP from 328, a pair by its first.", ragged=True),
         Column("source_registers", "uint32", "id", "Registers it reads, guard predicate included, numbered likewise; what always reads zero or true (RZ, PT) is left out.", ragged=True),
         Column("line", "uint32", "line", "Line of the program text, 0 when unknown."),
-        Column("text", STRING, "name", "The instruction as written, on one line; `@` at its begin says that a predicate guards it."),
+        Column("text", STRING, "name", "The instruction as written, on one line; a leading `@` says that a predicate guards it."),
     ),
 )  # fmt: skip
 
@@ -114,7 +114,7 @@ PREDICATES = Table(
 COPIES = Table(
     "copies", "copy from the host to device memory", optional=True, columns=(
         Column("kernel_id", "uint32", "id", "Launch before which it was made; the number of launches for one after the last.", sorted=True),
-        Column("address", "uint64", "bytes", "First address written; the launch finds in the L2 what was written there, as memory.copies of the GPU says."),
+        Column("address", "uint64", "bytes", "First address written; the launch finds the written sectors in the L2, as memory.copies of the GPU says."),
         Column("bytes", "uint64", "bytes", "Length."),
     ),
 )  # fmt: skip
@@ -136,9 +136,9 @@ RAYS = Table(
         Column("direction_z", "float32", "1", "Direction in world space, as given.", encoding="BYTE_STREAM_SPLIT"),
         Column("t_min", "float32", "direction length", "Start of the ray's interval."),
         Column("t_max", "float32", "direction length", "End of the interval the trace call asked for."),
-        Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch and by programs that ran after it, infinity while there is none.", encoding="BYTE_STREAM_SPLIT"),
-        Column("instance", "int32", "id", "Instance of that hit, -1 while there is none."),
-        Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 while there is none.", encoding="PLAIN", level=3),
+        Column("hit_t", "float32", "direction length", "Closest hit committed at the end of the stretch and by programs that ran after it, infinity without one.", encoding="BYTE_STREAM_SPLIT"),
+        Column("instance", "int32", "id", "Instance of that hit, -1 without one."),
+        Column("primitive", "int32", "id", "Primitive of that hit in its geometry, -1 without one.", encoding="PLAIN", level=3),
         Column("node", "uint32", "id", "BVH records fetched, in order: node_id in the low 31 bits, bit 31 set where a triangle was hit.", ragged=True, points_to="nodes", encoding="PLAIN", level=12),
     ),
 )  # fmt: skip

@@ -254,7 +254,7 @@ def determinism(subject: str, seed: int, count: int) -> Row:
 
 SUITES = (
     Suite("kill", "SIGKILL at up to 200 random moments, each run going on where the one before was killed.",
-          "Under the final name what was there before, or all of it; in the end the bytes of an undisturbed run, "
+          "Under the final name the old content, or all of the new; in the end the bytes of an undisturbed run, "
           "and nothing left behind.", tuple(JOBS), kills),
     Suite("failing writes", "Every k-th write fails, for every k of a small trace.",
           "One error; what stood there stays, and nothing else is there.", ("ENOSPC", "EIO"), failing_writes),

@@ -11,7 +11,7 @@ from tests.reliability.suite import Suite
 
 LIBRARIES = ("numpy", "pyarrow", "h5py", "trimesh", "Pillow")
 HEAD = """\
-# What was damaged, and what came of it
+# Damage, and its outcomes
 
 `make reliability` runs the suites below and writes this page; `COUNT=` and `SEED=` choose. CI runs a short form of
 each (`tests/test_reliability.py`), `make fuzz` 20,000 mutations of every kind of file. A failing case is repeated by

@@ -14,9 +14,10 @@ import numpy as np
 from rayplay.formats.dataset.reader import Dataset, open_trace
 from rayplay.formats.dataset.result import Result, open_result
 from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.parquet.arrow import row_count
-from rayplay.formats.schema.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.schema.manifest import MANIFEST, digest_of
 from rayplay.formats.testing.generate import make_trace
 from tests.reliability import specimens
 from tests.reliability.mutate import other_value

@@ -10,7 +10,8 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from rayplay.formats.guard.code_cache import cache_root, source_digest
+from rayplay.formats.guard.code_cache import cache_root
+from rayplay.formats.guard.digest import source_digest
 from rayplay.tracer import TRANSLATION
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.link.functions import LinkedFunction

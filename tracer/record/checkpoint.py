@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 
 from rayplay.formats.dataset.resume import ResumableTraceWriter
-from rayplay.formats.guard.code_cache import FILES, source_digest
+from rayplay.formats.guard.code_cache import FILES
+from rayplay.formats.guard.digest import source_digest
 from rayplay.tracer.abi.words import MACHINE
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.record.recorder import Counts

@@ -6,11 +6,9 @@ record); it gets its offset by C's rules and its value from a named source or fr
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.strict import check_choice
-from rayplay.formats.guard.text import read_toml
+from rayplay.formats.guard.strict import check_choice, one_of, read
 
 GEOMETRIES = ("triangles", "alpha_triangles", "spheres")
 IMAGE_FORMATS = {"rgba32f": 16, "rgba8": 4}
@@ -102,76 +100,107 @@ class ProgramConfig:
         return max(1, *(len(self.groups_of(geometry)) for geometry in GEOMETRIES))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """A field as it is written; without ``source``, ``value`` and ``bytes_per_pixel`` its name is its source."""
+
+    name: str
+    type: str = one_of(TYPES)
+    offset: int | None = None
+    source: str | None = None
+    value: float | tuple[float, ...] | None = None
+    bytes_per_pixel: int | None = None
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.source, self.value, self.bytes_per_pixel)) > 1:
+            raise ValueError("must have one of source, value and bytes_per_pixel, found more")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    program: str
+    record: tuple[_Field, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HitGroup:
+    geometry: str = one_of(GEOMETRIES)
+    closest_hit: str | None = None
+    any_hit: str | None = None
+    intersection: str | None = None
+    record: tuple[_Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.intersection is None) == (self.geometry == "spheres"):
+            needs = "needs" if self.geometry == "spheres" else "has no use for"
+            raise ValueError(f"geometry {self.geometry!r} {needs} an intersection program")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    params_symbol: str | None = None
+    image_format: str = one_of(IMAGE_FORMATS, default="rgba32f")
+    params: tuple[_Field, ...] = ()
+    raygen: _Record
+    miss: tuple[_Record, ...] = ()
+    hit_group: tuple[_HitGroup, ...] = ()
+
+
 def read_config(path: Path) -> ProgramConfig:
     """Read and check a program configuration; ``UserError`` names the file and the key."""
-    raw = read_toml(path)
-    place = str(path)
-    _check_keys(raw, ("params_symbol", "image_format", "params", "raygen", "miss", "hit_group"), ("raygen",), place)
-    image_format = _text(raw, "image_format", place) or "rgba32f"
-    check_choice(image_format, tuple(IMAGE_FORMATS), f"{place}: image_format")
+    file: _File = read(_File, path)
     config = ProgramConfig(
         name=path.stem,
-        raygen=_read_record(raw["raygen"], f"{place}: raygen"),
-        miss=tuple(_read_record(each, where) for each, where in _tables(raw, "miss", place)),
-        hit_groups=tuple(_read_hit_group(each, where) for each, where in _tables(raw, "hit_group", place)),
-        params=_read_fields(raw.get("params", []), LAUNCH_SOURCES, f"{place}: params"),
-        params_symbol=_text(raw, "params_symbol", place),
-        image_format=image_format,
-    )
+        raygen=_record(file.raygen, f"{path}: raygen"),
+        miss=tuple(_record(each, f"{path}: miss[{number}]") for number, each in enumerate(file.miss)),
+        hit_groups=tuple(
+            HitGroup(
+                each.geometry, each.closest_hit, each.any_hit, each.intersection,
+                _placed(each.record, RECORD_SOURCES, f"{path}: hit_group[{number}].record"),
+            )
+            for number, each in enumerate(file.hit_group)
+        ),
+        params=_placed(file.params, LAUNCH_SOURCES, f"{path}: params"),
+        params_symbol=file.params_symbol,
+        image_format=file.image_format,
+    )  # fmt: skip
     counts = {geometry: len(config.groups_of(geometry)) for geometry in GEOMETRIES if config.groups_of(geometry)}
     if len(set(counts.values())) > 1:
-        raise UserError(f"{place}: hit_group: every geometry must have one group per ray type, found {counts}")
+        raise UserError(f"{path}: hit_group: every geometry must have one group per ray type, found {counts}")
     return config
 
 
-def _read_record(raw: Any, place: str) -> Record:
-    _check_keys(raw, ("program", "record"), ("program",), place)
-    return Record(_text(raw, "program", place) or "", _read_fields(raw.get("record", []), RECORD_SOURCES, place))
+def _record(written: _Record, place: str) -> Record:
+    return Record(written.program, _placed(written.record, RECORD_SOURCES, f"{place}.record"))
 
 
-def _read_hit_group(raw: Any, place: str) -> HitGroup:
-    programs = ("closest_hit", "any_hit", "intersection")
-    _check_keys(raw, ("geometry", *programs, "record"), ("geometry",), place)
-    geometry = _text(raw, "geometry", place) or ""
-    check_choice(geometry, GEOMETRIES, f"{place}.geometry")
-    names = {key: _text(raw, key, place) for key in programs}
-    if (names["intersection"] is None) == (geometry == "spheres"):
-        needs = "needs" if geometry == "spheres" else "has no use for"
-        raise UserError(f"{place}: geometry {geometry!r} {needs} an intersection program")
-    return HitGroup(geometry, **names, record=_read_fields(raw.get("record", []), RECORD_SOURCES, f"{place}.record"))
-
-
-def _read_fields(raw: Any, sources: dict[str, str], place: str) -> tuple[Field, ...]:
-    if not isinstance(raw, list):
-        raise UserError(f"{place}: must be a list of fields, found {raw!r}")
+def _placed(written: tuple[_Field, ...], sources: dict[str, str], place: str) -> tuple[Field, ...]:
+    """The fields of a structure, each at its offset: the one written, or the next that fits its alignment."""
     fields: list[Field] = []
     end = 0
-    for number, each in enumerate(raw):
-        field = _read_field(each, sources, end, f"{place}[{number}]")
-        end = field.offset + field.bytes
-        fields.append(field)
+    for number, each in enumerate(written):
+        align = _size_and_align(each.type)[1]
+        offset = -(-end // align) * align if each.offset is None else each.offset
+        if offset < end or offset % align:
+            raise UserError(
+                f"{place}[{number}].offset: must be a multiple of {align} and at least {end}, found {offset!r}"
+            )
+        fields.append(_filled(each, offset, sources, f"{place}[{number}]"))
+        end = offset + fields[-1].bytes
     return tuple(fields)
 
 
-def _read_field(raw: Any, sources: dict[str, str], end: int, place: str) -> Field:
-    _check_keys(raw, ("name", "type", "offset", "source", "value", "bytes_per_pixel"), ("name", "type"), place)
-    name, kind = _text(raw, "name", place) or "", _text(raw, "type", place) or ""
-    check_choice(kind, TYPES, f"{place}.type")
-    align = _size_and_align(kind)[1]
-    offset = raw.get("offset", -(-end // align) * align)
-    if not isinstance(offset, int) or offset < end or offset % align:
-        raise UserError(f"{place}.offset: must be a multiple of {align} and at least {end}, found {offset!r}")
-    if len({"source", "value", "bytes_per_pixel"} & raw.keys()) > 1:
-        raise UserError(f"{place}: must have one of source, value and bytes_per_pixel, found more")
-    if "value" in raw:
-        return Field(name, kind, offset, value=_constant(raw["value"], kind, place))
-    if "bytes_per_pixel" in raw:
-        count = raw["bytes_per_pixel"]
-        if kind != "pointer" or sources is not LAUNCH_SOURCES or not isinstance(count, int) or count < 1:
+def _filled(written: _Field, offset: int, sources: dict[str, str], place: str) -> Field:
+    """The field with its constant, buffer or source, checked."""
+    name, kind, count = written.name, written.type, written.bytes_per_pixel
+    if written.value is not None:
+        return Field(name, kind, offset, value=_constant(written.value, kind, place))
+    if count is not None:
+        if kind != "pointer" or sources is not LAUNCH_SOURCES or count < 1:
             raise UserError(f"{place}.bytes_per_pixel: must be a positive integer of a launch parameter pointer")
         return Field(name, kind, offset, bytes_per_pixel=count)
-    source = _text(raw, "source", place) or name
-    check_choice(source, tuple(sources), f"{place}.source")
+    source = written.source or name
+    check_choice(source, sources, f"{place}.source")
     if not _fits(kind, sources[source]):
         raise UserError(f"{place}.type: source {source!r} must be {sources[source]}, not {kind}")
     return Field(name, kind, offset, source=source)
@@ -182,12 +211,12 @@ def _fits(kind: str, wanted: str) -> bool:
     return _size_and_align(kind)[0] == _size_and_align(wanted)[0] and (kind[0] == "f") == (wanted[0] == "f")
 
 
-def _constant(raw: Any, kind: str, place: str) -> tuple[float, ...]:
-    values = tuple(raw) if isinstance(raw, list) else (raw,)
+def _constant(given: float | tuple[float, ...], kind: str, place: str) -> tuple[float, ...]:
+    values = given if isinstance(given, tuple) else (given,)
     count = int(kind.partition("x")[2] or 1)
-    number = (int, float) if kind[0] == "f" else (int,)
-    if len(values) != count or any(isinstance(v, bool) or not isinstance(v, number) for v in values):
-        raise UserError(f"{place}.value: must be {count} number{'s' * (count > 1)} of type {kind}, found {raw!r}")
+    if len(values) != count or not (kind[0] == "f" or all(isinstance(value, int) for value in values)):
+        found = list(given) if isinstance(given, tuple) else given
+        raise UserError(f"{place}.value: must be {count} number{'s' * (count > 1)} of type {kind}, found {found!r}")
     return values
 
 
@@ -196,27 +225,3 @@ def _size_and_align(kind: str) -> tuple[int, int]:
     base, _, count = kind.partition("x")
     size = _BASES[base][1]
     return size * int(count or 1), size if count in ("", "3") else min(16, size * int(count))
-
-
-def _tables(raw: dict[str, Any], key: str, place: str) -> list[tuple[Any, str]]:
-    found = raw.get(key, [])
-    if not isinstance(found, list):
-        raise UserError(f"{place}: {key}: must be written [[{key}]]")
-    return [(each, f"{place}: {key}[{number}]") for number, each in enumerate(found)]
-
-
-def _text(raw: dict[str, Any], key: str, place: str) -> str | None:
-    value = raw.get(key)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise UserError(f"{place}: {key}: must be a text, found {value!r}")
-    return value
-
-
-def _check_keys(raw: Any, known: tuple[str, ...], required: tuple[str, ...], place: str) -> None:
-    if not isinstance(raw, dict):
-        raise UserError(f"{place}: must be a table, found {raw!r}")
-    for key in raw:
-        check_choice(key, known, f"{place}: key")
-    for key in required:
-        if key not in raw:
-            raise UserError(f"{place}: needs the key {key!r}")

@@ -5,7 +5,6 @@ value, so ``jq`` or pandas can search a study. An entry is published whole or no
 share a store and an interrupted study resumes.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.guard.code_cache import source_digest
+from rayplay.formats.guard.digest import canonical, file_digest, json_digest, source_digest, text_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.limits import LIST_BYTES
 from rayplay.formats.guard.text import parse_json, read_text
@@ -58,24 +57,17 @@ class Store:
         return value
 
     def _path(self, text: str) -> Path:
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = text_digest(text)
         return self.folder / digest[:2] / f"{digest}.json"
-
-
-def canonical(key: Mapping[str, Any]) -> str:
-    """Canonical JSON of the key; ``TypeError`` or ``ValueError`` for a value outside JSON."""
-    return json.dumps(key, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def trace_identity(trace: Trace) -> str:
     """Digest of a trace's content, from the digests of its tables; name and provenance do not matter."""
     manifest = trace.manifest
     if trace.path.is_file():  # HDF5: one file
-        with open(trace.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(trace.path)
     tables = {name: [entry.sha256 for entry in entries] for name, entries in manifest.tables.items()}
-    content = {"tables": tables, "launches": manifest.launches, "size": manifest.image_size}
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
+    return json_digest({"tables": tables, "launches": manifest.launches, "size": manifest.image_size})
 
 
 @cache

@@ -5,7 +5,6 @@ filters it for every set of pixels at once (a few dozen at a time, to bound disk
 all cores, longest first, and stored as they end.
 """
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.edit.filter import filter_to_many
+from rayplay.formats.guard.digest import bytes_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.replay.gpu.description import Gpu
 from rayplay.zatel.replays.metrics import RULES
@@ -37,7 +37,7 @@ def run_key(trace: str, run: Run) -> dict[str, Any]:
     """Key of a run's outcome: the trace's identity, pixels, GPU without its name, and the engine."""
     gpu = asdict(run.gpu)
     del gpu["name"]
-    pixels = None if run.pixels is None else hashlib.sha256(np.packbits(run.pixels).tobytes()).hexdigest()
+    pixels = None if run.pixels is None else bytes_digest(np.packbits(run.pixels).tobytes())
     return {"trace": trace, "pixels": pixels, "gpu": gpu, "engine": engine_identity()}
 
 

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rayplay.zatel.paper.speedup_law import speedup as law_speedup
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
 from rayplay.zatel.study.draw import OURS, SHORT, THEIRS, bars, canvas, lines, save
 from rayplay.zatel.study.draw import published as mark
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.points import GPUS, MOBILE, RTX
-from rayplay.zatel.study.summaries import Spread, at, error, of, spread
+from rayplay.zatel.study.summaries import Spread, at, error, law_speedup, of, spread
 
 Rows = Sequence[Row]
 

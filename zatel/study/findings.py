@@ -9,12 +9,11 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from rayplay.zatel.paper.options import DISTRIBUTIONS, DIVISIONS
-from rayplay.zatel.paper.speedup_law import speedup as law_speedup
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study import published, summaries
 from rayplay.zatel.study.execute import Row
 from rayplay.zatel.study.points import GPUS, MOBILE, RTX
-from rayplay.zatel.study.summaries import at, error, mean_error, of
+from rayplay.zatel.study.summaries import at, error, law_speedup, mean_error, of
 
 Rows = Sequence[Row]
 

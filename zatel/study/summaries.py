@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.zatel.paper.speedup_law import fit_speedup
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.study.execute import Row
+from rayplay.zatel.study.published import SPEEDUP_LAW
 
 CLEAR = 0.9  # a choice is best when its mean error is below this part of every other's; otherwise "any"
 
@@ -95,6 +95,22 @@ def parallel_speedup(row: Row) -> float:
 def law(rows: Sequence[Row]) -> tuple[float, float]:
     """Equation (4) fitted to the replayed fractions and the speed-ups of some rows."""
     return fit_speedup([100 * row.fraction for row in rows], [speedup(row) for row in rows])
+
+
+def fit_speedup(percentages: Sequence[float], speedups: Sequence[float]) -> tuple[float, float]:
+    """Factor and exponent of ``factor * perc ** exponent``, by least squares of the logarithms.
+
+    ``ValueError`` for fewer than two different percentages.
+    """
+    if len(set(percentages)) < 2:
+        raise ValueError(f"must have two different percentages at least, not {sorted(set(percentages))}")
+    exponent, logarithm = np.polyfit(np.log(percentages), np.log(speedups), 1)
+    return float(np.exp(logarithm)), float(exponent)
+
+
+def law_speedup(percentage: np.ndarray, law: tuple[float, float] = SPEEDUP_LAW) -> np.ndarray:
+    """Speed-up that a law, equation (4), predicts for percentages of pixels in (0, 100]."""
+    return law[0] * np.asarray(percentage, np.float64) ** law[1]
 
 
 def relative(rows: Sequence[Row], scene: str, base: str, other: str) -> dict[str, tuple[float, float]]:

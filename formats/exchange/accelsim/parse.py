@@ -123,7 +123,7 @@ def parse_lines(
     stands before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
     """
     first_warp = state[WARP_ROW]
-    count = addresses = first_warp - first_warp  # no constant 0, for which what is called would be compiled once more
+    count = addresses = first_warp - first_warp  # no constant 0: the callees would be compiled once more for it
     while state[AT] < len(text):
         at = skip_blanks(text, state[AT])
         if count == len(rows.pc) or addresses + 32 > len(rows.address) or state[WARP_ROW] - first_warp == len(rows.pc):

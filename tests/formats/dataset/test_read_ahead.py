@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayplay.formats.dataset.read_ahead import read_ahead
+from rayplay.formats.dataset.reader import read_ahead
 
 
 @given(st.lists(st.integers()), st.integers(1, 9), st.none() | st.integers(0, 9))

@@ -12,12 +12,13 @@ from rayplay.formats.dataset.profile import PROFILE
 from rayplay.formats.dataset.reader import Dataset, open_trace
 from rayplay.formats.dataset.result import RESULT
 from rayplay.formats.edit.convert import convert
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError, VersionTooNew, VersionTooOld
 from rayplay.formats.laws.check import validate
 from rayplay.formats.look.show import open_any
 from rayplay.formats.parquet.arrow import array_names
 from rayplay.formats.schema.column import Format
-from rayplay.formats.schema.manifest import MANIFEST, digest_of, file_digest
+from rayplay.formats.schema.manifest import MANIFEST, digest_of
 from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.formats.schema.trace import TRACE
 from rayplay.formats.testing.generate import make_trace

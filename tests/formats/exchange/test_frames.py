@@ -97,9 +97,9 @@ def changed(table: str, column: str, values: Any) -> dict[str, Any]:
     ("tables", "message"),
     [
         ({"visits": VISITS}, "table instructions must be given: a row is one static instruction, its columns are"),
-        (TABLES | {"visit": VISITS}, r"table 'visit' is unknown \(did you mean 'visits'\?\)"),
+        (TABLES | {"visit": VISITS}, r"table 'visit' is unknown; did you mean 'visits'\?"),
         (without("visits", "active_mask"), r"column active_mask must be given \(uint32: Lanes that executed it"),
-        (changed("visits", "mask", [1, 1]), r"column 'mask' is unknown \(did you mean 'active_mask'\?\)"),
+        (changed("visits", "mask", [1, 1]), r"column 'mask' is unknown; did you mean 'active_mask'\?"),
         (changed("visits", "active_mask", ["all", "0x3"]), "column active_mask: must be uint32"),
         (changed("visits", "active_mask", [1]), "columns must have the same number of rows"),
         (changed("visits", "block_id", [0, 1]), "block_id must be a row of blocks, below 1, not 1"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.formats.guard.code_cache import PACKAGES, source_digest
+from rayplay.formats.guard.digest import PACKAGES, source_digest
 from rayplay.replay.layers import ENGINE, RESULTS
 from rayplay.tracer import CODE as TRACER
 from rayplay.tracer import TRANSLATION

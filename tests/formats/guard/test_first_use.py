@@ -1,4 +1,4 @@
-"""What is said while machine code is made, and that the collector rests meanwhile."""
+"""Messages while machine code is made, and the collector that rests meanwhile."""
 
 import gc
 import io

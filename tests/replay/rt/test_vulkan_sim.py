@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from outside.dump import TRIANGLE_HIT, WarpTrace, read_dump, to_records
+from outside.dump import WarpTrace, read_dump, to_records
+from rayplay.formats.exchange.vulkan_sim import TRIANGLE_HIT
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.input.rays import Records
 from rayplay.replay.input.work import LANES

@@ -39,7 +39,7 @@ def test_machine_code_equals_the_interpreter_within_the_published_bounds(kind: s
 def test_functions_that_merge_signs_are_the_same_on_every_processor(
     processor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LLVM's truth tables for AVX-512 gave these wrong signs; see ``tracer/ternary_logic.py``."""
+    """LLVM's truth tables for AVX-512 gave these wrong signs; see ``tracer/native/ternary_logic.py``."""
     use(processor, monkeypatch)
     device = Device(compiled("float", "default"))
     for name in MERGES_OF_SIGNS:

@@ -67,12 +67,12 @@ def test_offsets_follow_c(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("image_format", "image_fromat", "mine.toml: key: unknown name 'image_fromat'; did you mean 'image_format'?"),
+        ("image_format", "image_fromat", "mine.toml: unknown name 'image_fromat'; did you mean 'image_format'?"),
         ('"rgba8"', '"rgb8"', "mine.toml: image_format: unknown name 'rgb8'; did you mean 'rgba8'?"),
         (
             "closest_hit =",
             "closest_hti =",
-            "hit_group[0]: key: unknown name 'closest_hti'; did you mean 'closest_hit'?",
+            "hit_group[0]: unknown name 'closest_hti'; did you mean 'closest_hit'?",
         ),
         ('source = "width"', 'source = "widht"', "params[1].source: unknown name 'widht'; did you mean 'width'?"),
         ('"rows", type = "u32"', '"rows", type = "f32"', "params[2].type: source 'height' must be u32, not f32"),
@@ -82,7 +82,7 @@ def test_offsets_follow_c(tmp_path: Path) -> None:
         ('geometry = "triangles"', 'geometry = "spheres"', "geometry 'spheres' needs an intersection program"),
         ("bytes_per_pixel = 4", "bytes_per_pixel = 0", "bytes_per_pixel: must be a positive integer"),
         ("[raygen]", "[[raygen]]", "raygen: must be a table"),
-        ("[[miss]]", "[miss]", "mine.toml: miss: must be written [[miss]]"),
+        ("[[miss]]", "[miss]", "mine.toml: miss: must be a list"),
         ("[raygen]", "[raygen", "mine.toml: must be TOML"),
     ],
 )

@@ -21,8 +21,9 @@ from rayplay.zatel.paper.pixel_heat import picture_heat, pixel_measure, replayed
 from rayplay.zatel.paper.predict import make_plan
 from rayplay.zatel.paper.regression import at_all_pixels, regress
 from rayplay.zatel.paper.select import colour_weights
-from rayplay.zatel.paper.speedup_law import PAPER, fit_speedup, speedup
 from rayplay.zatel.replays.metrics import RULES, combine
+from rayplay.zatel.study.published import SPEEDUP_LAW
+from rayplay.zatel.study.summaries import fit_speedup, law_speedup
 from rayplay.zatel.verbs.paper_arguments import add_options, read_options
 
 
@@ -84,8 +85,8 @@ def test_regression_finds_the_exponential_through_three_points() -> None:
 
 def test_the_speedup_law_is_found_again() -> None:
     percentages = np.arange(10.0, 100.0, 10.0)
-    np.testing.assert_allclose(fit_speedup(percentages, speedup(percentages)), PAPER)
-    assert speedup(np.array([10.0]))[0] == pytest.approx(12.8, abs=0.05)  # 181 / 10^1.15
+    np.testing.assert_allclose(fit_speedup(percentages, law_speedup(percentages)), SPEEDUP_LAW)
+    assert law_speedup(np.array([10.0]))[0] == pytest.approx(12.8, abs=0.05)  # 181 / 10^1.15
     with pytest.raises(ValueError, match="two different percentages"):
         fit_speedup([10, 10], [1, 2])
 
