@@ -18,7 +18,6 @@ LAYERS = (
     "look",
     "exchange",
     "testing",
-    "help",
     "guide",
     "page",
 )

@@ -24,7 +24,7 @@ from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.paper.heatmap import pixel_work
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict
-from rayplay.zatel.replays.simulate import simulate_groups
+from rayplay.zatel.replays.simulate import simulate_all
 
 RUNS = 3
 
@@ -79,8 +79,8 @@ def least_cpu(work: Callable[[], object]) -> float:
 def bench_predict(path: Path, folder: Path, gpu_name: str, fraction: float) -> None:
     """Wall time of the whole prediction and of the full replay, each the second time."""
     gpu = load_gpu(gpu_name)
-    simulate_groups([path], gpu)
-    full = simulate_groups([path], gpu)[0].seconds
+    simulate_all([(path, gpu)])
+    full = simulate_all([(path, gpu)])[0].seconds
     predict(open_trace(path), gpu, Options(fraction=fraction))
     start = time.perf_counter()
     prediction = predict(open_trace(path), gpu, Options(fraction=fraction))

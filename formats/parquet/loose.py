@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
 from rayplay.formats.parquet.arrow import Columns, from_arrow
-from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group
-from rayplay.formats.place.location import open_binary, readable
+from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group, open_parquet
+from rayplay.formats.place.location import open_binary
 from rayplay.formats.schema.column import Table, misnamed
 
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, MemoryError)
@@ -30,13 +30,7 @@ def read_arrow(path: Path) -> pa.Table:
                 leaf.path.partition(".")[0]: (max(OFFSET_BYTES, leaf.length or 0), OFFSET_BYTES) for leaf in leaves
             }
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-            file = pq.ParquetFile(
-                readable(path),
-                metadata=metadata,
-                pre_buffer=False,
-                page_checksum_verification=True,
-                read_dictionary=texts,
-            )
+            file = open_parquet(path, metadata, texts)
             data = pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
             if len(data) != metadata.num_rows:
                 raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")

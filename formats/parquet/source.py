@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS
 from rayplay.formats.parquet.arrow import Columns, from_arrow, row_count
-from rayplay.formats.parquet.pages import check_footer, check_group, widths
-from rayplay.formats.place.location import open_binary, reached, readable
+from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, widths
+from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
 from rayplay.formats.schema.manifest import FileEntry, Manifest, read_manifest
 
@@ -71,14 +71,7 @@ class ParquetSource:
             raise FormatError(f"its row groups must have {rows} rows, not {found}", file=path, table=table.name)
         texts = [column.name for column in table.columns if column.dtype == STRING]
         try:
-            return pq.ParquetFile(
-                readable(path),
-                metadata=metadata,
-                pre_buffer=False,
-                buffer_size=CHUNK_BYTES_AT_ONCE,
-                page_checksum_verification=True,
-                read_dictionary=texts or None,
-            )
+            return open_parquet(path, metadata, texts, buffer_size=CHUNK_BYTES_AT_ONCE)
         except _DAMAGE as error:
             raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
 
