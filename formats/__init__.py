@@ -18,7 +18,6 @@ LAYERS = (
     "look",
     "exchange",
     "testing",
-    "guide",
     "page",
 )
 

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.changes.noise import Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.changes.whatif import CHANGES, what_if
-from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.place.publish import atomic_file
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_identity
 from rayplay.zatel.replays.runs import Run, simulate_runs

@@ -19,8 +19,8 @@ import numpy as np
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_to_many
 from rayplay.formats.edit.pixels import image_size
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.divide import divide
-from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.paper.heatmap import pixel_work
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict

@@ -7,17 +7,12 @@ drain is neither ignored nor scaled with the rest.
 """
 
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from rayplay.formats.guard.code_cache import kept
-from rayplay.zatel import CODE
-from rayplay.zatel.model.accesses import Accesses
+from rayplay.zatel.model.accesses import Accesses, loop
 from rayplay.zatel.model.walk import Rays
-
-loop: Any = kept(njit(cache=True), CODE)
 
 VISIT_BITS = 32
 Events = list[tuple[float, int]]

@@ -13,7 +13,8 @@ from rayplay.formats.dataset.result import Result, open_result
 from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.edit.pixels import write_pixels
 from rayplay.formats.schema.prediction import PREDICTION
-from rayplay.zatel.paper.downscale import load_gpu, parts
+from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.zatel.paper.downscale import parts
 from rayplay.zatel.paper.heatmap import normalise
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.pictures import (

@@ -36,7 +36,7 @@ def estimate_verb(arguments: argparse.Namespace) -> int:
     """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
-    from rayplay.zatel.paper.downscale import load_gpu
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
     from rayplay.zatel.sample.estimate import estimate
     from rayplay.zatel.sample.report import KEYS, as_json, table_text

@@ -36,8 +36,8 @@ def scale_verb(arguments: argparse.Namespace) -> int:
       python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
     """
     from rayplay.formats.dataset.reader import open_trace
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.changes.scale import FACTORS, divided, full_replays, scale, sized_as
-    from rayplay.zatel.paper.downscale import load_gpu
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     check_json_target(arguments.out, KEYS, "scale")

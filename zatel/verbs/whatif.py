@@ -41,8 +41,8 @@ def whatif_verb(arguments: argparse.Namespace) -> int:
     trace on every design as well and prints its changes below; with --store an interrupted run resumes.
     """
     from rayplay.formats.dataset.reader import open_trace
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.changes.whatif import CHANGES, what_if
-    from rayplay.zatel.paper.downscale import load_gpu
     from rayplay.zatel.replays.result_cache import Store
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)

@@ -13,8 +13,9 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import ResultWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.divide import divide, section_blocks
-from rayplay.zatel.paper.downscale import downscale, load_gpu, parts
+from rayplay.zatel.paper.downscale import downscale, parts
 from rayplay.zatel.paper.heatmap import heat_colour
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.pixel_heat import picture_heat, pixel_measure, replayed_cycles

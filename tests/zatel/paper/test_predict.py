@@ -18,7 +18,7 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict
 from rayplay.zatel.paper.report import read_prediction, table_text, write_overview

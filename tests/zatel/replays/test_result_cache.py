@@ -11,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.replays.result_cache import Store, trace_identity
 from rayplay.zatel.replays.runs import Run, missing_runs, run_key, simulate_runs
 from rayplay.zatel.replays.simulate import simulate_group
