@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
 from rayplay.formats.parquet.arrow import Columns, from_arrow
 from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group, open_parquet
@@ -36,7 +36,7 @@ def read_arrow(path: Path) -> pa.Table:
                 raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")
             return data
     except _DAMAGE as error:
-        raise FormatError(f"must be Parquet: {' '.join(str(error).split())[:300]}", file=path) from None
+        raise FormatError(f"must be Parquet: {reason_of(error)}", file=path) from None
 
 
 def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> list[pa.Table]:
@@ -73,4 +73,4 @@ def read_csv(path: Path) -> pa.Table:
             raw.seek(0)
             return csv.read_csv(raw)
     except _DAMAGE as error:
-        raise FormatError(f"must be CSV: {' '.join(str(error).split())[:300]}", file=path) from None
+        raise FormatError(f"must be CSV: {reason_of(error)}", file=path) from None
