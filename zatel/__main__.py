@@ -176,7 +176,7 @@ def paper_verb(arguments: argparse.Namespace) -> int:
 
     whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after
     the other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder
-    then holds README.md (the paper's findings and what is found here), tables.md, the figures as PNG, and every
+    then holds README.md (the paper's findings beside the results here), tables.md, the figures as PNG, and every
     prediction and time as Parquet.
     """
     from rayplay.zatel.study import command

@@ -1,5 +1,6 @@
 """The command line: what it teaches, what it refuses, and that nothing is half-written."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_verb_that_is_offered_is_done(trace: Path) -> None:
-    offered = zatel("--help").stdout.split("positional arguments:")[1].split("\n")[1]
-    verbs = [verb.strip() for verb in offered.split("|")]
+    verbs = re.findall(r"^    (\w+) ", zatel("--help").stdout, re.MULTILINE)
     assert {"predict", "whatif", "scale"} <= set(verbs)
     gone = trace.with_name("gone.trace")
     rest = {"filter": ("--pixels", "none", "--out", "none"), "paper": ("--out", "none", "--store", str(gone / "none"))}

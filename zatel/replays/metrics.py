@@ -70,12 +70,12 @@ def _together(values: Sequence[float], rule: str) -> float:
 
 
 def or_nan(value: float | None) -> float:
-    """The value for a table, NaN where there is none."""
+    """The value for a table, NaN without one."""
     return float("nan") if value is None else float(value)
 
 
 def number_text(value: float | None) -> str:
-    """The value for a reader, ``-`` where there is none."""
+    """The value for a reader, ``-`` without one."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
