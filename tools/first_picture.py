@@ -1,6 +1,6 @@
 """``python -m tools.first_picture RESULT WHATIF.json OUT.png``: the picture on the README's first screen.
 
-Where the cycles of a replay went and when, beside the speed-ups that ``rayplay whatif --full --out WHATIF.json`` predicts
+Where the cycles of a replay went and when, beside the speed-ups that ``rayplay whatif --full --out WHATIF.json`` gives
 for changes of the GPU, each with its noise floor and with the speed-up of full replays.
 """
 

@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 
-from rayplay.door.parser import Parser
+from rayplay.door.parser import Parser, parser_of, split
 from rayplay.door.verbs import VERBS
 from rayplay.formats.guard.errors import UserError
 
@@ -41,7 +41,6 @@ def complete() -> None:
 
 def tree(words: list[str]) -> argparse.ArgumentParser:
     """One parser of all verbs, with the arguments of the verb in ``words`` alone: others need not be imported."""
-    from rayplay.door.main import parser_of, split
 
     top = argparse.ArgumentParser("rayplay", add_help=False)
     try:

@@ -4,18 +4,15 @@ import argparse
 import os
 import shlex
 import sys
-import textwrap
 from collections.abc import Sequence
-from importlib import import_module
 from importlib.metadata import version
 
 from rayplay.door.output import directed
-from rayplay.door.parser import Parser, add_output, suggestion
-from rayplay.door.verbs import FAMILIES, VERBS, overview
+from rayplay.door.parser import parser_of, split
+from rayplay.door.verbs import FAMILIES, overview
 from rayplay.formats.guard.command import run
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-HELP_WIDTH = 100  # letters
 
 
 def enter() -> None:
@@ -50,35 +47,6 @@ def main(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"rayplay: {after_interruption(verb, rest, arguments)}", file=sys.stderr)
         return EXIT_INTERRUPTED
-
-
-def split(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The verb, of one word or two, and the words after it; ``UserError`` suggests the nearest."""
-    from rayplay.formats.guard.errors import UserError
-
-    first, second = words[0], " ".join(words[:2])
-    if second in VERBS:
-        return second, list(words[2:])
-    if first in VERBS:
-        return first, list(words[1:])
-    if first not in FAMILIES:
-        raise UserError(suggestion(first, list(dict.fromkeys(verb.partition(" ")[0] for verb in VERBS))))
-    if len(words) == 1 or words[1] in ("-h", "--help"):
-        return first, []
-    known = [verb.removeprefix(f"{first} ") for verb in VERBS if verb.startswith(f"{first} ")]
-    raise UserError(f"{first}: {suggestion(words[1], known)}")
-
-
-def parser_of(verb: str, words: Sequence[str]) -> Parser:
-    """The parser of a verb, with its help; ``words`` decide it where a verb has several."""
-    described = VERBS[verb]
-    module = import_module(f"rayplay.door.{described.module}")
-    made: Parser = module.parser(verb, words) if described.module == "trace" else module.parser(verb)
-    made.description = textwrap.fill(described.description, HELP_WIDTH)
-    examples = "".join(f"\n  {line}" for line in described.examples)
-    made.epilog = f"example{'s' if len(described.examples) > 1 else ''}:{examples}"
-    add_output(made)
-    return made
 
 
 def after_interruption(verb: str, words: list[str], arguments: argparse.Namespace | None) -> str:

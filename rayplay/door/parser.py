@@ -2,13 +2,17 @@
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn
 
+from rayplay.door.verbs import FAMILIES, VERBS
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
 
+HELP_WIDTH = 100  # letters
 # Verbs of the packages, and their names here.
 SAME = (
     (r"python -m formats (show|compare)", r"rayplay \1"),
@@ -93,3 +97,30 @@ def renamed(text: str) -> str:
     for theirs, ours in SAME:
         text = re.sub(theirs, ours, text)
     return text
+
+
+def split(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The verb, of one word or two, and the words after it; ``UserError`` suggests the nearest."""
+    first, second = words[0], " ".join(words[:2])
+    if second in VERBS:
+        return second, list(words[2:])
+    if first in VERBS:
+        return first, list(words[1:])
+    if first not in FAMILIES:
+        raise UserError(suggestion(first, list(dict.fromkeys(verb.partition(" ")[0] for verb in VERBS))))
+    if len(words) == 1 or words[1] in ("-h", "--help"):
+        return first, []
+    known = [verb.removeprefix(f"{first} ") for verb in VERBS if verb.startswith(f"{first} ")]
+    raise UserError(f"{first}: {suggestion(words[1], known)}")
+
+
+def parser_of(verb: str, words: Sequence[str]) -> Parser:
+    """The parser of a verb, with its help; ``words`` decide it where a verb has several."""
+    described = VERBS[verb]
+    module = import_module(f"rayplay.door.{described.module}")
+    made: Parser = module.parser(verb, words) if described.module == "trace" else module.parser(verb)
+    made.description = textwrap.fill(described.description, HELP_WIDTH)
+    examples = "".join(f"\n  {line}" for line in described.examples)
+    made.epilog = f"example{'s' if len(described.examples) > 1 else ''}:{examples}"
+    add_output(made)
+    return made

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rayplay.door.main import parser_of, split
 from rayplay.door.output import as_csv, as_json, has_colour
+from rayplay.door.parser import parser_of, split
 from rayplay.door.verbs import FAMILIES, GROUPS, VERBS, overview
 
 REPLAYING = {"demo", "replay", "compare", "whatif", "estimate", "predict", "scale"}
