@@ -14,7 +14,7 @@ from rayplay.formats.parquet.thrift import I64, LIST, LONG_LIST, STRUCT, Change,
 MAGIC = b"PAR1"
 # fields of FileMetaData, and of RowGroup: paths of field numbers through the structs
 FILE_ROWS, FILE_GROUPS = 3, 4
-GROUP_ROWS, GROUP_ORDINAL = (3,), (7,)
+GROUP_ORDINAL = (7,)
 # of the row group: its offset; of each column: offsets of its data, index and dictionary pages
 OFFSETS = ((5,), (1, 3, 9), (1, 3, 10), (1, 3, 11))
 
