@@ -57,7 +57,7 @@ def address_target(memory: DeviceMemory, address: int) -> Target:
 
 
 def arguments_of(targets: dict[tuple[str, int], Target]) -> Arguments:
-    """What ``hypa.slicing.pointers`` asks about the parameters of a kernel."""
+    """The parameters of a kernel, for ``hypa.slicing.pointers``."""
 
     def target(name: str, offset: int | None, size: int) -> Target:
         own = [found for (parameter, _), found in targets.items() if parameter == name]

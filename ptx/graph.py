@@ -113,7 +113,7 @@ def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tupl
 def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
     """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
 
-    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
+    For post-dominators, whose graph is reversed, a node's predecessors are the program's ``successors``.
     """
     number = {node: index for index, node in enumerate(order)}
     dominator = {root: root}

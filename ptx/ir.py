@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a node stands in its file; both count from 1."""
+    """Place of a node in its file; both count from 1."""
 
     line: int
     column: int
@@ -195,7 +195,7 @@ class Variable:
 
     ``shape`` are the dimensions as written, 0 for ``[]``. ``masked`` are (offset, mask, symbol): the byte of an address
     that ``0xff00(symbol)`` selects, where those beside it do not make a whole address. ``pointer`` is what ``.ptr``
-    says of a parameter: the state space (may be empty) and the alignment (0 when not said). ``attributes`` are those of
+    says of a parameter: the state space (may be empty) and the alignment (0 when not said). ``attributes`` are texts of
     ``.attribute(...)``, ``properties`` the (name, value) of a sampler.
     """
 
@@ -231,7 +231,7 @@ class Function:
     ``registers`` maps every register name to its type (``b32``, ``f32``, ``pred``, ``v4.f32``, ...).
     A range ``%r<100>`` is there with the registers that the body names. ``directives`` holds ``maxntid``, ``reqntid``,
     ... as tuples of int; ``branch_targets`` the label lists of ``brx.idx``; ``annotations`` the ``.loc`` and
-    ``.pragma`` between instructions; ``pragmas`` and ``attributes`` those of the head.
+    ``.pragma`` between instructions; ``pragmas`` and ``attributes`` stand in the head.
     """
 
     name: str

@@ -162,7 +162,7 @@ def _scenes(options: argparse.Namespace) -> int:
 
 
 def _opcodes() -> int:
-    from tools.opcodes.page import page
+    from rayplay.tracer.opcodes.page import page
 
     print(page(), end="")
     return 0

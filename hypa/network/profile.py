@@ -2,7 +2,7 @@
 
 Where no jump of a kernel depends on data, which holds for all kernels of ``examples/cnn``, the slice of a launch reads
 no memory, and its tensors need not exist. Such a launch is analysed with stand-ins: its n-th tensor is the n-th
-allocation of an arena that all launches share and nobody touches. Launches that are then equal in everything have one
+allocation of an arena that all launches share and none touches. Launches that are then equal in everything have one
 profile.
 """
 
@@ -94,7 +94,7 @@ def _reads_memory(launch: ComputeLaunch, program: Program, cache: SliceCache) ->
 def _profile_once_each(
     plan: Plan, launches: list[ComputeLaunch], programs: list[Program], cache: SliceCache, progress: bool
 ) -> tuple[list[LaunchProfile], list[int]]:
-    """Profile launches that read no memory, of those that are equal only the first; and which that is."""
+    """Profile launches that read no memory, of equal ones only the first; and per launch the number of its first."""
     first: dict[tuple[object, ...], int] = {}
     made: list[LaunchProfile] = []
     same_as = []

@@ -15,11 +15,11 @@ Values = list["Target | None"]
 
 @dataclass
 class PointsTo:
-    """What everything in a program points into.
+    """Targets of all values of a program.
 
     ssa        per function.
     targets    per function and value; None for a value that nothing defines.
-    variables  of the ``.param`` variables that pass values between functions; ``exposed``: those that are reached by
+    variables  of the ``.param`` variables that pass values between functions; ``exposed``: the ones reached by
                address as well.
     types      of all instructions; ``stores`` and ``returns``: where these stand, (function, index).
     """
@@ -66,7 +66,7 @@ def points_to(program: Program, arguments: Arguments) -> PointsTo:
 
 
 def _variables(module: Module, function: Function) -> dict[str, Object]:
-    """What each name that an address can be made from stands for."""
+    """The object behind each name that an address can be made from."""
     found: dict[str, Object] = {}
     for variable in (*module.variables.values(), *function.variables.values()):
         name = variable.name
@@ -84,7 +84,7 @@ def _variables(module: Module, function: Function) -> dict[str, Object]:
 
 
 def _enter(made: PointsTo) -> None:
-    """Registers without a value at the entry hold no pointer, those of an argument what is passed."""
+    """Registers without a value at the entry hold no pointer, except arguments, which hold the value passed."""
     for number, ssa in enumerate(made.ssa):
         formals = {variable.name for variable in made.program.functions[number].parameters}
         for value, (kind, _, register) in enumerate(ssa.definition):
@@ -118,7 +118,7 @@ def _set(targets: Values, value: int, found: "Target | None") -> bool:
 
 
 def _defined(made: PointsTo, number: int, index: int, register: str) -> "Target | None":
-    """What an instruction leaves in a register."""
+    """The target that an instruction leaves in a register."""
     function = made.program.functions[number]
     i = function.body[index]
     values = made.read_by(number, index)
@@ -156,7 +156,7 @@ def _private_variable(made: PointsTo, number: int, operand: Operand | None) -> P
 
 
 def _pass_values(made: PointsTo) -> bool:
-    """Into ``.param`` variables: what is stored there, passed to a function, or returned by one."""
+    """Join into ``.param`` variables the values stored there, passed to a function, or returned by one."""
     changed = False
     for number, index in made.stores:
         i = made.program.functions[number].body[index]

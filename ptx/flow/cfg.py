@@ -1,7 +1,8 @@
 """Basic blocks, the control-flow graph of a function, and where diverged lanes meet again.
 
-A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones, too), at a CTA barrier,
-or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
+A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones as well), at a CTA
+barrier or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at
+its top.
 """
 
 from rayplay.formats.guard.errors import UserError

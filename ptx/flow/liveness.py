@@ -1,7 +1,7 @@
 """Which registers hold a value that is still needed, and how many that are at most.
 
 Backward data flow over the blocks; sets of registers are the bits of one integer. A predicated write does not end the
-life of what was there before, because lanes that are predicated off keep it.
+life of the value before, because lanes that are predicated off keep it.
 """
 
 from rayplay.ptx.flow.language import describe
@@ -12,8 +12,8 @@ from rayplay.ptx.sass import registers as sass_registers
 
 WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
 
-# What ptxas takes beyond the live values, for addresses and its schedule: the median over 36 kernels of nvcc 13 (CUB's
-# sort, reduce and scan, our own); half of them lie within -1 and +12.
+# Registers that ptxas takes beyond the live values, for addresses and its schedule: the median over 36 kernels of
+# nvcc 13 (CUB's sort, reduce and scan, our own); half of them lie within -1 and +12.
 ALLOCATOR_REGISTERS = 4
 
 
@@ -37,7 +37,7 @@ class Liveness:
         self.live_in, self.live_out = solve(cfg, self.reads, self.writes_all, at_end)
 
     def _uses(self, i: Instruction, function: Function, known: dict[str, int]) -> tuple[int, int]:
-        """Registers that an instruction reads and writes: those of ``describe``, without its names and its time.
+        """Registers that an instruction reads and writes, as ``describe`` has them, without its names and its time.
 
         ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
         """
@@ -68,7 +68,7 @@ class Liveness:
         return reads, writes
 
     def _operand_bits(self, operand: Operand, function: Function) -> tuple[int, int]:
-        """Registers that an operand itself is, and those that its addresses and negations read."""
+        """Registers that an operand itself is, and the ones that its addresses and negations read."""
         itself: list[str] = []
         addressed: list[str] = []
         collect_registers(operand, function, itself, addressed)
@@ -88,7 +88,7 @@ class Liveness:
 def solve(cfg: Cfg, reads: list[int], writes_all: list[int], at_end: list[int]) -> tuple[list[int], list[int]]:
     """Registers live at the top and at the bottom of each block, as bits.
 
-    ``reads`` and ``writes_all`` are per instruction; ``at_end`` per block what is needed where it leaves the function.
+    ``reads`` and ``writes_all`` are per instruction; ``at_end`` per block the registers needed after the function.
     """
     size = len(cfg.blocks)
     needs, kills = [0] * size, [0] * size

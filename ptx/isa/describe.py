@@ -22,6 +22,7 @@ from rayplay.ptx.ir import (
     Texture,
     Vector,
 )
+from rayplay.ptx.isa.matrix import SHAPE
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
 from rayplay.ptx.isa.special import SPECIAL
 from rayplay.ptx.isa.table import TABLE
@@ -32,7 +33,9 @@ ROW_BYTES = 16  # of ldmatrix and stmatrix: 8 elements
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What one instruction is. Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
+    """Class, access and registers of one instruction.
+
+    Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
 
     ``sources`` has the guard's predicate as well. Each name appears once. ``timing`` is the class of latencies.
     """
@@ -108,7 +111,7 @@ def access_bytes(instruction: Instruction, form: Form) -> int:
 
 def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     """A lane's share of the matrix that wmma.load or wmma.store moves."""
-    shape = next((found for m in modifiers if (found := _SHAPE.fullmatch(m))), None)
+    shape = next((found for m in modifiers if (found := SHAPE.fullmatch(m))), None)
     bits = next((int(found[1]) for m in modifiers if (found := _ELEMENT.fullmatch(m))), 0)
     if shape is None:
         return 0
@@ -117,7 +120,6 @@ def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     return elements * bits // 8 // 32
 
 
-_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _ELEMENT = re.compile(r"(?:f|bf|tf|s|u|b)(\d+)")
 
 
@@ -131,7 +133,7 @@ def call_class(instruction: Instruction) -> str:
 
 
 def collect_registers(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
-    """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
+    """Append the registers of an operand to ``into``; registers of addresses are always ``read``."""
     if isinstance(operand, Register):
         _register(operand, function, into)
     elif isinstance(operand, Address):

@@ -64,7 +64,7 @@ def instruction(
 
 @lru_cache(maxsize=4096)
 def problem(opcode: str, modifiers: tuple[str, ...]) -> str | None:
-    """What is wrong with the modifiers of an opcode, or None; unknown opcodes have no wrong modifiers."""
+    """The fault in the modifiers of an opcode, or None; unknown opcodes have no wrong modifiers."""
     op = row_of(opcode, modifiers)
     return None if op is None else patterns.mismatch(op, modifiers)
 
@@ -73,7 +73,8 @@ def problem(opcode: str, modifiers: tuple[str, ...]) -> str | None:
 def signature(form: Form) -> tuple[Operand, ...]:
     """The operands of a legal form, in order; empty for ``call``."""
     op = TABLE[form.key]
-    return tuple((op.typed and op.typed(form)) or _plain(op, form))
+    made = op.typed(form) if op.typed else None
+    return tuple(_plain(op, form) if made is None else made)
 
 
 def _plain(op: Op, form: Form) -> list[Operand]:

@@ -1,6 +1,6 @@
 """Basic blocks and the control-flow graph of a SASS function, and where diverged lanes meet again.
 
-Blocks are those of ``nvdisasm -bbcfg``: they begin at every label of the listing and end behind branches, calls,
+Blocks are as in ``nvdisasm -bbcfg``: they begin at every label of the listing and end behind branches, calls,
 returns and EXIT, predicated or not. A call goes on behind it; the callee is a function of its own.
 Source: docs/sources/ptx-sass.md#sass-control-flow.
 """
@@ -53,7 +53,7 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
             raise _error(instruction, "does not branch to a label or instruction of its section")
         labels = (last.name,)
     elif callee(instruction) in function.labels:
-        labels = (str(callee(instruction)),)  # a call that stays in its function is a branch, too
+        labels = (str(callee(instruction)),)  # a call that stays in its function is a branch as well
     else:
         return ()
     for label in labels:

@@ -37,7 +37,7 @@ def parse(text: str, name: str) -> Module:
 
 @dataclass
 class _Known:
-    """What directives say about functions, by name."""
+    """Facts that directives state of functions, by name."""
 
     functions: set[str] = field(default_factory=set)
     entries: set[str] = field(default_factory=set)

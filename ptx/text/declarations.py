@@ -18,7 +18,7 @@ REGISTER_TYPES = frozenset((
 
 
 class DeclarationBuilder(OperandBuilder):
-    """Builds what is declared; ``body`` is the function being read, None outside functions."""
+    """Builds declarations; ``body`` is the function being read, None outside functions."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""What the names in a function stand for, and which of them nothing declares."""
+"""Meaning of the names in a function, and names that nothing declares."""
 
 from collections.abc import Collection, Iterator
 

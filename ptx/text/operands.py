@@ -94,9 +94,9 @@ class ListBuilder:
 
 
 class OperandBuilder(ListBuilder):
-    """Builds operands; ``scopes`` are those of the function being read.
+    """Builds operands; ``scopes`` belong to the function being read.
 
-    ``remarks`` collects what is understood although PTX does not have it (``ptx.verifier.code`` reports it).
+    ``remarks`` collects text that is understood although PTX does not have it (``ptx.verifier.code`` reports it).
     """
 
     def __init__(self, source: Source) -> None:

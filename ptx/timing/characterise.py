@@ -2,9 +2,9 @@
 
 An instruction with a fixed latency delays the instructions after it by ``stall_cycles``, so that the first one that
 needs its result issues late enough; at the end of a block every result still under way is waited for. An instruction
-with a variable latency (load, atomic, texture, trace) sets one of six slots; whoever reads or overwrites its result has
-the slot in its wait mask, across blocks, too. A slot is clear when all that set it have finished, so sharing slots is
-correct and only costs time. Slot 5 belongs to trace calls alone.
+with a variable latency (load, atomic, texture, trace) sets one of six slots; an instruction that reads or overwrites
+the result has the slot in its wait mask, across blocks as well. A slot is clear when all that set it have finished, so
+sharing slots is correct and only costs time. Slot 5 belongs to trace calls alone.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""What is wrong with a module, beyond its syntax: names, modifiers, operands, register types, labels, calls.
+"""Faults of a module beyond its syntax: names, modifiers, operands, register types, labels, calls.
 
 Checks what PTX itself demands (``ptxas`` would refuse it) and that calls of ``_optix_*`` functions have the registers
 that the interface gives them. Opcodes and modifiers are judged up to the version of PTX that is known here; a module of
-a later version may have others. The order of problems is that of the text.
+a later version may have others. Problems follow the order of the text.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Problem:
 
 
 def verify(module: Module) -> list[Problem]:
-    """All problems of a module, in the order of its text; empty when there are none."""
+    """All problems of a module, in the order of its text."""
     found = list(module.remarks)
     hint = Hints()
     found += module_problems(module, module.version <= KNOWN_VERSION)

@@ -29,7 +29,7 @@ from rayplay.ptx.text.names import Hints, Names
 
 
 class OperandChecks:
-    """What is wrong with the operands of the instructions of one function."""
+    """Faults in the operands of the instructions of one function."""
 
     def __init__(self, module: Module, function: Function, hint: Hints) -> None:
         self.function = function
@@ -255,7 +255,7 @@ class OperandChecks:
 
 
 def kind(operand: "Operand | None") -> str:
-    """What an operand is, in words."""
+    """An operand in words."""
     match operand:
         case Register(name):
             return f"register '{name}'"
