@@ -18,6 +18,7 @@ from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, re
 from rayplay.zatel.verbs.scale import add_parser as add_scale
 from rayplay.zatel.verbs.whatif import add_parser as add_whatif
 
+KERNEL_SECONDS = 8  # to compile what the estimate and the heatmap need
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
 the greatest common divisor of SMs and memory partitions; of each group a representative part is replayed on a GPU K
@@ -34,8 +35,11 @@ def main() -> int:
 
 def perform(arguments: argparse.Namespace) -> int:
     """Run the verb that ``arguments`` name."""
+    from rayplay.formats.guard.first_use import first_use
+
     run_verb: Callable[[argparse.Namespace], int] = arguments.run
-    return run_verb(arguments)
+    with first_use("the functional caches", KERNEL_SECONDS):
+        return run_verb(arguments)
 
 
 def parser() -> argparse.ArgumentParser:
