@@ -55,25 +55,11 @@ class Counters(NamedTuple):
 def _borrow(c: Counters) -> Counters:
     """All arrays without their owners (``borrowed``)."""
     return Counters(
-        borrowed(c.visits),
-        borrowed(c.lanes),
-        borrowed(c.divergent),
-        borrowed(c.cta_branches),
-        borrowed(c.cta_divergent),
-        borrowed(c.jump),
-        borrowed(c.site),
-        borrowed(c.last_mask),
-        borrowed(c.last_block),
-        borrowed(c.times),
-        borrowed(c.waiting),
-        borrowed(c.waiting_count),
-        borrowed(c.sides),
-        borrowed(c.start),
-        borrowed(c.room),
-        borrowed(c.used),
-        borrowed(c.site_block),
-        borrowed(c.progress),
-    )
+        borrowed(c.visits), borrowed(c.lanes), borrowed(c.divergent), borrowed(c.cta_branches),
+        borrowed(c.cta_divergent), borrowed(c.jump), borrowed(c.site), borrowed(c.last_mask), borrowed(c.last_block),
+        borrowed(c.times), borrowed(c.waiting), borrowed(c.waiting_count), borrowed(c.sides), borrowed(c.start),
+        borrowed(c.room), borrowed(c.used), borrowed(c.site_block), borrowed(c.progress),
+    )  # fmt: skip
 
 
 @inlined
@@ -121,15 +107,10 @@ def _jump(c: Counters, warp: int, site: int, mask: np.uint32) -> bool:
     if execution >= c.room[site]:
         return False
     c.times[warp, site] = execution + 1
-    _wait(c, warp, site, execution, mask)
-    return True
-
-
-@inlined
-def _wait(c: Counters, warp: int, site: int, execution: int, mask: np.uint32) -> None:
     group = c.waiting[warp, c.waiting_count[warp]]
     group[0], group[1], group[2] = site, execution, mask
     c.waiting_count[warp] += 1
+    return True
 
 
 @entry_point

@@ -50,7 +50,6 @@ class Profile:
     dynamic_instructions: int
     warp_instructions: int
     executed_instructions: int
-    executed_warp_instructions: int
     fp_instructions: int
     instructions_by_class: np.ndarray
     operations: np.ndarray
@@ -125,7 +124,6 @@ def make_profile(
         dynamic_instructions=int(threads.sum()),
         warp_instructions=int(warps.sum()),
         executed_instructions=int(threads[executed].sum()),
-        executed_warp_instructions=int(warps[executed].sum()),
         fp_instructions=int(sum(by_class[OPERATION_CLASSES.index(name)] for name in FLOATING_POINT_CLASSES)),
         instructions_by_class=by_class,
         operations=np.rint(operations(program).T @ threads).astype(np.int64),

@@ -10,6 +10,7 @@ import numpy as np
 from rayplay.replay.arguments import parser
 from rayplay.replay.gpu.description import FOLDER, Gpu, find, load
 from rayplay.replay.layers import LAYERS
+from rayplay.replay.memory.dram.spec import GAPS
 from rayplay.replay.results.bottlenecks import UTILISATION
 from rayplay.replay.results.definitions import COUNTERS, FAMILIES, METRICS
 from rayplay.replay.rt import state as rt_unit_state
@@ -76,7 +77,8 @@ The pages are in [sources](sources/README.md), papers in [papers.md](sources/pap
 def page() -> str:
     """The whole page."""
     parts = [HEAD, *options(), *stack_section(), *unit_section(), *metric_section(), *counter_section()]
-    return "\n".join([*parts, *shared_section(), *description_section(), *derived_section(), *layer_section()])
+    parts += [*shared_section(), *description_section(), *derived_section(), *gap_section(), *layer_section()]
+    return "\n".join(parts)
 
 
 def options() -> Iterator[str]:
@@ -133,7 +135,7 @@ def shared_section() -> Iterator[str]:
 
 def description_section() -> Iterator[str]:
     """Every option of a GPU description: unit, meaning, its value and source in each shipped description."""
-    names = sorted((path.stem for path in FOLDER.glob("*.toml")), key=lambda name: (name != "rtx2060", name))
+    names = shipped()
     texts = [config.read_text(find(name)) for name in names]
     yield DESCRIPTION_TEXT
     for section, spec in sections():
@@ -144,6 +146,11 @@ def description_section() -> Iterator[str]:
             if not dataclasses.is_dataclass(field.type):
                 yield description_row(key, field, texts)
         yield ""
+
+
+def shipped() -> list[str]:
+    """The descriptions that come with the package, the default first."""
+    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=lambda name: (name != "rtx2060", name))
 
 
 def sections() -> Iterator[tuple[str, Any]]:
@@ -172,6 +179,16 @@ def derived_section() -> Iterator[str]:
                 continue  # a state is no value
             meaning = " ".join((member.__doc__ or "").split())
             yield f"| `{path + key}` | {getattr(part, key)} | {cell(meaning)} |"
+    yield ""
+
+
+def gap_section() -> Iterator[str]:
+    """The gaps between DRAM commands."""
+    names, specs = zip(*((name, load(name).dram) for name in shipped()), strict=True)
+    yield f"### DRAM commands\n\nLeast ticks from one command to another.\n\n| gap | meaning | {' | '.join(names)} |"
+    yield "|---|---|" + "---|" * len(names)
+    for gap in GAPS.values():
+        yield f"| {gap.name} | {gap.meaning} | {' | '.join(str(gap.ticks(spec)) for spec in specs)} |"
     yield ""
 
 

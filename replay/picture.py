@@ -9,7 +9,7 @@ import numpy as np
 from rayplay.formats.dataset.result import Result
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
-from rayplay.replay.unit.cycle_stack import REASONS
+from rayplay.replay.unit import cycle_stack as stack
 
 SUFFIXES = (".png", ".svg")
 TABLES = ("stack", "utilisation", "roofline", "kernels", "timeline")
@@ -72,8 +72,8 @@ def title(result: Result) -> str:
 def shares(table: dict[str, Any], key: str) -> tuple[np.ndarray, np.ndarray]:
     """Values of a key column, and the slots of each by reason: int64[values, len(REASONS)]."""
     keys, row = np.unique(table[key], return_inverse=True)
-    slots = np.zeros((len(keys), len(REASONS)), np.int64)
-    column = np.array([REASONS.index(reason) for reason in table["reason"]])
+    slots = np.zeros((len(keys), len(stack.REASONS)), np.int64)
+    column = np.array([stack.REASONS.index(reason) for reason in table["reason"]])
     np.add.at(slots, (row, column), table["slots"])
     return keys, slots
 
@@ -89,7 +89,7 @@ def draw_launches(axis: Any, result: Result) -> None:
     labels = ["all", *(f"{kernel[row]} {name.get(int(kernel[row]), 'of no launch')[:24]}" for row in longest)]
     stacked_bars(axis, labels, np.array(rows, np.float64))
     axis.set_title("where the issue slots went" + (", the longest launches" if len(longest) < len(kernel) > 1 else ""))
-    axis.legend(ncols=len(REASONS), loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False, fontsize=8,
+    axis.legend(ncols=len(stack.REASONS), loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False, fontsize=8,
                 columnspacing=0.9, handlelength=1.0)  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def stacked_bars(axis: Any, labels: Sequence[str], values: np.ndarray) -> None:
     """Horizontal bars, each cut by reason; ``values`` is float64[bars, len(REASONS)]."""
     share = values / np.maximum(values.sum(axis=1, keepdims=True), 1)
     left = np.zeros(len(labels))
-    for index, reason in enumerate(REASONS):
+    for index, reason in enumerate(stack.REASONS):
         bars = axis.barh(range(len(labels)), share[:, index], left=left, color=COLOURS[reason], label=reason)
         texts = [f"{100 * part:.0f} %" if part >= LABELLED else "" for part in share[:, index]]
         axis.bar_label(bars, labels=texts, label_type="center", fontsize=7)
@@ -149,7 +149,9 @@ def draw_time(axis: Any, result: Result) -> None:
     end = np.append(start[1:], max(int(result.read("kernels")["end_cycle"].max()), int(start[-1]) + 1))
     share = slots / np.maximum(slots.sum(axis=1, keepdims=True), 1)
     edges = np.append(start, end[-1])
-    axis.stackplot(edges, np.append(share, share[-1:], axis=0).T, step="post", colors=[COLOURS[r] for r in REASONS])
+    axis.stackplot(
+        edges, np.append(share, share[-1:], axis=0).T, step="post", colors=[COLOURS[r] for r in stack.REASONS]
+    )
     axis.set_xlim(edges[0], edges[-1])
     axis.set_ylim(0, 1)
     axis.set_yticks([])
@@ -169,7 +171,7 @@ def draw_sms(axis: Any, result: Result) -> None:
     sm, slots = shares(result.read("stack"), "sm")
     share = slots / np.maximum(slots.sum(axis=1, keepdims=True), 1)
     bottom = np.zeros(len(sm))
-    for index, reason in enumerate(REASONS):
+    for index, reason in enumerate(stack.REASONS):
         axis.bar(sm, share[:, index], bottom=bottom, width=0.9, color=COLOURS[reason])
         bottom += share[:, index]
     axis.set_title("each SM")

@@ -18,8 +18,6 @@ DEEPEST_BLOCK = 8
 MOST_LAYERS = 20_000
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 
-Scalar = int | float | str | bool
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -124,9 +124,7 @@ def _defined(made: PointsTo, number: int, index: int, register: str) -> "Target 
     values = made.read_by(number, index)
     if i.call is not None:
         found = _returned(made, number, index, register)
-    elif _private_variable(made, number, i.operands[1] if len(i.operands) > 1 else None) is not None:
-        place = _private_variable(made, number, i.operands[1])
-        assert place is not None
+    elif (place := _private_variable(made, number, i.operands[1] if len(i.operands) > 1 else None)) is not None:
         found = made.variables.get(place)
     else:
         found = made.scopes[number].result(i, made.types[number][index], values)
@@ -148,11 +146,13 @@ def _returned(made: PointsTo, number: int, index: int, register: str) -> "Target
 
 def _private_variable(made: PointsTo, number: int, operand: Operand | None) -> Place | None:
     """The ``.param`` variable of a function that ``[name + offset]`` names; not a parameter of a kernel."""
-    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-        found = made.scopes[number].variables.get(operand.base.name)
-        if found is not None and found[:2] == ("variable", "param"):
-            return number, operand.base.name
-    return None
+    base = operand.base if isinstance(operand, Address) else None
+    return (number, base.name) if isinstance(base, Symbol) and _passes(made, number, base.name) else None
+
+
+def _passes(made: PointsTo, number: int, name: str) -> bool:
+    """Whether a name is a ``.param`` variable that passes values between functions."""
+    return made.scopes[number].variables.get(name, ("",))[:2] == ("variable", "param")
 
 
 def _pass_values(made: PointsTo) -> bool:
@@ -211,20 +211,14 @@ def _exposed(made: PointsTo) -> dict[Place, str]:
     for number, function in enumerate(made.program.functions):
         for i in function.body:
             for operand in i.operands if i.call is None else ():
-                if isinstance(operand, Symbol):
-                    item = made.scopes[number].variables.get(operand.name, ("",))
-                    if item[:2] == ("variable", "param"):
-                        found[number, operand.name] = item[2]
+                if isinstance(operand, Symbol) and _passes(made, number, operand.name):
+                    found[number, operand.name] = made.scopes[number].variables[operand.name][2]
     return found
 
 
 def _operand_target(made: PointsTo, site: CallSite, operand: Operand) -> "Target | None":
-    if isinstance(operand, Symbol) and (site.caller, operand.name) in made.variables:
-        return made.variables[site.caller, operand.name]
-    if isinstance(operand, Symbol) and made.scopes[site.caller].variables.get(operand.name, ("",))[:2] == (
-        "variable", "param",
-    ):  # fmt: skip
-        return None
+    if isinstance(operand, Symbol) and _passes(made, site.caller, operand.name):
+        return made.variables.get((site.caller, operand.name))
     return made.scopes[site.caller].value(operand, made.read_by(site.caller, site.index))
 
 

@@ -53,11 +53,6 @@ class Slice:
         found = (breadth_first_order(matrix, jump, return_predecessors=False) for jump in self.jumps)
         return [int(np.count_nonzero(nodes < self.graph.instructions)) for nodes in found]
 
-    def filtered_graph(self, jump: int) -> list[int]:
-        """The filtered dependency graph of an instruction: it and all it depends on, in order."""
-        found = reached([jump], self.graph.needs.__getitem__)
-        return [node for node in sorted(found) if node < self.graph.instructions]
-
     def read(self) -> tuple[set[Object], bool]:
         """Objects in memory that the slice reads, and whether it reads through a pointer that is not known."""
         objects: set[Object] = set()

@@ -5,7 +5,7 @@ life of the value before, because lanes that are predicated off keep it.
 """
 
 from rayplay.ptx.flow.language import describe
-from rayplay.ptx.graph import Cfg
+from rayplay.ptx.graph import Cfg, predecessors_of, settle
 from rayplay.ptx.ir import NO_FORM, Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import collect_registers, operand_uses
 from rayplay.ptx.sass import registers as sass_registers
@@ -92,39 +92,21 @@ def solve(cfg: Cfg, reads: list[int], writes_all: list[int], at_end: list[int]) 
     """
     size = len(cfg.blocks)
     needs, kills = [0] * size, [0] * size
-    predecessors: list[list[int]] = [[] for _ in range(size)]
+    predecessors = predecessors_of([list(block.successors) for block in cfg.blocks])
     for number, block in enumerate(cfg.blocks):
         for position in reversed(range(block.first, block.first + block.count)):
             needs[number] = needs[number] & ~writes_all[position] | reads[position]
             kills[number] |= writes_all[position]
-        for successor in block.successors:
-            predecessors[successor].append(number)
-    live_in, live_out = [0] * size, [0] * size
-    waiting = list(range(size))
-    queued = [True] * size
-    while waiting:
-        number = waiting.pop()
-        queued[number] = False
-        live_out[number] = at_end[number]
+    live_in, live_out = [0] * size, list(at_end)
+
+    def update(number: int) -> list[int]:
         for successor in cfg.blocks[number].successors:
             live_out[number] |= live_in[successor]
-        before = needs[number] | live_out[number] & ~kills[number]
-        if before != live_in[number]:
-            live_in[number] = before
-            for predecessor in predecessors[number]:
-                if not queued[predecessor]:
-                    queued[predecessor] = True
-                    waiting.append(predecessor)
+        before, live_in[number] = live_in[number], needs[number] | live_out[number] & ~kills[number]
+        return predecessors[number] if before != live_in[number] else []
+
+    settle(range(size), update)
     return live_in, live_out
-
-
-def live_in(function: Function, cfg: Cfg) -> list[frozenset[str]]:
-    """Per block the names of the registers whose value at its top is needed later.
-
-    Components of vector registers are named ``%v.x``. Raises UserError for an opcode without a row in the table.
-    """
-    solved = Liveness(function, cfg)
-    return [solved.names(bits) for bits in solved.live_in]
 
 
 def register_count(function: Function, cfg: Cfg) -> int:

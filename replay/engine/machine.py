@@ -15,9 +15,10 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.engine import quantum as step
 from rayplay.replay.engine import rounds
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
-from rayplay.replay.input.rays import TABLES
 from rayplay.replay.input.window import Window
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
 from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.references import Parts, refer
@@ -84,9 +85,9 @@ class Machine(Inputs):
             self.tables["instructions"], self.tables["kernels"], self.warps_per_cta,
             self.held_ctas * gpu.lsu.local_interleaved, gpu.lsu.wide_conflicts, gpu.lsu.local_block_bytes,
         )  # fmt: skip
-        table = TABLES.index(gpu.rt.intersection_table)
+        table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)
-        self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, 32), np.int64)
+        self.lane_cycles = np.zeros((trace.rows("warps") + 1 if per_lane else 1, LANES), np.int64)
         self.clock = rounds.make_clock()
         self.team = Team(threads)
         self._known: Parts = {}  # of the engine

@@ -15,13 +15,11 @@ from numba import types
 from rayplay.replay.engine import rounds
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
-from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit import aliasing as fields
 from rayplay.replay.jit import indexing
 from rayplay.replay.jit import team as parallel
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, inlined
 from rayplay.replay.jit.separate import Call, compile_with
-from rayplay.replay.jit.team import LEAVE, Team
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
@@ -29,9 +27,9 @@ from rayplay.replay.memory import l1, partition
 from rayplay.replay.memory.crossbar import crossbar
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram.state import Dram
-from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.l2.state import L2
 from rayplay.replay.memory.port import Port, next_response, rewind_requests
+from rayplay.replay.rt import state as rt_state
 from rayplay.replay.rt import unit as rt_unit
 from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.sm import ctas as dispatch
@@ -45,7 +43,7 @@ from rayplay.replay.sm.rays import account_lanes
 fields.install()
 indexing.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
-SMS, PARTITIONS = LEAVE + 1, LEAVE + 2  # what threads share
+SMS, PARTITIONS = parallel.LEAVE + 1, parallel.LEAVE + 2  # what threads share
 QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C
 
 
@@ -63,18 +61,18 @@ class Engine(NamedTuple):
     core: Core
     ctas: Dispatch
     lsus: Lsu
-    caches: L1
+    caches: l1.L1
     rays: RtUnit
     ports: Port
-    program: Program
-    work: Work
+    program: op.Program
+    work: op.Work
     records: Records
     lane_cycles: np.ndarray  # int64[warps + 1, 32], or one row
     memory: Memory
     clock: np.ndarray  # see rounds.py
 
 
-def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: Team) -> int:
+def run(engine: Engine, stop: int, quantum: int, loaded_warps: int, team: parallel.Team) -> int:
     """Run quanta until ``stop``, the end of a kernel, or the end of the loaded warps. engine: a reference to it."""
     status = RUNNING
     while status == RUNNING and engine.clock[rounds.NOW] < stop:
@@ -110,7 +108,7 @@ def run_quanta(engine: Engine, stop: int, quantum: int, loaded_warps: int, team:
     while status == RUNNING and engine.clock[rounds.NOW] < stop and quanta < QUANTA_AT_ONCE:
         status = run_quantum(engine, stop, quantum, loaded_warps, team)
         quanta += 1
-    parallel.open_phase(team, LEAVE, 0, 0)
+    parallel.open_phase(team, parallel.LEAVE, 0, 0)
     return status
 
 
@@ -141,7 +139,7 @@ def follow(engine: Engine, team: np.ndarray, rank: int) -> int:
     """Take part in every phase that the leader opens."""
     phase = 1
     job = parallel.next_job(team, phase)
-    while job != LEAVE:
+    while job != parallel.LEAVE:
         if job == SMS:
             advance_sms(engine, team, rank)
         else:
@@ -199,7 +197,7 @@ def close_quantum(engine: Engine, stop: int, routed: int) -> int:
 
 @compiled
 def advance_sm(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, program: Program, work: Work,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: l1.L1, rays: RtUnit, ports: Port, program: op.Program, work: op.Work,
     records: Records, lane_cycles: np.ndarray, sm: int, since: int, until: int, begun: int,
 ) -> int:  # fmt: skip
     """Run one SM from ``since`` to ``until``, or until it asks for a CTA; returns the cycle of its next event.
@@ -221,7 +219,7 @@ def advance_sm(
         if lsus.unit[sm, lsu_state.NEXT_CYCLE] <= now:
             # data is written back, a response taken, accesses meet the tags, instructions go on
             run_lsu(core, ctas, lsus, caches, rays, ports, work, records, sm, now)
-        if rays.gate[sm, rt_unit.NEXT_CYCLE] <= now:
+        if rays.gate[sm, rt_state.NEXT_CYCLE] <= now:
             # one request, one completed warp
             run_rt_unit(core, ctas, caches, rays, ports, records, lane_cycles, sm, now)
         # each scheduler issues one ready warp
@@ -238,13 +236,13 @@ def next_event(core: Core, ctas: Dispatch, lsus: Lsu, rays: RtUnit, ports: Port,
     soonest = min(soonest, ports.response[next_response(ports, sm), 0])
     soonest = min(soonest, dispatch.next_start(ctas, sm))
     soonest = min(soonest, lsus.unit[sm, lsu_state.NEXT_CYCLE])
-    soonest = min(soonest, rays.gate[sm, rt_unit.NEXT_CYCLE])
+    soonest = min(soonest, rays.gate[sm, rt_state.NEXT_CYCLE])
     return max(soonest, now + 1)
 
 
 @inlined
 def run_rt_unit(
-    core: Core, ctas: Dispatch, caches: L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
+    core: Core, ctas: Dispatch, caches: l1.L1, rays: RtUnit, ports: Port, records: Records, lane_cycles: np.ndarray,
     sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the SM's RT units; each warp they complete goes on."""

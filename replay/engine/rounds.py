@@ -11,7 +11,6 @@ import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.sm import ctas as dispatch
-from rayplay.replay.sm.ctas import Dispatch
 
 NOW, UNTIL, BOUND = range(3)  # of the clock: begin and end of the quantum under way, end of the round under way
 GO_ON, SETTLED, WAITS_FOR_WARPS = range(3)
@@ -23,7 +22,7 @@ def make_clock() -> np.ndarray:
 
 
 @compiled
-def begin(state: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
+def begin(state: dispatch.Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
     """Begin a quantum, unless one is under way that waited for the warps of a CTA."""
     unit, kernel = state.unit, state.kernel
     now = clock[NOW]
@@ -44,14 +43,14 @@ def begin(state: Dispatch, clock: np.ndarray, stop: int, quantum: int) -> None:
 
 
 @inlined
-def may_run(state: Dispatch, clock: np.ndarray, sm: int) -> bool:
+def may_run(state: dispatch.Dispatch, clock: np.ndarray, sm: int) -> bool:
     """Whether an SM has cycles left in the round, and has not stopped."""
     unit = state.unit
     return unit[sm, dispatch.REACHED] < clock[BOUND] and unit[sm, dispatch.ASK] >= unit[sm, dispatch.REACHED]
 
 
 @inlined
-def note_run(state: Dispatch, clock: np.ndarray, sm: int, following: int) -> None:
+def note_run(state: dispatch.Dispatch, clock: np.ndarray, sm: int, following: int) -> None:
     """An SM has run: it reached the round's end or stopped, and has something to do next at ``following``."""
     unit = state.unit
     unit[sm, dispatch.NEXT_EVENT] = following
@@ -59,7 +58,7 @@ def note_run(state: Dispatch, clock: np.ndarray, sm: int, following: int) -> Non
 
 
 @compiled
-def settle(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
+def settle(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
     """Hand out CTAs after all SMs that may run have run; SETTLED at the end of the quantum."""
     kernel = state.kernel
     if kernel.shape[0] > 1:
@@ -70,7 +69,7 @@ def settle(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
 
 
 @inlined
-def serve_earliest(state: Dispatch, loaded_warps: int) -> int:
+def serve_earliest(state: dispatch.Dispatch, loaded_warps: int) -> int:
     """Serve the SMs that asked in the earliest cycle, round robin."""
     unit, kernel, sms = state.unit, state.kernel, state.unit.shape[0]
     cycle = FAR
@@ -93,7 +92,7 @@ def serve_earliest(state: Dispatch, loaded_warps: int) -> int:
 
 
 @inlined
-def let_go(state: Dispatch, clock: np.ndarray) -> int:
+def let_go(state: dispatch.Dispatch, clock: np.ndarray) -> int:
     """No CTA is left: SMs that hold some go on at once, empty ones when the kernel is known to outlast the quantum.
 
     When no SM holds any, the kernel ended with the last of them, and the quantum ends in the next cycle.
@@ -118,7 +117,7 @@ def let_go(state: Dispatch, clock: np.ndarray) -> int:
 
 
 @compiled
-def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
+def settle_together(state: dispatch.Dispatch, clock: np.ndarray, loaded_warps: int) -> int:
     """All SMs have done the same cycles: serve those with room, and go on to the next cycle with an event."""
     kernel = state.kernel
     unit, cycle = state.unit, clock[BOUND] - 1
@@ -144,7 +143,7 @@ def settle_together(state: Dispatch, clock: np.ndarray, loaded_warps: int) -> in
 
 
 @inlined
-def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
+def serve_all(state: dispatch.Dispatch, cycle: int, loaded_warps: int) -> int:
     """Offer the chosen kernel's next CTA to one SM after the other; returns CTAs granted, -1 when warps are missing."""
     sms, granted = state.unit.shape[0], 0
     first = state.turn[dispatch.LAST_SM] + 1
@@ -164,7 +163,7 @@ def serve_all(state: Dispatch, cycle: int, loaded_warps: int) -> int:
 
 
 @inlined
-def choose_kernel(state: Dispatch, cycle: int) -> int:
+def choose_kernel(state: dispatch.Dispatch, cycle: int) -> int:
     """The resident kernel that hands out CTAs: the last one while it has some, else the next in turn; -1 for none."""
     kernel = state.kernel
     kernels = kernel.shape[0]
@@ -177,7 +176,7 @@ def choose_kernel(state: Dispatch, cycle: int) -> int:
 
 
 @compiled
-def next_event(state: Dispatch) -> int:
+def next_event(state: dispatch.Dispatch) -> int:
     """The next cycle after the quantum in which an SM has something to do or a kernel may hand out its first CTA."""
     unit, kernel = state.unit, state.kernel
     soonest = FAR

@@ -7,22 +7,18 @@ from typing import Any
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
-from rayplay.replay.gpu import gpgpusim  # fmt: skip
-from rayplay.replay.lsu import state as lsu_state  # fmt: skip
-from rayplay.replay.memory import (
-    l1,  # fmt: skip
-    port,  # fmt: skip
-    texture,  # fmt: skip
-)
+from rayplay.replay.gpu import gpgpusim
+from rayplay.replay.lsu import state as lsu_state
+from rayplay.replay.memory import l1, port, texture
 from rayplay.replay.memory.addresses import PARTITION_HASHES, Addresses, make_addresses
-from rayplay.replay.memory.dram import state as dram_state  # fmt: skip
-from rayplay.replay.memory.l2 import state as l2_state  # fmt: skip
-from rayplay.replay.rt import spec as rt_unit_spec  # fmt: skip
-from rayplay.replay.sm import ctas as dispatch  # fmt: skip
-from rayplay.replay.sm import warps as scheduler  # fmt: skip
-from rayplay.replay.sm.gatsim import units as gatsim_units  # fmt: skip
-from rayplay.replay.sm.pipeline import state as pipeline_state  # fmt: skip
-from rayplay.replay.unit import schema as config  # fmt: skip
+from rayplay.replay.memory.dram import spec as dram_spec
+from rayplay.replay.memory.l2 import state as l2_state
+from rayplay.replay.rt import spec as rt_unit_spec
+from rayplay.replay.sm import ctas as dispatch
+from rayplay.replay.sm import warps as scheduler
+from rayplay.replay.sm.gatsim import units as gatsim_units
+from rayplay.replay.sm.pipeline import state as pipeline_state
+from rayplay.replay.unit import schema as config
 from rayplay.replay.unit.schema import LawError, law, value
 
 FOLDER = Path(__file__).parent
@@ -57,7 +53,7 @@ class Gpu:
     interconnect: port.Spec
     memory: MemoryControllers
     l2: l2_state.Spec
-    dram: dram_state.Spec
+    dram: dram_spec.Spec
     gatsim: gatsim_units.Spec
     name: str = value("name", "Name of the GPU")
 
@@ -94,7 +90,7 @@ class Gpu:
 
     @property
     def addresses(self) -> Addresses:
-        """Where addresses live, from memory.address_map."""
+        """Map of addresses to channels, slices and banks, from memory.address_map."""
         memory, dram = self.memory, self.dram
         slices = self.l2.slices_per_controller
         try:
@@ -199,7 +195,7 @@ def read_description(name: str) -> config.Text:
 
 
 def notes(name: str) -> Iterator[str]:
-    """What a person should know of how a GPU's file was read; nothing for a .toml."""
+    """Remarks on how a GPU's file was read; none for a .toml."""
     path = find(name)
     if path.suffix == ".config":
         yield from gpgpusim.notes(path)

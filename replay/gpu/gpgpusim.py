@@ -2,7 +2,7 @@
 
 A ``trace.config`` beside it is read with it. Options that describe something modelled become values of the description
 (``gpgpusim_options``); every other option is named by ``notes``, so that nothing is dropped in silence. What the files
-do not say is as in ``accelsim-rtx2060``, but for rules of the version of GPGPU-Sim that Vulkan-Sim is built on.
+do not say is as in ``accelsim-rtx2060``, except rules of the version of GPGPU-Sim that Vulkan-Sim is built on.
 """
 
 import re
@@ -41,7 +41,7 @@ class Option:
 
 
 def read_options(path: Path) -> dict[str, Option]:
-    """The options of a file by name, the last of each; ``UserError`` names the line that is none."""
+    """The options of a file by name, the last of each; ``UserError`` names a line without an option."""
     options: dict[str, Option] = {}
     words = read_words(path)
     for word, number in words:
@@ -53,7 +53,7 @@ def read_options(path: Path) -> dict[str, Option]:
 
 
 def read_words(path: Path) -> Iterator[tuple[str, int]]:
-    """The words of a file and their lines, as GPGPU-Sim reads it; what is quoted, over lines too, is one word."""
+    """The words of a file and their lines, as GPGPU-Sim reads it; a quotation, even over lines, is one word."""
     text, at, number = read_text(path, "configuration"), 0, 1
     while at < len(text):
         match = _WORD.match(text, at)
@@ -117,7 +117,7 @@ def _assign(
 
 
 def notes(path: Path) -> Iterator[str]:
-    """What was made of a configuration's options, in counts and names."""
+    """Options of a configuration by their use, in counts and names."""
     options = all_options(path)
     known = {*OPTIONS, *TOGETHER, *HELPERS}
     used = [name for name in options if name in known]

@@ -1,4 +1,4 @@
-"""What each option of ``gpgpusim.config`` means in a GPU description (``docs/sources/accel-sim.md#configurations``).
+"""Meaning of each option of ``gpgpusim.config`` in a GPU description (``docs/sources/accel-sim.md#configurations``).
 
 ``OPTIONS`` maps an option to a function from its text to values by dotted path; ``TOGETHER`` has what follows from an
 option and ``HELPERS`` that go with it; ``FIXED`` are options whose value is modelled as given there and no other way;
@@ -258,7 +258,7 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     "gpgpu_concurrent_kernel_sm": _concurrency, "gpgpu_adaptive_cache_config": _unified, "gpgpu_cache:dl2": _l2,
     "gpgpu_dram_buswidth": _bus, "dram_seperate_write_queue_enable": _write_queue, "gpgpu_rt_use_l1": _rt_cache,
 }  # fmt: skip
-# Where options of Vulkan-Sim's RT unit are given, the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
+# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
 VULKAN_SIM: dict[str, dict[object, object]] = {
     "scheduler.policy": {"lrr": "gtlrr"}, "pipeline.collector_owner": {"scheduler": "sm"},
     "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"},

@@ -1,7 +1,7 @@
 """Coalescer: the lanes' addresses of a memory instruction to the 32 B sectors, or shared-memory cycles, they take.
 
 It has no timing of its own, so it runs once, while the trace is loaded. Global accesses become their different sectors,
-the highest first, as the reference's LD/ST unit takes them; atomics need one access more for each lane that meets a
+the highest first, as Accel-Sim's LD/ST unit takes them; atomics need one access more for each lane that meets a
 byte twice. Local memory is interleaved: word w of all threads of an SM lies together. A shared access takes as many
 cycles as the worst of 32 banks has different 4 B words. Source: ``docs/sources/accel-sim.md#coalescing, #local-memory,
 #shared-memory``.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rayplay.replay.input.work import IS_LOCAL
+from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, lowest_bit
 
 BANKS = 32
@@ -20,13 +20,13 @@ GLOBAL, SHARED, GENERIC, LOCAL = range(4)  # spaces of Static
 LOCAL_BITS = (1 << 40) - 1
 BLOCKS_START = 1 << 48  # above every traced address and what the RT unit stores
 SASS_LOCAL_BYTES = 1 << 14  # of all threads, as Accel-Sim tells generic local addresses
-# Where Accel-Sim puts local memory: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
+# Local memory as Accel-Sim places it: before the heap at 3 GiB, the shared memory of 80 SMs, and the local memory of 80
 # SMs of 4,096 threads, in unsigned 64-bit addresses, so at their end.
 LOCAL_START_SECTOR = ((1 << 64) + (3 << 30) - 80 * (96 << 10) - 80 * 4096 * SASS_LOCAL_BYTES) >> 5
 
 
 class Static(NamedTuple):
-    """What the coalescer needs of each static instruction and its launch."""
+    """Fields of each static instruction and its launch that the coalescer reads."""
 
     access_bytes: np.ndarray  # int64[instructions]
     atomic: np.ndarray  # bool[instructions]
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 
 
 class Accesses(NamedTuple):
-    """What they take; room for ``most_sectors``."""
+    """Sectors of the accesses; room for ``most_sectors``."""
 
     first: np.ndarray  # int64[rows + 1]: first sector
     conflict: np.ndarray  # uint8[rows]: 0 global, IS_LOCAL + warps of the CTA, else cycles of a shared access
@@ -73,7 +73,7 @@ def coalesce(rows: Rows, static: Static, accesses: Accesses, words: np.ndarray) 
         if space == SHARED:
             accesses.conflict[row] = bank_cycles(rows.address, begin, end, size if static.wide_conflicts else 1, words)
         elif space == LOCAL and static.local_sectors[number]:
-            accesses.conflict[row] = IS_LOCAL + static.cta_warps[number]
+            accesses.conflict[row] = op.IS_LOCAL + static.cta_warps[number]
             total = add_local(rows, static, accesses, row, number, start)
         else:
             for lane in range(begin, end):
@@ -101,7 +101,7 @@ def space_of(static: Static, number: int, address: int) -> int:
 
 @compiled
 def in_block(static: Static, number: int, address: int) -> int:
-    """Where a local address lies when each thread has blocks of its own for its local memory.
+    """Address of a local access when each thread has blocks of its own for its local memory.
 
     The first blocks of 32 threads, a warp where CTAs have whole ones, lie side by side, then the second ones: as when
     each block is a variable that all of them allocate at once (``docs/sources/vulkan-sim.md#thread-variables``).
@@ -207,7 +207,7 @@ def static_of(
     instructions: dict[str, Any], kernels: dict[str, Any], cta_warps: np.ndarray, held_ctas: np.ndarray,
     wide_conflicts: bool, block_bytes: int = 0,
 ) -> Static:  # fmt: skip
-    """What the coalescer needs of a trace's columns.
+    """The coalescer's fields of a trace's columns.
 
     cta_warps  int64[kernels]: warps of a CTA.
     held_ctas  int64[kernels]: CTAs that all SMs together hold; 0 does not interleave local memory.

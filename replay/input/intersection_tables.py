@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.schema.trace import NODE_KINDS
-from rayplay.replay.input.rays import ADDRESS_SHIFT, BYTES_SHIFT, FCC, FIRST_STRETCH, PROCEDURAL, TABLE_LOAD
+from rayplay.replay.input import rays as record
 from rayplay.replay.jit.bits import entry_point
 
 MOST_ROWS = 1000
@@ -22,14 +22,14 @@ FCC_ROW, FCC_MASK, FCC_DATA = 292, 4, 36  # bytes of a row; where its masks and 
 
 def table_nodes() -> np.ndarray:
     """``Records.info`` of the loads from the rows of an FCC table: int64[MOST_ROWS]."""
-    return (np.arange(MOST_ROWS) * FCC_ROW << ADDRESS_SHIFT) | (4 << BYTES_SHIFT) | TABLE_LOAD
+    return (np.arange(MOST_ROWS) * FCC_ROW << record.ADDRESS_SHIFT) | (4 << record.BYTES_SHIFT) | record.TABLE_LOAD
 
 
 def add_entries(
     table: int, first_ray: np.ndarray, lane: np.ndarray, first_node: np.ndarray, node: np.ndarray, kind: np.ndarray,
     group: np.ndarray, where: str,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """What rays load and write for their entries.
+    """Loads and stores of rays for their entries.
 
     table        place in ``rt_unit_spec.TABLES``: BASELINE or FCC.
     first_ray    int64[operations]: first ray of each; lane uint8[rays], with its flags.
@@ -44,7 +44,7 @@ def add_entries(
     nodes, stores = np.zeros(rays + 1, np.int64), np.zeros(rays + 1, np.int64)
     scratch = np.zeros((2, MOST_ROWS), np.int64)
     nothing = np.zeros(0, np.uint32), np.zeros(0, np.int64)
-    arguments = table == FCC, first_ray, lane, first_node, node, kind
+    arguments = table == record.FCC, first_ray, lane, first_node, node, kind
     before = group.copy()
     if not enter(*arguments, group, scratch, nodes, stores, *nothing, False):
         raise FormatError(f"{where}: table rays: a warp's rays must meet at most {MOST_ROWS} procedural primitives")
@@ -66,7 +66,7 @@ def enter(
             operation += 1
             rows = 0
         index = np.int64(lane[ray] & 31)
-        if lane[ray] & FIRST_STRETCH:
+        if lane[ray] & record.FIRST_STRETCH:
             group[index] = -1
         entries = seen = 0
         for at in range(first_node[ray], first_node[ray + 1]):
@@ -76,7 +76,7 @@ def enter(
             made += 1
             if kind[number] == INSTANCE:
                 group[index] = number
-            if kind[number] != PROCEDURAL:
+            if kind[number] != record.PROCEDURAL:
                 continue
             if not by_group:
                 if write:

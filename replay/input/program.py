@@ -9,23 +9,10 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError, UserError
 from rayplay.formats.parquet.loose import read_table
 from rayplay.formats.schema.trace import CHARACTERISATION, RECORDED_SPACES, UNITS
-from rayplay.replay.input.work import (
-    ATOMIC,
-    BARRIER,
-    HELD_BIT,
-    LOAD,
-    LOAD_BYPASS,
-    PLAIN,
-    REDUCTION,
-    STORE,
-    STORES_SLOT,
-    TEXTURE,
-    Program,
-    pack,
-)
+from rayplay.replay.input import work as op
 
 # Without a characterisation table: unit, stall and initiation cycles of an operation class; a load's result is waited
-# for at once. Numbers are those of Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
+# for at once. Numbers are from Vulkan-Sim's configurations (docs/sources/vulkan-sim.md#instruction-latencies).
 DEFAULTS = {
     "int": ("int", 4, 2), "fp32": ("sp", 4, 2), "fp64": ("dp", 39, 39), "fp16": ("sp", 4, 2), "sfu": ("sfu", 21, 8),
     "load": ("lsu", 1, 1), "store": ("lsu", 1, 1), "atomic": ("lsu", 1, 1), "texture": ("lsu", 1, 4),
@@ -36,8 +23,8 @@ OTHER = ("int", 1, 1)
 
 
 def load_program(
-    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = LOAD
-) -> Program:
+    tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, textures: int = op.LOAD
+) -> op.Program:
     """Join instructions, blocks and characterisation; ``FormatError`` when they do not describe the same program.
 
     tables            columns of ``instructions`` and ``blocks``.
@@ -55,13 +42,13 @@ def load_program(
         )
     first, length = block_bounds(instructions, blocks, place)
     kind, fences = kinds(instructions, textures)
-    unit = np.where(np.isin(kind, (LOAD, LOAD_BYPASS, TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
-    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << STORES_SLOT, 0) | HELD_BIT
-    code = pack(
+    unit = np.where(np.isin(kind, (op.LOAD, op.LOAD_BYPASS, op.TEXTURE)), UNITS.index("lsu"), characterisation["unit"])
+    wait = characterisation["wait_mask"].astype(np.int64) | np.where(fences, 1 << op.STORES_SLOT, 0) | op.HELD_BIT
+    code = op.pack(
         unit, kind, wait, characterisation["scoreboard_slot"],
         characterisation["stall_cycles"], characterisation["initiation_cycles"],
     )  # fmt: skip
-    return Program(code, first, length)
+    return op.Program(code, first, length)
 
 
 def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: str) -> tuple[np.ndarray, np.ndarray]:
@@ -77,18 +64,18 @@ def block_bounds(instructions: dict[str, Any], blocks: dict[str, Any], place: st
 
 
 def kinds(instructions: dict[str, Any], textures: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the engine does with each instruction, and which are memory fences. textures: as in ``load_program``."""
+    """Kind of each instruction for the engine, and which are memory fences. textures: as in ``load_program``."""
     classes, opcodes = instructions["operation_class"].astype(str), instructions["opcode"].astype(str)
     recorded = np.isin(instructions["memory_space"].astype(str), RECORDED_SPACES)
-    kind = np.full(len(classes), PLAIN, np.int64)
-    for name, code in (("load", LOAD), ("store", STORE), ("atomic", ATOMIC), ("texture", textures)):
+    kind = np.full(len(classes), op.PLAIN, np.int64)
+    for name, code in (("load", op.LOAD), ("store", op.STORE), ("atomic", op.ATOMIC), ("texture", textures)):
         kind[(classes == name) & recorded] = code
-    kind[(kind == LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = LOAD_BYPASS
-    kind[(kind == ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = REDUCTION
+    kind[(kind == op.LOAD) & np.array([passes_l1(opcode) for opcode in opcodes], bool)] = op.LOAD_BYPASS
+    kind[(kind == op.ATOMIC) & np.isin(np.char.lower(opcodes.astype("U3")), ("red",))] = op.REDUCTION
     of_a_cta = (
         (classes == "barrier") & ~np.char.startswith(opcodes, "bar.warp") & (np.char.find(opcodes, ".arrive") < 0)
     )
-    kind[of_a_cta] = BARRIER
+    kind[of_a_cta] = op.BARRIER
     return kind, classes == "fence"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 TABLES = ("baseline", "fcc", "none")  # layouts of the intersection table
 BASELINE, FCC, NO_TABLE = range(3)
 HIGHEST_ADDRESS = 1 << 46  # traced addresses are below; the RT unit's hit records begin here
-# Kinds of record (bits 0 to 3 of Records.info): those of formats.schema.trace.NODE_KINDS, then three of the replay.
+# Kinds of record (bits 0 to 3 of Records.info): formats.schema.trace.NODE_KINDS, then three of the replay.
 KINDS = ("header", "internal", "instance", "descriptor", "triangle", "procedural", "triangle_hit", "table", "undefined")
 HEADER = 0
 DESCRIPTOR = 3

@@ -1,4 +1,4 @@
-"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they are over.
+"""The part of a trace that is in memory: warps are loaded in order, and forgotten when they retire.
 
 Memory is bounded by the live warps and one batch ahead of them, never by the trace, however long a warp lives; what one
 warp does is held whole. Addresses are coalesced while they are loaded, so the engine never sees a lane's address.
@@ -13,9 +13,9 @@ from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.laws.expect import Guard
 from rayplay.formats.schema.trace import NODE_KINDS
+from rayplay.replay.input import rays as record
 from rayplay.replay.input.coalescer import SCRATCH_WORDS, Accesses, Rows, Static, coalesce, most_sectors
 from rayplay.replay.input.intersection_tables import add_entries, table_nodes
-from rayplay.replay.input.rays import EARLY_OUT, FCC, FIRST_STRETCH, HIGHEST_ADDRESS, NO_TABLE, Records, node_info
 from rayplay.replay.input.window_arrays import Arrays, Moved, Needed, empty_arrays, first_kept, join
 from rayplay.replay.input.work import Program, Work
 
@@ -45,7 +45,7 @@ class Window:
         count = trace.rows("warps")
         self.info = read_nodes(trace)
         self.node_kinds = (self.info & 15).astype(np.uint8)
-        if table == FCC:
+        if table == record.FCC:
             self.info = np.concatenate([self.info, table_nodes()])
         self.groups = np.zeros(32, np.int64)
         self.first_warp = self.loaded_warps = 0
@@ -143,7 +143,9 @@ class Window:
         operation = np.flatnonzero(starts_one)
         node, offset = rays["node"], rays["node_offset"].astype(np.int64)
         batch["trace_visit"], batch["first_ray"] = visit[operation], operation
-        batch["lane"] = rays["lane"] | (rays["segment"] == 0) * FIRST_STRETCH | (rays["kind"] != 0) * EARLY_OUT
+        batch["lane"] = (
+            rays["lane"] | (rays["segment"] == 0) * record.FIRST_STRETCH | (rays["kind"] != 0) * record.EARLY_OUT
+        )
         batch["lane"] = batch["lane"].astype(np.uint8)
         self._enter(batch, offset, node)
         if self.rays is not None and self.node_visits is not None:
@@ -159,7 +161,7 @@ class Window:
         """Put the records into the batch, and what the rays load and write for the intersection table."""
         store = np.zeros(0, np.int64)
         first_store = np.zeros(len(offset), np.int64)
-        if self.table != NO_TABLE:
+        if self.table != record.NO_TABLE:
             offset, node, first_store, store = add_entries(
                 self.table, batch["first_ray"], batch["lane"], offset, node, self.node_kinds, self.groups,
                 str(self.trace.path),
@@ -176,10 +178,10 @@ class Window:
             self.first_warp,
         )  # fmt: skip
 
-    def records(self) -> Records:
+    def records(self) -> record.Records:
         """The window's rays as the RT units read them."""
         a = self.arrays
-        return Records(
+        return record.Records(
             np.append(a["first_ray"], len(a["lane"])), a["lane"], np.append(a["first_node"], len(a["node"])), a["node"],
             np.append(a["first_store"], len(a["store"])), a["store"], self.info,
         )  # fmt: skip
@@ -198,9 +200,9 @@ def read_nodes(trace: Trace) -> np.ndarray:
         raise FormatError(
             f"{trace.path}: table nodes, column bytes: must be at most 128, not {int(nodes['bytes'].max())}"
         )
-    if len(nodes["address"]) and int(nodes["address"].max()) >= HIGHEST_ADDRESS:
+    if len(nodes["address"]) and int(nodes["address"].max()) >= record.HIGHEST_ADDRESS:
         raise FormatError(
-            f"{trace.path}: table nodes, column address: must be below {HIGHEST_ADDRESS:#x}, not"
+            f"{trace.path}: table nodes, column address: must be below {record.HIGHEST_ADDRESS:#x}, not"
             f" {int(nodes['address'].max()):#x}"
         )
-    return node_info(nodes["address"], nodes["bytes"], nodes["kind"])
+    return record.node_info(nodes["address"], nodes["bytes"], nodes["kind"])

@@ -1,7 +1,7 @@
-"""The arrays of the window, and how rows of warps that are over are taken out of their middle.
+"""The arrays of the window, and how rows of retired warps are taken out of their middle.
 
 Every array holds the rows of the window's warps one after the other: visits, accesses and trace operations as the spans
-say, the others by pointers (sectors of an access, rays of an operation, records of a ray). What is taken out is decided
+say, the others by pointers (sectors of an access, rays of an operation, records of a ray). Rows are taken out
 warp by warp; rows behind move down, and so must every cursor into them.
 """
 
@@ -44,7 +44,7 @@ def bounds(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 class Moved:
-    """By how many rows the rows of each warp move down when those of the warps not kept are taken out.
+    """By how many rows the rows of each warp move down when the rows of warps not kept are taken out.
 
     first_warp   number of the window's first warp; ``keep``: bool per warp.
     """
@@ -59,7 +59,7 @@ class Moved:
         }
 
     def of_warps(self, name: str, warps: np.ndarray) -> np.ndarray:
-        """What to subtract from cursors of these warps into array ``name``; 0 for warps outside the window."""
+        """Offset to subtract from cursors of these warps into array ``name``; 0 for warps outside the window."""
         row = warps - self.first_warp
         inside = (row >= 0) & (row < len(self.keep))
         if not len(self.keep):
@@ -67,7 +67,7 @@ class Moved:
         return np.where(inside, self.shift[name][np.where(inside, row, 0)], 0)
 
     def of_rows(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """What to subtract from these rows of array ``name``; anything for rows that are taken out."""
+        """Offset to subtract from these rows of array ``name``; anything for rows that are taken out."""
         if not len(self.keep):
             return np.zeros_like(rows)
         warp = np.searchsorted(self.begin[name][:-1], rows, side="right") - 1
@@ -75,7 +75,7 @@ class Moved:
 
 
 def join(arrays: Arrays, moved: Moved, batch: Arrays) -> Arrays:
-    """What is kept of the window, followed by a batch, with all rows renumbered. Takes both apart."""
+    """The kept rows of the window and then a batch, all renumbered. Takes both apart."""
     kept_rows = {name: int(kept.sum()) for name, kept in moved.kept.items()}
     joined: Arrays = {}
     for leader, group in GROUPS.items():
@@ -100,7 +100,7 @@ def kept_stretches(moved: Moved, leader: str) -> list[slice]:
 
 
 def join_spans(old: np.ndarray, moved: Moved, new: np.ndarray, kept_rows: dict[str, int]) -> np.ndarray:
-    """The spans of the warps from the first that is kept on; those in between that are over have no rows."""
+    """The spans of the warps from the first that is kept on; retired ones in between have no rows."""
     first = first_kept(moved.keep)
     starts = [old[first:, 2 * column] - moved.shift[leader][first:] for column, leader in enumerate(SPANS)]
     ends = [start + moved.kept[leader][first:] for start, leader in zip(starts, SPANS, strict=True)]

@@ -1,4 +1,4 @@
-"""What the warps do, as the engine reads it: the static program and a window of the dynamic trace.
+"""Work of the warps, as the engine reads it: the static program and a window of the dynamic trace.
 
 A static instruction is one integer (its fields are the ``*_SHIFT`` constants), a warp's work is a range of rows in
 each array of ``Work``. Rows are numbered inside the window; when the window moves, all cursors move with it.
@@ -10,6 +10,8 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined
 
+LANES = 32  # of a warp
+SECTOR_BYTES = 32
 MODELS = ("characterised", "pipeline", "gatsim")  # of an SM
 KIND_SHIFT, WAIT_SHIFT, SLOT_SHIFT, STALL_SHIFT, INITIATION_SHIFT = 4, 8, 16, 20, 36  # the unit is in bits 0 to 3
 NO_SLOT = 15
@@ -22,9 +24,15 @@ LSU = 4  # place of the load/store unit in formats.trace.UNITS
 # LOAD_BYPASS goes past the L1, a REDUCTION is an atomic without a result; COMMIT ends a group of asynchronous copies,
 # AWAIT waits for groups; TEXTURE goes to the texture cache
 PLAIN, LOAD, STORE, ATOMIC, BARRIER, LOAD_BYPASS, REDUCTION, FENCE, COMMIT, AWAIT, TEXTURE = range(11)
-# columns of span
-(VISIT_FIRST, VISIT_LAST, ACCESS_FIRST, ACCESS_LAST, TRACE_FIRST, TRACE_LAST, PREDICATE_FIRST,
- PREDICATE_LAST) = range(8)  # fmt: skip
+# Columns of ``span``.
+VISIT_FIRST = 0
+VISIT_LAST = 1
+ACCESS_FIRST = 2
+ACCESS_LAST = 3
+TRACE_FIRST = 4
+TRACE_LAST = 5
+PREDICATE_FIRST = 6
+PREDICATE_LAST = 7
 # with KIND and INITIATION: the fields of code for the pipelined SM; SHARED is a bit: the access is to shared memory;
 # GROUPS has 7: groups that AWAIT leaves alone, 1 for a load that is an asynchronous copy
 LATENCY_SHIFT, DESTINATIONS_SHIFT, SHARED_SHIFT, GROUPS_SHIFT = 8, 20, 28, 29
@@ -66,7 +74,7 @@ def is_shared(work: Work, access: int) -> bool:
 def pack(
     unit: np.ndarray, kind: np.ndarray, wait: np.ndarray, slot: np.ndarray, stall: np.ndarray, initiation: np.ndarray
 ) -> np.ndarray:
-    """Pack the characterisation of instructions into ``Program.code``; a slot of -1 is none."""
+    """Pack the characterisation of instructions into ``Program.code``; -1 stands for no slot."""
     fields = [np.asarray(column).astype(np.int64) for column in (unit, kind, wait, slot, stall, initiation)]
     unit, kind, wait, slot, stall, initiation = fields
     slot = np.where(slot < 0, NO_SLOT, slot)

@@ -1,4 +1,4 @@
-"""What the compiler is told of a state's arrays: which never share memory, and how long their rows are.
+"""Hints to the compiler about a state's arrays: which never share memory, and how long their rows are.
 
 numba knows an array's type alone. So it had to take every write to one array for a write to all others, read again what
 it had just read, and multiply by the length of a row at every place. Here the arrays in two fields are two types, and
@@ -38,13 +38,13 @@ class FieldArray(types.Array):
 
     @property
     def mangling_args(self) -> tuple[str, tuple[object, ...]]:
-        """What its name in machine code is made of."""
+        """Parts of its name in machine code."""
         name, found = super().mangling_args
         return name, (*found, self.field)
 
     @property
     def key(self) -> str:  # type: ignore[override]
-        """What it is equal by: a text knows its hash, and types are looked up all the time."""
+        """Key of equality: a text caches its hash, and types are looked up all the time."""
         return self.name
 
 
@@ -57,7 +57,7 @@ def columns_of(state: Any) -> Columns:
 
 
 def columns_of_field(state: Any, name: str) -> Any:
-    """What ``columns_of`` says of one field."""
+    """Entry of ``columns_of`` for one field."""
     value = getattr(state, name)
     if hasattr(value, "_fields"):
         return columns_of(value)
@@ -98,7 +98,7 @@ def read_word(builder: Any, words: Any, offset: int, kind: Any) -> Any:
 
 
 def tag_of(builder: Any, kind: FieldArray) -> Any:
-    """What marks the reads and writes of a field (LLVM's type-based alias analysis)."""
+    """Mark of a field's reads and writes (LLVM's type-based alias analysis)."""
     module, zero = builder.module, ir.IntType(64)(0)
     field = module.add_metadata([kind.field, module.add_metadata(["rayplay"]), zero])
     return module.add_metadata([field, field, zero])

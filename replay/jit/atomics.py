@@ -1,4 +1,4 @@
-"""What compiled code of several threads tells each other: numbers that all of them read and change, and who has a core.
+"""Communication between threads in compiled code: numbers that all of them read and change, and the core's hand-off.
 
 The numbers are the first of each row of an int64[rows, CACHE_LINE_WORDS] (``parallel.make_team``).
 """
@@ -53,7 +53,7 @@ def fetch_and_add(typing_context: Any, team: Any, row: Any) -> Any:
 
 
 def call(name: str, *numbers: int) -> Any:
-    """What generates a call of a function of the operating system."""
+    """Generator of a call of an operating-system function."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = ir.IntType(32)

@@ -41,7 +41,7 @@ def compiled(function: Any, **options: Any) -> Any:
 # A unit's state is passed as some hundred machine words, all of them copied for a call. So whatever runs every cycle or
 # every instruction, and from one or two places only, becomes part of its caller: the calls took two thirds of the time.
 def inlined(function: Any) -> Any:
-    """A function that becomes part of those that call it."""
+    """A function that is inlined into its callers."""
     return compiled(function, forceinline=True)
 
 
@@ -56,7 +56,7 @@ def called_from_python(function: Any) -> Any:
 
 
 def inlined_copy(function: Any) -> Any:
-    """A compiled function once more, becoming part of those that call it by this name."""
+    """A compiled function once more, inlined where it is called by this name."""
     return inlined(called_from_python(function))
 
 

@@ -13,10 +13,9 @@ from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.np import arrayobj
 
 from rayplay.replay.jit import aliasing as fields
-from rayplay.replay.jit.aliasing import DATA, SHAPE, STRIDES, FieldArray
 
 
-def places_of(kind: FieldArray, index: Any, value: Any, builder: Any) -> list[tuple[Any, Any]] | None:
+def places_of(kind: fields.FieldArray, index: Any, value: Any, builder: Any) -> list[tuple[Any, Any]] | None:
     """Type and value of each index; None where they do not name one item, or a row."""
     kinds: Any = getattr(index, "types", (index,))  # of a tuple, or alone
     if kind.layout != "C" or not all(isinstance(found, types.Integer) for found in kinds):
@@ -26,8 +25,8 @@ def places_of(kind: FieldArray, index: Any, value: Any, builder: Any) -> list[tu
     return [(found, builder.extract_value(value, place)) for place, found in enumerate(kinds)]
 
 
-def pointer_to(context: Any, builder: Any, kind: FieldArray, array: Any, places: list[tuple[Any, Any]]) -> Any:
-    """Where the item or the row begins."""
+def pointer_to(context: Any, builder: Any, kind: fields.FieldArray, array: Any, places: list[tuple[Any, Any]]) -> Any:
+    """Address of the item or the row."""
     number, found = ir.IntType(64), None
     for axis in range(kind.ndim):
         if axis < len(places):
@@ -35,13 +34,13 @@ def pointer_to(context: Any, builder: Any, kind: FieldArray, array: Any, places:
             value = context.cast(builder, value, index, types.intp if index.signed else types.uintp)
             found = value if found is None else builder.add(found, value)
         if axis + 1 < kind.ndim:
-            length = number(kind.columns) if kind.columns else builder.extract_value(array, (SHAPE, axis + 1))
+            length = number(kind.columns) if kind.columns else builder.extract_value(array, (fields.SHAPE, axis + 1))
             found = builder.mul(found, length)
-    return builder.gep(builder.extract_value(array, DATA), [found])
+    return builder.gep(builder.extract_value(array, fields.DATA), [found])
 
 
-@lower_builtin(operator.getitem, FieldArray, types.Integer)
-@lower_builtin(operator.getitem, FieldArray, types.BaseTuple)
+@lower_builtin(operator.getitem, fields.FieldArray, types.Integer)
+@lower_builtin(operator.getitem, fields.FieldArray, types.BaseTuple)
 def read_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """An item, or a row as a view."""
     (kind, index), (array, value) = signature.args, arguments
@@ -54,15 +53,20 @@ def read_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     if not view:
         return fields.load_item(context, builder, kind, pointer)
     number, size = ir.IntType(64), context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    length = number(kind.columns) if kind.columns else builder.extract_value(array, (SHAPE, kind.ndim - 1))
+    length = number(kind.columns) if kind.columns else builder.extract_value(array, (fields.SHAPE, kind.ndim - 1))
     row = ir.Constant(context.get_value_type(signature.return_type),
                       [None, None, ir.Undefined, size, ir.Undefined, [ir.Undefined], [size]])  # fmt: skip
-    for place, word in ((fields.ITEMS, length), (DATA, pointer), ((SHAPE, 0), length), ((STRIDES, 0), number(size))):
+    for place, word in (
+        (fields.ITEMS, length),
+        (fields.DATA, pointer),
+        ((fields.SHAPE, 0), length),
+        ((fields.STRIDES, 0), number(size)),
+    ):
         row = builder.insert_value(row, word, place)
     return impl_ret_borrowed(context, builder, signature.return_type, row)
 
 
-@lower_builtin(operator.setitem, FieldArray, types.Any, types.Any)
+@lower_builtin(operator.setitem, fields.FieldArray, types.Any, types.Any)
 def write_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Write an item."""
     (kind, index, written), (array, value, item) = signature.args, arguments

@@ -1,7 +1,7 @@
 """How the engine's functions become machine code: parts are linked as they are, and optimised once, in an entry point.
 
 numba by itself makes machine code of every function, and optimises what it calls, and what that calls, in each of them
-anew. The engine is some hundred small functions, many levels deep, that are only ever called by each other, so that
+again. The engine is some hundred small functions, many levels deep, that are only ever called by each other, so that
 this took most of the time to compile it.
 """
 
@@ -32,10 +32,10 @@ from numba.core.untyped_passes import (
 
 
 class PartLibrary(JITCodeLibrary):
-    """A function's code without that of the functions it calls, neither optimised nor made machine code."""
+    """A function's code without its callees' code, neither optimised nor made machine code."""
 
     def finalize(self) -> None:
-        """Close the library; whoever links it links what it calls as well."""
+        """Close the library; a linker of it links its callees as well."""
         self._raise_if_finalized()
         for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
@@ -71,11 +71,11 @@ class WithoutMachineCode:
         return getattr(self._codegen, name)
 
     def set_env(self, name: str, environment: Any) -> None:
-        """The environment is for calls from Python, of which there are none."""
+        """Do nothing: the environment is for calls from Python, which a part never has."""
 
 
 class WholeLibrary(JITCodeLibrary):
-    """An entry point's code and that of all its parts."""
+    """An entry point's code with all its parts."""
 
     def finalize(self) -> None:
         """Link every part once, optimise, and make machine code."""
@@ -94,7 +94,7 @@ class WholeLibrary(JITCodeLibrary):
 
 
 def all_of(libraries: list[Any], seen: set[int]) -> Iterator[Any]:
-    """The libraries and those that they call, each once; a library of numba's own may call a part."""
+    """The libraries and their callees, each once; a library of numba's own may call a part."""
     for library in libraries:
         if id(library) not in seen:
             seen.add(id(library))
@@ -141,7 +141,7 @@ def pipeline(state: Any, make: type[MakeLibrary], passes: list[Any]) -> list[Any
     return [manager]
 
 
-# Of numba's passes, those that do something to a part: it has no closure, no context, no exception, and no arithmetic
+# The passes of numba that matter to a part: it has no closure, no context, no exception, and no arithmetic
 # on whole arrays, and each pass goes through all functions.
 PASSES_OF_PART = [
     TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites,

@@ -96,7 +96,7 @@ class Ref:
 def refer(state: Any, known: Parts | None = None) -> Any:
     """A reference to a state, for compiled code.
 
-    known  fields of states of this class that were referred to before, by name: those that are the same need not be
+    known  fields of states of this class that were referred to before, by name: the same ones need not be
            looked at again. Filled here.
     """
     return Ref(state, {} if known is None else known)
@@ -106,7 +106,7 @@ KINDS: dict[Any, RefType] = {}  # numba takes a millisecond to tell the type of 
 
 
 def signature(value: Any) -> Any:
-    """What the type of a state follows from."""
+    """Key of a state's type."""
     if isinstance(value, np.ndarray):
         flags = value.flags
         return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
@@ -114,7 +114,7 @@ def signature(value: Any) -> Any:
 
 
 def words_of(value: Any) -> tuple[str, list[int]]:
-    """What compiled code holds of a state, as a format of ``struct`` and its values.
+    """A state as compiled code holds it: a format of ``struct`` and its values.
 
     An array is no owner, no parent, items, bytes of an item, address, shape, strides (``numba.core.types.Array``).
     """
@@ -142,12 +142,12 @@ def unbox_reference(kind: Any, value: Any, c: Any) -> Any:
 
 @infer_getattr
 class RefAttributes(AttributeTemplate):
-    """A reference has the fields of its state; a state inside it is a reference, too."""
+    """A reference has the fields of its state; a state inside it is also a reference."""
 
     key = RefType
 
     def generic_resolve(self, reference: RefType, name: str) -> Any:  # type: ignore[override]
-        """Type of a field, None where there is none."""
+        """Type of a field, or None."""
         if name not in reference.state.fields:
             return None
         return reference.field(name)
@@ -155,7 +155,7 @@ class RefAttributes(AttributeTemplate):
 
 @lower_getattr_generic(RefType)
 def read_field(context: Any, builder: Any, kind: RefType, value: Any, name: str) -> Any:
-    """The field's words, each read on its own, so that those that nobody uses are not read."""
+    """The field's words, each read on its own, so that unused words are not read."""
     place = kind.state.fields.index(name)
     field, offset = kind.state.types[place], kind.offsets[place]
     if isinstance(field, types.Array):
@@ -177,7 +177,7 @@ def at(builder: Any, value: Any, offset: int) -> Any:
 
 
 def layout(kind: Any, offset: int = 0) -> tuple[int, int]:
-    """Where a value of this type begins, at ``offset`` or after it, and where it ends: as ``words_of`` packs it."""
+    """First and end byte of a value of this type, at ``offset`` or after it, as ``words_of`` packs it."""
     if kind == types.boolean:
         return offset, offset + 1
     begin = end = -(-offset // 8) * 8

@@ -1,4 +1,4 @@
-"""Where the units' arrays lie in the host's memory: what is used together, in one line of its caches.
+"""Layout of the units' arrays in the host's memory: data that is used together, in one line of its caches.
 
 A GPU's state is larger than a core's caches, so that much of a replay's time is waiting for memory.
 """
@@ -34,7 +34,7 @@ def sparse_rows(rows: int, columns: int) -> np.ndarray:
 
 
 def pitch(rows: int, columns: int) -> int:
-    """Rows from those of one SM or slice to those of the next, each of which has so many, 8 bytes a column.
+    """Distance in rows of 8-byte columns between one SM or slice and the next, each of which has ``rows`` rows.
 
     With a power of two between them, the first rows of all, the most used, would push each other out of the few places
     of the host's caches that their addresses share.
@@ -43,8 +43,14 @@ def pitch(rows: int, columns: int) -> int:
 
 
 def ring_size(entries: int) -> int:
-    """The power of two with room for so many entries: places of a ring are found by a mask."""
+    """Places of a ring with room for ``entries``: a power of two, for ``wrap``."""
     return 1 << (entries - 1).bit_length()
+
+
+@inlined
+def wrap(count: int, ring: int) -> int:
+    """Place of entry number ``count`` of a ring with ``ring`` places, a power of two."""
+    return count & (ring - 1)
 
 
 def together(states: Any) -> Any:
@@ -99,7 +105,7 @@ def prefetch_bytes(typing_context: Any, array: Any, offset: Any) -> Any:
 
 @inlined
 def prefetch(array: np.ndarray, row: int) -> None:
-    """Have the begin of a row of an array brought into the host's caches: it will be used soon."""
+    """Prefetch the start of a row of an array into the host's caches."""
     prefetch_bytes(array, row * array.strides[0])
 
 
@@ -112,9 +118,9 @@ def prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
 
 @inlined
 def rewind(array: np.ndarray, base: int, head: int, tail: int, ring: int) -> int:
-    """Move what waits in a ring to its begin, whose memory is still in the host's caches, unless that is much.
+    """Compact the pending entries to the start of the ring, cached on the host, unless more are copied than gained.
 
-    array  rows of ``ring`` places from row ``base`` on; those of ``head`` to ``tail`` (exclusive) wait.
+    array  rows of ``ring`` places from row ``base`` on; ``head`` to ``tail`` (exclusive) are pending.
 
     Returns by how many places ``head`` and ``tail`` move back.
     """

@@ -1,11 +1,10 @@
 """Threads that share the SMs and the memory partitions of a quantum.
 
-SMs share nothing inside a quantum, and partitions nothing at all, so the results are those of one thread, bit for bit.
-The leader, thread 0, does alone what is done in order. For the rest it opens a phase, of whose pieces every thread
+SMs share nothing inside a quantum, and partitions nothing at all, so the results equal one thread's, bit for bit.
+The leader, thread 0, does the ordered work alone. For the rest it opens a phase, of whose pieces every thread
 takes one after the other, and closes it when all have come back. To wake a sleeping thread takes a tenth of a quantum:
-those that wait look again and again, after a while give their core away between two looks, and sleep in the end, so
-that more threads than cores, or other processes, do little harm. They wait so in compiled code only, where nothing can
-be raised; a thread that does not get there has the others leave.
+waiters spin, then yield, then sleep, so that more threads than cores, or other processes, do little harm. They wait so
+in compiled code only, where nothing can be raised; a thread that does not get there has the others leave.
 """
 
 import time

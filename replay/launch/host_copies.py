@@ -8,10 +8,9 @@ Source: ``docs/sources/accel-sim.md#host-copies``.
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2.state import L2
-
-SECTOR_BYTES = 32
 
 
 class Copies:

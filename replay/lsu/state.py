@@ -13,20 +13,52 @@ from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
 OPERATIONS = 1024  # memory instructions of an SM under way
+QUEUE = 64  # most of them that wait for the front
 ACK_TAG, BYPASS_TAG = 1, 3
-# columns of operation: warp, kind, slot, cursor and end of its accesses, accesses not over, cycles a shared access
-# takes, cycle it reaches the unit, what is added to its sectors (local memory), whether it is local, its warp's stream
-WARP, KIND, SLOT, CURSOR, END, MISSING, CONFLICT, ARRIVES, ADDEND, LOCAL, STREAM = range(11)
-# columns of unit: queue head and tail, free operations, first cycle the front goes on (FAR: none), whether it waits,
-# next cycle to run, shared pipeline head and tail, responses head and tail, operation to be written back (-1: none),
-# operation whose response past the L1 waits (-1: none), client that is served first, banks that are blocked, cycle up
-# to which they are known to be, which of them for want of a place in the miss queue, head and tail of what is due,
-# banks that hold accesses, texture accesses that are not written back, first cycle in which an access may meet the tags
-(QUEUE_HEAD, QUEUE_TAIL, FREE, FRONT_AT, STALLED, NEXT_CYCLE, PIPE_HEAD, PIPE_TAIL, INBOX_HEAD, INBOX_TAIL, WRITE_BACK,
- PAST_L1, TURN, BLOCKED, BLOCKED_AT, WAITS_TO_SEND, DUE_HEAD, DUE_TAIL, OCCUPIED,
- TEXTURE_ACCESSES, TAGS_AT) = range(21)  # fmt: skip
-HEAD, TAIL = range(2)  # columns of bank
-READY, SECTOR, BYTES, OPERATION = range(4)  # columns of access
+# Columns of ``operation``.
+WARP = 0
+KIND = 1
+SLOT = 2  # that it clears
+CURSOR = 3  # its next access
+END = 4  # end of its accesses
+MISSING = 5  # accesses that are not complete
+CONFLICT = 6  # cycles a shared access takes
+ARRIVES = 7  # cycle it reaches the unit
+ADDEND = 8  # added to its sectors (local memory)
+LOCAL = 9  # 1: local memory
+STREAM = 10  # of its warp
+OPERATION_COLUMNS = 11
+# Columns of ``unit``.
+QUEUE_HEAD = 0
+QUEUE_TAIL = 1
+FREE = 2  # free operations
+FRONT_AT = 3  # first cycle the front advances, FAR: none
+STALLED = 4  # 1: the front waits
+NEXT_CYCLE = 5  # next cycle to run
+PIPE_HEAD = 6  # of the shared-memory pipeline
+PIPE_TAIL = 7
+INBOX_HEAD = 8  # of the responses
+INBOX_TAIL = 9
+WRITE_BACK = 10  # operation to be written back, or -1
+PAST_L1 = 11  # operation whose response past the L1 waits, or -1
+TURN = 12  # client that is served first
+BLOCKED = 13  # blocked banks, as a mask
+BLOCKED_AT = 14  # cycle up to which they are known to be
+WAITS_TO_SEND = 15  # banks blocked for want of a place in the miss queue
+DUE_HEAD = 16  # of the instructions with perfect memory
+DUE_TAIL = 17
+OCCUPIED = 18  # banks that hold accesses
+TEXTURE_ACCESSES = 19  # that are not written back
+TAGS_AT = 20  # first cycle in which an access may meet the tags
+UNIT_COLUMNS = 21
+# Columns of ``bank``.
+HEAD = 0
+TAIL = 1
+# Columns of ``access``.
+READY = 0  # cycle it may meet the tags
+SECTOR = 1
+BYTES = 2  # mask
+OPERATION = 3
 # clients of the write-back: shared memory, textures, (constants,) past the L1, the L1
 SHARED, TEXTURES, PAST, OF_L1 = 0, 1, 3, 4
 TEXTURE_TAGS = OPERATIONS * 4 + BYPASS_TAG  # from this tag on responses are the texture cache's
@@ -56,7 +88,7 @@ class Spec:
     )
 
     def __post_init__(self) -> None:
-        law(self.queue_entries <= 64, f"queue_entries must be at most 64, not {self.queue_entries}")
+        law(self.queue_entries <= QUEUE, f"queue_entries must be at most {QUEUE}, not {self.queue_entries}")
         block = self.local_block_bytes
         law(block % 32 == 0, f"local_block_bytes must be a multiple of 32, not {block}")
 
@@ -64,15 +96,15 @@ class Spec:
 class Lsu(NamedTuple):
     """All SMs' units; operation o of SM s is row s * OPERATIONS + o, bank b row s * banks + b."""
 
-    operation: FixedRows  # int64[sms * OPERATIONS, 11]
-    unit: FixedRows  # int64[sms, 21]
+    operation: FixedRows  # int64[sms * OPERATIONS, OPERATION_COLUMNS]
+    unit: FixedRows  # int64[sms, UNIT_COLUMNS]
     free: FixedRows  # int32[sms, OPERATIONS]: stack of free operations
-    queue: FixedRows  # int32[sms, 64]: operations
+    queue: FixedRows  # int32[sms, QUEUE]: operations
     bank: FixedRows  # int64[sms * banks, 2]
     access: FixedRows  # int64[sms * banks * depth, 4]
     pipe: FixedRows  # int64[sms * pipe_size, 2]: cycle it may be written back, operation
     inbox: FixedRows  # int64[sms * inbox_pitch, 2]: cycle (behind the last: FAR), tag
-    due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction is over, warp, slot, kind
+    due: FixedRows  # int64[sms * due_size, 4]: with perfect memory, cycle an instruction completes, warp, slot, kind
     stats: FixedRows  # int64[sms, 5]
     shares: Shares
     texture: texture_unit.Texture
@@ -97,20 +129,20 @@ def make_state(
     """Idle units; with a ``register`` for one instruction that was latched before, in place of the queue."""
     inbox_size = ring_size(packets_in_flight + 1)
     inbox_pitch = pitch(inbox_size, 2)
-    depth = 1 << (l1.latency_cycles - 1).bit_length()
-    pipe_size = 1 << (spec.shared_latency_cycles - 1).bit_length()
+    depth = ring_size(l1.latency_cycles)
+    pipe_size = ring_size(spec.shared_latency_cycles)
     # a scheduler issues one instruction a cycle, and there are at most 8
-    due_size = 1 << (8 * (spec.issue_cycles + l1.latency_cycles)).bit_length() if spec.perfect_memory else 1
+    due_size = ring_size(8 * (spec.issue_cycles + l1.latency_cycles) + 1) if spec.perfect_memory else 1
     stats = np.zeros((sms, len(COUNTERS)), np.int64)
-    unit = np.zeros((sms, 21), np.int64)
+    unit = np.zeros((sms, UNIT_COLUMNS), np.int64)
     unit[:, FREE] = OPERATIONS
     unit[:, [NEXT_CYCLE, TAGS_AT, FRONT_AT]] = FAR
     unit[:, [WRITE_BACK, PAST_L1]] = -1
     return Lsu(
-        np.zeros((sms * OPERATIONS, 11), np.int64),
+        np.zeros((sms * OPERATIONS, OPERATION_COLUMNS), np.int64),
         unit,
         np.tile(np.arange(OPERATIONS - 1, -1, -1, dtype=np.int32), (sms, 1)),
-        np.zeros((sms, 64), np.int32),
+        np.zeros((sms, QUEUE), np.int32),
         np.zeros((sms * l1.banks, 2), np.int64),
         np.zeros((sms * l1.banks * depth, 4), np.int64),
         np.zeros((sms * pipe_size, 2), np.int64),

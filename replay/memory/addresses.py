@@ -1,7 +1,7 @@
-"""Where an address lives: channel, L2 slice, set key of the L2, DRAM bank and row.
+"""Map of addresses: channel, L2 slice, set key of the L2, DRAM bank and row.
 
 An address map is a string as in the references: ``dramid@8;`` and 64 letters from bit 63 to bit 0, R for row, B for
-bank, C for column, S for a byte of the burst, 0 for a bit that nobody looks at. Channels take blocks of 2^8 bytes in
+bank, C for column, S for a byte of the burst, 0 for a bit without meaning. Channels take blocks of 2^8 bytes in
 turn, and the quotient, put back in front of the 8 bits, is what the letters describe; with a power of two of channels
 that is the address without its channel bits. The lowest bank bits choose the slice of a channel. ``ipoly`` and ``xor``
 permute the slices by the bits above. Source: ``docs/sources/accel-sim.md#address-map``.
@@ -11,22 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import count_bits, inlined
+from rayplay.replay.jit.bits import inlined
+from rayplay.replay.memory import hashes
 from rayplay.replay.unit.schema import law
 
 LETTERS = {"R": "row", "B": "bank", "C": "column", "S": "burst", "0": "unused"}
 HASHES = ("linear", "xor", "ipoly")
 LINEAR, XOR, IPOLY = range(3)
 PARTITION_HASHES = ("consecutive", "xor", "ipoly")
-# Bits of the upper part of an address whose parity is added to each bit of an index: remainders of x^k modulo a
-# primitive polynomial (Rau, Pseudo-randomly interleaved memory, ISCA 1991), for 16, 32 and 64 places.
-IPOLY_TAPS = {
-    16: ((0, 3, 4, 6, 8, 9, 10, 11), (0, 1, 3, 5, 6, 7, 8, 12), (1, 2, 4, 6, 7, 8, 9), (2, 3, 5, 7, 8, 9, 10)),
-    32: ((0, 3, 5, 6, 9, 10, 11, 12, 13), (1, 4, 6, 7, 10, 11, 12, 13, 14), (0, 2, 3, 6, 7, 8, 9, 10, 14),
-         (1, 3, 4, 7, 8, 9, 10, 11), (2, 4, 5, 8, 9, 10, 11, 12)),
-    64: ((0, 5, 6, 10, 12, 15, 16, 17, 18), (0, 1, 5, 7, 10, 11, 12, 13, 15), (1, 2, 6, 8, 11, 12, 13, 14, 16),
-         (2, 3, 7, 9, 12, 13, 14, 15, 17), (3, 4, 8, 10, 13, 14, 15, 16, 18), (4, 5, 9, 11, 14, 15, 16, 17)),
-}  # fmt: skip
 
 
 class Addresses(NamedTuple):
@@ -35,7 +27,7 @@ class Addresses(NamedTuple):
     bank: np.ndarray  # int64[runs, 3], of the address within its channel
     row: np.ndarray  # int64[runs, 3]
     key: np.ndarray  # int64[runs, 3], of the address within its channel: without the slice's bits, in lines
-    taps: np.ndarray  # int64[6], parity masks of the partition hash
+    taps: np.ndarray  # int64[bits]: parity masks of the partition hash, of the upper part
     channels: int
     slices: int  # of a channel
     places: int  # slices of all channels, rounded up to a power of two of channels
@@ -43,7 +35,7 @@ class Addresses(NamedTuple):
     high_shift: int  # from the address within the channel to the upper part that is hashed
     hash: int
     bank_hash: int
-    bank_taps: np.ndarray  # int64[6]
+    bank_taps: np.ndarray  # int64[bits]: of the bank hash, of the row
     banks: int
     grain_shift: int  # log2 of the sectors side by side that share slice, set, bank and row
 
@@ -75,12 +67,10 @@ def runs(bits: list[int]) -> np.ndarray:
     return np.array([(first, (1 << length) - 1, place) for first, length, place in rows], np.int64)
 
 
-def tap_masks(places: int) -> np.ndarray:
-    """Parity masks of ``ipoly`` for 16, 32 or 64 places (zeros for others)."""
-    masks = np.zeros(6, np.int64)
-    for index, taps in enumerate(IPOLY_TAPS.get(places, ())):
-        masks[index] = sum(1 << tap for tap in taps)
-    return masks
+def tap_masks(hash_name: str, places: int) -> np.ndarray:
+    """Parity masks of the bits above the index by which ``ipoly`` permutes ``places``; empty for other hashes."""
+    bits = places.bit_length() - 1
+    return hashes.parity_masks(hash_name, places) >> bits if hash_name == "ipoly" else np.zeros(0, np.int64)
 
 
 def make_addresses(text: str, channels: int, slices: int, partition_hash: str, banks: int, bank_hash: str) -> Addresses:
@@ -91,14 +81,14 @@ def make_addresses(text: str, channels: int, slices: int, partition_hash: str, b
     whole = channels & (channels - 1) == 0
     places = slices << (channels - 1).bit_length()
     law(partition_hash != "xor" or whole, "partition_hash xor needs a power of two of channels")
-    law(partition_hash != "ipoly" or places in IPOLY_TAPS, f"partition_hash ipoly needs 16, 32 or 64, not {places}")
-    law(bank_hash != "ipoly" or banks in IPOLY_TAPS, f"bank_hash ipoly needs 16, 32 or 64 banks, not {banks}")
+    law(partition_hash != "ipoly" or places in hashes.IPOLY, f"partition_hash ipoly needs 16, 32 or 64, not {places}")
+    law(bank_hash != "ipoly" or banks in hashes.IPOLY, f"bank_hash ipoly needs 16, 32 or 64 banks, not {banks}")
     grain = max(min(block_shift, 7, bits["B"][0], bits["R"][0]) - 5, 0)
     key = [bit for bit in range(7, 63) if bit not in slice_bits]
     return Addresses(
-        runs(bits["B"]), runs(bits["R"]), runs(key), tap_masks(places), channels, slices, places, block_shift,
-        block_shift + (slices.bit_length() - 1 if whole else 0),
-        PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(banks), banks, grain,
+        runs(bits["B"]), runs(bits["R"]), runs(key), tap_masks(partition_hash, places), channels, slices, places,
+        block_shift, block_shift + (slices.bit_length() - 1 if whole else 0),
+        PARTITION_HASHES.index(partition_hash), HASHES.index(bank_hash), tap_masks(bank_hash, banks), banks, grain,
     )  # fmt: skip
 
 
@@ -109,14 +99,6 @@ def collect(rows: np.ndarray, address: int) -> int:
     for index in range(rows.shape[0]):
         found |= ((address >> rows[index, 0]) & rows[index, 1]) << rows[index, 2]
     return found
-
-
-@inlined
-def ipoly(taps: np.ndarray, upper: int, index: int) -> int:
-    """``index`` permuted by the parities of ``upper``."""
-    for bit in range(6):
-        index ^= (count_bits(upper & taps[bit]) & 1) << bit
-    return index
 
 
 @inlined
@@ -137,7 +119,7 @@ def slice_of(state: Addresses, sector: int) -> int:
         return (channel ^ (upper & (state.channels - 1))) * state.slices + low_bank
     index = channel * state.slices + low_bank
     if state.hash == IPOLY:
-        index = ipoly(state.taps, upper, index) % (state.channels * state.slices)
+        index = (index ^ hashes.parities(state.taps, upper)) % (state.channels * state.slices)
     return index
 
 
@@ -149,7 +131,7 @@ def bank_of(state: Addresses, sector: int) -> int:
     if state.bank_hash == XOR:
         bank ^= row & (state.banks - 1)
     elif state.bank_hash == IPOLY:
-        bank = ipoly(state.bank_taps, row, bank)
+        bank ^= hashes.parities(state.bank_taps, row)
     return row * state.banks + bank
 
 

@@ -11,26 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined
+from rayplay.replay.input.work import SECTOR_BYTES
+from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import prefetch
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.state import (
-    EVICT_GLOBAL,
-    FAIL,
-    FULL,
-    HIT,
-    HIT_RESERVED,
-    MISS,
-    QUEUE_TAIL,
-    READ_SECTOR,
-    SECTOR_BYTES,
-    WAITER,
-    Cache,
-    Policy,
-)
+from rayplay.replay.memory.hashes import parities
 from rayplay.replay.memory.port import READ, SENT, WRITE, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import count_for
@@ -40,7 +28,7 @@ STREAMING_MERGES = 64
 
 
 @dataclass(frozen=True)
-class Spec(Policy):
+class Spec(cache_state.Policy):
     """L1 data cache of one SM."""
 
     allocate: str = value(
@@ -99,7 +87,7 @@ class Spec(Policy):
 
     @property
     def is_emptied(self) -> bool:
-        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split anew."""
+        """Whether a kernel begins with an empty L1: invalidate_idle, or the memory may have been split again."""
         return self.invalidate_idle or self.unified_bytes > 0
 
     def ways_beside(self, shared_bytes: int) -> int:
@@ -113,7 +101,7 @@ class Spec(Policy):
 class L1(NamedTuple):
     """All SMs' caches."""
 
-    cache: Cache
+    cache: cache_state.Cache
     leaves_at: np.ndarray  # int64[sms]: first cycle in which one more request could leave the miss queue
     bank_mask: np.ndarray  # int64[bits of the bank]: bits of the sector number whose parity is the bit
     bank_bits: int  # those bits where they are the bank itself; else 0
@@ -122,7 +110,7 @@ class L1(NamedTuple):
 
 def make_state(spec: Spec, sms: int, packets_in_flight: int, streams: int = 1) -> L1:
     """Empty caches. No more entries are made than requests may be in flight, since each entry is one of them."""
-    policy = Policy(
+    policy = cache_state.Policy(
         spec.line_bytes, spec.ways, spec.set_hash, spec.write_policy,
         "on_miss" if spec.allocate == "on_miss" else "on_fill", spec.write_allocate, spec.dirty_percent, spec.entries,
         spec.merges, spec.miss_queue, spec.port_bytes,
@@ -163,24 +151,19 @@ def forget_idle(state: L1, sm: int) -> None:
 @inlined
 def first_waiter(state: L1, sm: int, entry: int) -> int:
     """Who waits longest for the sector of an MSHR entry."""
-    return state.cache.mshr[sm * state.cache.pitch + entry, WAITER]
+    return state.cache.mshr[sm * state.cache.pitch + entry, cache_state.WAITER]
 
 
 @inlined
 def prefetch_entry(state: L1, sm: int, entry: int) -> None:
-    """An MSHR entry will be looked at soon; what is none does no harm."""
+    """Prefetch an MSHR entry; any number does no harm."""
     prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
 
 
 @inlined
 def bank_of(state: L1, sector: int) -> int:
     """Bank of a sector."""
-    if state.bank_bits:
-        return sector & state.bank_bits
-    bank = 0
-    for bit in range(state.bank_mask.shape[0]):
-        bank |= (count_bits(sector & state.bank_mask[bit]) & 1) << bit
-    return bank
+    return sector & state.bank_bits if state.bank_bits else parities(state.bank_mask, sector)
 
 
 @inlined
@@ -197,14 +180,14 @@ def drain(state: L1, port: Port, sm: int, now: int, tag: int) -> None:
     unit, queue = state.cache.unit, state.cache.queue
     first = sm * state.cache.ring
     count_for(port, sm, state.cache.shares.stream[sm])
-    for row in range(first, first + unit[sm, QUEUE_TAIL]):
+    for row in range(first, first + unit[sm, cache_state.QUEUE_TAIL]):
         leaves = max(state.leaves_at[sm], now + 1)
         state.leaves_at[sm] = leaves + 1
-        if queue[row, 0] == READ_SECTOR:
+        if queue[row, 0] == cache_state.READ_SECTOR:
             send(port, sm, leaves, queue[row, 1], READ, queue[row, 2], queue[row, 3] * 4 + FILL_TAG)
         else:
             send(port, sm, leaves, queue[row, 1], WRITE, queue[row, 2], tag)
-    unit[sm, QUEUE_TAIL] = 0
+    unit[sm, cache_state.QUEUE_TAIL] = 0
 
 
 @compiled
@@ -214,10 +197,10 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
     row = cache_lines.find(state.cache, sm, line)
     if cache.may_read(state.cache, row, sector):
         cache.read_hit(state.cache, sm, now, row)
-        return HIT
+        return cache_state.HIT
     waiting = queued(state, port, sm, now)
     answer = cache.read_miss(state.cache, sm, now, sector, line, byte_mask, 0, waiter, waiting, row)
-    if answer != FAIL:
+    if answer != cache_state.FAIL:
         drain(state, port, sm, now, 0)
     return answer
 
@@ -226,10 +209,10 @@ def load(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, 
 def read(state: L1, port: Port, sm: int, now: int, sector: int, waiter: int) -> int:
     """Look a whole sector up for ``waiter``: HIT; FAIL (try again); MISS where a request leaves, else HIT_RESERVED."""
     requests = port.stats[sm, SENT]
-    answer = load(state, port, sm, now, sector, FULL, waiter)
-    if answer in (HIT, FAIL):
+    answer = load(state, port, sm, now, sector, cache_state.FULL, waiter)
+    if answer in (cache_state.HIT, cache_state.FAIL):
         return answer
-    return MISS if port.stats[sm, SENT] != requests else HIT_RESERVED
+    return cache_state.MISS if port.stats[sm, SENT] != requests else cache_state.HIT_RESERVED
 
 
 @compiled
@@ -241,7 +224,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
     index = sector >> state.cache.sector_shift
     waiting = queued(state, port, sm, now)
     answer = cache.write(state.cache, sm, now, sector, index, byte_mask, is_local, tag, waiting)
-    if answer != FAIL:
+    if answer != cache_state.FAIL:
         drain(state, port, sm, now, tag)
     return answer
 
@@ -249,7 +232,7 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
 @inlined
 def keeps(state: L1, is_local: int) -> bool:
     """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
-    return state.cache.write_policy == EVICT_GLOBAL and is_local == 1
+    return state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
 
 
 @compiled

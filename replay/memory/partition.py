@@ -8,9 +8,9 @@ from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram import channel as dram
-from rayplay.replay.memory.dram.state import FILLED, NEXT_TICK, SERVED, Dram
+from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import slice as l2
-from rayplay.replay.memory.l2.state import L2, NEXT, WAITS
+from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.memory.prefetch import prefetch_partition
 from rayplay.replay.unit import clocks
 
@@ -18,14 +18,14 @@ MANY = 16  # requests of a quantum for which it pays to look ahead
 
 
 @inlined
-def horizon(state: Crossbar, cache: L2, routed: int) -> int:
+def horizon(state: Crossbar, cache: l2_state.L2, routed: int) -> int:
     """First L2 cycle that requests which the crossbar has not moved yet, from its cycle ``routed`` on, may change."""
     leaves = clocks.after(state.to_l2, routed)
     return clocks.after(cache.from_core, clocks.at_or_after(cache.to_core, leaves) + cache.latency - 1)
 
 
 @separate
-def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: int) -> None:
+def advance(state: Crossbar, cache: l2_state.L2, memory: dram_state.Dram, controller: int, routed: int) -> None:
     """Do every event of the partition that the crossbar's cycles before ``routed`` decide."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
     until, waiting = horizon(state, cache, routed), 0
@@ -40,33 +40,40 @@ def advance(state: Crossbar, cache: L2, memory: Dram, controller: int, routed: i
 
 
 @compiled
-def run(cache: L2, memory: Dram, controller: int, until: int) -> None:
+def run(cache: l2_state.L2, memory: dram_state.Dram, controller: int, until: int) -> None:
     """Do every event of the partition before L2 cycle ``until``."""
     first, last = controller * cache.slices_per_controller, (controller + 1) * cache.slices_per_controller
     own, channel, tick, commanded, soonest = cache.slice, memory.channel, FAR, FAR, FAR
     for part in range(first, last):
-        soonest = min(soonest, own[part, NEXT])
+        soonest = min(soonest, own[part, l2_state.NEXT])
     while True:
-        if channel[controller, NEXT_TICK] != tick:
-            tick = channel[controller, NEXT_TICK]
+        if channel[controller, dram_state.NEXT_TICK] != tick:
+            tick = channel[controller, dram_state.NEXT_TICK]
             commanded = clocks.at_or_after(memory.to_l2, tick) if tick < FAR else FAR
         now = min(commanded, soonest)
         if now >= until:
             return
         if commanded == now:
             run_channel(memory, controller, now)
-        filled, served = dram.take_touched(memory, controller, FILLED), dram.take_touched(memory, controller, SERVED)
+        filled, served = (
+            dram.take_touched(memory, controller, dram_state.FILLED),
+            dram.take_touched(memory, controller, dram_state.SERVED),
+        )
         soonest = FAR
         for number in range(cache.slices_per_controller):
             part = first + number
-            if own[part, NEXT] == now or (filled >> number) & 1 or (served >> number) & own[part, WAITS]:
+            if (
+                own[part, l2_state.NEXT] == now
+                or (filled >> number) & 1
+                or (served >> number) & own[part, l2_state.WAITS]
+            ):
                 l2.step(cache, memory, part, now)
-            soonest = min(soonest, own[part, NEXT])
+            soonest = min(soonest, own[part, l2_state.NEXT])
 
 
 @inlined
-def run_channel(memory: Dram, controller: int, now: int) -> None:
+def run_channel(memory: dram_state.Dram, controller: int, now: int) -> None:
     """The ticks of the DRAM channel in an L2 cycle."""
     reached = clocks.at_or_before(memory.clock, now)
-    while memory.channel[controller, NEXT_TICK] <= reached:
+    while memory.channel[controller, dram_state.NEXT_TICK] <= reached:
         dram.advance(memory, controller)

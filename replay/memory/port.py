@@ -13,14 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, inlined
-from rayplay.replay.jit.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size
+from rayplay.replay.jit.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
 READ, WRITE, ATOMIC = 0, 1, 2
-# columns of port: of ``request`` those transferred and sent; of ``left`` those whose place is free again, and all;
-# requests under way; responses taken and come
-REQUEST_HEAD, REQUEST_TAIL, LEFT_HEAD, LEFT_TAIL, IN_FLIGHT, RESPONSE_HEAD, RESPONSE_TAIL = range(7)
+# Columns of ``port``.
+REQUEST_HEAD = 0  # requests transferred
+REQUEST_TAIL = 1  # requests sent
+LEFT_HEAD = 2  # of ``left``, those whose place is free again
+LEFT_TAIL = 3
+IN_FLIGHT = 4  # requests under way
+RESPONSE_HEAD = 5  # responses taken
+RESPONSE_TAIL = 6  # responses that came
+PORT_COLUMNS = 7
 SENT = 0  # column of stats
 STREAM_SHIFT = 34  # of a request's stream, above its kind and byte mask
 
@@ -43,7 +49,7 @@ class Port(NamedTuple):
     ``response`` rows: cycle in which it leaves the crossbar (behind the last: FAR), tag.
     """
 
-    port: FixedRows  # int64[sms, 7]
+    port: FixedRows  # int64[sms, PORT_COLUMNS]
     request: FixedRows  # int64[sms * request_ring, 4]
     left: np.ndarray  # int64[sms * request_ring]
     response: FixedRows  # int64[sms * pitch, 2]
@@ -59,12 +65,12 @@ class Port(NamedTuple):
 
 def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Port:
     """Empty ports; the rings hold all that may be there, so they cannot overflow."""
-    request_ring = 1 << (spec.in_packets + 64).bit_length()
+    request_ring = ring_size(spec.in_packets + 65)
     ring = ring_size(spec.packets_in_flight + 1)
     apart = pitch(ring, 2)
     stats = np.zeros((sms, 1), np.int64)
     return Port(
-        np.zeros((sms, 7), np.int64),
+        np.zeros((sms, PORT_COLUMNS), np.int64),
         np.zeros((sms * request_ring, 4), np.int64),
         np.zeros(sms * request_ring, np.int64),
         np.full((sms * apart, 2), FAR),
@@ -88,7 +94,7 @@ def may_send(state: Port, sm: int, now: int) -> bool:
     if places_in_use(state, sm) < state.in_packets:
         return True
     while port[sm, LEFT_HEAD] < port[sm, LEFT_TAIL]:
-        at = sm * state.request_ring + (port[sm, LEFT_HEAD] & (state.request_ring - 1))
+        at = sm * state.request_ring + wrap(port[sm, LEFT_HEAD], state.request_ring)
         if state.left[at] + state.credit_cycles > now:
             break
         port[sm, LEFT_HEAD] += 1
@@ -106,7 +112,7 @@ def places_in_use(state: Port, sm: int) -> int:
 def leave(state: Port, sm: int, cycle: int) -> None:
     """The oldest request leaves the input buffer."""
     port = state.port
-    state.left[sm * state.request_ring + (port[sm, LEFT_TAIL] & (state.request_ring - 1))] = cycle
+    state.left[sm * state.request_ring + wrap(port[sm, LEFT_TAIL], state.request_ring)] = cycle
     port[sm, LEFT_TAIL] += 1
     port[sm, REQUEST_HEAD] += 1
 
@@ -119,14 +125,14 @@ def send(state: Port, sm: int, now: int, sector: int, kind: int, byte_mask: int,
     belongs to it (``shares.count_for``).
     """
     port, request = state.port, state.request
-    base, mask = sm * state.request_ring, state.request_ring - 1
+    base, ring = sm * state.request_ring, state.request_ring
     place = port[sm, REQUEST_TAIL]
-    while place > port[sm, REQUEST_HEAD] and request[base + ((place - 1) & mask), 0] > now:
-        here, before = base + (place & mask), base + ((place - 1) & mask)
+    while place > port[sm, REQUEST_HEAD] and request[base + wrap(place - 1, ring), 0] > now:
+        here, before = base + wrap(place, ring), base + wrap(place - 1, ring)
         for column in range(4):
             request[here, column] = request[before, column]
         place -= 1
-    at = base + (place & mask)
+    at = base + wrap(place, ring)
     request[at, 0] = now
     request[at, 1] = sector
     request[at, 2] = kind + 4 * byte_mask + (state.shares.stream[sm] << STREAM_SHIFT)
@@ -142,30 +148,30 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     port = state.port
     if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
         port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
-    base, tail, mask = sm * state.pitch, port[sm, RESPONSE_TAIL], state.ring - 1
-    state.response[base + (tail & mask), 0] = cycle
-    state.response[base + (tail & mask), 1] = tag
-    state.response[base + (tail + 1 & mask), 0] = FAR
+    base, tail = sm * state.pitch, port[sm, RESPONSE_TAIL]
+    at = base + wrap(tail, state.ring)
+    state.response[at, 0], state.response[at, 1] = cycle, tag
+    state.response[base + wrap(tail + 1, state.ring), 0] = FAR
     port[sm, RESPONSE_TAIL] = tail + 1
 
 
 @inlined
 def next_response(state: Port, sm: int) -> int:
-    """Row of the oldest response that was not taken; its cycle is FAR where there is none."""
-    return sm * state.pitch + (state.port[sm, RESPONSE_HEAD] & (state.ring - 1))
+    """Row of the oldest response that was not taken; its cycle is FAR without one."""
+    return sm * state.pitch + wrap(state.port[sm, RESPONSE_HEAD], state.ring)
 
 
 @inlined
 def prefetch_requests(state: Port, sm: int) -> None:
     """Have the requests that wait brought into the host's caches."""
     head, tail = state.port[sm, REQUEST_HEAD], state.port[sm, REQUEST_TAIL]
-    first = sm * state.request_ring + (head & (state.request_ring - 1))
+    first = sm * state.request_ring + wrap(head, state.request_ring)
     prefetch_rows(state.request, first, first + tail - head)
 
 
 @inlined
 def rewind_requests(state: Port, sm: int) -> None:
-    """Move the requests that wait to the begin of their ring, as ``rows.rewind`` does."""
+    """Compact the pending requests (``rows.rewind``)."""
     port, ring = state.port, state.request_ring
     gone = rewind(state.request, sm * ring, port[sm, REQUEST_HEAD], port[sm, REQUEST_TAIL], ring)
     port[sm, REQUEST_HEAD] -= gone

@@ -5,14 +5,15 @@ begins. One batch of prefetches costs less than the misses one by one.
 """
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
-from rayplay.replay.jit.rows import prefetch, prefetch_rows
-from rayplay.replay.memory.cache.state import MSHR_FREE, NEWER, NEWEST, OLDEST, chosen_set
-from rayplay.replay.memory.dram.state import BANKS, UNDER_WAY, Dram
-from rayplay.replay.memory.l2.state import HEAD, L2, POPPED
+from rayplay.replay.jit.rows import prefetch, prefetch_rows, wrap
+from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.dram import spec as limits
+from rayplay.replay.memory.dram import state as dram
+from rayplay.replay.memory.l2 import state as l2
 
 
 @compiled
-def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -> None:
+def prefetch_partition(cache: l2.L2, memory: dram.Dram, controller: int, waiting: int) -> None:
     """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
 
     waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.
@@ -22,28 +23,31 @@ def prefetch_partition(cache: L2, memory: Dram, controller: int, waiting: int) -
     prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
     prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
     prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
-    queued = min(memory.channel[controller, UNDER_WAY] + waiting, memory.capacity)
+    queued = min(memory.channel[controller, dram.UNDER_WAY] + waiting, memory.capacity)
     prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
-    prefetch_rows(memory.bank, controller * memory.gap[BANKS], (controller + 1) * memory.gap[BANKS])
+    prefetch_rows(memory.bank, controller * memory.gap[limits.BANKS], (controller + 1) * memory.gap[limits.BANKS])
     for part in range(first, last):
         look_through(cache, part)
 
 
 @inlined
-def look_through(cache: L2, part: int) -> None:
+def look_through(cache: l2.L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
-    free, first = tags.unit[part, MSHR_FREE] - (own[part, POPPED] - own[part, HEAD]), part * tags.pitch
+    free, first = (
+        tags.unit[part, cache_state.MSHR_FREE] - (own[part, l2.POPPED] - own[part, l2.HEAD]),
+        part * tags.pitch,
+    )
     prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
-    for place in range(own[part, HEAD], own[part, POPPED]):
-        row = part * cache.ring + (place & (cache.ring - 1))
+    for place in range(own[part, l2.HEAD], own[part, l2.POPPED]):
+        row = part * cache.ring + wrap(place, cache.ring)
         line = cache.input[row, 1] >> 2
         if line == before:
             continue
         before = line
-        group = 2 * (part * tags.sets + chosen_set(tags, cache.input[row, 4]))
+        group = 2 * (part * tags.sets + cache_state.chosen_set(tags, cache.input[row, 4]))
         prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
-        prefetch(tags.line, tags.order[group, NEWEST])
-        victim = tags.order[group, OLDEST]
+        prefetch(tags.line, tags.order[group, cache_state.NEWEST])
+        victim = tags.order[group, cache_state.OLDEST]
         if victim >= 0:
-            prefetch(tags.line, tags.line[victim, NEWER])
+            prefetch(tags.line, tags.line[victim, cache_state.NEWER])

@@ -12,21 +12,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import inlined
-from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.jit.rows import FixedRows, ring_size, wrap
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
-from rayplay.replay.memory.cache.state import FULL, SECTOR_BYTES, Cache, Policy
+from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.memory.port import READ, Port, may_send, send
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, count_for, make_shares
 
 PATHS = ("l1", "cache")
-# columns of unit, heads and tails of: accesses in order, lines to be asked for, lines under way, results; sectors of
-# the first line that were asked for
-(FRAGMENT_HEAD, FRAGMENT_TAIL, REQUEST_HEAD, REQUEST_TAIL, LINE_HEAD, LINE_TAIL, RESULT_HEAD, RESULT_TAIL,
- ASKED) = range(9)  # fmt: skip
+# Columns of ``unit``.
+FRAGMENT_HEAD = 0  # of the accesses in order
+FRAGMENT_TAIL = 1
+REQUEST_HEAD = 2  # of the lines to be asked for
+REQUEST_TAIL = 3
+LINE_HEAD = 4  # of the lines under way
+LINE_TAIL = 5
+RESULT_HEAD = 6
+RESULT_TAIL = 7
+ASKED = 8  # sectors of the first line that were asked for
+UNIT_COLUMNS = 9
 HITS, MISSES = range(2)  # columns of stats
 HIT = -1  # in place of a line under way
 
@@ -53,32 +61,32 @@ class Spec:
 
 
 class Texture(NamedTuple):
-    """All SMs' texture caches; queue place p of SM s is row s * size + (p & (size - 1))."""
+    """All SMs' texture caches; queue place p of SM s is row s * ring + wrap(p, ring)."""
 
     tags: Cache
-    fragment: np.ndarray  # int64[sms * size, 2]: operation of the LSU, place of its line under way or HIT
-    request: np.ndarray  # int64[sms * size, 3]: line number, its place among the lines under way, stream
-    missing: np.ndarray  # int64[sms * size]: sectors of a line under way that are still to come
-    result: np.ndarray  # int64[sms * size]: operations
-    unit: np.ndarray  # int64[sms, 9]
+    fragment: np.ndarray  # int64[sms * ring, 2]: operation of the LSU, place of its line under way or HIT
+    request: np.ndarray  # int64[sms * ring, 3]: line number, its place among the lines under way, stream
+    missing: np.ndarray  # int64[sms * ring]: sectors of a line under way that are still to come
+    result: np.ndarray  # int64[sms * ring]: operations
+    unit: np.ndarray  # int64[sms, UNIT_COLUMNS]
     stats: FixedRows  # int64[sms, 2]
     shares: Shares
     fragments: int
     requests: int
     lines: int
     results: int
-    fragment_mask: int
-    request_mask: int
-    line_mask: int
-    result_mask: int
+    fragment_ring: int
+    request_ring: int
+    line_ring: int
+    result_ring: int
     sectors: int  # of a line
 
 
 def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
     """Empty caches."""
     policy = Policy(spec.line_bytes, spec.ways, "linear", "through", "on_miss", "none", 0, 1, 1, 1, SECTOR_BYTES)
-    sizes = [1 << (most - 1).bit_length() for most in (spec.fragments, spec.requests, spec.lines, spec.results)]
-    fragments, requests, lines, results = sizes
+    queues = (spec.fragments, spec.requests, spec.lines, spec.results)
+    fragments, requests, lines, results = map(ring_size, queues)
     stats = np.zeros((sms, 2), np.int64)
     return Texture(
         cache_state.make_state(policy, spec.sets, sms, spec.ways, 1),
@@ -86,17 +94,14 @@ def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
         np.zeros((sms * requests, 3), np.int64),
         np.zeros(sms * lines, np.int64),
         np.zeros(sms * results, np.int64),
-        np.zeros((sms, 9), np.int64),
+        np.zeros((sms, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
-        spec.fragments,
-        spec.requests,
-        spec.lines,
-        spec.results,
-        fragments - 1,
-        requests - 1,
-        lines - 1,
-        results - 1,
+        *queues,
+        fragments,
+        requests,
+        lines,
+        results,
         spec.line_bytes // SECTOR_BYTES,
     )
 
@@ -117,7 +122,7 @@ def look_up(state: Texture, sm: int, now: int, operation: int, line: int) -> boo
         or unit[sm, LINE_TAIL] - unit[sm, LINE_HEAD] == state.lines
     ):
         return False
-    at = sm * (state.fragment_mask + 1) + (unit[sm, FRAGMENT_TAIL] & state.fragment_mask)
+    at = sm * state.fragment_ring + wrap(unit[sm, FRAGMENT_TAIL], state.fragment_ring)
     unit[sm, FRAGMENT_TAIL] += 1
     state.fragment[at, 0], state.fragment[at, 1] = operation, HIT
     row = cache_lines.find(tags, sm, line)
@@ -126,11 +131,11 @@ def look_up(state: Texture, sm: int, now: int, operation: int, line: int) -> boo
         state.stats[sm, HITS] += 1
         return True
     cache_fill.warm(tags, sm, now, line << tags.sector_shift, line)
-    place = unit[sm, LINE_TAIL] & state.line_mask
+    place = wrap(unit[sm, LINE_TAIL], state.line_ring)
     unit[sm, LINE_TAIL] += 1
     state.fragment[at, 1] = place
-    state.missing[sm * (state.line_mask + 1) + place] = state.sectors
-    at = sm * (state.request_mask + 1) + (unit[sm, REQUEST_TAIL] & state.request_mask)
+    state.missing[sm * state.line_ring + place] = state.sectors
+    at = sm * state.request_ring + wrap(unit[sm, REQUEST_TAIL], state.request_ring)
     unit[sm, REQUEST_TAIL] += 1
     state.request[at, 0], state.request[at, 1] = line, place
     state.request[at, 2] = state.shares.stream[sm]
@@ -146,20 +151,20 @@ def cycle(state: Texture, port: Port, sm: int, now: int, first_tag: int) -> None
     """
     unit = state.unit
     if unit[sm, REQUEST_HEAD] != unit[sm, REQUEST_TAIL] and may_send(port, sm, now):
-        at = sm * (state.request_mask + 1) + (unit[sm, REQUEST_HEAD] & state.request_mask)
+        at = sm * state.request_ring + wrap(unit[sm, REQUEST_HEAD], state.request_ring)
         sector = (state.request[at, 0] << state.tags.sector_shift) + unit[sm, ASKED]
         count_for(port, sm, state.request[at, 2])
-        send(port, sm, now, sector, READ, FULL, first_tag + 4 * state.request[at, 1])
+        send(port, sm, now, sector, READ, cache_state.FULL, first_tag + 4 * state.request[at, 1])
         unit[sm, ASKED] += 1
         if unit[sm, ASKED] == state.sectors:
             unit[sm, ASKED] = 0
             unit[sm, REQUEST_HEAD] += 1
     if is_first_there(state, sm):
-        at = sm * (state.fragment_mask + 1) + (unit[sm, FRAGMENT_HEAD] & state.fragment_mask)
+        at = sm * state.fragment_ring + wrap(unit[sm, FRAGMENT_HEAD], state.fragment_ring)
         unit[sm, FRAGMENT_HEAD] += 1
         if state.fragment[at, 1] != HIT:
             unit[sm, LINE_HEAD] += 1
-        place = sm * (state.result_mask + 1) + (unit[sm, RESULT_TAIL] & state.result_mask)
+        place = sm * state.result_ring + wrap(unit[sm, RESULT_TAIL], state.result_ring)
         state.result[place] = state.fragment[at, 0]
         unit[sm, RESULT_TAIL] += 1
 
@@ -171,15 +176,15 @@ def is_first_there(state: Texture, sm: int) -> bool:
     full = unit[sm, RESULT_TAIL] - unit[sm, RESULT_HEAD] == state.results
     if unit[sm, FRAGMENT_HEAD] == unit[sm, FRAGMENT_TAIL] or full:
         return False
-    at = sm * (state.fragment_mask + 1) + (unit[sm, FRAGMENT_HEAD] & state.fragment_mask)
+    at = sm * state.fragment_ring + wrap(unit[sm, FRAGMENT_HEAD], state.fragment_ring)
     line = state.fragment[at, 1]
-    return bool(line == HIT or state.missing[sm * (state.line_mask + 1) + line] == 0)
+    return bool(line == HIT or state.missing[sm * state.line_ring + line] == 0)
 
 
 @inlined
 def receive(state: Texture, sm: int, place: int) -> None:
     """A sector of a line under way has come."""
-    state.missing[sm * (state.line_mask + 1) + place] -= 1
+    state.missing[sm * state.line_ring + place] -= 1
 
 
 @inlined
@@ -191,7 +196,7 @@ def has_result(state: Texture, sm: int) -> bool:
 @inlined
 def next_result(state: Texture, sm: int) -> int:
     """Take the oldest result: the operation whose access it ends."""
-    at = sm * (state.result_mask + 1) + (state.unit[sm, RESULT_HEAD] & state.result_mask)
+    at = sm * state.result_ring + wrap(state.unit[sm, RESULT_HEAD], state.result_ring)
     state.unit[sm, RESULT_HEAD] += 1
     return int(state.result[at])
 

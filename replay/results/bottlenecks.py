@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.work import LANES, SECTOR_BYTES
 from rayplay.replay.unit import cycle_stack as stack
 
 Counters = dict[str, dict[str, np.ndarray]]  # unit -> counter -> int64[instances]
 Columns = dict[str, np.ndarray]
-SECTOR_BYTES = 32
-LANES = 32
 
 # unit -> what it uses, what it has; a row of the page docs/replay.md each
 UTILISATION = {

@@ -15,6 +15,7 @@ import numpy as np
 from rayplay.formats.guard.strict import check_choice
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input.work import LANES
 from rayplay.replay.results.counters import unit_counters
 from rayplay.replay.results.definitions import METRICS
 from rayplay.replay.results.ledger import Counters, Ledger
@@ -128,7 +129,7 @@ def sm_values(gpu: Gpu, sm: Mapping[str, int], cycles: int) -> Iterator[tuple[st
     yield "thread_instructions", sm["thread_instructions"]
     yield "warp_instructions", sm["warp_instructions"]
     yield "sm_ipc", ratio(sm["warp_instructions"], cycles * gpu.sm.count)
-    yield "simt_efficiency", ratio(sm["thread_instructions"], 32 * sm["warp_instructions"])
+    yield "simt_efficiency", ratio(sm["thread_instructions"], LANES * sm["warp_instructions"])
     yield "warps", sm["retired_warps"]
 
 

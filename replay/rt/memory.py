@@ -1,4 +1,4 @@
-"""Where the requests of the RT unit go: the SM's L1, a private cache, the interconnect, or a memory that always hits.
+"""Requests of the RT unit to its memory: the SM's L1, a private cache, the interconnect, or a memory that always hits.
 
 A read that does not hit comes back as a response. Its waiter is one integer that says who asked for what:
 core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
@@ -7,34 +7,16 @@ core << 16 | warp << 8 | chunk << 5 | low bits of the record's address.
 import numpy as np
 
 from rayplay.replay.jit.bits import compiled, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory import l1 as l1_cache
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import stream_of
-from rayplay.replay.memory.cache.state import MSHR_FREE, QUEUE_HEAD, QUEUE_TAIL
-from rayplay.replay.memory.l1 import FAIL, HIT, L1, MISS
+from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import READ, WRITE, Port, may_send, send
-from rayplay.replay.rt.spec import EVERY_READ, L1_CACHE, NO_CACHE, PRIVATE
-from rayplay.replay.rt.state import (
-    CACHELINES,
-    HIT_RING,
-    READ_HITS,
-    READ_MISSES,
-    READS,
-    READS_IN_FLIGHT,
-    READS_OF_KIND,
-    REFUSED,
-    RING_TAIL,
-    RT_TAG,
-    SENDING,
-    STORES,
-    STORES_SENT,
-    STREAM,
-    WARP,
-    WRITE_HITS,
-    WRITE_MISSES,
-    RtUnit,
-)
+from rayplay.replay.rt import spec as rules
+from rayplay.replay.rt import state as rt
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 ALL_BYTES = 0xFFFFFFFF
@@ -43,7 +25,7 @@ ALL_BYTES = 0xFFFFFFFF
 @inlined
 def waiter_of(state: RtUnit, core: int, at: int, base: int, chunk: int) -> int:
     """The waiter of a chunk of the record at the address ``base``, for the warp in slot ``at``."""
-    return (core % state.cores) << 16 | state.slot[at, WARP] << 8 | chunk << 5 | base & 31
+    return (core % state.cores) << 16 | state.slot[at, rt.WARP] << 8 | chunk << 5 | base & 31
 
 
 @inlined
@@ -55,37 +37,37 @@ def base_of(waiter: int, sector: int) -> int:
 @inlined
 def is_full(state: RtUnit, core: int) -> bool:
     """Whether no read may be sent because too many are missing; under the other rule that holds for new records."""
-    if state.mshr_limit == EVERY_READ:
-        return state.unit[core, READS_IN_FLIGHT] >= state.mshr_entries
-    used = state.private.entries - state.private.unit[core, MSHR_FREE]
-    return state.cache == PRIVATE and state.unit[core, SENDING] < 0 and used > state.mshr_entries
+    if state.mshr_limit == rules.EVERY_READ:
+        return state.unit[core, rt.READS_IN_FLIGHT] >= state.mshr_entries
+    used = state.private.entries - state.private.unit[core, cache_state.MSHR_FREE]
+    return state.cache == rules.PRIVATE and state.unit[core, rt.SENDING] < 0 and used > state.mshr_entries
 
 
 @compiled
 def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector: int, waiter: int, kind: int) -> int:
     """Ask for a sector; HIT, FAIL (nothing happened), or another answer when a response will come."""
     count = state.stats
-    answer = HIT
+    answer = cache_state.HIT
     if not state.perfect:
-        if state.cache == L1_CACHE:
+        if state.cache == rules.L1_CACHE:
             count_for(l1.cache, sm, state.shares.stream[sm])
             answer = l1_cache.read(l1, port, sm, now, sector, waiter << 1 | 1)
-        elif state.cache == PRIVATE:
+        elif state.cache == rules.PRIVATE:
             count_for(state.private, core, state.shares.stream[sm])
             answer = read_privately(state, core, now, sector, waiter)
         else:
             answer = read_directly(state, port, sm, now, sector, waiter)
-    if answer == FAIL:
-        count[sm, REFUSED] += 1
-        return FAIL
-    count[sm, READS] += 1
-    count[sm, READS_OF_KIND + kind] += 1
-    if answer == HIT:
-        count[sm, READ_HITS] += 1
-        count[sm, CACHELINES] += 1
-        return HIT
-    count[sm, READ_MISSES] += 1
-    state.unit[core, READS_IN_FLIGHT] += 1
+    if answer == cache_state.FAIL:
+        count[sm, rt.REFUSED] += 1
+        return cache_state.FAIL
+    count[sm, rt.READS] += 1
+    count[sm, rt.READS_OF_KIND + kind] += 1
+    if answer == cache_state.HIT:
+        count[sm, rt.READ_HITS] += 1
+        count[sm, rt.CACHELINES] += 1
+        return cache_state.HIT
+    count[sm, rt.READ_MISSES] += 1
+    state.unit[core, rt.READS_IN_FLIGHT] += 1
     return answer
 
 
@@ -93,25 +75,25 @@ def read(state: RtUnit, l1: L1, port: Port, sm: int, core: int, now: int, sector
 def read_privately(state: RtUnit, core: int, now: int, sector: int, waiter: int) -> int:
     """Look a sector up in the unit's private cache."""
     private = state.private
-    queued = private.unit[core, QUEUE_TAIL] - private.unit[core, QUEUE_HEAD]
+    queued = private.unit[core, cache_state.QUEUE_TAIL] - private.unit[core, cache_state.QUEUE_HEAD]
     line = sector >> private.sector_shift
     answer = cache.read(private, core, now, sector, line, ALL_BYTES, 0, waiter, queued)
     if answer == cache_state.HIT:
-        return HIT
-    return FAIL if answer == cache_state.FAIL else MISS
+        return cache_state.HIT
+    return cache_state.FAIL if answer == cache_state.FAIL else cache_state.MISS
 
 
 @inlined
 def send_missing(state: RtUnit, port: Port, sm: int, core: int, now: int) -> None:
     """The private cache sends one request a cycle to the interconnect."""
     unit, private = state.private.unit, state.private
-    if unit[core, QUEUE_HEAD] == unit[core, QUEUE_TAIL] or not may_send(port, sm, now):
+    if unit[core, cache_state.QUEUE_HEAD] == unit[core, cache_state.QUEUE_TAIL] or not may_send(port, sm, now):
         return
-    row = core * private.ring + (unit[core, QUEUE_HEAD] & (private.ring - 1))
-    unit[core, QUEUE_HEAD] += 1
+    row = core * private.ring + wrap(unit[core, cache_state.QUEUE_HEAD], private.ring)
+    unit[core, cache_state.QUEUE_HEAD] += 1
     count_for(port, sm, stream_of(private, core, private.queue[row, 3]))
     entry = private.queue[row, 3] * state.cores + core % state.cores
-    send(port, sm, now, private.queue[row, 1], READ, 0, (entry << 1 | 1) << 2 | RT_TAG)
+    send(port, sm, now, private.queue[row, 1], READ, 0, (entry << 1 | 1) << 2 | rt.RT_TAG)
 
 
 @compiled
@@ -119,20 +101,20 @@ def read_directly(state: RtUnit, port: Port, sm: int, now: int, sector: int, wai
     """Send a read past all caches."""
     free = state.direct_free
     if free[sm, 0] == 0 or not may_send(port, sm, now):
-        return FAIL
+        return cache_state.FAIL
     index = free[sm, free[sm, 0]]
     free[sm, 0] -= 1
     state.direct[sm, index, 0] = waiter
     state.direct[sm, index, 1] = sector
     state.direct[sm, index, 2] = state.shares.stream[sm]
     count_for(port, sm, state.shares.stream[sm])
-    send(port, sm, now, sector, READ, 0, (index << 1 | 1) << 2 | RT_TAG)
-    return MISS
+    send(port, sm, now, sector, READ, 0, (index << 1 | 1) << 2 | rt.RT_TAG)
+    return cache_state.MISS
 
 
 @inlined
 def free_direct(state: RtUnit, sm: int, index: int) -> None:
-    """A read past all caches is over."""
+    """Complete a read past all caches."""
     free = state.direct_free
     free[sm, 0] += 1
     free[sm, free[sm, 0]] = index
@@ -141,29 +123,29 @@ def free_direct(state: RtUnit, sm: int, index: int) -> None:
 @compiled
 def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector: int) -> bool:
     """Write 32 bytes for the warp in slot ``at``; False when it must be tried again."""
-    count_for(state, sm, state.slot[at, STREAM])
+    count_for(state, sm, state.slot[at, rt.STREAM])
     if state.perfect:
-        state.slot[at, STORES] -= 1
-    elif state.cache == NO_CACHE:
+        state.slot[at, rt.STORES] -= 1
+    elif state.cache == rules.NO_CACHE:
         if not may_send(port, sm, now):
             return False
-        count_for(port, sm, state.slot[at, STREAM])
-        send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
+        count_for(port, sm, state.slot[at, rt.STREAM])
+        send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, rt.WARP] << 1) << 2 | rt.RT_TAG)
     else:
-        count_for(l1.cache, sm, state.slot[at, STREAM])
-        answer = l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, WARP] << 1) << 2 | RT_TAG)
-        if answer == FAIL:
+        count_for(l1.cache, sm, state.slot[at, rt.STREAM])
+        answer = l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, rt.WARP] << 1) << 2 | rt.RT_TAG)
+        if answer == cache_state.FAIL:
             return False
-        state.stats[sm, WRITE_HITS if answer == HIT else WRITE_MISSES] += 1
-    state.stats[sm, STORES_SENT] += 1
+        state.stats[sm, rt.WRITE_HITS if answer == cache_state.HIT else rt.WRITE_MISSES] += 1
+    state.stats[sm, rt.STORES_SENT] += 1
     return True
 
 
 @inlined
 def delay_hit(state: RtUnit, core: int, cycle: int, waiter: int, sector: int) -> None:
     """Deliver a hit at ``cycle``."""
-    row = state.unit[core, RING_TAIL] & (HIT_RING - 1)
+    row = wrap(state.unit[core, rt.RING_TAIL], rt.HIT_RING)
     state.ring[core, row, 0] = cycle
     state.ring[core, row, 1] = waiter
     state.ring[core, row, 2] = np.int64(sector)
-    state.unit[core, RING_TAIL] += 1
+    state.unit[core, rt.RING_TAIL] += 1

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rayplay.replay.input.rays import KINDS
-from rayplay.replay.rt.state import LANE_DOINGS, WARP_DOINGS
+from rayplay.replay.input import rays
+from rayplay.replay.input.work import LANES
+from rayplay.replay.rt import state as rt
 
 Metric = tuple[str, float | None, str, str, str]  # name, value, unit, kind, definition
 
@@ -36,7 +37,7 @@ def of_warps(
     yield "rt_warps", total["warps"], "count", "sum", "Warp-traces the RT units completed (rt_total_warps)"
     latency = quotient(total["warp_cycles"], total["warps"])
     yield "rt_warp_latency", latency, "cycles", "mean", "Cycles of a warp in the RT unit (rt_avg_warp_latency)"
-    thread = quotient(total["lane_cycles"], 32 * total["warps"])
+    thread = quotient(total["lane_cycles"], LANES * total["warps"])
     text = "Mean over warp-traces of the active lanes' cycles until their last record / 32 (rt_avg_thread_latency)"
     yield "rt_thread_latency", thread, "cycles", "mean", text
     occupancy = quotient(total["warp_cycles"], total["busy_cycles"] * warps)
@@ -55,7 +56,7 @@ def of_warps(
 
 
 def of_rays(total: dict[str, int]) -> Iterator[Metric]:
-    """What the rays are and fetch."""
+    """Kinds of rays, and their records."""
     text = "Rays that look for the closest hit (rt_n_closesthit_rays)"
     yield "rt_closest_hit_rays", total["rays"] - total["early_out_rays"], "count", "sum", text
     text = "Rays that end at their first hit (rt_n_anyhit_rays)"
@@ -67,7 +68,7 @@ def of_rays(total: dict[str, int]) -> Iterator[Metric]:
 
 def of_memory(total: dict[str, int], peak: np.ndarray) -> Iterator[Metric]:
     """Requests by record kind, stores, and how the reads fared."""
-    for kind in KINDS:
+    for kind in rays.KINDS:
         text = f"32 B requests for records of kind {kind} (gpgpu_n_rt_mem)"
         yield f"rt_requests_{kind}", total[f"reads_{kind}"], "count", "sum", text
     text = "32 B sectors that hits and responses brought (rt_total_cacheline_fetched)"
@@ -87,11 +88,11 @@ def of_memory(total: dict[str, int], peak: np.ndarray) -> Iterator[Metric]:
 
 
 def of_lanes(total: dict[str, int]) -> Iterator[Metric]:
-    """What the lanes do while their warp is stalled, waits or executes."""
-    for warp in WARP_DOINGS:
-        for lane in LANE_DOINGS:
+    """Activity of the lanes while their warp is stalled, waits or executes."""
+    for warp in rt.WARP_DOINGS:
+        for lane in rt.LANE_DOINGS:
             cycles = quotient(total[f"lane_cycles_{warp}_{lane}"], total["lanes"])
-            text = f"Cycles a lane is {LANE_DOINGS[lane]} while its warp {WARP_DOINGS[warp]} (rt_latency_dist)"
+            text = f"Cycles a lane is {rt.LANE_DOINGS[lane]} while its warp {rt.WARP_DOINGS[warp]} (rt_latency_dist)"
             yield f"rt_lane_{warp}_{lane}", cycles, "cycles", "mean", text
 
 

@@ -6,7 +6,7 @@ Rules: ``docs/sources/vulkan-sim.md#rt-unit, #intersection-table``.
 
 from dataclasses import dataclass
 
-from rayplay.replay.input.rays import TABLES
+from rayplay.replay.input import rays
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.unit.schema import law, value
 
@@ -68,7 +68,7 @@ class Spec:
     )  # fmt: skip
     intersection_table: str = value(
         "name", "What a procedural hit writes: a row each, one per hit group after reading the rows (FCC), or nothing",
-        choices=TABLES,
+        choices=rays.TABLES,
     )  # fmt: skip
     header_cycles: int = value("cycles", "Latency of a BVH header after its last byte arrived", 1)
     internal_cycles: int = value("cycles", "Latency of an internal node", 1)

@@ -12,48 +12,21 @@ import numpy as np
 
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.fill import fill
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
-from rayplay.replay.memory.cache.state import SECTOR
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
+from rayplay.replay.rt import spec as rules
+from rayplay.replay.rt import state as rt
 from rayplay.replay.rt.count import count_lanes, count_stores, count_warp
 from rayplay.replay.rt.deliver import deliver, deliver_to_all, end_delays, next_due
 from rayplay.replay.rt.entry import accept, next_arrival
 from rayplay.replay.rt.memory import base_of, free_direct, is_full, send_missing
 from rayplay.replay.rt.send import choose, send_one
-from rayplay.replay.rt.spec import PER_UNIT, PRIVATE
-from rayplay.replay.rt.spec import WAITER as EACH_WAITER
-from rayplay.replay.rt.state import (
-    AGE,
-    BEGUN,
-    BUSY_CYCLES,
-    BUSY_SINCE,
-    CACHELINES,
-    COUNTED,
-    DELAYED,
-    HIT_RING,
-    NEXT_CYCLE,
-    NEXT_READY,
-    OPEN,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    READS_IN_FLIGHT,
-    RESIDENT,
-    RING_HEAD,
-    RING_TAIL,
-    SENDING,
-    START,
-    STORE_HEAD,
-    STORE_QUEUE_CYCLES,
-    STORE_TAIL,
-    STORES,
-    WARP,
-    WARPS_PER_SM,
-    RtUnit,
-)
+from rayplay.replay.rt.state import RtUnit
 from rayplay.replay.unit.streams import count_for
 
 CYCLE, OWN_RESPONSE, SECTOR_RESPONSE = range(3)  # what ``run`` does
@@ -62,35 +35,35 @@ CYCLE, OWN_RESPONSE, SECTOR_RESPONSE = range(3)  # what ``run`` does
 @inlined
 def count_skipped(state: RtUnit, sm: int, core: int, now: int) -> None:
     """Count the cycles before ``now`` in which the unit slept."""
-    skipped = now - 1 - state.unit[core, COUNTED]
-    if skipped > 0 and state.unit[core, RESIDENT]:
+    skipped = now - 1 - state.unit[core, rt.COUNTED]
+    if skipped > 0 and state.unit[core, rt.RESIDENT]:
         count_lanes(state, sm, core, choose(state, core), skipped)
-        if state.unit[core, STORE_HEAD] != state.unit[core, STORE_TAIL]:
-            state.stats[sm, STORE_QUEUE_CYCLES] += skipped
-    state.unit[core, COUNTED] = now - 1
+        if state.unit[core, rt.STORE_HEAD] != state.unit[core, rt.STORE_TAIL]:
+            state.stats[sm, rt.STORE_QUEUE_CYCLES] += skipped
+    state.unit[core, rt.COUNTED] = now - 1
 
 
 @compiled
 def begin(state: RtUnit, records: Records, sm: int, now: int) -> None:
-    """What a cycle begins with, before its response: delays end, and waiting warps take free places."""
-    if state.gate[sm, BEGUN] == now:
+    """Begin a cycle, before its response: delays end, and waiting warps take free places."""
+    if state.gate[sm, rt.BEGUN] == now:
         return
-    state.gate[sm, BEGUN] = now
-    state.gate[sm, NEXT_CYCLE] = now
+    state.gate[sm, rt.BEGUN] = now
+    state.gate[sm, rt.NEXT_CYCLE] = now
     for core in range(sm * state.cores, (sm + 1) * state.cores):
         count_skipped(state, sm, core, now)
         at = next_due(state, core, now, 0)
         while at >= 0:
             end_delays(state, records, sm, at, now)
-            at = next_due(state, core, now, state.slot[at, AGE])
+            at = next_due(state, core, now, state.slot[at, rt.AGE])
         count_stores(state, sm, core)
-        if next_arrival(state, sm) <= now and state.unit[core, RESIDENT] < state.warps:
+        if next_arrival(state, sm) <= now and state.unit[core, rt.RESIDENT] < state.warps:
             accept(state, records, sm, core, now)
-        while state.unit[core, RING_HEAD] != state.unit[core, RING_TAIL]:
-            row = state.unit[core, RING_HEAD] & (HIT_RING - 1)
+        while state.unit[core, rt.RING_HEAD] != state.unit[core, rt.RING_TAIL]:
+            row = wrap(state.unit[core, rt.RING_HEAD], rt.HIT_RING)
             if state.ring[core, row, 0] > now:
                 break
-            state.unit[core, RING_HEAD] += 1
+            state.unit[core, rt.RING_HEAD] += 1
             waiter, sector = state.ring[core, row, 1], state.ring[core, row, 2]
             serve(state, records, sm, core, now, waiter, waiter, sector)
 
@@ -101,18 +74,23 @@ def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
     unit, slot = state.unit, state.slot
     done, age = -1, FAR
     for at in range(core * state.warps, (core + 1) * state.warps):
-        left = slot[at, OPEN] | slot[at, DELAYED] | slot[at, STORES] | (slot[at, QUEUE_TAIL] - slot[at, QUEUE_HEAD])
-        if slot[at, WARP] >= 0 and left == 0 and slot[at, AGE] < age and unit[core, SENDING] != at:
-            done, age = at, slot[at, AGE]
+        left = (
+            slot[at, rt.OPEN]
+            | slot[at, rt.DELAYED]
+            | slot[at, rt.STORES]
+            | (slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD])
+        )
+        if slot[at, rt.WARP] >= 0 and left == 0 and slot[at, rt.AGE] < age and unit[core, rt.SENDING] != at:
+            done, age = at, slot[at, rt.AGE]
     if done < 0:
         return -1
-    warp = slot[done, WARP]
+    warp = slot[done, rt.WARP]
     count_warp(state, sm, done, now)
-    slot[done, WARP] = -1
-    state.place[sm * WARPS_PER_SM + warp] = -1
-    unit[core, RESIDENT] -= 1
-    if unit[core, RESIDENT] == 0:
-        state.stats[sm, BUSY_CYCLES] += now - unit[core, BUSY_SINCE] + 1
+    slot[done, rt.WARP] = -1
+    state.place[sm * rt.WARPS_PER_SM + warp] = -1
+    unit[core, rt.RESIDENT] -= 1
+    if unit[core, rt.RESIDENT] == 0:
+        state.stats[sm, rt.BUSY_CYCLES] += now - unit[core, rt.BUSY_SINCE] + 1
     return warp
 
 
@@ -125,37 +103,37 @@ def cycle(state: RtUnit, l1: L1, port: Port, records: Records, sm: int, number: 
     core = sm * state.cores + number
     begin(state, records, sm, now)
     if number == 0:
-        state.gate[sm, NEXT_CYCLE] = FAR
+        state.gate[sm, rt.NEXT_CYCLE] = FAR
     send_missing(state, port, sm, core, now)
     chosen = choose(state, core)
     count_lanes(state, sm, core, chosen, 1)
-    state.unit[core, COUNTED] = now
+    state.unit[core, rt.COUNTED] = now
     send_one(state, l1, port, records, sm, core, now, chosen)
     warp = complete_one(state, sm, core, now)
     following = next_cycle(state, sm, core, now) if warp < 0 else now + 1
-    state.gate[sm, NEXT_CYCLE] = min(state.gate[sm, NEXT_CYCLE], following)
+    state.gate[sm, rt.NEXT_CYCLE] = min(state.gate[sm, rt.NEXT_CYCLE], following)
     return warp
 
 
 @compiled
 def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
-    """The next cycle in which a unit can do something by itself (responses wake it, too)."""
+    """The next cycle in which a unit can do something by itself (responses also wake it)."""
     unit, slot = state.unit, state.slot
     if choose(state, core) >= 0:
         if not is_full(state, core):
             return now + 1
-    elif unit[core, STORE_HEAD] != unit[core, STORE_TAIL]:
+    elif unit[core, rt.STORE_HEAD] != unit[core, rt.STORE_TAIL]:
         return now + 1
     if state.private.unit[core, cache_state.QUEUE_HEAD] != state.private.unit[core, cache_state.QUEUE_TAIL]:
         return now + 1
     soonest = FAR
-    if unit[core, RESIDENT] < state.warps:
+    if unit[core, rt.RESIDENT] < state.warps:
         soonest = max(next_arrival(state, sm), now + 1)
-    if unit[core, RING_HEAD] != unit[core, RING_TAIL]:
-        soonest = min(soonest, state.ring[core, unit[core, RING_HEAD] & (HIT_RING - 1), 0])
+    if unit[core, rt.RING_HEAD] != unit[core, rt.RING_TAIL]:
+        soonest = min(soonest, state.ring[core, wrap(unit[core, rt.RING_HEAD], rt.HIT_RING), 0])
     for at in range(core * state.warps, (core + 1) * state.warps):
-        if slot[at, WARP] >= 0:
-            soonest = min(soonest, slot[at, NEXT_READY])
+        if slot[at, rt.WARP] >= 0:
+            soonest = min(soonest, slot[at, rt.NEXT_READY])
     return soonest
 
 
@@ -163,11 +141,11 @@ def next_cycle(state: RtUnit, sm: int, core: int, now: int) -> int:
 def serve(state: RtUnit, records: Records, sm: int, core: int, now: int, waiter: int, source: int, sector: int) -> None:
     """Deliver the sector to the waiter's warp, or to all, as a chunk of the record ``source`` asked for."""
     base, chunk = base_of(source, sector), (source >> 5) & 7
-    if state.coalescing == PER_UNIT:
+    if state.coalescing == rules.PER_UNIT:
         deliver_to_all(state, records, sm, core, now, base, chunk, -1)
         return
-    at = state.place[sm * WARPS_PER_SM + ((waiter >> 8) & 255)]
-    if at >= 0 and state.slot[at, START] != now:  # a warp that has just come is looked at after the response
+    at = state.place[sm * rt.WARPS_PER_SM + ((waiter >> 8) & 255)]
+    if at >= 0 and state.slot[at, rt.START] != now:  # a warp that has just come is looked at after the response
         deliver(state, records, sm, at, now, base, chunk)
 
 
@@ -184,10 +162,10 @@ def receive_sector(
     begin(state, records, sm, now)
     count_for(state, sm, stream)
     core = sm * state.cores + (waiter >> 16)
-    state.unit[core, READS_IN_FLIGHT] -= 1
-    state.stats[sm, CACHELINES] += leader < 0
-    source = waiter if leader < 0 or state.response == EACH_WAITER else leader
-    if leader < 0 or state.coalescing != PER_UNIT or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
+    state.unit[core, rt.READS_IN_FLIGHT] -= 1
+    state.stats[sm, rt.CACHELINES] += leader < 0
+    source = waiter if leader < 0 or state.response == rules.WAITER else leader
+    if leader < 0 or state.coalescing != rules.PER_UNIT or (source ^ leader) & ~0xFF00 or (waiter ^ leader) >> 16:
         serve(state, records, sm, core, now, waiter, source, sector)
 
 
@@ -196,7 +174,7 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
     """A sector arrived for an MSHR entry of a private cache: serve all who wait for it."""
     private, core = state.private, sm * state.cores + number % state.cores
     entry = number // state.cores
-    sector, leader = private.mshr[core * private.pitch + entry, SECTOR], np.int64(-1)
+    sector, leader = private.mshr[core * private.pitch + entry, cache_state.SECTOR], np.int64(-1)
     stream = stream_of(private, core, entry)
     fill(private, core, now, entry)
     while has_ready(private, core):
@@ -209,7 +187,7 @@ def fill_private(state: RtUnit, records: Records, sm: int, now: int, number: int
 def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int) -> None:
     """A response to the unit's own request: data of a read past the caches, or the acknowledgement of a store."""
     begin(state, records, sm, now)
-    if number & 1 and state.cache == PRIVATE:
+    if number & 1 and state.cache == rules.PRIVATE:
         fill_private(state, records, sm, now, number >> 1)
     elif number & 1:
         index = number >> 1
@@ -217,7 +195,7 @@ def receive_own(state: RtUnit, records: Records, sm: int, now: int, number: int)
         waiter, sector, stream = state.direct[sm, index, 0], state.direct[sm, index, 1], state.direct[sm, index, 2]
         receive_sector(state, records, sm, now, waiter, -1, sector, stream)
     else:
-        state.slot[state.place[sm * WARPS_PER_SM + (number >> 1)], STORES] -= 1
+        state.slot[state.place[sm * rt.WARPS_PER_SM + (number >> 1)], rt.STORES] -= 1
 
 
 @separate

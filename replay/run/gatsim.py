@@ -16,9 +16,9 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.checkpoint import Checkpoints
 from rayplay.replay.engine.machine import Inputs
 from rayplay.replay.gpu.description import Gpu
+from rayplay.replay.input import rays
 from rayplay.replay.input.coalescer import static_of
 from rayplay.replay.input.program import load_program
-from rayplay.replay.input.rays import NO_TABLE
 from rayplay.replay.input.window import Window
 from rayplay.replay.launch.selection import Selection
 from rayplay.replay.results.ledger import Counters, Ledger
@@ -53,7 +53,7 @@ class Machine(Inputs):
         self.program = load_program(self.tables, latencies, str(trace.path))
         instructions, kernels = self.tables["instructions"], self.tables["kernels"]
         static = static_of(instructions, kernels, self.warps_per_cta, self.held_ctas * 0, True)
-        self.window = Window(trace, self.program, static, False, NO_TABLE)
+        self.window = Window(trace, self.program, static, False, rays.NO_TABLE)
         self.local = instructions["memory_space"].astype(str) == "local"
 
     def compile(self) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, called_from_python, compiled, inlined, lowest_bit, lowest_bits
 from rayplay.replay.jit.rows import FixedRows
 from rayplay.replay.unit.schema import law, value
@@ -125,8 +126,8 @@ class Needs:
 
 def needs(spec: Spec, threads: int, registers_per_thread: int, shared_bytes: int, name: str) -> Needs:
     """Resources that a CTA of ``threads`` threads takes; ``UserError`` when an SM lacks them."""
-    warps = max(-(-threads // 32), 1)
-    registers = -(-registers_per_thread // spec.register_unit) * spec.register_unit * 32 * warps
+    warps = max(-(-threads // LANES), 1)
+    registers = -(-registers_per_thread // spec.register_unit) * spec.register_unit * LANES * warps
     for limit, need, what in (
         ("warps", warps, "warps"), ("registers", registers, "registers"),
         ("shared_bytes", shared_bytes, "bytes of shared memory"),

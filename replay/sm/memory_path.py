@@ -7,9 +7,8 @@ from typing import Any
 
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
-from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
-from rayplay.replay.jit.rows import prefetch_rows
+from rayplay.replay.jit.rows import prefetch_rows, wrap
 from rayplay.replay.lsu import front as lsu_front
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.lsu import unit as lsu
@@ -41,10 +40,10 @@ def prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
     prefetch_rows(lsus.unit, sm, sm + 1)
     first, last = ports.port[sm, port.RESPONSE_HEAD], ports.port[sm, port.RESPONSE_TAIL]
     for place in range(first, last):
-        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        tag = ports.response[sm * ports.pitch + wrap(place, ports.ring), 1]
         l1_cache.prefetch_entry(caches, sm, tag >> 2)
     for place in range(first, last):
-        tag = ports.response[sm * ports.pitch + (place & (ports.ring - 1)), 1]
+        tag = ports.response[sm * ports.pitch + wrap(place, ports.ring), 1]
         if tag & 3 == l1_cache.FILL_TAG:
             look_ahead(cache, sm, cache.mshr[sm * cache.pitch + (tag >> 2), cache_state.SECTOR])
 
@@ -115,7 +114,7 @@ def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at
 
 @inlined
 def run_lsu(
-    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: Work, records: Records,
+    core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, work: op.Work, records: Records,
     sm: int, now: int,
 ) -> None:  # fmt: skip
     """One cycle of the LSU, its stages from the last to the first."""
@@ -139,7 +138,7 @@ def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
     unit = lsus.unit
     unit[sm, lsu_state.NEXT_CYCLE] = FAR
     while unit[sm, lsu_state.DUE_HEAD] != unit[sm, lsu_state.DUE_TAIL]:
-        row = lsus.due[sm * lsus.due_size + (unit[sm, lsu_state.DUE_HEAD] & (lsus.due_size - 1))]
+        row = lsus.due[sm * lsus.due_size + wrap(unit[sm, lsu_state.DUE_HEAD], lsus.due_size)]
         if row[0] > now:
             unit[sm, lsu_state.NEXT_CYCLE] = row[0]
             return
@@ -231,11 +230,11 @@ def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, s
 
 
 @inlined
-def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: Work, sm: int, now: int) -> None:
+def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: op.Work, sm: int, now: int) -> None:
     """The instruction at the front goes on; one that leaves completes if it waits for nothing."""
     if lsus.unit[sm, lsu_state.FRONT_AT] > now:
         return
-    at = int(lsus.queue[sm, lsus.unit[sm, lsu_state.QUEUE_HEAD] & 63])
+    at = int(lsus.queue[sm, wrap(lsus.unit[sm, lsu_state.QUEUE_HEAD], lsu_state.QUEUE)])
     row = sm * lsu_state.OPERATIONS + at
     went = lsu_front.front(lsus, caches, ports, work, sm, now, at)
     if went == lsu_front.STILL_THERE:

@@ -14,22 +14,18 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.replay.input import work as op
 from rayplay.replay.input.program import load_program
 from rayplay.replay.input.window_arrays import Moved
-from rayplay.replay.input.work import MODELS, Program, Work
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, part
 from rayplay.replay.memory import texture
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.characterised import issue as characterised
 from rayplay.replay.sm.characterised import warp as sm
-from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.pipeline import fetch
 from rayplay.replay.sm.pipeline import sm as pipeline
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.program import load_pipeline_program
-from rayplay.replay.sm.pipeline.state import Pipeline
-from rayplay.replay.sm.warps import Warps
 
-Core = Warps | Pipeline
+Core = warps.Warps | pipe.Pipeline
 CURSORS = {"block": [warps.VISIT, warps.VISIT_END, warps.FIRST_VISIT], "access_key": [warps.ACCESS, warps.ACCESS_END],
            "trace_visit": [warps.TRACE, warps.TRACE_END]}  # fmt: skip
 OPTIONS: Any = part | {"forceinline": True}
@@ -40,11 +36,11 @@ def resolved(of_warps: Any, of_pipeline: Any) -> Function:
     """One name for a function that both models have; compiled code gets the one for the type of its first argument."""
 
     def call(core: Any, *rest: Any) -> Any:
-        return (of_warps if isinstance(core, Warps) else of_pipeline)(core, *rest)
+        return (of_warps if isinstance(core, warps.Warps) else of_pipeline)(core, *rest)
 
     @overload(call, jit_options=OPTIONS, strict=False)
     def _(core: Any, *rest: Any) -> Function:
-        found: Function = (of_warps if core.instance_class is Warps else of_pipeline).py_func
+        found: Function = (of_warps if core.instance_class is warps.Warps else of_pipeline).py_func
         return found
 
     return call
@@ -71,7 +67,7 @@ atomic_taken = resolved(characterised.atomic_taken, pipeline.atomic_taken)
 
 
 @compiled
-def launch(core: Core, ctas: Dispatch, program: Program, work: Work, sm: int, now: int) -> None:
+def launch(core: Core, ctas: dispatch.Dispatch, program: op.Program, work: op.Work, sm: int, now: int) -> None:
     """Start the CTA granted to the SM: its warps with work begin."""
     cta, place = ctas.unit[sm, dispatch.CTA], ctas.unit[sm, dispatch.PLACE]
     ctas.unit[sm, dispatch.START] = FAR
@@ -92,15 +88,15 @@ def choose(name: str | None, characterisation: dict[str, Any] | None) -> str:
     """The model's name: the one given, else by whether there is a characterisation; ``UserError`` for no model."""
     if name is None:
         return "pipeline" if characterisation is None or not len(characterisation["unit"]) else "characterised"
-    if name not in MODELS:
-        raise UserError(f"model must be one of {', '.join(MODELS)}, not {name}")
+    if name not in op.MODELS:
+        raise UserError(f"model must be one of {', '.join(op.MODELS)}, not {name}")
     return name
 
 
 def make(
     name: str, schedulers: warps.Spec, spec: pipe.Spec, textures: texture.Spec, held: dispatch.Spec,
     tables: dict[str, dict[str, Any]], characterisation: dict[str, Any] | None, place: str, streams: int,
-) -> tuple[Program, Core]:  # fmt: skip
+) -> tuple[op.Program, Core]:  # fmt: skip
     """The SMs of a model, and the program in its terms.
 
     tables   ``instructions``, ``blocks`` and ``kernels``.
@@ -120,18 +116,18 @@ def make(
 
 def has_latches(core: Core) -> bool:
     """Whether an instruction passes latches of the model before it enters the LSU, which then has one register."""
-    return isinstance(core, Pipeline)
+    return isinstance(core, pipe.Pipeline)
 
 
 def live_warps(core: Core) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not retired."""
-    return characterised.live_warps(core) if isinstance(core, Warps) else pipeline.live_warps(core)
+    return characterised.live_warps(core) if isinstance(core, warps.Warps) else pipeline.live_warps(core)
 
 
 def move_cursors(core: Core, moved: Moved) -> None:
     """The window moved: what its rows did, the cursors into them do."""
     numbers, cursors = core.warp[:, warps.NUMBER], dict(CURSORS)
-    if isinstance(core, Pipeline):
+    if isinstance(core, pipe.Pipeline):
         cursors["predicate_key"] = [pipe.PREDICATE, pipe.PREDICATE_END]
         for table in (core.issued, core.ready, core.collector):
             table[:, pipe.PLACE] -= np.where(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rayplay.replay.input.work import Work
+from rayplay.replay.input.work import LANES, Work
 from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.rt import entry as rt_entry
 from rayplay.replay.rt.state import RtUnit
@@ -45,5 +45,5 @@ def account_lanes(core: Any, lane_cycles: np.ndarray, here: int, now: int, mask:
     core.warp[here, warps.SINCE] = now
     if lane_cycles.shape[0] > 1:
         row = lane_cycles[core.warp[here, warps.NUMBER]]
-        for lane in range(32):
+        for lane in range(LANES):
             row[lane] += elapsed * ((mask >> lane) & 1)

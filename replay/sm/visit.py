@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import count_bits, inlined
 from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps
-from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.unit.streams import count_for
 
 
 @inlined
-def has_work(work: Work, number: int) -> bool:
+def has_work(work: op.Work, number: int) -> bool:
     """Whether a warp of the window has any visit."""
     span = work.span[number - work.first_warp]
     return bool(span[op.VISIT_FIRST] < span[op.VISIT_LAST])
@@ -26,7 +24,7 @@ def has_work(work: Work, number: int) -> bool:
 
 @inlined
 def begin(
-    core: Any, program: Program, work: Work, here: int, now: int, number: int, place: int, stream: int
+    core: Any, program: op.Program, work: op.Work, here: int, now: int, number: int, place: int, stream: int
 ) -> None:  # fmt: skip
     """Put a warp of the window into row ``here``, before its first instruction."""
     span, warp = work.span[number - work.first_warp], core.warp
@@ -49,7 +47,7 @@ def begin(
 
 
 @inlined
-def start(core: Any, program: Program, work: Work, here: int) -> None:
+def start(core: Any, program: op.Program, work: op.Work, here: int) -> None:
     """Set a warp's next instruction to the first of its current visit; to -1 after its last visit."""
     warp = core.warp
     visit = warp[here, warps.VISIT]
@@ -74,14 +72,14 @@ def key(core: Any, here: int) -> int:
 
 
 @inlined
-def has_access(core: Any, work: Work, here: int) -> bool:
+def has_access(core: Any, work: op.Work, here: int) -> bool:
     """Whether a lane makes an access with the warp's next instruction: the one at the warp's cursor."""
     access = core.warp[here, warps.ACCESS]
     return bool(access < core.warp[here, warps.ACCESS_END] and work.access_key[access] == key(core, here))
 
 
 @inlined
-def retire(core: Any, ctas: Dispatch, sm: int, now: int, here: int) -> bool:
+def retire(core: Any, ctas: dispatch.Dispatch, sm: int, now: int, here: int) -> bool:
     """Count a warp that leaves its SM, and free its CTA's place after the last one. Whether the CTA has ended."""
     place = core.warp[here, warps.CTA]
     row = sm * dispatch.MAX_CTAS + place

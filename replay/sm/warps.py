@@ -16,7 +16,7 @@ import numpy as np
 from rayplay.formats.schema.trace import UNITS as UNIT_NAMES
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, rotate_right, shift_right
-from rayplay.replay.jit.rows import CACHE_LINE_WORDS, FixedRows
+from rayplay.replay.jit.rows import CACHE_LINE_WORDS, FixedRows, wrap
 from rayplay.replay.sm.ctas import MAX_CTAS
 from rayplay.replay.sm.policies import POLICIES, TWO_LEVEL
 from rayplay.replay.unit import cycle_stack as stack
@@ -188,7 +188,7 @@ def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: i
     The wheel's end, if nearer, has it checked as well.
     """
     end = now + WHEEL - 1
-    place = min(cycle, end) & (WHEEL - 1)
+    place = wrap(min(cycle, end), WHEEL)
     state.mask[sm, ENDS + place] |= 1 << rank
     state.mask[sm, OCCUPIED] |= 1 << place
     state.mask[sm, CHECKED] |= (waits | (cycle > end)) << rank
@@ -197,7 +197,7 @@ def stall_until(state: Warps, sm: int, rank: int, now: int, cycle: int, waits: i
 @inlined
 def end_stalls(state: Warps, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready; warps to be checked stay in their entry of the wheel."""
-    place = now & (WHEEL - 1)
+    place = wrap(now, WHEEL)
     ended, checked = state.mask[sm, ENDS + place], state.mask[sm, CHECKED]
     state.mask[sm, READY] |= ended & ~checked
     state.mask[sm, CHECKED] = checked & ~ended
@@ -208,7 +208,7 @@ def end_stalls(state: Warps, sm: int, now: int) -> None:
 @inlined
 def next_checked(state: Warps, sm: int, now: int) -> int:
     """Rank of the next warp to be looked at, -1 after the last. Ranks in the wheel move where a warp retires."""
-    place = ENDS + (now & (WHEEL - 1))
+    place = ENDS + wrap(now, WHEEL)
     left = state.mask[sm, place]
     state.mask[sm, place] = left & (left - 1)
     return lowest_bit(left) if left else -1
@@ -220,7 +220,7 @@ def next_stall_end(state: Warps, sm: int, now: int) -> int:
     occupied = state.mask[sm, OCCUPIED]
     if occupied == 0:
         return FAR
-    return now + 1 + lowest_bit(rotate_right(occupied, (now + 1) & (WHEEL - 1)))
+    return now + 1 + lowest_bit(rotate_right(occupied, wrap(now + 1, WHEEL)))
 
 
 @inlined

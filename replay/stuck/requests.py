@@ -4,16 +4,15 @@ from collections import Counter
 
 import numpy as np
 
+from rayplay.replay.input.work import LANES, SECTOR_BYTES
 from rayplay.replay.jit.bits import called_from_python
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.memory import port
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import Cache
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.rt import state as rt_state
 from rayplay.replay.stuck.scene import Scene
 
-SECTOR_BYTES = 32
 LOST = "which no unit holds any more"
 
 
@@ -74,7 +73,7 @@ def in_banks(scene: Scene, sm: int) -> list[int]:
     return found
 
 
-def missing(cache: Cache, at: int) -> np.ndarray:
+def missing(cache: cache_state.Cache, at: int) -> np.ndarray:
     """Sectors of the MSHR entries in use of a cache."""
     free = cache.mshr_free[at, : cache.unit[at, cache_state.MSHR_FREE]]
     used = np.setdiff1d(np.arange(cache.entries), free)
@@ -104,9 +103,9 @@ def of_rays(scene: Scene, sm: int, index: int) -> str:
     if at < 0 or rays.slot[at, rt_state.WARP] != index:
         taken = [scene.name(sm, int(warp)).split(" of ")[0] for warp in slots[:, rt_state.WARP] if warp >= 0]
         return f"a place in the RT unit, whose {len(slots)} places hold {len(taken)} warps: {', '.join(taken)}"
-    lanes = range(at * rt_state.LANES, (at + 1) * rt_state.LANES)
+    lanes = range(at * LANES, (at + 1) * LANES)
     mask = int(rays.slot[at, rt_state.OPEN])
-    waiting = [lane for lane in lanes if mask >> (lane % rt_state.LANES) & 1]
+    waiting = [lane for lane in lanes if mask >> (lane % LANES) & 1]
     base = {int(rays.lane[rt_state.BASE, lane]) for lane in waiting}
     address = f" from address {min(base):#x} on" if base else ""
     return f"the RT unit: {len(waiting)} lanes wait for records{address}"

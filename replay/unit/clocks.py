@@ -1,4 +1,4 @@
-"""Clock domains: which ticks of one come before those of another, in exact integers.
+"""Clock domains: which ticks of one come before another's, in exact integers.
 
 Tick n of a clock of f kHz falls at n / f ms, every clock having started at 0. A ``Ratio`` holds two clocks; its
 functions count the ticks of the second. In one instant the domains act in the order of ``step``: what a domain that

@@ -37,19 +37,29 @@ MEANINGS = {
     "fetch": "its instruction buffer is empty",
     "idle": "no live warp on the scheduler, launch latency and the tail of a kernel included",
 }
-# columns of slot: instructions issued, cycle of the last issue, warps observed waiting, 8 bits for each of OBSERVED;
-# virtual time and slots without an issue when the number of live warps last changed, UNIT / live warps (0: none), idle
-# slots, live warps, cycle of that change, warp-cycles until it, virtual time since which the warps were observed
-(ISSUED, LAST_ISSUE, SEEN, BASE, SINCE, RATE, IDLE_SLOTS, LIVE, CHANGED, WARP_CYCLES, SEEN_SINCE) = range(11)
+# Columns of ``slot``.
+ISSUED = 0  # instructions issued
+LAST_ISSUE = 1  # cycle of the last one
+SEEN = 2  # warps observed waiting, 8 bits for each of OBSERVED
+BASE = 3  # virtual time when the number of live warps last changed
+SINCE = 4  # slots without an issue then
+RATE = 5  # UNIT / live warps, 0: none
+IDLE_SLOTS = 6
+LIVE = 7  # live warps
+CHANGED = 8  # cycle of that change
+WARP_CYCLES = 9  # until then
+SEEN_SINCE = 10  # virtual time since which warps were observed
 OBSERVED = (BUSY_UNIT, BUSY_LSU, FETCH, MEMORY)
-ONE_FOR_MEMORY = 1 << 24  # a warp among those that are observed
+ONE_FOR_MEMORY = 1 << 24  # a warp among the observed ones
 PARTS = 16  # then, by reason, the parts of UNIT that waits which have ended were charged
 COLUMNS = 32
-ENTERED, REASON = 0, 1  # columns of wait: virtual time at which the wait began, what for (0: the warp does not wait)
+# Columns of ``wait``.
+ENTERED = 0  # virtual time at which the wait began
+REASON = 1  # 0: the warp does not wait
 
 
 def make_arrays(schedulers: int, warps: int) -> tuple[np.ndarray, np.ndarray]:
-    """``slot`` and ``wait`` of idle schedulers; ``schedulers`` and ``warps`` are those of all SMs.
+    """``slot`` and ``wait`` of idle schedulers; ``schedulers`` and ``warps`` count all SMs.
 
     slot    int64[schedulers, COLUMNS]
     wait    int64[warps, 2]
@@ -112,14 +122,14 @@ def end_wait(state: Any, row: int, here: int, now: int) -> None:
 
 @inlined
 def observe(state: Any, row: int, now: int, seen: int) -> None:
-    """From cycle ``now`` on, until told otherwise, so many warps wait for each of ``OBSERVED``, 8 bits each."""
+    """From cycle ``now`` on, until told otherwise, ``seen`` warps wait for each of ``OBSERVED``, 8 bits each."""
     if seen != state.slot[row, SEEN]:
         charge_seen(state.slot, row, virtual_time(state, row, now), seen)
 
 
 @inlined
 def charge_seen(slot: np.ndarray, row: int, time: int, seen: int) -> None:
-    """Charge the virtual time up to ``time`` to what was observed; from there on ``seen`` is."""
+    """Charge the virtual time up to ``time`` to the observed waits; from there on observe ``seen``."""
     before = slot[row, SEEN]
     if before:
         passed = time - slot[row, SEEN_SINCE]
@@ -139,9 +149,9 @@ def virtual_times(state: Any, now: int) -> np.ndarray:
 
 
 def parts_until(state: Any, warps: int, schedulers: int, now: int) -> np.ndarray:
-    """What the slots before cycle ``now`` went to, in parts of ``UNIT``: int64[SMs, len(REASONS)].
+    """Slots before cycle ``now`` by reason, in parts of ``UNIT``: int64[SMs, len(REASONS)].
 
-    ``warps`` and ``schedulers`` are those of one SM. Every SM's parts sum to ``now`` x schedulers x ``UNIT``. Waits
+    ``warps`` and ``schedulers`` count one SM. Every SM's parts sum to ``now`` x schedulers x ``UNIT``. Waits
     that last are charged until ``now``; nothing that the core does later may lie before it.
     """
     slot, parts = state.slot, state.slot[:, PARTS : PARTS + len(REASONS)].copy()

@@ -12,36 +12,20 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined
 from rayplay.replay.unit import cycle_stack as stack
-from rayplay.replay.unit.cycle_stack import (
-    CHANGED,
-    COLUMNS,
-    DATA,
-    ISSUE,
-    ISSUED,
-    LIVE,
-    OBSERVED,
-    PARTS,
-    REASON,
-    REASONS,
-    SEEN,
-    SEEN_SINCE,
-    UNIT,
-    WARP_CYCLES,
-)
 
 ENTITLED, ENTITLED_AT = stack.BASE, stack.SINCE  # columns of an account
 
 
 def make_accounts(schedulers: int, streams: int) -> np.ndarray:
     """int64[streams * schedulers, COLUMNS], of all SMs' schedulers; no rows for one stream."""
-    return np.zeros((streams * schedulers if streams > 1 else 0, COLUMNS), np.int64)
+    return np.zeros((streams * schedulers if streams > 1 else 0, stack.COLUMNS), np.int64)
 
 
 @inlined
 def issued(state: Any, row: int, stream: int) -> None:
     """A warp of the stream issues."""
     if state.shares.streams > 1:
-        state.account[stream * state.slot.shape[0] + row, ISSUED] += 1
+        state.account[stream * state.slot.shape[0] + row, stack.ISSUED] += 1
 
 
 @inlined
@@ -49,20 +33,22 @@ def change_live(state: Any, row: int, now: int, change: int, stream: int) -> Non
     """As ``stack.change_live``, of warps of a stream."""
     if state.shares.streams > 1:
         own, account, time = stream * state.slot.shape[0] + row, state.account, stack.virtual_time(state, row, now)
-        account[own, ENTITLED] += account[own, LIVE] * (time - account[own, ENTITLED_AT])
+        account[own, ENTITLED] += account[own, stack.LIVE] * (time - account[own, ENTITLED_AT])
         account[own, ENTITLED_AT] = time
-        account[own, WARP_CYCLES] += account[own, LIVE] * (now - account[own, CHANGED])
-        account[own, CHANGED] = now
-        account[own, LIVE] += change
+        account[own, stack.WARP_CYCLES] += account[own, stack.LIVE] * (now - account[own, stack.CHANGED])
+        account[own, stack.CHANGED] = now
+        account[own, stack.LIVE] += change
 
 
 @inlined
 def end_wait(state: Any, row: int, here: int, now: int, stream: int) -> None:
-    """What a warp of the stream waits for is about to end, by ``stack.end_wait``."""
-    reason = state.wait[here, REASON]
+    """Account for a warp of the stream whose wait ``stack.end_wait`` is about to end."""
+    reason = state.wait[here, stack.REASON]
     if state.shares.streams > 1 and reason:
         own = stream * state.slot.shape[0] + row
-        state.account[own, PARTS + reason] += stack.virtual_time(state, row, now) - state.wait[here, stack.ENTERED]
+        state.account[own, stack.PARTS + reason] += (
+            stack.virtual_time(state, row, now) - state.wait[here, stack.ENTERED]
+        )
 
 
 @inlined
@@ -75,23 +61,29 @@ def observe(state: Any, row: int, now: int, seen: int, stream: int) -> None:
 def forget_one(state: Any, row: int, now: int, stream: int) -> None:
     """A warp of the stream that was observed waiting for memory leaves."""
     if state.shares.streams > 1:
-        observe(state, row, now, state.account[stream * state.slot.shape[0] + row, SEEN] - stack.ONE_FOR_MEMORY, stream)
+        observe(
+            state,
+            row,
+            now,
+            state.account[stream * state.slot.shape[0] + row, stack.SEEN] - stack.ONE_FOR_MEMORY,
+            stream,
+        )
 
 
 def parts_until(state: Any, warps: int, schedulers: int, now: int, stream: int, column: int) -> np.ndarray:
     """As ``stack.parts_until``, of one stream. column: of the stream in ``state.warp``."""
     rows = len(state.slot)
     account = state.account[stream * rows : (stream + 1) * rows]
-    parts, virtual = account[:, PARTS : PARTS + len(REASONS)].copy(), stack.virtual_times(state, now)
-    here = np.flatnonzero((state.wait[:, REASON] > 0) & (state.warp[:, column] == stream))
+    parts, virtual = account[:, stack.PARTS : stack.PARTS + len(stack.REASONS)].copy(), stack.virtual_times(state, now)
+    here = np.flatnonzero((state.wait[:, stack.REASON] > 0) & (state.warp[:, column] == stream))
     row = here // warps * schedulers + here % warps % schedulers
-    np.add.at(parts, (row, state.wait[here, REASON]), virtual[row] - state.wait[here, stack.ENTERED])
-    for index, reason in enumerate(OBSERVED):
-        parts[:, reason] += (virtual - account[:, SEEN_SINCE]) * ((account[:, SEEN] >> (8 * index)) & 255)
-    entitled = account[:, ENTITLED] + account[:, LIVE] * (virtual - account[:, ENTITLED_AT])
-    parts[:, DATA] = entitled - parts.sum(axis=1)
-    parts[:, ISSUE] = account[:, ISSUED] * UNIT
-    found: np.ndarray = parts.reshape(-1, schedulers, len(REASONS)).sum(axis=1)
+    np.add.at(parts, (row, state.wait[here, stack.REASON]), virtual[row] - state.wait[here, stack.ENTERED])
+    for index, reason in enumerate(stack.OBSERVED):
+        parts[:, reason] += (virtual - account[:, stack.SEEN_SINCE]) * ((account[:, stack.SEEN] >> (8 * index)) & 255)
+    entitled = account[:, ENTITLED] + account[:, stack.LIVE] * (virtual - account[:, ENTITLED_AT])
+    parts[:, stack.DATA] = entitled - parts.sum(axis=1)
+    parts[:, stack.ISSUE] = account[:, stack.ISSUED] * stack.UNIT
+    found: np.ndarray = parts.reshape(-1, schedulers, len(stack.REASONS)).sum(axis=1)
     return found
 
 
@@ -99,5 +91,5 @@ def warp_cycles_until(state: Any, schedulers: int, now: int, stream: int) -> np.
     """As ``stack.warp_cycles_until``, of one stream."""
     rows = len(state.slot)
     account = state.account[stream * rows : (stream + 1) * rows]
-    total = account[:, WARP_CYCLES] + account[:, LIVE] * (now - account[:, CHANGED])
+    total = account[:, stack.WARP_CYCLES] + account[:, stack.LIVE] * (now - account[:, stack.CHANGED])
     return total.reshape(-1, schedulers).sum(axis=1)

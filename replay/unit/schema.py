@@ -35,7 +35,7 @@ def law(holds: bool, sentence: str) -> None:
         raise LawError(sentence)
 
 
-# unit -> most of it that a description may ask for, far beyond any GPU: what is more would overflow, or fill the memory
+# unit -> most of it that a description may ask for, far beyond any GPU: more would overflow, or fill the memory
 MOST = {"cycles": 10**6, "ticks": 10**5, "bytes": 1 << 40, "kHz": 10**8, "percent": 100}
 MOST_OF_OTHERS = 1 << 24
 COMMAND_LINE = 0  # in place of a line of the file
@@ -59,7 +59,7 @@ class Text:
         return f"{self.name}:{self.lines[path]}" if path else self.name
 
     def place_of_law(self, prefix: str) -> str:
-        """Where a law of the section ``prefix`` is broken: by its keys of the command line, where there are any."""
+        """Place of a broken law of the section ``prefix``: its keys of the command line, if any, else the section."""
         given = [key for key, line in self.lines.items() if line == COMMAND_LINE and key.startswith(prefix)]
         return f"--set {', '.join(given)}" if given else self.place(prefix.rstrip("."))
 

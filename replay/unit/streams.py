@@ -1,8 +1,8 @@
 """Which stream's kernels a unit's events belong to, where kernels of several streams share the GPU.
 
 A unit counts events of all streams together, in the array ``stats`` of its state. Before it counts an event it says
-whose it is: where that is another stream than the last event's, what was counted since then is added to the share of
-the last one. So a run of one stream pays one comparison, and the shares sum to the counters. What a unit counts of
+whose it is: when the stream changes, the counts since the last change are added to the
+last one's share. So a run of one stream pays one comparison, and the shares sum to the counters. What a unit counts of
 itself, such as the cycles in which it is busy, belongs to no stream (``NOT_SHARED``). A stream here is its place among
 those told apart (``streams.Streams.take_place``), not its number in the trace.
 """
@@ -23,11 +23,11 @@ NOT_SHARED = {
 
 
 class Shares(NamedTuple):
-    """The shares of a unit's instances: that of stream s in instance i is row s * instances + i of ``added``."""
+    """The shares of a unit's instances: stream s of instance i is row s * instances + i of ``added``."""
 
     stream: np.ndarray  # int64[instances]: stream whose events are counted now
     seen: FixedRows  # int64[instances, counters]: the counters when they began to be
-    added: FixedRows  # int64[streams * instances, counters]: what was counted of each before
+    added: FixedRows  # int64[streams * instances, counters]: counts of each before
     streams: int
 
 
@@ -58,7 +58,7 @@ def turn_to(shares: Shares, stats: np.ndarray, at: int, stream: int) -> None:
 
 
 def share_of(state: Any, stream: int) -> Any:
-    """A unit's state whose ``stats`` are those of one stream alone."""
+    """A unit's state whose ``stats`` count one stream alone."""
     shares, instances = state.shares, len(state.stats)
     found = shares.added[stream * instances : (stream + 1) * instances].copy()
     now = shares.stream == stream

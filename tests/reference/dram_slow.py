@@ -1,13 +1,13 @@
 """A DRAM channel tick by tick, with counters that run down: twin of ``replay/memory/dram/channel.py`` in every event.
 
 Written from GPGPU-Sim's order of events (``docs/sources/accel-sim.md#dram, #dram-timing, #dram-counters``), for one
-channel of a ``dram_state.Spec``.
+channel of a ``spec.Spec``.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
 
-from rayplay.replay.memory.dram.state import Spec
+from rayplay.replay.memory.dram.spec import Spec
 
 
 @dataclass

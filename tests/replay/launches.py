@@ -75,7 +75,7 @@ def write_kernels(path: Path, kernels: list[Kernel]) -> Path:
 
 @dataclass
 class Resident:
-    """A kernel that has been launched: CTAs to hand out, and those that run."""
+    """A kernel that has been launched: CTAs to hand out, and running ones."""
 
     kernel: Kernel
     number: int
@@ -86,7 +86,7 @@ class Resident:
 
 @dataclass
 class SlowSm:
-    """What an SM holds: (end cycle, kernel, first warp slot) of its CTAs."""
+    """Contents of an SM: (end cycle, kernel, first warp slot) of its CTAs."""
 
     ctas: list[tuple[int, Resident, int]] = field(default_factory=list)
     ran: int = 0

@@ -21,7 +21,7 @@ class Piece:
     """Executed instructions, and their warps.
 
     warp     int64[n], index in cta and warp_in_cta; first_warp is the number of the first in the file
-    pc, mask, opcode, register, width   as in ``accelsim_parse.Rows``
+    pc, mask, opcode, register, width   as in ``parse.Rows``
     lanes    int64[n], how many of address belong to each instruction
     cta, warp_in_cta   int64[warps]
     """

@@ -1,51 +1,17 @@
-"""What an access does to a sectored cache: hits, misses that wait in MSHRs, write policies, and fills.
+"""Accesses of a sectored cache: hits, misses that wait in MSHRs, write policies, and fills.
 
 Peak rate: ``port_bytes`` per cycle and instance in and out of the data array; one request to the next level per cycle.
-Every decision, and what is counted, is the reference's: an access that cannot have all it needs (a line, a place in
+Every decision and counter is Accel-Sim's: an access that cannot have all it needs (a line, a place in
 the miss queue, an MSHR entry) fails without a trace and is tried again. Source:
 ``docs/sources/accel-sim.md#cache-strings, #mshrs, #cache-counters``.
 """
 
+from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import compiled, count_bits, inlined
+from rayplay.replay.jit.rows import wrap
+from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.mshr import fail, find_entry, join, may_join, new_entry
-from rayplay.replay.memory.cache.state import (
-    BACK,
-    BYTES_ON_FILL,
-    DATA_FREE_AT,
-    DIRTY,
-    DIRTY_ON_FILL,
-    EVICT,
-    EVICT_GLOBAL,
-    FAIL,
-    FETCH_ON_WRITE,
-    FULL,
-    HIT,
-    HIT_RESERVED,
-    LAZY_FETCH_ON_READ,
-    LAZY_WHOLE_SECTORS,
-    MERGES,
-    MISS,
-    NAIVE,
-    NO_ALLOCATE,
-    NO_LINE,
-    NO_QUEUE,
-    PARKED,
-    QUEUE_TAIL,
-    READ_SECTOR,
-    READABLE,
-    READABLE_ON_FILL,
-    RESERVED,
-    SECTOR_BYTES,
-    SECTOR_MISS,
-    STATUS,
-    THROUGH,
-    USED,
-    VALID,
-    WRITE_BACK,
-    WRITE_THROUGH,
-    Cache,
-    chosen_set,
-)
+from rayplay.replay.memory.cache.state import Cache, chosen_set
 from rayplay.replay.memory.cache.tags import (
     allocate,
     drop_sector,
@@ -62,8 +28,8 @@ NOBODY = -1  # waiter of a fetch that a write made
 
 @inlined
 def use_port(state: Cache, at: int, now: int, cycles: int) -> None:
-    """The data array reads or writes for so many cycles from ``now`` on."""
-    state.unit[at, DATA_FREE_AT] = max(state.unit[at, DATA_FREE_AT], now) + cycles
+    """The data array reads or writes for ``cycles`` from ``now`` on."""
+    state.unit[at, cache.DATA_FREE_AT] = max(state.unit[at, cache.DATA_FREE_AT], now) + cycles
 
 
 @compiled
@@ -84,38 +50,38 @@ def read(
         read_hit(state, at, now, row)
         if atomic:
             mark_dirty(state, at, row, sector & ((1 << state.sector_shift) - 1), byte_mask)
-        return HIT
+        return cache.HIT
     return read_miss(state, at, now, sector, index, byte_mask, atomic, waiter, queued, row)
 
 
 @inlined
 def may_read(state: Cache, row: int, sector: int) -> bool:
     """Whether the data of a sector is in its line's row (-1: the cache does not hold the line)."""
-    status = state.line[row, STATUS] if row >= 0 else 0
+    status = state.line[row, cache.STATUS] if row >= 0 else 0
     offset = sector & ((1 << state.sector_shift) - 1)
-    return ((status >> VALID | (status >> DIRTY & status >> READABLE)) >> offset) & 1 != 0
+    return ((status >> cache.VALID | (status >> cache.DIRTY & status >> cache.READABLE)) >> offset) & 1 != 0
 
 
 @inlined
 def read_hit(state: Cache, at: int, now: int, row: int) -> None:
     """A sector of the row is read."""
-    state.unit[at, USED] = 1
+    state.unit[at, cache.USED] = 1
     touch(state, row, now)
     use_port(state, at, now, state.sector_cycles)
-    state.stats[at, HIT] += 1
+    state.stats[at, cache.HIT] += 1
 
 
 @inlined
 def probed(state: Cache, row: int, offset: int) -> int:
-    """What kind of miss it is, once it is known to be one."""
+    """Kind of a known miss."""
     if row < 0:
-        return MISS
-    return HIT_RESERVED if (state.line[row, STATUS] >> RESERVED >> offset) & 1 else SECTOR_MISS
+        return cache.MISS
+    return cache.HIT_RESERVED if (state.line[row, cache.STATUS] >> cache.RESERVED >> offset) & 1 else cache.SECTOR_MISS
 
 
 @inlined
 def place_for(state: Cache, at: int, row: int, index: int) -> int:
-    """Row that the access will use: its line's, else the victim of its set, or -1 where there is none."""
+    """Row that the access will use: its line's, else the victim of its set, or -1."""
     if row >= 0 or state.on_fill:
         return max(row, 0)
     return victim(state, at, at * state.sets + chosen_set(state, index))
@@ -126,19 +92,19 @@ def read_miss(
     state: Cache, at: int, now: int, sector: int, index: int, byte_mask: int, atomic: int, waiter: int, queued: int,
     row: int,
 ) -> int:  # fmt: skip
-    """Have a missing sector fetched, or wait with those that have."""
+    """Fetch a missing sector, or join a fetch under way."""
     answer = probed(state, row, sector & ((1 << state.sector_shift) - 1))
     place, entry = place_for(state, at, row, index), -1
     if place < 0:
-        answer = fail(state, at, NO_LINE)
+        answer = fail(state, at, cache.NO_LINE)
     elif queued + 1 >= state.miss_queue:  # it might need two places
-        answer = fail(state, at, NO_QUEUE)
+        answer = fail(state, at, cache.NO_QUEUE)
     else:
         entry = find_entry(state, at, sector)
         if not may_join(state, at, entry):
-            answer = FAIL
+            answer = cache.FAIL
     state.stats[at, answer] += 1
-    if answer != FAIL:
+    if answer != cache.FAIL:
         fetch(state, at, now, sector, index, byte_mask, atomic, waiter, answer, place, entry)
     return answer
 
@@ -151,11 +117,11 @@ def fetch(
     """Wait in the sector's MSHR entry; where it has none (-1), make one and request it. Then take the place."""
     if entry < 0:
         entry = new_entry(state, at, sector, index, byte_mask, -1 if state.on_fill else place)
-        push(state, at, READ_SECTOR, sector, byte_mask, entry)
+        push(state, at, cache.READ_SECTOR, sector, byte_mask, entry)
     else:
-        state.stats[at, MERGES] += 1
+        state.stats[at, cache.MERGES] += 1
     join(state, at, entry, waiter, atomic)
-    state.unit[at, USED] = 1
+    state.unit[at, cache.USED] = 1
     if not state.on_fill:
         take(state, at, now, place, sector, kind)
 
@@ -164,9 +130,9 @@ def fetch(
 def take(state: Cache, at: int, now: int, row: int, sector: int, kind: int) -> None:
     """Reserve a sector of a row for an access that misses in the way ``kind`` says."""
     offset = sector & ((1 << state.sector_shift) - 1)
-    if kind == MISS:
-        allocate(state, at, now, row, sector >> state.sector_shift, offset, state.write_policy != THROUGH)
-    elif kind == SECTOR_MISS:
+    if kind == cache.MISS:
+        allocate(state, at, now, row, sector >> state.sector_shift, offset, state.write_policy != cache.THROUGH)
+    elif kind == cache.SECTOR_MISS:
         reserve_sector(state, at, now, row, offset)
     else:
         touch(state, row, now)
@@ -186,15 +152,15 @@ def write(
     """
     offset = sector & ((1 << state.sector_shift) - 1)
     row = find(state, at, sector >> state.sector_shift)
-    status = state.line[row, STATUS] if row >= 0 else 0
-    state.unit[at, PARKED] = 0
-    readable = status >> READABLE if state.write_allocate == LAZY_WHOLE_SECTORS else -1
-    if ((status >> VALID | (status >> DIRTY & readable)) >> offset) & 1:
+    status = state.line[row, cache.STATUS] if row >= 0 else 0
+    state.unit[at, cache.PARKED] = 0
+    readable = status >> cache.READABLE if state.write_allocate == cache.LAZY_WHOLE_SECTORS else -1
+    if ((status >> cache.VALID | (status >> cache.DIRTY & readable)) >> offset) & 1:
         answer = write_hit(state, at, now, sector, byte_mask, is_local, waiter, queued, row)
-    elif state.write_allocate == NO_ALLOCATE:
-        answer = fail(state, at, NO_QUEUE) if queued >= state.miss_queue else probed(state, row, offset)
-        if answer != FAIL:
-            push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
+    elif state.write_allocate == cache.NO_ALLOCATE:
+        answer = fail(state, at, cache.NO_QUEUE) if queued >= state.miss_queue else probed(state, row, offset)
+        if answer != cache.FAIL:
+            push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
     else:
         answer = write_miss(state, at, now, sector, index, byte_mask, waiter, queued, row)
     state.stats[at, 5 + answer] += 1
@@ -207,21 +173,21 @@ def write_hit(
 ) -> int:
     """A write to a sector that is there: it becomes dirty, or (evict) goes to the next level alone."""
     policy = state.write_policy
-    if policy == EVICT_GLOBAL:
-        policy = BACK if is_local else EVICT
-    if policy != BACK:
+    if policy == cache.EVICT_GLOBAL:
+        policy = cache.BACK if is_local else cache.EVICT
+    if policy != cache.BACK:
         if queued >= state.miss_queue:
-            return fail(state, at, NO_QUEUE)
-        push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
+            return fail(state, at, cache.NO_QUEUE)
+        push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
     offset = sector & ((1 << state.sector_shift) - 1)
-    if policy == EVICT:
+    if policy == cache.EVICT:
         drop_sector(state, at, row, offset)
     else:
-        state.unit[at, USED] = 1
+        state.unit[at, cache.USED] = 1
         touch(state, row, now)
         mark_dirty(state, at, row, offset, byte_mask)
     use_port(state, at, now, state.sector_cycles)
-    return HIT
+    return cache.HIT
 
 
 @compiled
@@ -230,33 +196,35 @@ def write_miss(
 ) -> int:
     """A write that allocates: with a fetch at once (naive, or partial under fetch_on_write) or when it is read.
 
-    Under fetch_on_write a sector written in full goes nowhere, not even where writes go through, as in the reference.
+    Under fetch_on_write a sector written in full goes nowhere, not even where writes go through, as in Accel-Sim.
     """
     offset = sector & ((1 << state.sector_shift) - 1)
     kind = probed(state, row, offset)
     place = place_for(state, at, row, index)
     if place < 0:
-        return fail(state, at, NO_LINE)
-    fetches = state.write_allocate == NAIVE or (state.write_allocate == FETCH_ON_WRITE and byte_mask != FULL)
-    room = 2 if state.write_allocate == NAIVE else int(fetches)
+        return fail(state, at, cache.NO_LINE)
+    fetches = state.write_allocate == cache.NAIVE or (
+        state.write_allocate == cache.FETCH_ON_WRITE and byte_mask != cache.FULL
+    )
+    room = 2 if state.write_allocate == cache.NAIVE else int(fetches)
     if queued + room >= state.miss_queue:
-        return fail(state, at, NO_QUEUE)
-    before = state.unit[at, QUEUE_TAIL]
+        return fail(state, at, cache.NO_QUEUE)
+    before = state.unit[at, cache.QUEUE_TAIL]
     if fetches:
-        parked = state.write_allocate == FETCH_ON_WRITE
+        parked = state.write_allocate == cache.FETCH_ON_WRITE
         entry = find_entry(state, at, sector)
         if not may_join(state, at, entry):
-            return FAIL
+            return cache.FAIL
         if not parked:
-            push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
+            push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
         fetch(state, at, now, sector, index, byte_mask, 0, waiter if parked else NOBODY, kind, place, entry)
-        state.unit[at, PARKED] = int(parked)
+        state.unit[at, cache.PARKED] = int(parked)
         if parked:
-            state.line[place, STATUS] |= (1 << DIRTY_ON_FILL) << offset | 1 << BYTES_ON_FILL
+            state.line[place, cache.STATUS] |= (1 << cache.DIRTY_ON_FILL) << offset | 1 << cache.BYTES_ON_FILL
     else:
-        if state.write_policy == THROUGH and state.write_allocate >= LAZY_FETCH_ON_READ:
-            push(state, at, WRITE_THROUGH, sector, byte_mask, waiter)
-        state.unit[at, USED] = 1
+        if state.write_policy == cache.THROUGH and state.write_allocate >= cache.LAZY_FETCH_ON_READ:
+            push(state, at, cache.WRITE_THROUGH, sector, byte_mask, waiter)
+        state.unit[at, cache.USED] = 1
         take(state, at, now, place, sector, kind)
         write_reserved(state, at, place, offset, byte_mask, kind)
     use_port_for_write_back(state, at, now, before)
@@ -266,23 +234,23 @@ def write_miss(
 @inlined
 def write_reserved(state: Cache, at: int, row: int, offset: int, byte_mask: int, kind: int) -> None:
     """Write a sector without its other bytes; where a fetch is under way, these come with it."""
-    status = state.line[row, STATUS]
-    lazy = state.write_allocate >= LAZY_FETCH_ON_READ
-    if lazy and byte_mask != FULL:
-        status &= ~((1 << READABLE) << offset)
-    if lazy and kind == HIT_RESERVED:
-        status |= (1 << DIRTY_ON_FILL) << offset | 1 << BYTES_ON_FILL
-        if byte_mask != FULL and state.write_allocate == LAZY_FETCH_ON_READ:
-            status |= (1 << READABLE_ON_FILL) << offset
-    state.line[row, STATUS] = status
+    status = state.line[row, cache.STATUS]
+    lazy = state.write_allocate >= cache.LAZY_FETCH_ON_READ
+    if lazy and byte_mask != cache.FULL:
+        status &= ~((1 << cache.READABLE) << offset)
+    if lazy and kind == cache.HIT_RESERVED:
+        status |= (1 << cache.DIRTY_ON_FILL) << offset | 1 << cache.BYTES_ON_FILL
+        if byte_mask != cache.FULL and state.write_allocate == cache.LAZY_FETCH_ON_READ:
+            status |= (1 << cache.READABLE_ON_FILL) << offset
+    state.line[row, cache.STATUS] = status
     mark_dirty(state, at, row, offset, byte_mask)
 
 
 @inlined
 def use_port_for_write_back(state: Cache, at: int, now: int, before: int) -> None:
-    """A write miss reads out the dirty sectors that it drives away; read misses do not, as in the reference."""
-    for place in range(before, state.unit[at, QUEUE_TAIL]):
-        row = at * state.ring + (place & (state.ring - 1))
-        if state.queue[row, 0] == WRITE_BACK:
+    """A write miss reads out the dirty sectors that it drives away; read misses do not, as in Accel-Sim."""
+    for place in range(before, state.unit[at, cache.QUEUE_TAIL]):
+        row = at * state.ring + wrap(place, state.ring)
+        if state.queue[row, 0] == cache.WRITE_BACK:
             size = count_bits(state.queue[row, 2]) * SECTOR_BYTES
             use_port(state, at, now, (size + state.port_bytes - 1) // state.port_bytes)

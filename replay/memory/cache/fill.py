@@ -1,33 +1,8 @@
-"""Data that arrives in a cache: from the next level, for those who wait in an MSHR entry, or by a copy of the host."""
+"""Data that arrives in a cache: from the next level, for the waiters of an MSHR entry, or by a copy of the host."""
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
+from rayplay.replay.memory.cache import state as cache
 from rayplay.replay.memory.cache.mshr import make_ready, stream_of
-from rayplay.replay.memory.cache.state import (
-    ALL_DIRTY,
-    ATOMIC_SHIFT,
-    BYTES,
-    BYTES_ON_FILL,
-    CHAIN,
-    DIRTY,
-    DIRTY_LINES,
-    DIRTY_ON_FILL,
-    FILLS,
-    FOUND_LINE,
-    FULL,
-    IN_USE,
-    INDEX,
-    READABLE,
-    READABLE_ON_FILL,
-    RESERVED,
-    ROW,
-    SECTOR,
-    SECTOR_IN_USE,
-    STATUS,
-    TAG,
-    VALID,
-    Cache,
-    chosen_set,
-)
 from rayplay.replay.memory.cache.tags import (
     allocate,
     find,
@@ -43,92 +18,94 @@ from rayplay.replay.unit.streams import count_for
 
 
 @compiled
-def bring_back(state: Cache, at: int, row: int) -> None:
-    """Data arrived for a line that was forgotten meanwhile: it is there again, as in the reference.
+def bring_back(state: cache.Cache, at: int, row: int) -> None:
+    """Data arrived for a line that was forgotten meanwhile: it is there again, as in Accel-Sim.
 
     Another row may have the same tag by now: of several the lowest is found.
     """
     word, bit = free_way(state, row)
-    state.unit[at, FOUND_LINE] = -1
+    state.unit[at, cache.FOUND_LINE] = -1
     state.free_ways[row >> state.way_shift, word] &= ~bit
-    head, before = at * state.buckets + bucket(state.line[row, TAG], state.buckets), -1
+    head, before = at * state.buckets + bucket(state.line[row, cache.TAG], state.buckets), -1
     here = int(state.bucket_head[head])
     while here >= 0:
-        if state.line[here, TAG] == state.line[row, TAG] and here < row:
+        if state.line[here, cache.TAG] == state.line[row, cache.TAG] and here < row:
             before = here
-        here = state.line[here, CHAIN]
+        here = state.line[here, cache.CHAIN]
     if before < 0:
-        state.line[row, CHAIN] = state.bucket_head[head]
+        state.line[row, cache.CHAIN] = state.bucket_head[head]
         state.bucket_head[head] = row
     else:
-        state.line[row, CHAIN] = state.line[before, CHAIN]
-        state.line[before, CHAIN] = row
+        state.line[row, cache.CHAIN] = state.line[before, cache.CHAIN]
+        state.line[before, cache.CHAIN] = row
     link(state, row, (row >> state.way_shift) * 2)
 
 
 @inlined
-def fill_sector(state: Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
+def fill_sector(state: cache.Cache, at: int, row: int, offset: int, byte_mask: int) -> None:
     """Data arrived for a sector: it is valid, or dirty where it was written meanwhile.
 
-    Only more lines may become dirty by that, as far as the reference counts them.
+    As in Accel-Sim the count of dirty lines only grows here, even if the line becomes clean.
     """
-    status = state.line[row, STATUS]
-    if not status & IN_USE:
+    status = state.line[row, cache.STATUS]
+    if not status & cache.IN_USE:
         bring_back(state, at, row)
-    if status & (1 << BYTES_ON_FILL):
+    if status & (1 << cache.BYTES_ON_FILL):
         note_written(state, row, offset, byte_mask)
-    if (status >> READABLE_ON_FILL >> offset) & 1:
-        status |= (1 << READABLE) << offset
-        status &= ~((1 << READABLE_ON_FILL) << offset)
-    dirty = (status >> DIRTY_ON_FILL >> offset) & 1
-    status &= ~((1 << VALID | 1 << DIRTY | 1 << RESERVED) << offset)
-    was_dirty = state.line[row, STATUS] & ALL_DIRTY
-    set_status(state, at, row, status | (1 << (DIRTY if dirty else VALID)) << offset)
-    if was_dirty and not state.line[row, STATUS] & ALL_DIRTY:
-        state.unit[at, DIRTY_LINES] += 1  # its fill was another line's, which was written and driven away meanwhile
+    if (status >> cache.READABLE_ON_FILL >> offset) & 1:
+        status |= (1 << cache.READABLE) << offset
+        status &= ~((1 << cache.READABLE_ON_FILL) << offset)
+    dirty = (status >> cache.DIRTY_ON_FILL >> offset) & 1
+    status &= ~((1 << cache.VALID | 1 << cache.DIRTY | 1 << cache.RESERVED) << offset)
+    was_dirty = state.line[row, cache.STATUS] & cache.ALL_DIRTY
+    set_status(state, at, row, status | (1 << (cache.DIRTY if dirty else cache.VALID)) << offset)
+    if was_dirty and not state.line[row, cache.STATUS] & cache.ALL_DIRTY:
+        state.unit[at, cache.DIRTY_LINES] += (
+            1  # its fill was another line's, which was written and driven away meanwhile
+        )
 
 
 @compiled
-def fill(state: Cache, at: int, now: int, entry: int) -> None:
-    """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out those who wait."""
+def fill(state: cache.Cache, at: int, now: int, entry: int) -> None:
+    """The sector of an MSHR entry arrived: it is in the cache, and ``next_ready`` hands out the waiters."""
     place(state, at, now, entry)
     make_ready(state, at, entry)
 
 
 @compiled
-def place(state: Cache, at: int, now: int, entry: int) -> None:
+def place(state: cache.Cache, at: int, now: int, entry: int) -> None:
     """Put the sector of an MSHR entry, which arrived, into the cache."""
     count_for(state, at, stream_of(state, at, entry))
     here = at * state.pitch + entry
-    sector, byte_mask = state.mshr[here, SECTOR], state.mshr[here, BYTES] & FULL
+    sector, byte_mask = state.mshr[here, cache.SECTOR], state.mshr[here, cache.BYTES] & cache.FULL
     offset = sector & ((1 << state.sector_shift) - 1)
-    row = state.mshr[here, ROW]
+    row = state.mshr[here, cache.ROW]
     if state.on_fill:
-        row = settle(state, at, now, sector, state.mshr[here, INDEX])
+        row = settle(state, at, now, sector, state.mshr[here, cache.INDEX])
     if row >= 0:
         fill_sector(state, at, row, offset, byte_mask)
-        if (state.mshr[here, BYTES] >> ATOMIC_SHIFT) & 1:
+        if (state.mshr[here, cache.BYTES] >> cache.ATOMIC_SHIFT) & 1:
             mark_dirty(state, at, row, offset, byte_mask)
-    state.stats[at, FILLS] += 1
+    state.stats[at, cache.FILLS] += 1
 
 
 @inlined
-def settle(state: Cache, at: int, now: int, sector: int, index: int) -> int:
+def settle(state: cache.Cache, at: int, now: int, sector: int, index: int) -> int:
     """Find or make a place for a sector that arrives without one; -1 where its set has none to give."""
     offset = sector & ((1 << state.sector_shift) - 1)
     row = find(state, at, sector >> state.sector_shift)
     if row >= 0:
-        if not (state.line[row, STATUS] >> offset) & SECTOR_IN_USE:
+        if not (state.line[row, cache.STATUS] >> offset) & cache.SECTOR_IN_USE:
             reserve_sector(state, at, now, row, offset)
         return row
-    row = victim(state, at, at * state.sets + chosen_set(state, index))
+    row = victim(state, at, at * state.sets + cache.chosen_set(state, index))
     if row >= 0:
         allocate(state, at, now, row, sector >> state.sector_shift, offset, False)
     return row
 
 
 @compiled
-def warm(state: Cache, at: int, now: int, sector: int, index: int) -> None:
+def warm(state: cache.Cache, at: int, now: int, sector: int, index: int) -> None:
     """Have a sector in the cache without any traffic, as a copy from the host leaves it."""
     row = settle(state, at, now, sector, index)
     if row >= 0:

@@ -10,35 +10,57 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rayplay.replay.jit.bits import HASH_FACTOR, count_bits, inlined
+from rayplay.replay.input.work import SECTOR_BYTES
+from rayplay.replay.jit.bits import HASH_FACTOR, inlined
 from rayplay.replay.jit.rows import FixedRows, aligned_rows, pitch, ring_size, sparse_rows
+from rayplay.replay.memory.hashes import IPOLY, parities, parity_masks
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
-SECTOR_BYTES = 32
 SET_BITS = 20
 FULL = 0xFFFFFFFF  # all bytes of a sector
-# columns of line; STATUS has masks over its sectors from the bits below on, WRITTEN and the next one the bytes of each
-# sector that were written, two sectors a column
-TAG, USED_AT, STATUS, CHAIN, NEWER, OLDER, WRITTEN = range(7)
+# Columns of ``line``.
+TAG = 0
+USED_AT = 1  # cycle of its last use
+STATUS = 2  # masks over its sectors, from the bits below on
+CHAIN = 3  # next row of its hash bucket
+NEWER = 4  # next of its list
+OLDER = 5
+WRITTEN = 6  # here and in the next, bytes that were written of each sector, two sectors a column
 LINE_COLUMNS = 8
 VALID, DIRTY, RESERVED, READABLE, DIRTY_ON_FILL, READABLE_ON_FILL, BYTES_ON_FILL = range(0, 28, 4)
 ALL_VALID, ALL_DIRTY, ALL_RESERVED, ALL_READABLE = 15 << VALID, 15 << DIRTY, 15 << RESERVED, 15 << READABLE
 IN_USE = ALL_VALID | ALL_DIRTY | ALL_RESERVED
 SECTOR_IN_USE = 1 << VALID | 1 << DIRTY | 1 << RESERVED
-NEWEST, OLDEST = 0, 1  # columns of order
-# columns of mshr: the sector, next entry of its hash bucket, oldest waiter and number of them, line that was reserved
-# (-1: none yet), what chooses the set, bytes of the access that fetches and, above them, whether an atomic
-# waits and the access's stream, place of the oldest waiter in the ring of the others
-SECTOR, NEXT, WAITER, WAITING, ROW, INDEX, BYTES, FIRST = range(8)
+# Columns of ``order``.
+NEWEST = 0
+OLDEST = 1
+# Columns of ``mshr``.
+SECTOR = 0
+NEXT = 1  # entry of its hash bucket
+WAITER = 2  # the oldest
+WAITING = 3  # number of waiters
+ROW = 4  # line that was reserved, -1: none yet
+INDEX = 5  # chooses the set
+BYTES = 6  # of the access that fetches; above them whether an atomic waits, and its stream
+FIRST = 7  # place of the oldest in the ring of the other waiters
 MSHR_COLUMNS = 8
 ATOMIC_SHIFT = 32
 STREAM_SHIFT = 33
-# columns of unit: free MSHR entries, ring of entries whose data is there, miss queue, first cycle the data port is
-# free, dirty lines, whether anything was looked up since it was emptied, why the last access failed, whether the last
-# write waits for its fetch, line looked for last (-1: find it anew), its row
-(MSHR_FREE, READY_HEAD, READY_TAIL, QUEUE_HEAD, QUEUE_TAIL, DATA_FREE_AT, DIRTY_LINES, USED, REASON, PARKED,
- FOUND_LINE, FOUND_ROW) = range(12)  # fmt: skip
+# Columns of ``unit``.
+MSHR_FREE = 0  # free MSHR entries
+READY_HEAD = 1  # of the entries whose data is there
+READY_TAIL = 2
+QUEUE_HEAD = 3  # of the miss queue
+QUEUE_TAIL = 4
+DATA_FREE_AT = 5  # first cycle the data port is free
+DIRTY_LINES = 6
+USED = 7  # 1: looked up since it was emptied
+REASON = 8  # why the last access failed
+PARKED = 9  # 1: the last write waits for its fetch
+FOUND_LINE = 10  # line looked for last, -1: unknown
+FOUND_ROW = 11  # its row
+UNIT_COLUMNS = 12
 NO_LINE, NO_QUEUE, NO_ENTRY, NO_MERGE = range(4)  # reasons
 READ_SECTOR, WRITE_THROUGH, WRITE_BACK = range(3)  # kinds of request in the miss queue
 HIT, HIT_RESERVED, MISS, SECTOR_MISS, FAIL = range(5)  # answers; the counters of reads, then of writes, in this order
@@ -53,13 +75,11 @@ ALLOCATIONS = ("on_miss", "on_fill")
 WRITE_ALLOCATIONS = ("none", "naive", "fetch_on_write", "lazy_fetch_on_read", "lazy_whole_sectors")
 NO_ALLOCATE, NAIVE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ, LAZY_WHOLE_SECTORS = range(5)
 MOST_BUCKETS = 1024  # of the MSHR entries: more of them would not stay in the host's caches
-# Irreducible polynomials over GF(2) by number of sets, and how many address bits above the index are hashed.
-IPOLY = {16: (19, 13), 32: (37, 15), 64: (67, 19)}
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the caches of every level have in common."""
+    """Options that caches of every level have in common."""
 
     line_bytes: int = value("bytes", "Length of a line", SECTOR_BYTES)
     ways: int = value("lines", "Lines of a set", 1)
@@ -91,7 +111,7 @@ class Policy:
         )
 
     def check_sets(self, sets: int) -> None:
-        """Raise ``LawError`` when the hash does not work for so many sets."""
+        """Raise ``LawError`` when the hash does not work for ``sets``."""
         if self.set_hash == "ipoly":
             law(sets in IPOLY, f"set_hash ipoly needs 16, 32 or 64 sets, not {sets}")
         if self.set_hash == "xor":
@@ -113,10 +133,10 @@ class Cache(NamedTuple):
     mshr: FixedRows  # int64[instances * pitch, 8]
     mshr_head: np.ndarray  # int32[instances * mshr_buckets]
     mshr_free: np.ndarray  # int32[instances, entries]: stack
-    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of those that wait behind the oldest
+    waiter: np.ndarray  # int64[instances * pitch, power of two]: ring of waiters behind the oldest
     ready: np.ndarray  # int32[instances, power of two]: ring of entries whose data is there
     queue: FixedRows  # int64[instances * ring, 4]: kind, sector, mask, payload
-    unit: FixedRows  # int64[instances, 12]
+    unit: FixedRows  # int64[instances, UNIT_COLUMNS]
     stats: FixedRows  # int64[instances, 14]
     shares: Shares
     sets: int
@@ -162,7 +182,7 @@ def make_state(
         sparse_rows(instances * apart, ring_size(policy.mshr_merges)),
         np.zeros((instances, ring_size(entries)), np.int32),
         np.zeros((instances * ring, 4), np.int64),
-        np.zeros((instances, 12), np.int64),
+        np.zeros((instances, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
         sets,
@@ -203,21 +223,10 @@ def clear(state: Cache) -> None:
 
 
 def hash_masks(name: str, sets: int) -> np.ndarray:
-    """For each bit of the set number, the bits of the line number whose parity it is; empty where that is no way."""
-    bits = sets.bit_length() - 1
-    if name == "multiplicative" or sets != 1 << bits:
+    """``hashes.parity_masks`` of a set hash; empty where the set is no parity of the line number."""
+    if name == "multiplicative" or sets & (sets - 1):
         return np.zeros(0, np.int64)
-    masks = [1 << bit for bit in range(bits)]
-    if name == "xor":
-        masks = [mask | mask << bits for mask in masks]
-    elif name == "ipoly":
-        polynomial, above = IPOLY[sets]
-        rest = 1
-        for place in range(bits + above):
-            masks = [mask | (rest >> bit & 1) << place for bit, mask in enumerate(masks)]
-            rest <<= 1
-            rest ^= polynomial * (rest >> bits)
-    return np.array(masks, np.int64)
+    return parity_masks(name, sets)
 
 
 @inlined
@@ -231,13 +240,7 @@ def set_of(state: Cache, index: int) -> int:
     """Set of an instance that a line number chooses."""
     if state.multiplicative:
         return ((((index * HASH_FACTOR) >> 32) & FULL) * state.sets) >> 32
-    bits = state.hash_mask.shape[0]
-    if bits == 0:
-        return index % state.sets
-    chosen = 0
-    for bit in range(bits):
-        chosen |= (count_bits(index & state.hash_mask[bit]) & 1) << bit
-    return chosen
+    return parities(state.hash_mask, index) if state.hash_mask.shape[0] else index % state.sets
 
 
 def stats(state: Cache) -> dict[str, np.ndarray]:

@@ -1,7 +1,7 @@
 """One direction of the crossbar: which inputs compete for which outputs, and who wins.
 
 A packet competes from the cycle on in which it is its input's oldest. The outputs that are wanted are known, so that a
-cycle costs what is transferred in it.
+cycle costs only its transfers.
 """
 
 from typing import NamedTuple

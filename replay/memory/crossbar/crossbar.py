@@ -2,7 +2,7 @@
 
 Peak rate: one packet per interconnect cycle and output, in each direction. In a cycle the outputs are served in their
 order; one whose buffer has room takes a packet of the first input from its pointer on, going round, whose oldest packet
-is for it, and the pointer then stands behind the winner. As in the reference an input may serve several outputs in a
+is for it, and the pointer then stands behind the winner. As in Accel-Sim an input may serve several outputs in a
 cycle: what lies behind a packet that left is the oldest for the outputs that follow. It is the only place where SMs
 meet, at the barrier that ends a quantum: requests up to the barrier go in, and responses come out for the quantum to
 come, since the L2 holds a request longer than a quantum. Responses always find room: a slice sends one a cycle, so no
@@ -14,28 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, compiled, inlined
-from rayplay.replay.jit.rows import FixedRows
+from rayplay.replay.jit.rows import FixedRows, wrap
 from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory import port as ports
 from rayplay.replay.memory.addresses import slice_of
-from rayplay.replay.memory.crossbar.arbiter import (
-    COMPETES,
-    SOONEST,
-    TICK,
-    Net,
-    compete,
-    expect,
-    grant,
-    make_net,
-    next_cycle,
-    next_wanted,
-    win,
-)
+from rayplay.replay.memory.crossbar import arbiter
 from rayplay.replay.memory.l2 import slice as l2
-from rayplay.replay.memory.l2.state import L2, LONGEST_WAIT, OUT_HEAD, OUT_TAIL, POPPED, SM_BITS, TAIL
-from rayplay.replay.memory.port import IN_FLIGHT, REQUEST_HEAD, REQUEST_TAIL, Port
+from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.unit import clocks
-from rayplay.replay.unit.clocks import Ratio, ratio
 
 GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, their slice, ``l2.home_of``
 
@@ -43,190 +29,190 @@ GRAIN, SLICE, HOME = range(3)  # columns of known: sectors that live together, t
 class Crossbar(NamedTuple):
     """Both directions, and the clocks between which they stand."""
 
-    requests: Net
-    replies: Net
-    from_core: Ratio
-    to_core: Ratio
-    from_l2: Ratio
-    to_l2: Ratio
+    requests: arbiter.Net
+    replies: arbiter.Net
+    from_core: clocks.Ratio
+    to_core: clocks.Ratio
+    from_l2: clocks.Ratio
+    to_l2: clocks.Ratio
     known: FixedRows  # int64[sms, 3]: of the last request of each SM that competed, see above
 
 
 def make_state(sms: int, slices: int, core_khz: int, net_khz: int, l2_khz: int) -> Crossbar:
     """Empty networks."""
     return Crossbar(
-        make_net(sms, slices),
-        make_net(slices, sms),
-        ratio(core_khz, net_khz),
-        ratio(net_khz, core_khz),
-        ratio(l2_khz, net_khz),
-        ratio(net_khz, l2_khz),
+        arbiter.make_net(sms, slices),
+        arbiter.make_net(slices, sms),
+        clocks.ratio(core_khz, net_khz),
+        clocks.ratio(net_khz, core_khz),
+        clocks.ratio(l2_khz, net_khz),
+        clocks.ratio(net_khz, l2_khz),
         np.full((sms, 3), -1, np.int64),
     )
 
 
 @inlined
-def request_arrives(state: Crossbar, port: Port, sm: int) -> int:
+def request_arrives(state: Crossbar, port: ports.Port, sm: int) -> int:
     """Cycle from which an SM's oldest request competes: the first one after it was sent."""
-    if port.port[sm, REQUEST_HEAD] == port.port[sm, REQUEST_TAIL]:
+    if port.port[sm, ports.REQUEST_HEAD] == port.port[sm, ports.REQUEST_TAIL]:
         return FAR
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
     return clocks.after(state.from_core, port.request[at, 0])
 
 
 @separate
-def route_requests(state: Crossbar, port: Port, cache: L2, until: int) -> int:
+def route_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, until: int) -> int:
     """Move the requests as far as those sent before core cycle ``until`` decide; returns the first cycle not done."""
     net = state.requests
     last = clocks.after(state.from_core, until)
     for sm in range(net.arrives.shape[0]):
         ports.prefetch_requests(port, sm)
     for sm in range(net.arrives.shape[0]):
-        if net.arrives[sm] != COMPETES:
-            expect(net, sm, request_arrives(state, port, sm))
-    cycle = next_cycle(net)
+        if net.arrives[sm] != arbiter.COMPETES:
+            arbiter.expect(net, sm, request_arrives(state, port, sm))
+    cycle = arbiter.next_cycle(net)
     while cycle < last:
-        if net.net[SOONEST] <= cycle:
+        if net.net[arbiter.SOONEST] <= cycle:
             admit_requests(state, port, cache, cycle)
         transfer_requests(state, port, cache, cycle)
-        net.net[TICK] = cycle + 1
-        cycle = next_cycle(net)
-    net.net[TICK] = max(net.net[TICK], last)
+        net.net[arbiter.TICK] = cycle + 1
+        cycle = arbiter.next_cycle(net)
+    net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
     return last
 
 
 @inlined
-def offer_request(state: Crossbar, port: Port, cache: L2, sm: int, cycle: int) -> None:
+def offer_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, sm: int, cycle: int) -> None:
     """Let an SM's oldest request compete if it has arrived."""
     arrives = request_arrives(state, port, sm)
     if arrives > cycle:
-        expect(state.requests, sm, arrives)
+        arbiter.expect(state.requests, sm, arrives)
         return
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
+    at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
     sector, known = port.request[at, 1], state.known
     if known[sm, GRAIN] != sector >> cache.addresses.grain_shift:
         known[sm, GRAIN] = sector >> cache.addresses.grain_shift
         known[sm, SLICE] = slice_of(cache.addresses, sector)
         known[sm, HOME] = l2.home_of(cache, sector)
-    compete(state.requests, sm, known[sm, SLICE])
+    arbiter.compete(state.requests, sm, known[sm, SLICE])
 
 
 @inlined
-def admit_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+def admit_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Let the oldest requests that have arrived compete."""
     net = state.requests
-    net.net[SOONEST] = FAR
+    net.net[arbiter.SOONEST] = FAR
     for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] > cycle:
-            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[sm])
+            net.net[arbiter.SOONEST] = min(net.net[arbiter.SOONEST], net.arrives[sm])
         else:
             offer_request(state, port, cache, sm, cycle)
 
 
 @inlined
-def transfer_requests(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+def transfer_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Every slice's buffer with room takes one request."""
-    net, part = state.requests, next_wanted(state.requests, 0)
+    net, part = state.requests, arbiter.next_wanted(state.requests, 0)
     while part >= 0:
         take_request(state, port, cache, cycle, part)
-        part = next_wanted(net, part + 1)
+        part = arbiter.next_wanted(net, part + 1)
 
 
 @inlined
-def take_request(state: Crossbar, port: Port, cache: L2, cycle: int, part: int) -> None:
+def take_request(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int, part: int) -> None:
     """A slice's buffer takes a request if it has room."""
-    if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+    if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
         l2.pop_until(cache, part, clocks.at_or_before(state.to_l2, cycle))
-        if cache.slice[part, TAIL] - cache.slice[part, POPPED] >= cache.out_packets:
+        if cache.slice[part, l2_state.TAIL] - cache.slice[part, l2_state.POPPED] >= cache.out_packets:
             return
-    sm = grant(state.requests, part)
-    at = sm * port.request_ring + (port.port[sm, REQUEST_HEAD] & (port.request_ring - 1))
-    row = part * cache.ring + (cache.slice[part, TAIL] & (cache.ring - 1))
-    cache.slice[part, TAIL] += 1
+    sm = arbiter.grant(state.requests, part)
+    at = sm * port.request_ring + wrap(port.port[sm, ports.REQUEST_HEAD], port.request_ring)
+    row = part * cache.ring + wrap(cache.slice[part, l2_state.TAIL], cache.ring)
+    cache.slice[part, l2_state.TAIL] += 1
     cache.input[row, 0] = clocks.after(state.to_l2, cycle)
     cache.input[row, 1] = port.request[at, 1]
     cache.input[row, 2] = port.request[at, 2]
-    cache.input[row, 3] = port.request[at, 3] << SM_BITS | sm
+    cache.input[row, 3] = port.request[at, 3] << l2_state.SM_BITS | sm
     cache.input[row, 4] = state.known[sm, HOME]
     ports.leave(port, sm, clocks.at_or_after(state.to_core, cycle))
-    win(state.requests, sm, part)
+    arbiter.win(state.requests, sm, part)
     offer_request(state, port, cache, sm, cycle)
 
 
 @inlined
-def reply_arrives(state: Crossbar, cache: L2, part: int) -> int:
+def reply_arrives(state: Crossbar, cache: l2_state.L2, part: int) -> int:
     """Cycle from which a slice's oldest response competes."""
-    if cache.slice[part, OUT_HEAD] == cache.slice[part, OUT_TAIL]:
+    if cache.slice[part, l2_state.OUT_HEAD] == cache.slice[part, l2_state.OUT_TAIL]:
         return FAR
-    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
     return clocks.at_or_after(state.from_l2, cache.output[row, 0])
 
 
 @separate
-def route_responses(state: Crossbar, port: Port, cache: L2, until: int) -> None:
+def route_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, until: int) -> None:
     """Move the responses that the slices sent before L2 cycle ``until`` to the SMs' ports."""
     net = state.replies
     last = clocks.at_or_after(state.from_l2, until)
     for sm in range(net.pointer.shape[0]):
         ports.rewind_responses(port, sm)
     for part in range(net.arrives.shape[0]):
-        if net.arrives[part] != COMPETES:
-            expect(net, part, reply_arrives(state, cache, part))
-    cycle = next_cycle(net)
+        if net.arrives[part] != arbiter.COMPETES:
+            arbiter.expect(net, part, reply_arrives(state, cache, part))
+    cycle = arbiter.next_cycle(net)
     while cycle < last:
-        if net.net[SOONEST] <= cycle:
+        if net.net[arbiter.SOONEST] <= cycle:
             admit_responses(state, cache, cycle)
         transfer_responses(state, port, cache, cycle)
-        net.net[TICK] = cycle + 1
-        cycle = next_cycle(net)
-    net.net[TICK] = max(net.net[TICK], last)
+        net.net[arbiter.TICK] = cycle + 1
+        cycle = arbiter.next_cycle(net)
+    net.net[arbiter.TICK] = max(net.net[arbiter.TICK], last)
     for part in range(net.arrives.shape[0]):
         l2.rewind_output(cache, part)
 
 
 @inlined
-def offer_response(state: Crossbar, cache: L2, part: int, cycle: int) -> None:
+def offer_response(state: Crossbar, cache: l2_state.L2, part: int, cycle: int) -> None:
     """Let a slice's oldest response compete if it has arrived."""
     arrives = reply_arrives(state, cache, part)
     if arrives > cycle:
-        expect(state.replies, part, arrives)
+        arbiter.expect(state.replies, part, arrives)
         return
-    row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
-    compete(state.replies, part, cache.output[row, 1] & ((1 << SM_BITS) - 1))
+    row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
+    arbiter.compete(state.replies, part, cache.output[row, 1] & ((1 << l2_state.SM_BITS) - 1))
 
 
 @inlined
-def admit_responses(state: Crossbar, cache: L2, cycle: int) -> None:
+def admit_responses(state: Crossbar, cache: l2_state.L2, cycle: int) -> None:
     """Let the oldest responses that have arrived compete."""
     net = state.replies
-    net.net[SOONEST] = FAR
+    net.net[arbiter.SOONEST] = FAR
     for part in range(net.arrives.shape[0]):
         if net.arrives[part] > cycle:
-            net.net[SOONEST] = min(net.net[SOONEST], net.arrives[part])
+            net.net[arbiter.SOONEST] = min(net.net[arbiter.SOONEST], net.arrives[part])
         else:
             offer_response(state, cache, part, cycle)
 
 
 @inlined
-def transfer_responses(state: Crossbar, port: Port, cache: L2, cycle: int) -> None:
+def transfer_responses(state: Crossbar, port: ports.Port, cache: l2_state.L2, cycle: int) -> None:
     """Every SM takes one response, which leaves the crossbar in the next cycle."""
-    net, sm = state.replies, next_wanted(state.replies, 0)
+    net, sm = state.replies, arbiter.next_wanted(state.replies, 0)
     while sm >= 0:
-        part = grant(net, sm)
-        row = part * cache.out_pitch + (cache.slice[part, OUT_HEAD] & (cache.out_ring - 1))
+        part = arbiter.grant(net, sm)
+        row = part * cache.out_pitch + wrap(cache.slice[part, l2_state.OUT_HEAD], cache.out_ring)
         waited = cycle - reply_arrives(state, cache, part)
-        cache.stats[part, LONGEST_WAIT] = max(cache.stats[part, LONGEST_WAIT], waited)
-        cache.slice[part, OUT_HEAD] += 1
-        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> SM_BITS)
-        win(net, part, sm)
+        cache.stats[part, l2_state.LONGEST_WAIT] = max(cache.stats[part, l2_state.LONGEST_WAIT], waited)
+        cache.slice[part, l2_state.OUT_HEAD] += 1
+        ports.reply(port, sm, clocks.at_or_after(state.to_core, cycle + 1), cache.output[row, 1] >> l2_state.SM_BITS)
+        arbiter.win(net, part, sm)
         offer_response(state, cache, part, cycle)
-        sm = next_wanted(net, sm + 1)
+        sm = arbiter.next_wanted(net, sm + 1)
 
 
 @compiled
-def packets_in_flight(port: Port) -> int:
+def packets_in_flight(port: ports.Port) -> int:
     """Requests of all SMs whose response has not been received."""
     total = 0
     for sm in range(port.port.shape[0]):
-        total += port.port[sm, IN_FLIGHT]
+        total += port.port[sm, ports.IN_FLIGHT]
     return total

@@ -3,53 +3,23 @@
 Peak rate: one sector looked up and one response sent per cycle and slice (24 slices x 32 B x 1365 MHz = 1,048 GB/s).
 In a cycle, in this order: a response whose data has come goes to the crossbar; data from the DRAM is filled in; a
 request leaves the miss queue for the DRAM; the oldest request of the slice's queue is looked up, if the queues behind
-it have room; a request whose delay is over enters the slice's queue. A queue that is nearly full takes no packet from
-the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#l2,
+it have room; a request whose delay has passed enters the slice's queue. A queue that is nearly full takes no packet
+from the crossbar. Cycles in which nothing can happen are skipped. Source: ``docs/sources/accel-sim.md#l2,
 #memory-latencies``.
 """
 
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, entry_point, inlined, inlined_copy
-from rayplay.replay.jit.rows import rewind
+from rayplay.replay.jit.rows import rewind, wrap
 from rayplay.replay.memory.addresses import bank_of, set_key, slice_of
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import fill as cache_fill
+from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.mshr import has_ready, next_ready, stream_of
-from rayplay.replay.memory.cache.state import (
-    DATA_FREE_AT,
-    FAIL,
-    FULL,
-    HIT,
-    INDEX,
-    PARKED,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    SECTOR_BYTES,
-    SET_BITS,
-    WRITE_BACK,
-    set_of,
-)
+from rayplay.replay.memory.cache.state import set_of
 from rayplay.replay.memory.dram import channel as dram
-from rayplay.replay.memory.dram.state import ATOM_BYTES, SECTOR_COLUMNS, Dram
-from rayplay.replay.memory.l2.state import (
-    CHUNK,
-    COPIED,
-    HEAD,
-    L2,
-    LAST_REPLY,
-    NEXT,
-    OUT_HEAD,
-    OUT_TAIL,
-    POP_AT,
-    POPPED,
-    QUEUED,
-    QUEUED_AT,
-    QUEUES_AT,
-    STALL_HEAD,
-    STALL_TAIL,
-    TAIL,
-    WAIT_CYCLES,
-    WAITS,
-)
+from rayplay.replay.memory.dram import spec as limits
+from rayplay.replay.memory.dram.state import Dram
+from rayplay.replay.memory.l2 import state as l2
 from rayplay.replay.memory.port import ATOMIC, STREAM_SHIFT, WRITE
 from rayplay.replay.unit import clocks
 from rayplay.replay.unit.streams import count_for
@@ -59,127 +29,127 @@ read, write, fill = inlined_copy(cache.read), inlined_copy(cache.write), inlined
 
 
 @compiled
-def pop_until(state: L2, part: int, until: int) -> None:
+def pop_until(state: l2.L2, part: int, until: int) -> None:
     """Take the packets out of the crossbar that leave it up to cycle ``until``: one a cycle, none while stalled."""
     own, mask = state.slice, state.ring - 1
-    while own[part, POPPED] < own[part, TAIL]:
-        row = part * state.ring + (own[part, POPPED] & mask)
-        cycle = max(own[part, POP_AT], state.input[row, 0])
-        while own[part, STALL_HEAD] < own[part, STALL_TAIL]:
-            stretch = part * state.ring + (own[part, STALL_HEAD] & mask)
+    while own[part, l2.POPPED] < own[part, l2.TAIL]:
+        row = part * state.ring + (own[part, l2.POPPED] & mask)
+        cycle = max(own[part, l2.POP_AT], state.input[row, 0])
+        while own[part, l2.STALL_HEAD] < own[part, l2.STALL_TAIL]:
+            stretch = part * state.ring + (own[part, l2.STALL_HEAD] & mask)
             if cycle < state.stall[stretch, 0]:
                 break
             if cycle < state.stall[stretch, 1]:
-                state.stats[part, WAIT_CYCLES] += min(state.stall[stretch, 1], until + 1) - min(cycle, until + 1)
+                state.stats[part, l2.WAIT_CYCLES] += min(state.stall[stretch, 1], until + 1) - min(cycle, until + 1)
                 cycle = state.stall[stretch, 1]
             if cycle > until:
                 break
-            own[part, STALL_HEAD] += 1
+            own[part, l2.STALL_HEAD] += 1
         if cycle > until:
-            own[part, POP_AT] = max(own[part, POP_AT], min(cycle, until + 1))
+            own[part, l2.POP_AT] = max(own[part, l2.POP_AT], min(cycle, until + 1))
             return
         waited = clocks.at_or_after(state.to_core, cycle) + state.latency
         state.input[row, 0] = clocks.after(state.from_core, waited - 1)
-        own[part, POP_AT] = cycle + 1
-        own[part, POPPED] += 1
+        own[part, l2.POP_AT] = cycle + 1
+        own[part, l2.POPPED] += 1
 
 
 @compiled
-def take_in(state: L2, part: int, until: int) -> int:
+def take_in(state: l2.L2, part: int, until: int) -> int:
     """``pop_until`` at a barrier; finds the next event of the slice. Returns the requests that wait for the tags."""
     own = state.slice
     pop_until(state, part, until)
-    own[part, QUEUES_AT] = next_queued(state, part)
-    if own[part, HEAD] == own[part, QUEUED]:
-        own[part, NEXT] = min(own[part, NEXT], own[part, QUEUES_AT] + 1)
-    return own[part, POPPED] - own[part, HEAD]
+    own[part, l2.QUEUES_AT] = next_queued(state, part)
+    if own[part, l2.HEAD] == own[part, l2.QUEUED]:
+        own[part, l2.NEXT] = min(own[part, l2.NEXT], own[part, l2.QUEUES_AT] + 1)
+    return own[part, l2.POPPED] - own[part, l2.HEAD]
 
 
 @inlined
-def next_queued(state: L2, part: int) -> int:
+def next_queued(state: l2.L2, part: int) -> int:
     """Cycle in which the next request enters the slice's queue if that has room, at most FAR - 1."""
     own = state.slice
-    if own[part, QUEUED] == own[part, POPPED]:
+    if own[part, l2.QUEUED] == own[part, l2.POPPED]:
         return FAR - 1
-    row = part * state.ring + (own[part, QUEUED] & (state.ring - 1))
-    return max(state.input[row, 0], own[part, QUEUED_AT] + 1)
+    row = part * state.ring + wrap(own[part, l2.QUEUED], state.ring)
+    return max(state.input[row, 0], own[part, l2.QUEUED_AT] + 1)
 
 
 @inlined
-def settle(state: L2, part: int, now: int) -> None:
+def settle(state: l2.L2, part: int, now: int) -> None:
     """Let requests enter the slice's queue in the cycles before ``now``, and note when it becomes nearly full."""
     own = state.slice
-    while own[part, QUEUES_AT] < now:
-        cycle, length = own[part, QUEUES_AT], own[part, QUEUED] - own[part, HEAD]
+    while own[part, l2.QUEUES_AT] < now:
+        cycle, length = own[part, l2.QUEUES_AT], own[part, l2.QUEUED] - own[part, l2.HEAD]
         if length == state.input_queue:
-            own[part, QUEUED_AT] = now - 1
+            own[part, l2.QUEUED_AT] = now - 1
         else:
-            own[part, QUEUED] += 1
-            own[part, QUEUED_AT] = cycle
-            if length + CHUNK == state.input_queue:
+            own[part, l2.QUEUED] += 1
+            own[part, l2.QUEUED_AT] = cycle
+            if length + l2.CHUNK == state.input_queue:
                 begin_stall(state, part, cycle + 1)
-        own[part, QUEUES_AT] = next_queued(state, part)
+        own[part, l2.QUEUES_AT] = next_queued(state, part)
 
 
 @inlined
-def begin_stall(state: L2, part: int, cycle: int) -> None:
+def begin_stall(state: l2.L2, part: int, cycle: int) -> None:
     """From ``cycle`` on the slice takes no packet out of the crossbar."""
     own, mask = state.slice, state.ring - 1
-    last = part * state.ring + ((own[part, STALL_TAIL] - 1) & mask)
-    if own[part, STALL_HEAD] == own[part, STALL_TAIL]:
-        own[part, STALL_HEAD] = own[part, STALL_TAIL] = 0  # memory that is still in the host's caches
+    last = part * state.ring + ((own[part, l2.STALL_TAIL] - 1) & mask)
+    if own[part, l2.STALL_HEAD] == own[part, l2.STALL_TAIL]:
+        own[part, l2.STALL_HEAD] = own[part, l2.STALL_TAIL] = 0  # memory that is still in the host's caches
     elif state.stall[last, 1] == cycle:
         state.stall[last, 1] = FAR
         return
-    row = part * state.ring + (own[part, STALL_TAIL] & mask)
+    row = part * state.ring + (own[part, l2.STALL_TAIL] & mask)
     state.stall[row, 0], state.stall[row, 1] = cycle, FAR
-    own[part, STALL_TAIL] += 1
+    own[part, l2.STALL_TAIL] += 1
 
 
 @inlined
-def respond(state: L2, part: int, now: int, word: int) -> None:
+def respond(state: l2.L2, part: int, now: int, word: int) -> None:
     """Send a response in the next free cycle."""
     own = state.slice
-    cycle = max(now, own[part, LAST_REPLY]) + 1
-    own[part, LAST_REPLY] = cycle
-    row = part * state.out_pitch + (own[part, OUT_TAIL] & (state.out_ring - 1))
-    own[part, OUT_TAIL] += 1
+    cycle = max(now, own[part, l2.LAST_REPLY]) + 1
+    own[part, l2.LAST_REPLY] = cycle
+    row = part * state.out_pitch + wrap(own[part, l2.OUT_TAIL], state.out_ring)
+    own[part, l2.OUT_TAIL] += 1
     state.output[row, 0] = cycle
     state.output[row, 1] = word
 
 
 @inlined
-def rewind_output(state: L2, part: int) -> None:
-    """Move the responses that wait to the begin of their ring, as ``rows.rewind`` does."""
+def rewind_output(state: l2.L2, part: int) -> None:
+    """Compact the pending responses (``rows.rewind``)."""
     own = state.slice
-    gone = rewind(state.output, part * state.out_pitch, own[part, OUT_HEAD], own[part, OUT_TAIL], state.out_ring)
-    own[part, OUT_HEAD] -= gone
-    own[part, OUT_TAIL] -= gone
+    gone = rewind(state.output, part * state.out_pitch, own[part, l2.OUT_HEAD], own[part, l2.OUT_TAIL], state.out_ring)
+    own[part, l2.OUT_HEAD] -= gone
+    own[part, l2.OUT_TAIL] -= gone
 
 
 @inlined
-def rewind_input(state: L2, part: int) -> None:
-    """Move the requests that wait to the begin of theirs."""
+def rewind_input(state: l2.L2, part: int) -> None:
+    """Compact the pending requests."""
     own = state.slice
-    gone = rewind(state.input, part * state.ring, own[part, HEAD], own[part, TAIL], state.ring)
-    for column in (HEAD, QUEUED, POPPED, TAIL):
+    gone = rewind(state.input, part * state.ring, own[part, l2.HEAD], own[part, l2.TAIL], state.ring)
+    for column in (l2.HEAD, l2.QUEUED, l2.POPPED, l2.TAIL):
         own[part, column] -= gone
 
 
 @inlined
-def may_respond(state: L2, part: int, now: int) -> bool:
+def may_respond(state: l2.L2, part: int, now: int) -> bool:
     """Whether the queue of responses has room; one of them leaves in every cycle."""
-    return state.slice[part, LAST_REPLY] - now < state.reply_queue
+    return state.slice[part, l2.LAST_REPLY] - now < state.reply_queue
 
 
 @inlined
-def port_free_at(state: L2, part: int) -> int:
+def port_free_at(state: l2.L2, part: int) -> int:
     """First cycle in which the data array may be used."""
-    return state.tags.unit[part, DATA_FREE_AT] - state.slice[part, COPIED]
+    return state.tags.unit[part, cache_state.DATA_FREE_AT] - state.slice[part, l2.COPIED]
 
 
 @inlined
-def step(state: L2, memory: Dram, part: int, now: int) -> None:
+def step(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     """One cycle of a slice."""
     own, tags = state.slice, state.tags
     settle(state, part, now)
@@ -188,82 +158,90 @@ def step(state: L2, memory: Dram, part: int, now: int) -> None:
         if word >= 0:
             respond(state, part, now, word)
     if dram.has_fill(memory, part):
-        fill(tags, part, now + own[part, COPIED], dram.take_fill(memory, part, now))
-    if tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL] and dram.has_room(memory, part):
+        fill(tags, part, now + own[part, l2.COPIED], dram.take_fill(memory, part, now))
+    if tags.unit[part, cache_state.QUEUE_HEAD] != tags.unit[part, cache_state.QUEUE_TAIL] and dram.has_room(
+        memory, part
+    ):
         send(state, memory, part, now)
     failed = False
     room = dram.has_room(memory, part) and may_respond(state, part, now)
-    if own[part, HEAD] < own[part, QUEUED] and room and port_free_at(state, part) <= now:
+    if own[part, l2.HEAD] < own[part, l2.QUEUED] and room and port_free_at(state, part) <= now:
         failed = not look_up(state, part, now)
     schedule(state, memory, part, now, failed)
 
 
 @inlined
-def home_of(state: L2, sector: int) -> int:
-    """Where a sector lives: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
-    return bank_of(state.addresses, sector) << SET_BITS | set_of(state.tags, set_key(state.addresses, sector >> 2))
+def home_of(state: l2.L2, sector: int) -> int:
+    """Home of a sector: its place in the DRAM (``addresses.bank_of``) above the number of its set."""
+    return bank_of(state.addresses, sector) << cache_state.SET_BITS | set_of(
+        state.tags, set_key(state.addresses, sector >> 2)
+    )
 
 
 @inlined
-def send(state: L2, memory: Dram, part: int, now: int) -> None:
+def send(state: l2.L2, memory: Dram, part: int, now: int) -> None:
     """The oldest request of the miss queue goes to the DRAM channel."""
     tags = state.tags
-    row = part * tags.ring + (tags.unit[part, QUEUE_HEAD] & (tags.ring - 1))
-    tags.unit[part, QUEUE_HEAD] += 1
-    is_write = int(tags.queue[row, 0] == WRITE_BACK)
+    row = part * tags.ring + wrap(tags.unit[part, cache_state.QUEUE_HEAD], tags.ring)
+    tags.unit[part, cache_state.QUEUE_HEAD] += 1
+    is_write = int(tags.queue[row, 0] == cache_state.WRITE_BACK)
     if is_write:
-        size = count_bits(tags.queue[row, 2]) * SECTOR_BYTES
-        columns = (size + memory.gap[ATOM_BYTES] - 1) // memory.gap[ATOM_BYTES]
+        size = count_bits(tags.queue[row, 2]) * cache_state.SECTOR_BYTES
+        columns = (size + memory.gap[limits.ATOM_BYTES] - 1) // memory.gap[limits.ATOM_BYTES]
         place, stream = bank_of(state.addresses, tags.queue[row, 1]), tags.queue[row, 3]
     else:
-        columns = memory.gap[SECTOR_COLUMNS]
-        place = tags.mshr[part * tags.pitch + tags.queue[row, 3], INDEX] >> SET_BITS
+        columns = memory.gap[limits.SECTOR_COLUMNS]
+        place = tags.mshr[part * tags.pitch + tags.queue[row, 3], cache_state.INDEX] >> cache_state.SET_BITS
         stream = stream_of(tags, part, tags.queue[row, 3])
     dram.push(memory, part, now, place, columns, is_write, stream, tags.queue[row, 3])
 
 
 @inlined
-def look_up(state: L2, part: int, now: int) -> bool:
+def look_up(state: l2.L2, part: int, now: int) -> bool:
     """Look the oldest request up; False when it has to wait. Writes are answered at once."""
     own, tags = state.slice, state.tags
-    row = part * state.ring + (own[part, HEAD] & (state.ring - 1))
-    sector, kind, byte_mask = state.input[row, 1], state.input[row, 2] & 3, (state.input[row, 2] >> 2) & FULL
+    row = part * state.ring + wrap(own[part, l2.HEAD], state.ring)
+    sector, kind, byte_mask = (
+        state.input[row, 1],
+        state.input[row, 2] & 3,
+        (state.input[row, 2] >> 2) & cache_state.FULL,
+    )
     word, home = state.input[row, 3], state.input[row, 4]
-    queued = tags.unit[part, QUEUE_TAIL] - tags.unit[part, QUEUE_HEAD]
-    used = now + own[part, COPIED]
+    queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
+    used = now + own[part, l2.COPIED]
     count_for(tags, part, state.input[row, 2] >> STREAM_SHIFT)
     if kind == WRITE:
         answer = write(tags, part, used, sector, home, byte_mask, 0, word, queued)
-        answered = answer != FAIL and not tags.unit[part, PARKED]
+        answered = answer != cache_state.FAIL and not tags.unit[part, cache_state.PARKED]
     else:
         answer = read(tags, part, used, sector, home, byte_mask, int(kind == ATOMIC), word, queued)
-        answered = answer == HIT
+        answered = answer == cache_state.HIT
     if answered:
         respond(state, part, now, word)
-    if answer == FAIL:
+    if answer == cache_state.FAIL:
         return False
-    own[part, HEAD] += 1
-    if own[part, QUEUED] - own[part, HEAD] + CHUNK == state.input_queue:
-        last = part * state.ring + ((own[part, STALL_TAIL] - 1) & (state.ring - 1))
+    own[part, l2.HEAD] += 1
+    if own[part, l2.QUEUED] - own[part, l2.HEAD] + l2.CHUNK == state.input_queue:
+        last = part * state.ring + wrap(own[part, l2.STALL_TAIL] - 1, state.ring)
         state.stall[last, 1] = now + 1
     return True
 
 
 @inlined
-def schedule(state: L2, memory: Dram, part: int, now: int, failed: bool) -> None:
+def schedule(state: l2.L2, memory: Dram, part: int, now: int, failed: bool) -> None:
     """Find the slice's next event; what only the DRAM channel can bring about is left to it."""
     own, tags = state.slice, state.tags
-    room, looks_up = dram.has_room(memory, part), own[part, HEAD] != own[part, QUEUED]
-    sends = tags.unit[part, QUEUE_HEAD] != tags.unit[part, QUEUE_TAIL]
+    room, looks_up = dram.has_room(memory, part), own[part, l2.HEAD] != own[part, l2.QUEUED]
+    sends = tags.unit[part, cache_state.QUEUE_HEAD] != tags.unit[part, cache_state.QUEUE_TAIL]
     at_once = has_ready(tags, part) | dram.has_fill(memory, part) | (sends & room)
-    queues_at, port_at = max(own[part, QUEUES_AT], now) + 1, max(port_free_at(state, part), now + 1)
+    queues_at, port_at = max(own[part, l2.QUEUES_AT], now) + 1, max(port_free_at(state, part), now + 1)
     looks_at = (port_at if room & (not failed) else FAR) if looks_up else queues_at
-    own[part, NEXT] = now + 1 if at_once else looks_at
-    own[part, WAITS] = int((sends | looks_up) & (not room))
+    own[part, l2.NEXT] = now + 1 if at_once else looks_at
+    own[part, l2.WAITS] = int((sends | looks_up) & (not room))
 
 
 @entry_point
-def warm(state: L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
+def warm(state: l2.L2, first: int, count: int, mask: int, now: int, stream: int) -> None:
     """Have ``count`` sectors from number ``first`` on in the slices, as a copy from the host leaves them.
 
     mask    bits of a sector number that count. Sectors are used one after the other, though all in cycle ``now``: a
@@ -273,7 +251,7 @@ def warm(state: L2, first: int, count: int, mask: int, now: int, stream: int) ->
     for number in range(first, first + count):
         sector = number & mask
         part = slice_of(state.addresses, sector)
-        used = now + state.slice[part, COPIED]
+        used = now + state.slice[part, l2.COPIED]
         count_for(state.tags, part, stream)
         cache_fill.warm(state.tags, part, used, sector, set_of(state.tags, set_key(state.addresses, sector >> 2)))
-        state.slice[part, COPIED] += 1
+        state.slice[part, l2.COPIED] += 1

@@ -9,18 +9,26 @@ from rayplay.replay.jit.bits import FAR
 from rayplay.replay.jit.rows import FixedRows, pitch, ring_size, sparse_rows
 from rayplay.replay.memory.addresses import Addresses
 from rayplay.replay.memory.cache import state as cache_state
-from rayplay.replay.memory.cache.state import Cache, Policy
 from rayplay.replay.unit.clocks import Ratio, ratio
 from rayplay.replay.unit.schema import law, value
 
 SM_BITS = 10  # of a response: the SM it goes to, below its tag
-# columns of slice: of ``input``, the requests that were looked up, reached the slice's queue, left the crossbar and
-# entered its buffer; last cycle in which one reached the queue, first in which one may leave the crossbar; stretches
-# without such; of ``output``, the responses that left and came; cycle of the last response; next cycle with an event;
-# whether it waits for room in its queue to the DRAM; sectors that the host copied to it; cycle in which the next
-# request reaches the slice's queue if that has room
-HEAD, QUEUED, POPPED, TAIL, QUEUED_AT, POP_AT, STALL_HEAD, STALL_TAIL, OUT_HEAD, OUT_TAIL, LAST_REPLY, NEXT, \
-    WAITS, COPIED, QUEUES_AT = range(15)  # fmt: skip
+# Columns of ``slice``: places in ``input``, ``stall`` and ``output``, and times.
+HEAD = 0  # requests that were looked up
+QUEUED = 1  # requests that reached the slice's queue
+POPPED = 2  # requests that left the crossbar
+TAIL = 3  # requests that entered its buffer
+QUEUED_AT = 4  # last cycle in which one reached the queue
+POP_AT = 5  # first cycle in which one may leave the crossbar
+STALL_HEAD = 6  # of the stretches without such
+STALL_TAIL = 7
+OUT_HEAD = 8  # responses that left
+OUT_TAIL = 9  # responses that came
+LAST_REPLY = 10  # cycle of the last response
+NEXT = 11  # next cycle with an event
+WAITS = 12  # 1: for room in its queue to the DRAM
+COPIED = 13  # sectors that the host copied to it
+QUEUES_AT = 14  # cycle in which the next request reaches its queue, given room
 SLICE_COLUMNS = 16  # a row is two lines of the host's caches
 LONGEST_WAIT, WAIT_CYCLES = range(2)
 COUNTERS = ("longest_reply_wait_cycles", "request_wait_cycles")
@@ -28,7 +36,7 @@ CHUNK = 4  # places that the slice's queue keeps free for one packet
 
 
 @dataclass(frozen=True)
-class Spec(Policy):
+class Spec(cache_state.Policy):
     """L2 cache of the whole GPU, in slices; each memory controller has some of them."""
 
     bytes: int = value("bytes", "Capacity of all slices together", 4096)
@@ -53,7 +61,7 @@ class Spec(Policy):
 class L2(NamedTuple):
     """All slices. ``input`` rows: cycle of its next move, sector, kind as in ``Port``, tag and SM, ``l2.home_of``."""
 
-    tags: Cache
+    tags: cache_state.Cache
     addresses: Addresses
     slice: FixedRows  # int64[slices, SLICE_COLUMNS]
     input: FixedRows  # int64[slices * ring, 5]

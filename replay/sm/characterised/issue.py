@@ -8,7 +8,6 @@ scheduler issues one ready warp whose unit is free. What a warp does is in ``sm`
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import FAR, compiled, count_bits, inlined, lowest_bit, lowest_bits
 from rayplay.replay.lsu import unit as lsu
 from rayplay.replay.lsu.state import Lsu
@@ -18,18 +17,17 @@ from rayplay.replay.sm import warps
 from rayplay.replay.sm.characterised import warp as execution
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.policies import pick
-from rayplay.replay.sm.warps import Warps
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 
 
 @inlined
-def begin_cta(core: Warps, sm: int, now: int) -> None:
+def begin_cta(core: warps.Warps, sm: int, now: int) -> None:
     """A CTA comes into the SM."""
 
 
 @inlined
-def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
+def end_stalls(core: warps.Warps, ctas: Dispatch, sm: int, now: int) -> None:
     """Warps whose stall ends now become ready, or are parked until the slots they wait for are clear."""
     warps.end_stalls(core, sm, now)
     rank = warps.next_checked(core, sm, now)
@@ -39,7 +37,7 @@ def end_stalls(core: Warps, ctas: Dispatch, sm: int, now: int) -> None:
 
 
 @inlined
-def look_at(core: Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> None:
+def look_at(core: warps.Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> None:
     """A warp is back from the wheel, which may not be all that it has to wait for."""
     index = core.member[sm, rank]
     here = sm * core.warps + index
@@ -53,7 +51,7 @@ def look_at(core: Warps, ctas: Dispatch, sm: int, now: int, rank: int) -> None:
 
 @inlined
 def issue(
-    core: Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: Program, work: Work,
+    core: warps.Warps, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: op.Program, work: op.Work,
     lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """Each scheduler issues one ready warp whose unit is free. Returns the next cycle to try again, FAR for none."""
@@ -85,7 +83,7 @@ def issue(
 
 
 @compiled
-def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> None:
+def observe_streams(core: warps.Warps, sm: int, row: int, now: int, waiting: int) -> None:
     """Note for each stream how many of a scheduler's ``waiting`` warps, a mask of ranks, are its own."""
     if core.shares.streams == 1:
         return
@@ -105,7 +103,7 @@ def observe_streams(core: Warps, sm: int, row: int, now: int, waiting: int) -> N
 
 
 @inlined
-def choose(core: Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int, now: int) -> tuple[int, int]:
+def choose(core: warps.Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int, now: int) -> tuple[int, int]:
     """Rank of the warp of a scheduler's ``candidates`` that issues; -1 where the units of all are busy.
 
     The policy's first warp is first among any subset, so that mostly one warp's unit is checked. The
@@ -124,22 +122,22 @@ def choose(core: Warps, lsus: Lsu, sm: int, row: int, lane: int, candidates: int
 
 
 @inlined
-def first_event(core: Warps, sm: int, now: int) -> int:
+def first_event(core: warps.Warps, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a warp is ready or its stall ends, FAR without one."""
     return now + 1 if core.mask[sm, warps.READY] else warps.next_stall_end(core, sm, now)
 
 
-def live_warps(core: Warps) -> np.ndarray:
+def live_warps(core: warps.Warps) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not retired."""
     return np.concatenate([sm * core.warps + warps.live_warps(core, sm) for sm in range(len(core.mask))])
 
 
 @inlined
-def can_write_back(core: Warps, sm: int, now: int, index: int, slot: int) -> bool:
+def can_write_back(core: warps.Warps, sm: int, now: int, index: int, slot: int) -> bool:
     """Whether the result of a warp's slot may be written now: there are no register banks to wait for."""
     return True
 
 
 @inlined
-def atomic_taken(core: Warps, sm: int, now: int, index: int, slot: int) -> None:
+def atomic_taken(core: warps.Warps, sm: int, now: int, index: int, slot: int) -> None:
     """The last response of an atomic was chosen to be written: its warp waits for the slot alone."""

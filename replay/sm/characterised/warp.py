@@ -3,7 +3,6 @@
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work, is_shared
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
 from rayplay.replay.lsu import entry as lsu_entry
 from rayplay.replay.lsu.state import Lsu
@@ -18,7 +17,7 @@ from rayplay.replay.unit.streams import count_for
 
 
 @inlined
-def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: int) -> None:
+def begin(core: Warps, program: op.Program, work: op.Work, sm: int, now: int, index: int) -> None:
     """A warp is in its slot: it is the youngest of its scheduler, and may issue in this cycle."""
     show(core, program, sm * core.warps + index)
     warps.join(core, sm, now, index)
@@ -26,7 +25,7 @@ def begin(core: Warps, program: Program, work: Work, sm: int, now: int, index: i
 
 
 @inlined
-def show(core: Warps, program: Program, here: int) -> None:
+def show(core: Warps, program: op.Program, here: int) -> None:
     """Note what a warp's next instruction needs; at its end it waits for all slots."""
     warp = core.warp
     if warp[here, warps.INSTRUCTION] < 0:
@@ -88,7 +87,7 @@ def pass_barrier(core: Warps, sm: int, now: int, arrived: int) -> None:
 
 @inlined
 def issue(
-    core: Warps, lsus: Lsu, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray,
+    core: Warps, lsus: Lsu, rays: RtUnit, program: op.Program, work: op.Work, lane_cycles: np.ndarray,
     sm: int, now: int, scheduler: int, lane: int, rank: int,
 ) -> None:  # fmt: skip
     """Issue the next instruction of a scheduler's warp: start its work in its unit, stall the warp, and move it on."""
@@ -128,7 +127,7 @@ def issue(
 
 
 @inlined
-def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: int, kind: int, slot: int) -> None:
+def issue_memory(core: Warps, lsus: Lsu, work: op.Work, sm: int, now: int, index: int, kind: int, slot: int) -> None:
     """Send a memory instruction's access, if any lane made one, to the LSU and hold its scoreboard slot."""
     here = sm * core.warps + index
     if not visit.has_access(core, work, here):
@@ -137,7 +136,7 @@ def issue_memory(core: Warps, lsus: Lsu, work: Work, sm: int, now: int, index: i
     core.warp[here, warps.ACCESS] = access + 1
     if slot < op.NO_SLOT:
         warps.hold(core, sm, index, slot, 1)
-    if kind == op.STORE and not (lsus.perfect or is_shared(work, access)):
+    if kind == op.STORE and not (lsus.perfect or op.is_shared(work, access)):
         sectors = work.access_first[access + 1] - work.access_first[access]
         warps.hold(core, sm, index, op.STORES_SLOT, sectors)
     lsu_entry.enqueue(lsus, work, sm, now, index, kind, slot, access, core.warp[here, warps.STREAM])

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Work
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.sm import warps
 from rayplay.replay.unit.schema import law, value
@@ -87,13 +86,13 @@ def make_state(
         spec.miss_cycles,
         spec.shared_cycles,
         spec.record_cycles,
-        (line_bytes // 32).bit_length() - 1,
+        (line_bytes // op.SECTOR_BYTES).bit_length() - 1,
         spec.caches == "perfect",
     )
 
 
 @inlined
-def special_cycles(state: Gatsim, work: Work, longest: np.ndarray, sm: int, warp: np.ndarray, code: int) -> int:
+def special_cycles(state: Gatsim, work: op.Work, longest: np.ndarray, sm: int, warp: np.ndarray, code: int) -> int:
     """HandleSpecial(): cycles a memory, special-function or trace instruction takes in its unit."""
     if code & 15 == SFU:
         return max((((code >> op.INITIATION_SHIFT) & 0xFFFF) * warp[warps.THREADS] + 31) // 32, 1)
@@ -116,7 +115,7 @@ def occupy(state: Gatsim, kind: int, count: int, now: int, until: int) -> None:
 
 
 @compiled
-def memory_cycles(state: Gatsim, work: Work, sm: int, access: int, is_load: bool, is_local: bool) -> int:
+def memory_cycles(state: Gatsim, work: op.Work, sm: int, access: int, is_load: bool, is_local: bool) -> int:
     """Sum of the hit and miss latencies of the different lines of an access, or a shared access with its conflicts."""
     if work.conflict[access]:
         return state.shared_cycles + work.conflict[access] - 1

@@ -12,13 +12,12 @@ import numpy as np
 
 from rayplay.replay.jit.bits import inlined, lowest_bit, shift_right
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Pipeline
 
 ONES = 0x0101010101010101
 
 
 @inlined
-def collect(core: Pipeline, sm: int, now: int) -> bool:
+def collect(core: pipe.Pipeline, sm: int, now: int) -> bool:
     """The collector's steps of one cycle; whether anything moved, without which nothing will until the SM does."""
     unit, moved, refused = core.unit, False, 0
     for step in range(core.steps):
@@ -35,7 +34,7 @@ def collect(core: Pipeline, sm: int, now: int) -> bool:
 
 
 @inlined
-def leave(core: Pipeline, sm: int, asking: int) -> int:
+def leave(core: pipe.Pipeline, sm: int, asking: int) -> int:
     """Of some units with all operands, one per port leaves; returns the units whose OC_EX latch was full.
 
     A port serves the next scheduler after the one it served last that has a unit with a free latch, and there always
@@ -60,7 +59,7 @@ def leave(core: Pipeline, sm: int, asking: int) -> int:
 
 
 @inlined
-def mates(core: Pipeline, scheduler: int) -> int:
+def mates(core: pipe.Pipeline, scheduler: int) -> int:
     """The units that may hold instructions of a scheduler, as a mask."""
     if core.pooled:
         return (1 << (core.schedulers * core.collectors)) - 1
@@ -68,13 +67,13 @@ def mates(core: Pipeline, scheduler: int) -> int:
 
 
 @inlined
-def at_of(core: Pipeline, sm: int, number: int) -> int:
+def at_of(core: pipe.Pipeline, sm: int, number: int) -> int:
     """Row of a collector unit."""
     return sm * core.schedulers * core.collectors + number
 
 
 @inlined
-def give(core: Pipeline, sm: int, number: int, latch: int) -> None:
+def give(core: pipe.Pipeline, sm: int, number: int, latch: int) -> None:
     """An instruction goes from a unit to its OC_EX latch."""
     at = at_of(core, sm, number)
     core.unit[sm, pipe.EXECUTES] |= 1 << latch
@@ -85,7 +84,7 @@ def give(core: Pipeline, sm: int, number: int, latch: int) -> None:
 
 
 @inlined
-def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
+def read(core: pipe.Pipeline, sm: int, now: int, is_first: bool) -> None:
     """Every bank that is not written reads an operand for the unit that came first."""
     reading = core.unit[sm, pipe.IN_USE] & ~core.unit[sm, pipe.COMPLETE]
     while reading:
@@ -108,7 +107,7 @@ def read(core: Pipeline, sm: int, now: int, is_first: bool) -> None:
 
 
 @inlined
-def held_for(core: Pipeline, sm: int, units: int, scheduler: int) -> int:
+def held_for(core: pipe.Pipeline, sm: int, units: int, scheduler: int) -> int:
     """Units among ``some`` that hold an instruction of the scheduler."""
     found = 0
     while units:
@@ -120,7 +119,7 @@ def held_for(core: Pipeline, sm: int, units: int, scheduler: int) -> int:
 
 
 @inlined
-def first_of(core: Pipeline, sm: int, units: int) -> int:
+def first_of(core: pipe.Pipeline, sm: int, units: int) -> int:
     """The unit among some that was entered first."""
     best = lowest_bit(units)
     units &= units - 1
@@ -133,7 +132,7 @@ def first_of(core: Pipeline, sm: int, units: int) -> int:
 
 
 @inlined
-def enter(core: Pipeline, sm: int) -> bool:
+def enter(core: pipe.Pipeline, sm: int) -> bool:
     """Instructions in ID_OC latches take free units: per port, one of each class, the oldest; whether any does."""
     group, entered = (1 << core.schedulers) - 1, False
     waiting = classes = core.unit[sm, pipe.ISSUED_TO]
@@ -158,7 +157,7 @@ def enter(core: Pipeline, sm: int) -> bool:
 
 
 @inlined
-def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number: int) -> None:
+def take(core: pipe.Pipeline, sm: int, latch: int, kind: int, scheduler: int, number: int) -> None:
     """An instruction leaves its ID_OC latch for a unit and asks the banks for its operands."""
     operation, unit = core.issued[sm * pipe.LATCHES + latch, pipe.OPERATION], core.unit
     unit[sm, pipe.ISSUED_TO] &= ~(1 << latch)
@@ -177,13 +176,13 @@ def take(core: Pipeline, sm: int, latch: int, kind: int, scheduler: int, number:
 
 
 @inlined
-def turned(core: Pipeline, reads: int, warp: int) -> int:
+def turned(core: pipe.Pipeline, reads: int, warp: int) -> int:
     """Reads per bank of a warp: warp 0's, rotated by the warp's number."""
     shift = 8 * (warp & (core.banks - 1))
     return ((reads << shift) | shift_right(reads >> 8, 8 * (core.banks - 1) - shift)) & all_banks(core)
 
 
 @inlined
-def all_banks(core: Pipeline) -> int:
+def all_banks(core: pipe.Pipeline) -> int:
     """The bytes of a scheduler's banks."""
     return shift_right(-1, 64 - 8 * core.banks)

@@ -7,13 +7,12 @@ buffer waits for fetch and decode. The others wait for a register; for memory, w
 from rayplay.replay.jit.bits import compiled, count_bits, inlined, lowest_bit
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 
 
 @inlined
-def observe(core: Pipeline, sm: int, now: int) -> None:
+def observe(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Note what the warps of an SM will wait for from the next cycle on."""
     unit = core.unit
     free = unit[sm, pipe.LIVE] & ~unit[sm, pipe.WAITING]
@@ -41,7 +40,7 @@ def observe(core: Pipeline, sm: int, now: int) -> None:
 
 
 @compiled
-def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
+def observe_streams(core: pipe.Pipeline, sm: int, scheduler: int, now: int, seen: tuple[int, int, int, int]) -> None:
     """Note for each stream how many of a scheduler's warps that wait, a mask for each of ``OBSERVED``, are its own."""
     left = core.unit[sm, pipe.LIVE] & (core.every << scheduler)
     while left:
@@ -54,7 +53,7 @@ def observe_streams(core: Pipeline, sm: int, scheduler: int, now: int, seen: tup
 
 
 @inlined
-def of_stream(core: Pipeline, sm: int, some: int, stream: int) -> int:
+def of_stream(core: pipe.Pipeline, sm: int, some: int, stream: int) -> int:
     """Warps among ``some``, a mask, that belong to the stream."""
     mine = 0
     while some:

@@ -9,19 +9,17 @@ Source: ``docs/sources/accel-sim.md#fetch``.
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import compiled, inlined, lowest_bit
 from rayplay.replay.sm import visit, warps
 from rayplay.replay.sm.ctas import Dispatch
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.scoreboard import collides
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.unit import cycle_stack as stack
 from rayplay.replay.unit import cycle_stack_streams as stack_shares
 
 
 @compiled
-def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index: int) -> None:
+def begin(core: pipe.Pipeline, program: op.Program, work: op.Work, sm: int, now: int, index: int) -> None:
     """A warp is in its slot: its first instructions may be fetched in this cycle."""
     here = sm * core.warps + index
     warp, unit = core.warp, core.unit
@@ -44,7 +42,7 @@ def begin(core: Pipeline, program: Program, work: Work, sm: int, now: int, index
 
 
 @inlined
-def threads(core: Pipeline, work: Work, here: int) -> int:
+def threads(core: pipe.Pipeline, work: op.Work, here: int) -> int:
     """Threads that execute the warp's next instruction: its active lanes but the lanes that its guard keeps out."""
     warp = core.warp
     at = warp[here, pipe.PREDICATE]
@@ -55,7 +53,7 @@ def threads(core: Pipeline, work: Work, here: int) -> int:
 
 
 @inlined
-def next_access(core: Pipeline, work: Work, here: int) -> int:
+def next_access(core: pipe.Pipeline, work: op.Work, here: int) -> int:
     """The access of a warp's next instruction, or NO_ACCESS: no lane makes one."""
     warp = core.warp
     access, key = warp[here, warps.ACCESS], visit.key(core, here)
@@ -68,7 +66,7 @@ def next_access(core: Pipeline, work: Work, here: int) -> int:
 
 
 @inlined
-def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
+def fetch(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
     """The fetch and decode slots of one cycle, the last one's instructions are decoded in the next; whether any act."""
     unit = core.unit
     if unit[sm, pipe.FETCHED] < 0 and unit[sm, pipe.FETCH] | unit[sm, pipe.OVER] == 0:
@@ -98,7 +96,7 @@ def fetch(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> bool:
 
 
 @inlined
-def decode(core: Pipeline, sm: int, index: int) -> None:
+def decode(core: pipe.Pipeline, sm: int, index: int) -> None:
     """Two instructions, or the trace's last one, come into a warp's empty buffer."""
     here = sm * core.warps + index
     warp = core.warp
@@ -112,7 +110,7 @@ def decode(core: Pipeline, sm: int, index: int) -> None:
 
 
 @inlined
-def show(core: Pipeline, sm: int, index: int, here: int) -> None:
+def show(core: pipe.Pipeline, sm: int, index: int, here: int) -> None:
     """Note what a warp's next instruction needs."""
     warp, unit, bit = core.warp, core.unit, 1 << index
     instruction = warp[here, warps.INSTRUCTION]
@@ -126,7 +124,7 @@ def show(core: Pipeline, sm: int, index: int, here: int) -> None:
 
 
 @inlined
-def reveal(core: Pipeline, sm: int, index: int, here: int, is_there: bool) -> None:
+def reveal(core: pipe.Pipeline, sm: int, index: int, here: int, is_there: bool) -> None:
     """The instruction shown last comes before its scheduler, where it ``is_there`` in the warp's buffer."""
     unit, loads = core.unit, core.warp[here, pipe.LOADS] & core.filters[core.warp[here, warps.INSTRUCTION]]
     unit[sm, pipe.VALID] = unit[sm, pipe.VALID] & ~(1 << index) | is_there << index
@@ -134,7 +132,7 @@ def reveal(core: Pipeline, sm: int, index: int, here: int, is_there: bool) -> No
 
 
 @inlined
-def check_over(core: Pipeline, sm: int, index: int, here: int) -> None:
+def check_over(core: pipe.Pipeline, sm: int, index: int, here: int) -> None:
     """Note a warp that has nothing left to do or to wait for: the fetch stage takes it away."""
     warp = core.warp
     left = warp[here, pipe.FLYING] | warp[here, pipe.WRITES] | warp[here, pipe.STORES]
@@ -143,7 +141,7 @@ def check_over(core: Pipeline, sm: int, index: int, here: int) -> None:
 
 
 @compiled
-def leave_all(core: Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> None:
+def leave_all(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int, over: int) -> None:
     """Warps leave the SM; a CTA without warps makes place for the next."""
     unit = core.unit
     unit[sm, pipe.OVER] &= ~over

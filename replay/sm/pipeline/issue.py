@@ -8,7 +8,6 @@ Policies: ``policies``, ``two_level``. Source: ``docs/sources/accel-sim.md#sched
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work
 from rayplay.replay.jit.bits import compiled, count_bits, fold, inlined, lowest_bit
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.rt.state import RtUnit
@@ -17,7 +16,6 @@ from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.async_copies import await_groups, begin_copy, end_group
 from rayplay.replay.sm.pipeline.fetch import next_access, reveal, show, threads
 from rayplay.replay.sm.pipeline.scoreboard import reserve
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.two_level import choose_active
 from rayplay.replay.sm.pipeline.waiting import arrive, open_fence, pass_barrier, wait
 from rayplay.replay.sm.rays import end_visit
@@ -28,7 +26,7 @@ from rayplay.replay.unit.streams import count_for
 
 @inlined
 def issue(
-    core: Pipeline, caches: L1, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    core: pipe.Pipeline, caches: L1, rays: RtUnit, program: op.Program, work: op.Work, lane_cycles: np.ndarray, sm: int,
     now: int,
 ) -> bool:  # fmt: skip
     """One cycle of all schedulers, of which another is the first in each; whether any issues."""
@@ -62,20 +60,20 @@ def issue(
 
 
 @inlined
-def able_warps(core: Pipeline, sm: int) -> int:
+def able_warps(core: pipe.Pipeline, sm: int) -> int:
     """Warps that may issue as far as they themselves go, bit = warp."""
     return core.unit[sm, pipe.VALID] & ~core.unit[sm, pipe.WAITING] & ~core.unit[sm, pipe.COLLIDES]
 
 
 @inlined
-def turns_of(core: Pipeline, some: int, first: int) -> int:
+def turns_of(core: pipe.Pipeline, some: int, first: int) -> int:
     """The turns of those schedulers, from the ``first`` one on, that have any of some warps: bit = turn."""
     having = fold(some, core.schedulers)
     return (having << core.schedulers | having) >> first & ((1 << core.schedulers) - 1)
 
 
 @compiled
-def look(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> int:
+def look(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> int:
     """The warp that a scheduler issues from, or -1, with all that happens to warps because it looks at them."""
     if core.policy == policies.TWO_LEVEL and core.unit[sm, pipe.CTAS]:
         return choose_active(core, caches, sm, row, scheduler, now, refused)
@@ -86,7 +84,7 @@ def look(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int
 
 
 @inlined
-def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
+def choose(core: pipe.Pipeline, sm: int, row: int, able: int) -> int:
     """The warp to issue from, by the policy: ``able`` is a mask of some of the scheduler's, not 0."""
     last = core.row[row, pipe.LAST]
     if policies.in_turn(core.policy) or policies.preferred(core.policy, able, last):
@@ -95,7 +93,7 @@ def choose(core: Pipeline, sm: int, row: int, able: int) -> int:
 
 
 @inlined
-def oldest(core: Pipeline, sm: int, able: int) -> int:
+def oldest(core: pipe.Pipeline, sm: int, able: int) -> int:
     """The warp that was launched first."""
     best, best_age = -1, np.int64(1) << 62
     while able:
@@ -108,7 +106,7 @@ def oldest(core: Pipeline, sm: int, able: int) -> int:
 
 
 @inlined
-def hindered(core: Pipeline, sm: int) -> int:
+def hindered(core: pipe.Pipeline, sm: int) -> int:
     """Warps whose next instruction is of a class whose latch of their scheduler is full."""
     full, found = core.unit[sm, pipe.ISSUED_TO], 0
     while full:
@@ -120,7 +118,7 @@ def hindered(core: Pipeline, sm: int) -> int:
 
 @inlined
 def issue_instruction(
-    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    core: pipe.Pipeline, rays: RtUnit, program: op.Program, work: op.Work, lane_cycles: np.ndarray, sm: int,
     now: int, row: int, scheduler: int, index: int,
 ) -> None:  # fmt: skip
     """Send a warp's next instruction into the latch of its class, and move the warp on."""
@@ -161,7 +159,7 @@ def issue_instruction(
 
 
 @compiled
-def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int, now: int, kind: int) -> int:
+def special(core: pipe.Pipeline, work: op.Work, sm: int, row: int, here: int, index: int, now: int, kind: int) -> int:
     """A barrier, a fence or an access issues: what the warp waits for from now on. Returns the access, or none."""
     groups = (core.warp[here, warps.CODE] >> op.GROUPS_SHIFT) & op.MOST_GROUPS
     if kind == op.BARRIER:
@@ -184,7 +182,7 @@ def special(core: Pipeline, work: Work, sm: int, row: int, here: int, index: int
 
 
 @compiled
-def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> None:
+def open_fences(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, refused: int) -> None:
     """Warps at a fence go on when all their registers are written and the scheduler looks at them: the L1 is emptied.
 
     In turn it looks at the warps up to the one that it issues from; other policies look at all.
@@ -212,7 +210,7 @@ def open_fences(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, n
 
 @inlined
 def advance(
-    core: Pipeline, rays: RtUnit, program: Program, work: Work, lane_cycles: np.ndarray, sm: int,
+    core: pipe.Pipeline, rays: RtUnit, program: op.Program, work: op.Work, lane_cycles: np.ndarray, sm: int,
     now: int, row: int, here: int, index: int,
 ) -> None:  # fmt: skip
     """Go to the warp's next instruction; after a visit's last, its rays go to the RT unit and the warp waits."""
@@ -229,7 +227,7 @@ def advance(
 
 
 @compiled
-def end(core: Pipeline, sm: int, index: int, here: int, now: int) -> None:
+def end(core: pipe.Pipeline, sm: int, index: int, here: int, now: int) -> None:
     """A warp's last instruction issues: no barrier waits for the warp any more."""
     core.warp[here, pipe.ENDED] = 1
     core.unit[sm, pipe.ON_MEMORY] |= 1 << index

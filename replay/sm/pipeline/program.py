@@ -14,10 +14,8 @@ from rayplay.formats.exchange.accelsim.sass_classes import spared_groups
 from rayplay.formats.guard.errors import FormatError
 from rayplay.replay.input import work as op
 from rayplay.replay.input.program import block_bounds, kinds
-from rayplay.replay.input.work import Program
 from rayplay.replay.memory import texture as texture_unit
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Spec, Tables
 
 MOST_DESTINATIONS = 255
 UNIT_OF_CLASS = {
@@ -30,8 +28,8 @@ COPIES, COMMITS, AWAITS = ("LDGSTS", "cp.async.c"), ("LDGDEPBAR", "cp.async.comm
 
 
 def load_pipeline_program(
-    columns: dict[str, dict[str, Any]], spec: Spec, texture: texture_unit.Spec, banks: int, place: str
-) -> tuple[Program, Tables]:
+    columns: dict[str, dict[str, Any]], spec: pipe.Spec, texture: texture_unit.Spec, banks: int, place: str
+) -> tuple[op.Program, pipe.Tables]:
     """Join instructions and blocks; ``FormatError`` when they do not describe the same program.
 
     columns  columns of ``instructions``, ``blocks`` and ``kernels``.
@@ -62,14 +60,14 @@ def load_pipeline_program(
     starts = np.cumsum([0, *(len(found) for found in every)])
     numbers = np.array([number for found in every for number in found], np.int32)
     bit, words = places(every, instructions["kernel_id"])
-    tables = Tables(
+    tables = pipe.Tables(
         code, numbers, starts,
         np.array([bits(found) for found in bit], np.int64),
         np.array([bits(found[:count]) for found, count in zip(bit, destinations, strict=True)], np.int64),
         np.array([reads_per_bank(found, banks) for found in read], np.uint64).view(np.int64), words,
         bool(groups.any() or np.isin(kind, (op.COMMIT, op.AWAIT)).any()),
     )  # fmt: skip
-    return Program(code, first, length), tables
+    return op.Program(code, first, length), tables
 
 
 def memory_kinds(instructions: dict[str, Any], from_sass: np.ndarray, texture: texture_unit.Spec) -> np.ndarray:
@@ -114,7 +112,7 @@ def units(instructions: dict[str, Any], kind: np.ndarray, from_sass: np.ndarray)
     return np.where(np.isin(classes, "texture") & (kind == op.PLAIN) & ~from_sass, pipe.TEXTURE, found)
 
 
-def timing(instructions: dict[str, Any], unit: np.ndarray, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+def timing(instructions: dict[str, Any], unit: np.ndarray, spec: pipe.Spec) -> tuple[np.ndarray, np.ndarray]:
     """Latency and initiation cycles of each instruction."""
     times = [(1, 1) if name in ("lsu", "rt") else spec.timing(name) for name in pipe.CLASSES]
     latency, initiation = (np.array([pair[part] for pair in times], np.int64)[unit] for part in (0, 1))

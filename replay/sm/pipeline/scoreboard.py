@@ -10,11 +10,10 @@ from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import inlined
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Pipeline
 
 
 @inlined
-def collides(core: Pipeline, here: int, instruction: int) -> bool:
+def collides(core: pipe.Pipeline, here: int, instruction: int) -> bool:
     """Whether the instruction has a register that is still to be written."""
     may_collide = core.filter[here] & core.filters[instruction] != 0
     if core.words == 1 or not may_collide:
@@ -27,7 +26,7 @@ def collides(core: Pipeline, here: int, instruction: int) -> bool:
 
 
 @inlined
-def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
+def reserve(core: pipe.Pipeline, here: int, instruction: int, count: int) -> None:
     """The instruction issues: its ``count`` registers will be written."""
     first = core.register_first[instruction]
     core.warp[here, pipe.WRITES] += count
@@ -42,7 +41,7 @@ def reserve(core: Pipeline, here: int, instruction: int, count: int) -> None:
 
 
 @inlined
-def free(core: Pipeline, sm: int, index: int, here: int, instruction: int) -> None:
+def free(core: pipe.Pipeline, sm: int, index: int, here: int, instruction: int) -> None:
     """The instruction has written its registers; the warp's next may be freed by that."""
     count = (core.code[instruction] >> op.DESTINATIONS_SHIFT) & 255
     if count == 0:
@@ -56,7 +55,7 @@ def free(core: Pipeline, sm: int, index: int, here: int, instruction: int) -> No
 
 
 @inlined
-def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int64:
+def free_each(core: pipe.Pipeline, here: int, instruction: int, count: int) -> np.int64:
     """Registers of an instruction are written: the bits of the filter that no other register shares with them."""
     first, freed = core.register_first[instruction], np.int64(0)
     for at in range(first, first + count):
@@ -70,7 +69,7 @@ def free_each(core: Pipeline, here: int, instruction: int, count: int) -> np.int
 
 
 @inlined
-def look_again(core: Pipeline, sm: int, index: int, here: int) -> None:
+def look_again(core: pipe.Pipeline, sm: int, index: int, here: int) -> None:
     """A register that the scoreboard held for the warp is free: it may be hindered no more, or by no load any more."""
     instruction, bit = core.warp[here, warps.INSTRUCTION], 1 << index
     if not collides(core, here, instruction):

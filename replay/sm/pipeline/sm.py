@@ -8,7 +8,6 @@ stage per cycle. A cycle in which no stage can do anything is not simulated. Sou
 import numpy as np
 
 from rayplay.replay.input import work as op
-from rayplay.replay.input.work import Program, Work, is_shared
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.lsu import entry as lsu_entry
 from rayplay.replay.lsu import unit as lsu
@@ -23,13 +22,12 @@ from rayplay.replay.sm.pipeline.async_copies import end_copy
 from rayplay.replay.sm.pipeline.collector import collect
 from rayplay.replay.sm.pipeline.fetch import check_over, fetch
 from rayplay.replay.sm.pipeline.issue import issue
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.units import complete, execute, next_result, write_back, write_banks
 from rayplay.replay.sm.pipeline.waiting import wake
 
 
 @inlined
-def begin_cta(core: Pipeline, sm: int, now: int) -> None:
+def begin_cta(core: pipe.Pipeline, sm: int, now: int) -> None:
     """A CTA comes into the SM, which is active from now on."""
     if core.unit[sm, pipe.CTAS] == 0:
         core.unit[sm, pipe.ACTIVE_SINCE] = now
@@ -38,7 +36,7 @@ def begin_cta(core: Pipeline, sm: int, now: int) -> None:
 
 
 @inlined
-def before_memory(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
+def before_memory(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
     """The stages before the LD/ST unit."""
     write_back(core, sm, now)
     if core.unit[sm, pipe.EXECUTES]:
@@ -47,7 +45,7 @@ def before_memory(core: Pipeline, ctas: Dispatch, sm: int, now: int) -> None:
 
 @inlined
 def after_memory(
-    core: Pipeline, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: Program, work: Work,
+    core: pipe.Pipeline, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, program: op.Program, work: op.Work,
     lane_cycles: np.ndarray, sm: int, now: int,
 ) -> int:  # fmt: skip
     """The stages from the LD/ST unit's input on. Returns the next cycle in which they may do something, or FAR.
@@ -77,7 +75,7 @@ def after_memory(
 
 
 @inlined
-def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> None:
+def send_access(core: pipe.Pipeline, lsus: Lsu, work: op.Work, sm: int, now: int) -> None:
     """The oldest instruction in the OC_EX latches of the LD/ST unit enters it."""
     full = core.unit[sm, pipe.EXECUTES] >> (pipe.MEMORY_RANK * core.schedulers)
     base = sm * pipe.LATCHES + pipe.MEMORY_RANK * core.schedulers
@@ -92,7 +90,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
     operation, access = core.ready[base + best, pipe.OPERATION], core.ready[base + best, pipe.PLACE]
     index, instruction = (operation >> pipe.INSTRUCTION_BITS) & pipe.WARP_MASK, operation & pipe.INSTRUCTION_MASK
     kind = (core.code[instruction] >> op.KIND_SHIFT) & 15
-    if kind == op.STORE and access != op.NO_ACCESS and not (lsus.perfect or is_shared(work, access)):
+    if kind == op.STORE and access != op.NO_ACCESS and not (lsus.perfect or op.is_shared(work, access)):
         stored = work.access_first[access + 1] - work.access_first[access]
         core.warp[sm * core.warps + index, pipe.STORES] += stored
     if access == op.NO_ACCESS and kind != op.STORE and (core.code[instruction] >> op.SHARED_SHIFT) & 1:
@@ -104,7 +102,7 @@ def send_access(core: Pipeline, lsus: Lsu, work: Work, sm: int, now: int) -> Non
 
 
 @inlined
-def next_event(core: Pipeline, sm: int, now: int) -> int:
+def next_event(core: pipe.Pipeline, sm: int, now: int) -> int:
     """The next cycle after ``now`` in which a result is written or a stage may move an instruction on."""
     return min(core.unit[sm, pipe.NEXT_CYCLE], next_result(core, sm, now))
 
@@ -116,7 +114,7 @@ def instruction_of(slot: int) -> int:
 
 
 @compiled
-def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
+def release(core: pipe.Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot: int) -> None:
     """A warp receives an acknowledgement, its rays, or the end of an instruction (see SLOT_BASE)."""
     here = sm * core.warps + index
     core.unit[sm, pipe.NEXT_CYCLE] = now
@@ -132,19 +130,19 @@ def release(core: Pipeline, ctas: Dispatch, sm: int, now: int, index: int, slot:
 
 
 @inlined
-def atomic_taken(core: Pipeline, sm: int, now: int, index: int, slot: int) -> None:
+def atomic_taken(core: pipe.Pipeline, sm: int, now: int, index: int, slot: int) -> None:
     """The last response of an atomic was chosen to be written: its warp may issue again."""
     core.unit[sm, pipe.NEXT_CYCLE] = now
     wake(core, sm, index, now)
 
 
 @inlined
-def can_write_back(core: Pipeline, sm: int, now: int, index: int, slot: int) -> bool:
+def can_write_back(core: pipe.Pipeline, sm: int, now: int, index: int, slot: int) -> bool:
     """Whether the LD/ST unit may write an instruction's registers in this cycle; takes their banks if so."""
     return write_banks(core, sm, now, index, instruction_of(slot))
 
 
-def live_warps(core: Pipeline) -> np.ndarray:
+def live_warps(core: pipe.Pipeline) -> np.ndarray:
     """Rows of ``core.warp`` that hold a warp which has not left."""
     sm, index = np.nonzero(core.unit[:, pipe.LIVE][:, None] >> np.arange(64) & 1)
     return sm * core.warps + index

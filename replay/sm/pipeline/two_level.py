@@ -10,12 +10,11 @@ issues; it and those before it are the last of the active ones then. Source:
 from rayplay.replay.jit.bits import compiled, inlined
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.sm.pipeline import state as pipe
-from rayplay.replay.sm.pipeline.state import Pipeline
 from rayplay.replay.sm.pipeline.waiting import pass_fence
 
 
 @compiled
-def choose_active(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, hindered: int) -> int:
+def choose_active(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int, hindered: int) -> int:
     """The warp that issues, or -1. ``hindered``: mask of the warps whose latch is full."""
     admit(core, caches, sm, row, scheduler, now)
     unit = core.unit
@@ -30,7 +29,7 @@ def choose_active(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int,
 
 
 @inlined
-def admit(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> None:
+def admit(core: pipe.Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: int) -> None:
     """Send the active warps that wait to the end of the pool, in their order."""
     pool, size = core.pool[row], core.pool.shape[1] // 2
     kept = sent = 0
@@ -53,7 +52,7 @@ def admit(core: Pipeline, caches: L1, sm: int, row: int, scheduler: int, now: in
 
 
 @inlined
-def turn(core: Pipeline, row: int, place: int) -> None:
+def turn(core: pipe.Pipeline, row: int, place: int) -> None:
     """The active warp of a place issues: those behind it come before it and those in front of it."""
     pool, size = core.pool[row], core.pool.shape[1] // 2
     for index in range(core.active_warps):

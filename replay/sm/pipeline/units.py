@@ -10,14 +10,14 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
+from rayplay.replay.jit.rows import wrap
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.sm.pipeline.fetch import check_over
 from rayplay.replay.sm.pipeline.scoreboard import free
-from rayplay.replay.sm.pipeline.state import Pipeline
 
 
 @inlined
-def execute(core: Pipeline, sm: int, now: int) -> None:
+def execute(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Units take instructions from their OC_EX latches, all but the LD/ST unit."""
     waiting = core.unit[sm, pipe.EXECUTES] & ((1 << (pipe.MEMORY_RANK * core.schedulers)) - 1)
     while waiting:
@@ -29,7 +29,7 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
         operation = core.ready[at, pipe.OPERATION]
         code = core.code[operation & pipe.INSTRUCTION_MASK]
         end = now + ((code >> op.LATENCY_SHIFT) & 0xFFF) + 2
-        place = end & (core.ring - 1)
+        place = wrap(end, core.ring)
         results = np.int64(core.results[sm, place])
         count, integer = (
             results >> pipe.COUNT_SHIFT,
@@ -45,9 +45,9 @@ def execute(core: Pipeline, sm: int, now: int) -> None:
 
 
 @inlined
-def write_back(core: Pipeline, sm: int, now: int) -> None:
+def write_back(core: pipe.Pipeline, sm: int, now: int) -> None:
     """Results of this cycle: their registers are there, their instructions complete."""
-    place = now & (core.ring - 1)
+    place = wrap(now, core.ring)
     count = core.results[sm, place] >> pipe.COUNT_SHIFT
     if count == 0:
         return
@@ -63,7 +63,7 @@ def write_back(core: Pipeline, sm: int, now: int) -> None:
 
 
 @inlined
-def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
+def complete(core: pipe.Pipeline, sm: int, index: int, instruction: int) -> None:
     """An instruction completes."""
     here = sm * core.warps + index
     core.warp[here, pipe.FLYING] -= 1
@@ -72,7 +72,7 @@ def complete(core: Pipeline, sm: int, index: int, instruction: int) -> None:
 
 
 @inlined
-def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
+def write_banks(core: pipe.Pipeline, sm: int, now: int, index: int, instruction: int) -> bool:
     """Take the banks of an instruction's destinations for this cycle; False at the first that another has taken.
 
     PTX vectors may name several registers of one bank: they are written together.
@@ -91,10 +91,10 @@ def write_banks(core: Pipeline, sm: int, now: int, index: int, instruction: int)
 
 
 @inlined
-def next_result(core: Pipeline, sm: int, now: int) -> int:
+def next_result(core: pipe.Pipeline, sm: int, now: int) -> int:
     """The next cycle after ``now`` with a result, FAR without one. ``now``'s own place is empty."""
     words = core.ring >> 6
-    start = (now + 1) & (core.ring - 1)
+    start = wrap(now + 1, core.ring)
     word, low = start >> 6, start & 63
     found = core.occupied[sm, word] & ~((1 << low) - 1)
     ahead = 0

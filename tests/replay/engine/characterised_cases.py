@@ -35,7 +35,7 @@ SIZES = {0: 64, 1: 64, 2: 128, 3: 8, 4: 64, 5: 64}  # bytes of a BVH record, by 
 
 @dataclass(frozen=True)
 class Shape:
-    """Where the lanes of an access go: ``first + lane x step + warp x of_warp + visit x of_visit``, in sizes."""
+    """Addresses of an access's lanes: ``first + lane x step + warp x of_warp + visit x of_visit``, in sizes."""
 
     first: int
     step: int
@@ -120,7 +120,7 @@ def timing(draw: st.DrawFn, unit: str, slots: tuple[int, ...]) -> dict[str, Any]
 
 @st.composite
 def lines(draw: st.DrawFn, with_memory: bool) -> Line:
-    """An instruction; those that access memory are the LSU's."""
+    """An instruction; memory accesses are the LSU's."""
     if not with_memory or draw(st.booleans()):
         opcode, kind = draw(st.sampled_from(OTHERS))
         units = [unit for unit in UNITS if unit != "rt"]

@@ -175,7 +175,7 @@ def twin_config(values: dict[str, Any]) -> CharacterisedConfig:
 
 
 Found = dict[str, int]
-# What the twin does not count: what follows from other events, and what the engine leaves out while it sleeps
+# Counters without a twin: they follow from other events, or the engine leaves them out while it sleeps
 OF_THE_ENGINE = {
     *(f"{cache}.{name}" for cache in ("l1d", "l2") for name in ("fills", "evictions", "write_backs", "merges")),
     "l2.read_fails", "l2.write_fails", "l2.longest_reply_wait_cycles", "l2.request_wait_cycles",
@@ -184,7 +184,7 @@ OF_THE_ENGINE = {
 
 
 def run_twin(case: Case, trace: Path) -> list[Found]:
-    """First cycle and end of each kernel; then its counters, or those of all where kernels may run side by side."""
+    """First cycle and end of each kernel; then its counters, or all kernels' where they may run side by side."""
     config = twin_config(case.gpu)
     gpu = Gpu(config)
     gpu.run_all(load_program(trace, config))
@@ -193,7 +193,7 @@ def run_twin(case: Case, trace: Path) -> list[Found]:
 
 
 def parted(program: Program, added: list[Counter[str]]) -> list[Found]:
-    """The counters of each part; of the L2 those of all parts, where reductions may still be under way as one ends.
+    """The counters of each part; of the L2 the sum of all parts, since reductions may still be under way as one ends.
 
     The engine's L2 is ahead of its SMs, so that it has counted what such a reduction will meet.
     """
@@ -213,7 +213,7 @@ def span(kernel: int, start: int, end: int) -> Found:
 
 
 def present(counters: dict[str, int]) -> Found:
-    """Those that both count and that are not 0."""
+    """Counters that both have and that are not 0."""
     return {name: count for name, count in sorted(counters.items()) if count and name not in OF_THE_ENGINE}
 
 
@@ -242,7 +242,7 @@ def sums(table: dict[str, np.ndarray], rows: Any) -> Counter[str]:
 
 
 def differences(case: Case, folder: Path) -> list[str]:
-    """What the engine counts otherwise than the twin."""
+    """Differences between the counters of engine and twin."""
     trace = write_program(folder / "case.trace", case.program)
     twin, engine = run_twin(case, trace), run_engine(case, trace)
     assert len(twin) == len(engine)

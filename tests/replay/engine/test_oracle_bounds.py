@@ -1,4 +1,4 @@
-"""What bounds a whole launch: the peak of the DRAM, and how many CTAs an SM holds."""
+"""Bounds of a whole launch: the peak of the DRAM, and how many CTAs an SM holds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ def gpu() -> Gpu:
 def test_a_streaming_read_approaches_the_peak_of_the_dram(
     micro: Callable[..., Path], load_op: Callable, gpu: Gpu
 ) -> None:
-    """Accel-Sim reaches 319 of 336 GB/s (``docs/sources/accel-sim.md#bandwidths``); nobody exceeds the peak."""
+    """Accel-Sim reaches 319 of 336 GB/s (``docs/sources/accel-sim.md#bandwidths``); no run exceeds the peak."""
     loads = [load_op(slot, 1 << slot) for slot in range(6)]
     trace = micro(
         [*loads, *loads], [LOADS // 12] * WARPS,

@@ -80,7 +80,7 @@ def chain_of_loads(micro: Callable[..., Path], op: type, load_op: Callable, line
 
 
 def last_load(micro: Callable[..., Path], op: type, load_op: Callable, lines: list[int], gpu: Gpu) -> int:
-    """What the last of a chain of dependent loads adds."""
+    """Cycles that the last of a chain of dependent loads adds."""
     whole = cycles(chain_of_loads(micro, op, load_op, lines), gpu)
     before = cycles(chain_of_loads(micro, op, load_op, lines[:-1]), gpu) if len(lines) > 1 else 1
     return whole - before

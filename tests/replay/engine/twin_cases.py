@@ -39,7 +39,7 @@ def make(seed: int, folder: Path, with_memory: bool = True, shape: tuple[int, in
     """The case of a seed. With a shape, the CTAs of each kernel and their threads, on an SM for 64 warps."""
     random = Random(seed)
     values = random_values(random) | rules_of_version(Random(f"version {seed}"))
-    if shape:  # ports that so many warps do not fill: a full one is DEVIATIONS R3
+    if shape:  # ports that these warps do not fill: a full one is DEVIATIONS R3
         values |= {"sm.count": 1, "sm.warps": 64, "sm.ctas": 64}
         values |= {"interconnect.in_packets": 2048, "interconnect.out_packets": 2048}
     listing = random_traces.write(folder, random, min(MOST_THREADS, 32 * values["sm.warps"]), with_memory, shape)
@@ -84,7 +84,7 @@ def random_values(random: Random) -> dict[str, Any]:
 
 
 def rules_of_version(random: Random) -> dict[str, Any]:
-    """What differs between GPGPU-Sim 4.0 and later; drawn apart, so that other values of a seed stay what they were."""
+    """Rules that differ between GPGPU-Sim 4.0 and later; drawn apart, so that a seed's other values stay."""
     policy = {"scheduler.policy": "gtlrr"} if random.random() < 0.2 else {}
     return policy | {
         "pipeline.collector_owner": random.choice(("scheduler", "scheduler", "sm")),
@@ -191,7 +191,7 @@ def run_engine(case: Case, quantum: int | None = None) -> Found:
 
 
 def differences(seed: int, folder: Path, with_memory: bool) -> list[str]:
-    """What the engine counts otherwise than the twin, kernel by kernel."""
+    """Differences between the counters of engine and twin, kernel by kernel."""
     folder.mkdir()
     case = make(seed, folder, with_memory)
     twin, engine = run_twin(case), run_engine(case)

@@ -1,4 +1,4 @@
-"""What machine code is told of a state's arrays is true: fields do not overlap, fixed rows are fixed."""
+"""The compiler's hints about a state's arrays are true: fields do not overlap, fixed rows are fixed."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Where arrays lie: rows at lines of the host's caches, rings of powers of two; bits of registers."""
+"""Layout of arrays: rows at lines of the host's caches, rings of powers of two; bits of registers."""
 
 import numpy as np
 from hypothesis import given

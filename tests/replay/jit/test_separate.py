@@ -36,7 +36,7 @@ def add(state: State, number: int, times: int) -> int:
 
 @separate
 def reset(state: State) -> None:
-    """Begin anew."""
+    """Begin again."""
     state.count[0] = 0
 
 

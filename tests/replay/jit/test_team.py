@@ -1,4 +1,4 @@
-"""Threads share a replay: they change nothing of its results, take every piece once, and wait for nobody who left."""
+"""Threads share a replay: they change nothing of its results, take every piece once, wait for no thread that left."""
 
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_every_piece_is_taken_once(threads: int) -> None:
 
 @pytest.mark.parametrize(("threads", "culprit"), [(2, 1), (3, 2), (4, 1), (2, 0), (4, 0)])
 def test_nobody_waits_for_a_thread_that_raised(threads: int, culprit: int) -> None:
-    """What it raised comes out, all threads have left, and the team works again."""
+    """Its exception comes out, all threads have left, and the team works again."""
     team, pieces = parallel.Team(threads), np.zeros((50, 100), np.int64)
 
     def broken(rows: np.ndarray, words: np.ndarray, rank: int) -> int:

@@ -100,7 +100,7 @@ def test_kernels_and_streams_sum_to_the_total(trace: Path, concurrent: int) -> N
 
 
 def test_counters_of_a_kernel_are_its_own(trace: Path) -> None:
-    """What a kernel adds when it runs after others is what it adds alone, for kernels without memory accesses."""
+    """A kernel without memory accesses adds the same counts alone and after others."""
     gpu = load("mobile", GPU)
     whole = simulate(trace, gpu)
     for kernel in range(len(KERNELS)):

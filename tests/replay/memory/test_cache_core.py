@@ -2,7 +2,8 @@
 
 import dataclasses
 import random
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -60,26 +61,57 @@ def drive(state: Cache, at: int, script: np.ndarray, answer: np.ndarray, sent: n
     return total
 
 
-def random_script(twin: SlowCache, rng: random.Random, steps: int, sectors: int) -> tuple[list[Any], list[Any]]:
-    """Operations chosen while the twin runs, so that fills are of what is missing, and what the twin made of them."""
-    script, found, now, drained = [], [], 0, 0
-    for step in range(steps):
-        now += rng.choice((0, 0, 1, 1, 3))
-        sector = min(rng.randrange(sectors), rng.randrange(sectors))
-        index = sector // twin.per_line * 3
-        mask = rng.choice((0xFFFFFFFF, 0xFFFF, 0xFFFF0000, 0xF0))
-        flag, waiting = rng.random() < 0.2, [entry for entry in twin.missing if entry not in twin.ready]
-        queued = len(twin.sent) - drained
+class Step(NamedTuple):
+    """One operation of a script; a fill is of the missing sector that ``pick`` chooses."""
+
+    after: int  # cycles since the operation before
+    sector: int
+    mask: int
+    flag: bool
+    operation: int
+    pick: Callable[[list[int]], int]
+
+
+MASKS = (0xFFFFFFFF, 0xFFFF, 0xFFFF0000, 0xF0)
+MIX = (DRAIN,) * 36 + (READ,) * 36 + (WRITE,) * 22 + (NEXT,) * 18 + (FILL,) * 13 + (WARM,) * 2 + (INVALIDATE,)
+
+
+def random_steps(seed: int, steps: int, sectors: int) -> Iterator[Step]:
+    """Steps of a seed, which draws a fill's sector while the twin runs."""
+    rng = random.Random(seed)
+    for _ in range(steps):
+        after, sector = rng.choice((0, 0, 1, 1, 3)), min(rng.randrange(sectors), rng.randrange(sectors))
+        mask, flag = rng.choice(MASKS), rng.random() < 0.2
         operation = rng.choices((READ, WRITE, FILL, NEXT, DRAIN, WARM, INVALIDATE), (40, 25, 15, 20, 40, 2, 0.3))[0]
+        yield Step(after, sector, mask, flag, operation, rng.choice)
+
+
+def drawn_steps(codes: list[tuple[int, int]], sectors: int) -> Iterator[Step]:
+    """Steps of drawn numbers; (0, 0) drains an empty queue, which does nothing."""
+    for first, second in codes:
+        operation, after, pick = MIX[first % 128], (0, 0, 1, 1, 3)[first // 128 % 5], first // 640
+        sector = min(second % sectors, second // 300 % sectors)
+        mask, flag = MASKS[second // 90_000 % 4], second // 360_000 == 4
+        yield Step(after, sector, mask, flag, operation, lambda missing, pick=pick: missing[pick % len(missing)])
+
+
+def run_twin(twin: SlowCache, steps: Iterator[Step]) -> tuple[list[Any], list[Any]]:
+    """The operations that the twin could do, numbered by their waiters, and its answers."""
+    script, found, now, drained = [], [], 0, 0
+    for number, (after, sector, mask, flag, operation, pick) in enumerate(steps):
+        now += after
+        index = sector // twin.per_line * 3
+        waiting = [entry for entry in twin.missing if entry not in twin.ready]
+        queued = len(twin.sent) - drained
         if operation == FILL and waiting:
-            sector = rng.choice(waiting[:3])
+            sector = pick(waiting[:3])
         elif operation == FILL or (operation == DRAIN and not queued):
             continue
         answer = 0
         if operation == READ:
-            answer = ANSWERS.index(twin.read(sector, index, mask, flag, step, now, queued))
+            answer = ANSWERS.index(twin.read(sector, index, mask, flag, number, now, queued))
         elif operation == WRITE:
-            answer = ANSWERS.index(twin.write(sector, index, mask, flag, step, now, queued))
+            answer = ANSWERS.index(twin.write(sector, index, mask, flag, number, now, queued))
         elif operation == FILL:
             twin.fill(sector, now)
         elif operation == NEXT:
@@ -91,18 +123,19 @@ def random_script(twin: SlowCache, rng: random.Random, steps: int, sectors: int)
         elif operation == INVALIDATE:
             twin.invalidate()
         drained += operation == DRAIN
-        script.append((operation, now, sector, index, mask, flag, step))
+        script.append((operation, now, sector, index, mask, flag, number))
         found.append((answer, twin.data_free_at, operation == WRITE and twin.parked))
     return script, found
 
 
-def check(policy: Policy, sets: int, seed: int, steps: int = 1500) -> SlowCache:
-    """Run one random script through both; returns the twin."""
-    twin = SlowCache(policy, sets)
-    script, expected = random_script(twin, random.Random(seed), steps, 4 * sets * policy.ways * policy.line_bytes // 64)
+def check(policy: Policy, sets: int, chosen: int | list[tuple[int, int]], steps: int = 1500) -> SlowCache:
+    """Run one script, of a seed or of drawn numbers, through both; returns the twin."""
+    twin, sectors = SlowCache(policy, sets), 4 * sets * policy.ways * policy.line_bytes // 64
+    made = random_steps(chosen, steps, sectors) if isinstance(chosen, int) else drawn_steps(chosen, sectors)
+    script, expected = run_twin(twin, made)
     state = cache_state.make_state(policy, sets, 2, policy.ways + 1, policy.mshr_entries)
     answer, sent = np.zeros((len(script), 3), np.int64), np.zeros((len(twin.sent) + 8, 4), np.int64)
-    total = drive(state, AT, np.array(script, np.int64), answer, sent)
+    total = drive(state, AT, np.array(script, np.int64).reshape(-1, 7), answer, sent)
     assert answer.tolist() == [list(map(int, row)) for row in expected]
     requests = [(KINDS[kind], sector, mask, -1 if kind == 0 else payload) for kind, sector, mask, payload in sent]
     assert requests[:total] == twin.sent
@@ -129,7 +162,7 @@ POLICIES = {
     "narrow port": dataclasses.replace(ORDINARY, port_bytes=16, miss_queue=4),
 }
 
-# What cannot happen: pending hits without reserved lines, write-backs of what the next level has.
+# Impossible: pending hits without reserved lines, write-backs of what the next level has.
 NEVER = {
     "L1 of an RTX 2060": {"write_backs"},
     "streaming L1": {"write_backs", "read_pending_hits", "write_pending_hits"},
@@ -147,6 +180,13 @@ def test_every_answer_request_and_counter_is_the_slow_twins(name: str) -> None:
     assert {counter for counter in cache_state.COUNTERS if not counted.get(counter)} == NEVER.get(name, set())
 
 
+@st.composite
+def scripts(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """Up to 250 operations, as ``drawn_steps`` reads them."""
+    code = st.tuples(st.integers(0, 128 * 5 * 3 - 1), st.integers(0, 300 * 300 * 4 * 5 - 1))
+    return [draw(code) for _ in range(draw(st.integers(1, 400)))]
+
+
 @example(32, 9, "through", ("on_miss", "none"), 0, 3, 1, 9, 3, 35401)  # forgotten, brought back, forgotten again
 @example(32, 1, "evict", ("on_miss", "fetch_on_write"), 0, 1, 1, 4, 1, 468)  # dirty on a fill after it was dropped
 @settings(max_examples=120, deadline=None)
@@ -155,16 +195,16 @@ def test_every_answer_request_and_counter_is_the_slow_twins(name: str) -> None:
     st.sampled_from((("on_miss", "none"), ("on_miss", "naive"), ("on_miss", "fetch_on_write"),
                      ("on_miss", "lazy_fetch_on_read"), ("on_miss", "lazy_whole_sectors"), ("on_fill", "none"))),
     st.integers(0, 100), st.integers(1, 9), st.integers(1, 4), st.integers(4, 9), st.integers(1, 3),
-    st.integers(0, 1 << 30),
+    scripts(),
 )  # fmt: skip
 def test_any_policy_behaves_as_the_slow_twins(
     line_bytes: int, ways: int, write_policy: str, allocate: tuple[str, str], dirty_percent: int, entries: int,
-    merges: int, miss_queue: int, sets: int, seed: int,
+    merges: int, miss_queue: int, sets: int, script: int | list[tuple[int, int]],
 ) -> None:  # fmt: skip
     if allocate[0] == "on_fill" and write_policy == "back":
         write_policy = "through"
     policy = Policy(line_bytes, ways, "linear", write_policy, *allocate, dirty_percent, entries, merges, miss_queue, 32)
-    check(policy, sets, seed, 250)
+    check(policy, sets, script, 250)
 
 
 @entry_point
@@ -173,7 +213,7 @@ def sets_of(state: Cache, lines: np.ndarray, found: np.ndarray) -> None:
         found[place] = cache_state.set_of(state, lines[place])
 
 
-# Address bits above the index that each bit of an IPOLY set number depends on, as the reference's equations list them.
+# Address bits above the index that each bit of an IPOLY set number depends on, as Accel-Sim's equations list them.
 EQUATIONS = {
     16: [(0, 3, 4, 6, 8, 9, 10, 11), (0, 1, 3, 5, 6, 7, 8, 12), (1, 2, 4, 6, 7, 8, 9), (2, 3, 5, 7, 8, 9, 10)],
     32: [

@@ -8,7 +8,8 @@ import pytest
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import state as dram_state
-from rayplay.replay.memory.dram.state import NEXT_TICK, Dram, Spec
+from rayplay.replay.memory.dram.spec import GAPS, Spec
+from rayplay.replay.memory.dram.state import NEXT_TICK, Dram
 from rayplay.replay.unit import clocks
 from tests.reference.dram_slow import Channel, Request
 
@@ -155,23 +156,28 @@ def commands(spec: Spec, requests: list[tuple[int, int, int]]) -> list[tuple[str
 
 READ, WRITE = 0, 1
 SHORT = replace(SPEC, ccd=1, ccd_long=1, rrd=1, rcd=9, ras=1, rp=1, rc=1, cl=8, wl=1, cdlr=0, wr=0, rtpl=1)
-# gap, requests, which command it holds back, its tick where nothing else does
+# gap -> option that sets it, requests, which command it holds back, its tick where nothing else does
 GATES = {
-    "rcd": ("rcd", [(0, 7, READ)], 1, lambda s: s.rcd),
-    "rcd of a write": ("rcd", [(0, 7, WRITE)], 1, lambda s: s.rcd - (s.wl + 1)),
-    "rrd": ("rrd", [(0, 7, READ), (1, 7, READ)], 2, lambda s: s.rrd),
-    "ras": ("ras", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.ras),
-    "rp": ("rp", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rcd + s.burst_ticks + s.rp),
-    "rc": ("rc", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rc),
-    "ccd": ("ccd", [(0, 7, READ), (1, 7, READ)], 3, lambda s: s.rcd + s.ccd),
-    "ccd_long": ("ccd_long", [(0, 7, READ), (4, 7, READ)], 3, lambda s: s.rcd + s.ccd_long),
-    "rtpl": ("rtpl", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.rcd + s.rtpl),
-    "write to read": ("cdlr", [(0, 7, WRITE), (0, 7, READ)], 2, lambda s: s.rcd - s.wl - 1 + s.write_to_read_ticks),
-    "read to write": ("cl", [(0, 7, READ), (0, 7, WRITE)], 2, lambda s: s.rcd + s.read_to_write_ticks),
-    "write to precharge": (
+    "tRCD": ("rcd", [(0, 7, READ)], 1, lambda s: s.rcd),
+    "tRCDWR": ("rcd", [(0, 7, WRITE)], 1, lambda s: s.rcd - (s.wl + 1)),
+    "tRRD": ("rrd", [(0, 7, READ), (1, 7, READ)], 2, lambda s: s.rrd),
+    "tRAS": ("ras", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.ras),
+    "tRP": ("rp", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rcd + s.burst_ticks + s.rp),
+    "tRC": ("rc", [(0, 7, READ), (0, 8, READ)], 3, lambda s: s.rc),
+    "tCCD": ("ccd", [(0, 7, READ), (1, 7, READ)], 3, lambda s: s.rcd + s.ccd),
+    "tCCDL": ("ccd_long", [(0, 7, READ), (4, 7, READ)], 3, lambda s: s.rcd + s.ccd_long),
+    "tRTPL": ("rtpl", [(0, 7, READ), (0, 8, READ)], 2, lambda s: s.rcd + s.rtpl),
+    "tWTR": ("cdlr", [(0, 7, WRITE), (0, 7, READ)], 2, lambda s: s.rcd - s.wl - 1 + s.write_to_read_ticks),
+    "tRTW": ("cl", [(0, 7, READ), (0, 7, WRITE)], 2, lambda s: s.rcd + s.read_to_write_ticks),
+    "tWTP": (
         "wr", [(0, 7, WRITE), (0, 8, READ)], 2, lambda s: s.rcd - s.wl - 1 + s.wl + s.burst_ticks + s.wr,
     ),
 }  # fmt: skip
+
+
+def test_every_gap_has_a_gate() -> None:
+    """CL and WL say when data ends; a burst holds a precharge back in the gate of tRP."""
+    assert {*GATES, "CL", "WL", "burst"} == {gap.name for gap in GAPS.values()}
 
 
 @pytest.mark.parametrize("gate", GATES)

@@ -1,4 +1,4 @@
-"""Crossbar, L2 and DRAM without SMs: latencies, bandwidths against formulas and the reference, the quantum, clocks."""
+"""Crossbar, L2 and DRAM without SMs: latencies, bandwidths against formulas and Accel-Sim, the quantum, clocks."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_a_stream_reaches_the_peak(gpu: Gpu) -> None:
 
 
 def test_one_slice_answers_one_request_a_cycle(gpu: Gpu) -> None:
-    """30 SMs read what one slice holds: its look-ups limit them, whoever asks."""
+    """30 SMs read what one slice holds: its look-ups limit them, whichever SM asks."""
     cycles = np.append(10, np.full(3000, 1000))  # the first one fetches the sector
     log = Machine(gpu).run(reads(np.arange(3001) % 30, cycles, np.full(3001, 64)), 6000)
     assert np.diff(np.sort(log[:, 2])[1:]).max() == 1

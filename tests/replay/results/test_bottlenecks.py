@@ -171,7 +171,7 @@ def test_bank_conflicts_of_shared_memory_show_where_the_page_says(tmp_path: Path
 
 
 def last_loads(path: Path) -> Path:
-    """64 warps that load a line each, and are over when it is there."""
+    """64 warps that load a line each, and retire when it is there."""
     warp = np.arange(64)
     from_frames(
         path,

@@ -10,6 +10,7 @@ import numpy as np
 
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.cache import fill as cache_fill
@@ -20,7 +21,7 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARPS_PER_SM, RtUnit
+from rayplay.replay.rt.state import FINISHED_AT, NEXT_CYCLE, START, WARPS_PER_SM, RtUnit
 
 HIT, MISS, FAIL = 0, 2, 3  # status of an access in the dump
 MARGIN = 2000

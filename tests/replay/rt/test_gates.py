@@ -1,10 +1,10 @@
-"""Gates of the RT unit: each constraint holds a cycle before and is over in the cycle that the rules give."""
+"""Gates of the RT unit: each constraint holds a cycle before and ends in the cycle that the rules give."""
 
 import numpy as np
 import pytest
 
 from rayplay.replay.input.rays import FIRST_STRETCH, Records, node_info
-from rayplay.replay.rt.state import LANES
+from rayplay.replay.input.work import LANES
 from tests.replay.rt.drive import MISS, drive
 
 LATENCY = {0: 4, 1: 8, 2: 8, 3: 4, 4: 8, 5: 8}

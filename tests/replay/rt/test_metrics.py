@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from outside.dump import read_accesses, read_dump, to_records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.metrics import rt_metrics
-from rayplay.replay.rt.state import LANES
 from tests.replay.rt.drive import drive
 
 

@@ -1,17 +1,18 @@
 """The RT unit equals its slow twin in every cycle, request and counter, whatever the rays and the options."""
 
+import itertools
 from collections import deque
 from dataclasses import dataclass
-from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayplay.replay.input.rays import EARLY_OUT, FIRST_STRETCH, TABLE_LOAD, TRIANGLE, TRIANGLE_HIT, Records, node_info
+from rayplay.replay.input.work import LANES
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt.spec import COALESCING, HIT_STORES, MAX_WARPS, MSHR_LIMITS, REFUSALS, RESPONSES
-from rayplay.replay.rt.state import LANES
 from tests.reference import rt_unit_slow as slow
 from tests.replay.rt.drive import drive
 
@@ -27,30 +28,71 @@ class Case:
     rays: list[dict[int, tuple[list[tuple[int, int, int]], list[int], int]]]
 
 
-def make_case(random: Random, warps: int, spacing: int) -> Case:
+Node = tuple[int, int, int]  # address, size, kind
+
+
+@st.composite
+def cases(draw: st.DrawFn, spacing: int) -> Case:
     """Warps whose lanes share some of their records, as rays that go the same way do; addresses on a grid."""
-    nodes = [
-        (0xC000_0000 + spacing * random.randrange(40), SIZES[kind], kind)
-        for kind in random.choices(range(6), k=random.randint(1, 12))
-    ]
+    places = draw(st.lists(st.integers(0, 6 * 40 - 1), min_size=1, max_size=12))
+    nodes = [(0xC000_0000 + spacing * (place // 6), SIZES[place % 6], place % 6) for place in places]
     nodes += [(292 * row, 4, TABLE_LOAD) for row in range(2)]
+    node = st.sampled_from(nodes)
+    lane = st.tuples(
+        st.integers(0, 6), st.lists(node, max_size=2), st.integers(0, 255),
+        st.sampled_from(((), (), (0, 996), (500,))), st.sampled_from((0, FIRST_STRETCH, FIRST_STRETCH | EARLY_OUT)),
+    )  # fmt: skip
+    warp = st.tuples(
+        st.sampled_from((0, 1, 1, 7, 60)), st.lists(node, min_size=1, max_size=6),
+        st.dictionaries(st.integers(0, LANES - 1), lane, min_size=1, max_size=6),
+    )  # fmt: skip
     now, arrivals, rays = 0, [], []
-    for _ in range(warps):
-        now += random.choice((0, 1, 1, 7, 60))
-        path = random.choices(nodes, k=random.randint(1, 6))
-        lanes = {}
-        for lane in random.sample(range(LANES), random.randint(1, 6)):
-            cut = random.randrange(len(path) + 1)
-            mine = path[:cut] + random.choices(nodes, k=random.randint(0, 2))
-            records = [
-                (address, size, TRIANGLE_HIT if kind == TRIANGLE and random.random() < 0.5 else kind)
-                for address, size, kind in mine
-            ]
-            stores = [random.randrange(0, 1000, 4) for _ in range(random.choice((0, 0, 2)))] if records else []
-            lanes[lane] = records, stores, random.choice((0, FIRST_STRETCH, FIRST_STRETCH | EARLY_OUT))
+    for _ in range(draw(st.integers(1, 20))):
+        after, path, lanes = draw(warp)
+        now += after
         arrivals.append(now)
-        rays.append(dict(sorted(lanes.items())))
+        rays.append({number: ray(path, *lanes[number]) for number in sorted(lanes)})
     return Case(arrivals, rays)
+
+
+def ray(
+    path: list[Node], cut: int, more: list[Node], hits: int, stores: tuple[int, ...], flags: int
+) -> tuple[list[Node], list[int], int]:
+    """A ray that leaves the path of its warp after ``cut`` records; bits of ``hits`` say which triangles it hits."""
+    records = [
+        (address, size, TRIANGLE_HIT if kind == TRIANGLE and hits >> place & 1 else kind)
+        for place, (address, size, kind) in enumerate([*path[:cut], *more])
+    ]
+    return records, list(stores) if records else [], flags
+
+
+class Answers(NamedTuple):
+    """Answers of the memory: of its requests in turn, and cycles until a response."""
+
+    answer: list[str]
+    cycles: list[int]
+
+    @classmethod
+    def drawn(cls, cache: str) -> st.SearchStrategy["Answers"]:
+        """Of an L1 any answer and latency, past all caches no hit and one latency."""
+        kinds = (slow.HIT, slow.MISS, slow.FAIL) if cache == "l1" else (slow.MISS, slow.MISS, slow.FAIL)
+        latencies = st.lists(st.integers(1, 90), min_size=1, max_size=20 if cache == "l1" else 1)
+        answers = st.lists(st.sampled_from(kinds), max_size=40).map(lambda found: [*found, kinds[0]])
+        return st.builds(cls, answers, latencies)
+
+    def memory(self, cache: str) -> slow.Memory:
+        """A memory that gives these answers, over and over."""
+        answer, cycles = itertools.cycle(self.answer), itertools.cycle(self.cycles)
+        return slow.Memory(lambda: next(answer), lambda: next(cycles), merges=cache == "l1")
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[slow.Options, Case, str, Answers]:
+    """Options of a unit, the rays that it traces, where its reads go, and the answers that it gets."""
+    given, cache = draw(options()), draw(st.sampled_from(("l1", "l1", "none")))
+    # where a response serves the requester's base address alone, records that overlap would wait for ever
+    spacing = 128 if given.response == "vulkan-sim" else draw(st.sampled_from((16, 64)))
+    return given, draw(cases(spacing)), cache, draw(Answers.drawn(cache))
 
 
 def to_records(case: Case) -> Records:
@@ -117,18 +159,10 @@ def to_settings(given: slow.Options, cache: str) -> list[str]:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(options(), st.integers(0, 2**32), st.integers(1, 20), st.sampled_from(("l1", "l1", "none")))
-def test_every_cycle_request_and_counter_is_the_twins(given: slow.Options, seed: int, warps: int, cache: str) -> None:
-    random = Random(seed)
-    # where a response serves the requester's base address alone, records that overlap would wait for ever
-    case = make_case(random, warps, 128 if given.response == "vulkan-sim" else random.choice((16, 64)))
-    weights = (1, 1, random.choice((0, 1, 5))) if cache == "l1" else (0, 1, random.choice((0, 1, 5)))
-    fixed = random.randint(1, 90)
-    memory = slow.Memory(
-        lambda: random.choices((slow.HIT, slow.MISS, slow.FAIL), weights)[0],
-        lambda: random.randint(1, 90) if cache == "l1" else fixed,
-        merges=cache == "l1",
-    )
+@given(situations())
+def test_every_cycle_request_and_counter_is_the_twins(situation: tuple[slow.Options, Case, str, Answers]) -> None:
+    given, case, cache, answers = situation
+    memory, warps = answers.memory(cache), len(case.arrivals)
     log = slow.run(given, to_lanes(case), memory, 200_000)
     found = np.zeros((warps, 2 + LANES), np.int64)
     arrivals = np.array([[number, cycle, number] for number, cycle in enumerate(case.arrivals)])

@@ -12,6 +12,7 @@ from outside.dump import WarpTrace, read_dump, to_records
 from rayplay.formats.exchange.vulkan_sim import TRIANGLE_HIT
 from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.input.rays import Records
+from rayplay.replay.input.work import LANES
 from rayplay.replay.jit.bits import FAR, entry_point
 from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.l1 import L1
@@ -19,7 +20,7 @@ from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import entry as rt_unit_entry
 from rayplay.replay.rt import state as rt_unit_state
 from rayplay.replay.rt import unit as rt_unit
-from rayplay.replay.rt.state import FINISHED_AT, LANES, NEXT_CYCLE, START, WARP, RtUnit
+from rayplay.replay.rt.state import FINISHED_AT, NEXT_CYCLE, START, WARP, RtUnit
 
 WARPS = 122  # in the file
 # Of 122 warps, those with the same start, end and latency of every lane. A number that rises is good news: raise it.
@@ -58,7 +59,7 @@ def run_unit(
 
 
 def replay_dump(warps: list[WarpTrace]) -> tuple[np.ndarray, RtUnit]:
-    """What ``run_unit`` finds for every warp of a dump with perfect memory, and the units' state."""
+    """Results of ``run_unit`` for every warp of a dump with perfect memory, and the units' state."""
     gpu = gpu_description.load("rtx2060", ["rt.perfect_memory=true"])
     sms = max(warp.sm for warp in warps) + 1
     state, records = rt_unit_state.make_state(gpu.rt, sms), to_records(warps)

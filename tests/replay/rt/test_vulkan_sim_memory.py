@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from outside.dump import WarpTrace, read_accesses, read_dump, to_records
-from rayplay.replay.rt.state import LANES
+from rayplay.replay.input.work import LANES
 from tests.replay.rt.drive import drive
 
 

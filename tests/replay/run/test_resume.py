@@ -50,7 +50,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(trace: Path, gpu: Gpu, model: str, out: Path, notes: Checkpoints | None) -> dict[str, bytes]:
-    """The bytes of a result but for the host's own."""
+    """The bytes of a result except the host's own."""
     result = simulate(open_trace(trace), gpu, model=model, interval=INTERVAL, notes=notes)
     result.write(out, {"command": "test"})
     return {name: content for name, content in tree_bytes(out).items() if name != "host.json"}

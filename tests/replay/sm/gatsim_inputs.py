@@ -1,8 +1,9 @@
-"""What the twin of GATSim's model replays: random programs and warps, and a trace's tables; and their engine form."""
+"""Inputs of the twin of GATSim's model: strategies of programs and warps, a trace's tables, and their engine form."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.formats.schema.trace import RECORDED_SPACES, UNITS
@@ -18,48 +19,66 @@ KINDS = {"plain": PLAIN, "load": LOAD, "store": STORE, "barrier": BARRIER}
 Blocks = list[list[Warp]]
 
 
-def random_machine(rng: np.random.Generator) -> Machine:
+def machines() -> st.SearchStrategy[Machine]:
     """A small GPU."""
-    small = lambda low, high: int(rng.integers(low, high))  # noqa: E731
-    return Machine(
-        sms=small(1, 4), schedulers=small(1, 4), policy=str(rng.choice(list(POLICIES))), active_warps=small(1, 4),
-        places=small(1, 4), warps_per_block=small(1, 6), load_store_units=small(1, 4), special_units=small(1, 3),
-        trace_units=small(1, 3), hit=small(1, 30), miss=small(30, 200), shared=small(1, 30), record=small(1, 40),
-        sets=small(0, 3), ways=small(1, 5),
+    few = st.integers(1, 3)
+    return st.builds(
+        Machine, sms=few, schedulers=few, policy=st.sampled_from(list(POLICIES)), active_warps=few, places=few,
+        warps_per_block=st.integers(1, 5), load_store_units=few, special_units=st.integers(1, 2),
+        trace_units=st.integers(1, 2), hit=st.integers(1, 29), miss=st.integers(30, 199), shared=st.integers(1, 29),
+        record=st.integers(1, 39), sets=st.integers(0, 2), ways=st.integers(1, 4),
     )  # fmt: skip
 
 
-def random_program(rng: np.random.Generator) -> list[list[Instruction]]:
-    """A few blocks of every kind of instruction."""
-
-    def instruction() -> Instruction:
-        kind = str(rng.choice(["plain", "plain", "load", "store", "barrier"], p=[0.3, 0.25, 0.2, 0.15, 0.1]))
-        unit = "lsu" if kind in ("load", "store") else str(rng.choice(["int", "sp", "sfu", "branch"]))
-        stall = int(rng.choice([1, 2, 5, 70, 150], p=[0.4, 0.3, 0.2, 0.05, 0.05]))
-        return Instruction(unit, stall, int(rng.integers(1, 20)), kind, bool(rng.random() < 0.3))
-
-    return [[instruction() for _ in range(rng.integers(1, 6))] for _ in range(4)]
+def programs() -> st.SearchStrategy[list[list[Instruction]]]:
+    """Four blocks of every kind of instruction."""
+    stall, initiation, local = st.sampled_from((1, 1, 2, 2, 5, 70, 150)), st.integers(1, 19), st.booleans()
+    memory = st.builds(Instruction, st.just("lsu"), stall, initiation, st.sampled_from(("load", "store")), local)
+    unit = st.sampled_from(("int", "sp", "sfu", "branch"))
+    kind = st.sampled_from(("plain", "plain", "plain", "plain", "barrier"))
+    plain = st.builds(Instruction, unit, stall, initiation, kind, local)
+    return st.lists(st.lists(plain | memory, min_size=1, max_size=5), min_size=4, max_size=4)
 
 
-def random_warp(rng: np.random.Generator, program: list[list[Instruction]]) -> Warp:
-    """A warp's visits, with accesses to few lines (or none at all) and rays."""
-    warp = Warp([(int(rng.integers(4)), int(rng.integers(1, 33))) for _ in range(rng.integers(0, 7))])
-    for visit, (block, _) in enumerate(warp.visits):
-        for place, instruction in enumerate(program[block]):
-            if instruction.unit == "lsu" and rng.random() < 0.8:
-                lines = sorted(rng.choice(8, rng.integers(1, 5), replace=False).tolist())
-                shared = ("shared", int(rng.integers(1, 9)))
-                warp.accesses[visit, place] = shared if rng.random() < 0.2 else lines
-        if program[block][-1].unit != "lsu" and rng.random() < 0.2:
-            warp.rays[visit] = int(rng.integers(1, 6))
+class Visit(NamedTuple):
+    """A visit of a block: threads, an access for each of its instructions of memory, records of its longest ray."""
+
+    block: int
+    threads: int
+    accesses: list[list[int] | tuple[str, int] | None]
+    records: int
+
+
+def visits() -> st.SearchStrategy[Visit]:
+    """A visit with accesses to few lines, to shared memory, or none at all, and rays."""
+    lines = st.sets(st.integers(0, 7), min_size=1, max_size=4).map(sorted)
+    access = st.none() | lines | lines | st.tuples(st.just("shared"), st.integers(1, 8))
+    records = st.sampled_from((0, 0, 0, 0, 1, 3, 5))
+    return st.builds(Visit, st.integers(0, 3), st.integers(1, 32), st.lists(access, max_size=5), records)
+
+
+def warp_of(program: list[list[Instruction]], chosen: list[Visit]) -> Warp:
+    """A warp that makes these visits."""
+    warp = Warp([(visit.block, visit.threads) for visit in chosen])
+    for number, (block, _, accesses, records) in enumerate(chosen):
+        for (place, instruction), access in zip(enumerate(program[block]), accesses, strict=False):
+            if instruction.unit == "lsu" and access is not None:
+                warp.accesses[number, place] = access
+        if records and program[block][-1].unit != "lsu":
+            warp.rays[number] = records
     return warp
 
 
-def random_blocks(rng: np.random.Generator, machine: Machine, program: list[list[Instruction]]) -> Blocks:
-    """Threadblocks that have work."""
-    count = rng.integers(1, 3 * machine.sms * machine.places)
-    made = [[random_warp(rng, program) for _ in range(machine.warps_per_block)] for _ in range(count)]
-    return [block for block in made if any(warp.visits for warp in block)]
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Machine, list[list[Instruction]], Blocks]:
+    """A GPU, a program, and threadblocks that have work: of a few different warps, most of them several times."""
+    machine, program = draw(machines()), draw(programs())
+    paths = draw(st.lists(st.lists(visits(), max_size=6), min_size=1, max_size=6))
+    warp = st.integers(0, len(paths) - 1)
+    most = 3 * machine.sms * machine.places
+    made = [[draw(warp) for _ in range(machine.warps_per_block)] for _ in range(draw(st.integers(1, most)))]
+    blocks = [[warp_of(program, paths[index]) for index in block] for block in made]
+    return machine, program, [block for block in blocks if any(warp.visits for warp in block)]
 
 
 def engine_program(program: list[list[Instruction]]) -> Program:

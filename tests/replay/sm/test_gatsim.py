@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.guard.errors import UserError
@@ -54,12 +53,12 @@ def log_cycles(
     return rows
 
 
-@settings(max_examples=400, deadline=None)
-@given(st.integers(0, 2**32))
-def test_every_cycle_is_that_of_the_slow_twin(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    machine, program = inputs.random_machine(rng), inputs.random_program(rng)
-    blocks = inputs.random_blocks(rng, machine, program)
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(inputs.situations())
+def test_every_cycle_is_that_of_the_slow_twin(
+    situation: tuple[gatsim_slow.Machine, list[list[gatsim_slow.Instruction]], inputs.Blocks],
+) -> None:
+    machine, program, blocks = situation
     work, longest, bounds = inputs.engine_work(program, blocks)
     state, core = inputs.engine_state(machine, program, bounds)
     log = np.zeros((1 << 16, 2 + machine.schedulers), np.int64)

@@ -66,7 +66,7 @@ def drop_requests(machine: Machine) -> None:
 
 
 def drop_looked_up(machine: Machine) -> None:
-    """What a slice asks of the DRAM never gets there."""
+    """Requests of a slice to the DRAM never get there."""
     machine.memory.dram.slice[:, dram_state.TO_HEAD] = machine.memory.dram.slice[:, dram_state.TO_TAIL]
     machine.memory.dram.slice[:, dram_state.OLDEST_AT] = FAR
 

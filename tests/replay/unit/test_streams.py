@@ -91,7 +91,7 @@ def test_each_kernel_has_what_it_did(trace: Path, model: str, option: str) -> No
 
 @pytest.mark.parametrize("model", ["characterised", "pipeline"])
 def test_stacks_of_kernels_side_by_side(trace: Path, model: str) -> None:
-    """Every slot is somebody's once; a kernel's issue slots are its instructions, idle ones are nobody's."""
+    """Every slot counts once; a kernel's issue slots are its instructions, idle ones have no kernel."""
     result = simulate(trace, load("mobile", GPU), model=model)
     table, found = result.table("stack"), counts(result)
     assert table["slots"].min() >= 0
