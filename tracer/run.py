@@ -4,7 +4,7 @@ link      functions, variables and their layouts
 compile   machine code, or a look at every opcode for the interpreter
 arrays    the machine's words, stacks and record buffers
 loop      run until a buffer is full; drain it, note a checkpoint, serve a call of the device runtime
-finish    drain what is left
+finish    drain the rest
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ ALL_WARPS = np.iinfo(np.int64).max
 
 @dataclass
 class Numbering:
-    """Where the ids of the next launch of a trace begin."""
+    """First ids of the next launch of a trace."""
 
     kernels: int = 0
     blocks: int = 0
@@ -155,7 +155,7 @@ class Running:
             notes.note(state.progress, self.recorder.counts)
 
     def _first_open_warp(self) -> int:
-        """Rows from this warp on may stand between those of other warps, or wait for what their rays hit."""
+        """Rows from this warp on may stand between other warps' rows, or wait for the hits of their rays."""
         progress, warps = self.state.progress, self.state.shape.warps
         if progress[PROGRESS.in_cta] and (warps > 1 or self.state.warps.scene[SCENE.delayed]):
             return int(progress[PROGRESS.first_warp] + progress[PROGRESS.next_cta] * warps)

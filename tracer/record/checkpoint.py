@@ -1,4 +1,4 @@
-"""Where a launch is between two of its CTAs: what device memory holds and what was recorded.
+"""State of a launch between two of its CTAs: contents of device memory and rows recorded.
 
 A warp's registers and a CTA's shared memory live no longer than the CTA, so that between two CTAs device memory, the
 number of the next CTA and the rows of the trace are all there is.
@@ -27,7 +27,7 @@ def code() -> str:
 
 
 class LaunchNotes:
-    """Notes now and then where launch ``kernel_id`` is, where the sink is a ``ResumableTraceWriter``; else nothing."""
+    """Checkpoints of launch ``kernel_id`` now and then, where the sink is a ``ResumableTraceWriter``; else nothing."""
 
     def __init__(self, sink: AnySink, kernel_id: int, memory: DeviceMemory) -> None:
         self.writer = sink if isinstance(sink, ResumableTraceWriter) else None
@@ -47,11 +47,11 @@ class LaunchNotes:
 
     @property
     def are_due(self) -> bool:
-        """Whether it is time to note where the launch is."""
+        """Whether a checkpoint is due."""
         return self.writer is not None and self.writer.checkpoint_is_due
 
     def note(self, steps: np.ndarray, counts: Counts) -> None:
-        """Note where the launch is, between two CTAs; all rows so far have been put."""
+        """Take a checkpoint between two CTAs; all rows so far have been put."""
         assert self.writer is not None
         facts, arrays = self.memory.snapshot()
         facts |= {"kernel_id": self.kernel_id, "counts": asdict(counts)}

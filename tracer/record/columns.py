@@ -30,7 +30,7 @@ class ColumnMaker:
         return made, *total
 
     def accesses(self, rows: Rows) -> Columns:
-        """Columns of ``accesses``; the addresses are those of ``rows``."""
+        """Columns of ``accesses``; with the addresses of ``rows``."""
         made = self._columns("accesses", ("warp_id", "visit", "instruction_id", "lane_mask"), len(rows.arrays[1]))
         offset = self._array("address_offset", len(rows.arrays[1]) + 1, np.uint64)
         _accesses(rows.warp, rows.lengths, rows.arrays[1], self._first_instruction, *made.values(), offset)
@@ -68,7 +68,7 @@ class ColumnMaker:
 
 
 def _amended(words: np.ndarray, warp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ray rows and their warps without the amendments, whose hits replace those of the rows that they are of."""
+    """Ray rows and their warps without the amendments, whose hits replace the hits of the amended rows."""
     amends = words[:, RAY.segment] == AMENDMENT
     if not amends.any():
         return words, warp
@@ -82,7 +82,7 @@ def _amended(words: np.ndarray, warp: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 @entry_point
 def count_instructions(visits: np.ndarray, counts: np.ndarray) -> tuple[int, int]:
-    """Warp and thread instructions of block visits uint32[rows, 2]; ``counts`` are those of each block."""
+    """Warp and thread instructions of block visits uint32[rows, 2]; ``counts``: instructions of each block."""
     warp_instructions, thread_instructions = 0, 0
     for row in range(visits.shape[0]):
         count = counts[visits[row, 0]]

@@ -15,7 +15,7 @@ from rayplay.tracer.record.rows import Rows, joined
 
 @runtime_checkable
 class Sink(Protocol):
-    """Where rows go."""
+    """Target of a launch's rows."""
 
     def put(self, table: str, columns: dict[str, Any]) -> None:
         """Append rows to a table, in the layout of ``formats.dataset.writer.TraceWriter.put``."""

@@ -41,7 +41,7 @@ class Rows:
         return Rows(self.warp.copy(), self.lengths.copy(), tuple(array.copy() for array in self.arrays))
 
     def in_order(self) -> "Rows":
-        """The runs in the order of warps, those of one warp in the order of time."""
+        """The runs in the order of warps; runs of one warp in the order of time."""
         if not np.any(self.warp[1:] < self.warp[:-1]):
             return self
         order = np.argsort(self.warp, kind="stable")

@@ -1,4 +1,4 @@
-"""Running without a trace: for whoever wants the block visits alone, and for whoever wants only what memory holds."""
+"""Running without a trace: block visits alone, or only the contents of memory afterwards."""
 
 from typing import Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ class VisitSink(Protocol):
         """Block visits in the order of execution, always the same one.
 
         warp_id  int64[runs]: a run is a stretch of one warp from barrier to barrier, or shorter.
-        end      int64[runs]: rows ``end[k - 1]`` (0 for the first run) to ``end[k]`` of ``visits`` are those of run k.
+        end      int64[runs]: rows ``end[k - 1]`` (0 for the first run) to ``end[k]`` of ``visits`` belong to run k.
         visits   uint32[rows, 2]: block of the launch (``ptx.program``, counted from 0), active mask.
 
         All three are views of memory that is used again after the call.
@@ -64,7 +64,7 @@ class VisitRecorder:
 def make_recorder(
     sink: AnySink, buffers: Buffers, instruction_counts: np.ndarray, first_ids: tuple[int, int], warps_per_cta: int
 ) -> Recorder | VisitRecorder:
-    """What empties the buffers of a launch into ``sink``; the arguments are those of ``Recorder``."""
+    """A recorder that empties the buffers of a launch into ``sink``; arguments as ``Recorder`` has them."""
     if sink is None or isinstance(sink, VisitSink):
         return VisitRecorder(sink, buffers, instruction_counts)
     return Recorder(sink, buffers, instruction_counts, first_ids, warps_per_cta)

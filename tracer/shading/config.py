@@ -68,7 +68,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class HitGroup:
-    """What runs where a ray meets a kind of geometry; one per ray type and kind."""
+    """Programs that run where a ray meets a kind of geometry; one per ray type and kind."""
 
     geometry: str
     closest_hit: str | None = None
@@ -79,7 +79,7 @@ class HitGroup:
 
 @dataclass(frozen=True, slots=True)
 class ProgramConfig:
-    """A whole file. ``params_symbol`` is None where the module's only ``.const`` object without contents is meant."""
+    """A whole file. ``params_symbol``: None means the module's only ``.const`` object without contents."""
 
     name: str
     raygen: Record

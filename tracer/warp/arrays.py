@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME
-from rayplay.tracer.abi.words import BARRIER_STATE, BARRIERS, ITEM, MACHINE, PROGRESS, REPORT, SCENE, VIEW, WARP
+from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, REPORT, SCENE, VIEW, WARP
 from rayplay.tracer.link.launches import SBT_HEADER_BYTES, ComputeLaunch, ImageLaunch
 from rayplay.tracer.link.layout import align_up, signature_of
 from rayplay.tracer.link.link import RECURSION_DEPTH, LinkedLaunch
@@ -82,8 +83,8 @@ def make_state(
     called = (*(f.function for f in linked.functions), *linked.externals)
     items = FEWEST_ITEMS + RECURSION_DEPTH * linked.is_recursive(shape.entry)
     depth = image.trace_depth + 1 if image else 1
-    words = max(layout.bytes for layout in layouts)
-    stack_words = align_up(shape.stack_bytes + 2 * words, 64) // 8
+    longest = max(layout.bytes for layout in layouts)
+    stack_words = align_up(shape.stack_bytes + 2 * longest, 64) // 8
     scene, state_words, opaque, first_geometry = _scene(image)
     warps = Warps(
         machine=machine,
@@ -96,7 +97,7 @@ def make_state(
         items=ITEM.zeros(shape.warps, items),
         depth=np.zeros(shape.warps, np.int64),
         views=VIEW.zeros(items),
-        barriers=BARRIER_STATE.zeros(BARRIERS),
+        barriers=BARRIER_STATE.zeros(words.BARRIERS),
         frames=_aligned((depth, len(FRAME), LANES), np.uint32),
         report=_aligned((len(REPORT), LANES), np.uint32),
         states=np.zeros((depth, LANES, state_words), np.uint32),
@@ -179,7 +180,7 @@ def _fill_machine(
     local_bytes = align_up(shape.local_bytes, 16)
     threads = shape.ctas * (shape.warps * LANES if isinstance(launch, ImageLaunch) else shape.threads)
     shared_base = memory.allocate(shared_bytes)
-    words = {
+    values = {
         "param_base": memory.allocate(shape.parameters),
         "param_bytes": len(shape.parameters),
         "shared_base": shared_base,
@@ -199,10 +200,10 @@ def _fill_machine(
     vertices: tuple[np.ndarray, ...] = ()
     if isinstance(launch, ImageLaunch):
         arrays, vertices = _image_arrays(launch)
-        words.update(width=launch.width, height=launch.height)
-        words.update({name: array.ctypes.data for name, array in arrays.items()})
-    words.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
-    for name, value in words.items():
+        values.update(width=launch.width, height=launch.height)
+        values.update({name: array.ctypes.data for name, array in arrays.items()})
+    values.update(host_offset=memory.host_address, arena_first=FIRST_ADDRESS, arena_bytes=memory.used_bytes)
+    for name, value in values.items():
         machine[MACHINE[name]] = value
     return memory.view(shared_base, np.uint8, shared_bytes), arrays, vertices
 

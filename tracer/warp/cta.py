@@ -2,28 +2,14 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.words import (
-    ACCESS_BYTES,
-    ADDRESS_BYTES,
-    BARRIER_STATE,
-    ITEM,
-    MACHINE,
-    PROGRESS,
-    RUN,
-    STOP,
-    USED,
-    VISIT_BYTES,
-    WARP,
-    WARP_ENDED,
-    WARP_READY,
-    WARP_WAITING,
-)
+from rayplay.tracer.abi import words
+from rayplay.tracer.abi.words import BARRIER_STATE, ITEM, MACHINE, PROGRESS, RUN, STOP, USED, WARP
 from rayplay.tracer.native.calls import borrowed, call_program
 from rayplay.tracer.native.jit import compiled, entry_point, inlined_entry_point
 from rayplay.tracer.warp.stack import Warps, borrow, enter, start_warp, suspended
 from rayplay.tracer.warp.trace_call import advance
 
-LONG_VISITS = 1 << 20  # after so many without a stop a warp hands over to the next one
+LONG_VISITS = 1 << 20  # without a stop, after which a warp hands over to the next one
 ENDLESS_VISITS = 1 << 33
 MOST_IDLE_ROUNDS = 1 << 14  # in which no warp ended or came to a barrier, only waited for others
 
@@ -42,7 +28,7 @@ def begin_cta(w: Warps, progress: np.ndarray, warps: np.ndarray, shared: np.ndar
         if progress[PROGRESS.is_image]:
             left = progress[PROGRESS.width] - 32 * w.machine[MACHINE.ctaid_x]
         mask = (1 << min(left, 32)) - 1
-        warps[warp, WARP.visits], warps[warp, WARP.state], warps[warp, WARP.last_stop] = 0, WARP_READY, 0
+        warps[warp, WARP.visits], warps[warp, WARP.state], warps[warp, WARP.last_stop] = 0, words.WARP_READY, 0
         start_warp(w, warp, progress[PROGRESS.entry], mask, progress[PROGRESS.sbt_data])
     progress[PROGRESS.in_cta], progress[PROGRESS.next_warp] = 1, 0
 
@@ -60,7 +46,7 @@ def begin_run(w: Warps, progress: np.ndarray, warps: np.ndarray, tids: np.ndarra
     m[MACHINE.warp_in_cta] = warp
     m[MACHINE.barrier_true], m[MACHINE.barrier_lanes] = warps[warp, WARP.true], warps[warp, WARP.lanes]
     m[MACHINE.first_thread] = progress[PROGRESS.next_cta] * progress[PROGRESS.threads] + 32 * warp
-    m[MACHINE.visit_origin] = m[MACHINE.visit_next] - VISIT_BYTES * warps[warp, WARP.visits]
+    m[MACHINE.visit_origin] = m[MACHINE.visit_next] - words.VISIT_BYTES * warps[warp, WARP.visits]
     return STOP.none
 
 
@@ -69,26 +55,26 @@ def end_run(w: Warps, progress: np.ndarray, warps: np.ndarray, starts: np.ndarra
     """Write the run down; ``starts``: addresses of the visit, access and address buffers."""
     warp = progress[PROGRESS.next_warp]
     m = w.machine
-    warps[warp, WARP.visits] = (m[MACHINE.visit_next] - m[MACHINE.visit_origin]) // VISIT_BYTES
+    warps[warp, WARP.visits] = (m[MACHINE.visit_next] - m[MACHINE.visit_origin]) // words.VISIT_BYTES
     run = w.runs[w.counts[USED.runs]]
     run[RUN.warp] = progress[PROGRESS.first_warp] + progress[PROGRESS.next_cta] * warps.shape[0] + warp
-    run[RUN.visits] = (m[MACHINE.visit_next] - starts[0]) // VISIT_BYTES
-    run[RUN.accesses] = (m[MACHINE.access_next] - starts[1]) // ACCESS_BYTES
-    run[RUN.addresses] = (m[MACHINE.address_next] - starts[2]) // ADDRESS_BYTES
+    run[RUN.visits] = (m[MACHINE.visit_next] - starts[0]) // words.VISIT_BYTES
+    run[RUN.accesses] = (m[MACHINE.access_next] - starts[1]) // words.ACCESS_BYTES
+    run[RUN.addresses] = (m[MACHINE.address_next] - starts[2]) // words.ADDRESS_BYTES
     run[RUN.rays], run[RUN.nodes] = w.counts[USED.rays], w.counts[USED.nodes]
     w.counts[USED.runs] += 1
 
 
 @inlined_entry_point
 def note_stop(w: Warps, progress: np.ndarray, warps: np.ndarray, code: int) -> int:
-    """After a run: RUN to go on with the next warp, else the code that stops the launch for now."""
+    """After a run: NONE to take the next warp, else the code that stops the launch for now."""
     warp = warps[progress[PROGRESS.next_warp]]
     if code == STOP.full:
         return _long_stretch(progress, warp)
     if code == STOP.warp_done:
-        warp[WARP.state] = WARP_ENDED
+        warp[WARP.state] = words.WARP_ENDED
     elif code == STOP.barrier:
-        warp[WARP.state] = WARP_WAITING
+        warp[WARP.state] = words.WARP_WAITING
         warp[WARP.barrier] = w.machine[MACHINE.suspend_barrier]
         warp[WARP.count] = w.machine[MACHINE.suspend_count]
         warp[WARP.instruction] = w.machine[MACHINE.suspend_instruction]
@@ -123,15 +109,15 @@ def end_round(w: Warps, progress: np.ndarray, warps: np.ndarray) -> int:
     progress[PROGRESS.next_warp] = 0
     left, ready = 0, 0
     for warp in range(warps.shape[0]):
-        left += warps[warp, WARP.state] != WARP_ENDED
-        ready += warps[warp, WARP.state] == WARP_READY
+        left += warps[warp, WARP.state] != words.WARP_ENDED
+        ready += warps[warp, WARP.state] == words.WARP_READY
     if left == 0:
         progress[PROGRESS.in_cta] = 0
         progress[PROGRESS.next_cta] += 1
         return STOP.none
     opened = False
     for warp in range(warps.shape[0]):
-        if warps[warp, WARP.state] == WARP_WAITING and _is_complete(w, warps[warp], left):
+        if warps[warp, WARP.state] == words.WARP_WAITING and _is_complete(w, warps[warp], left):
             _open(w, warps, warps[warp, WARP.barrier])
             opened = True
     progress[PROGRESS.idle_rounds] = 0 if opened else progress[PROGRESS.idle_rounds] + 1
@@ -151,8 +137,8 @@ def _open(w: Warps, warps: np.ndarray, number: int) -> None:
     """Let the warps that wait at a barrier go on, with what it has found."""
     barrier = w.barriers[number]
     for warp in range(warps.shape[0]):
-        if warps[warp, WARP.state] == WARP_WAITING and warps[warp, WARP.barrier] == number:
-            warps[warp, WARP.state] = WARP_READY
+        if warps[warp, WARP.state] == words.WARP_WAITING and warps[warp, WARP.barrier] == number:
+            warps[warp, WARP.state] = words.WARP_READY
             warps[warp, WARP.true], warps[warp, WARP.lanes] = barrier[BARRIER_STATE.true], barrier[BARRIER_STATE.lanes]
     barrier[:] = 0
 
@@ -186,7 +172,7 @@ def run_ctas(
         if progress[PROGRESS.in_cta] == 0:
             begin_cta(w, progress, warps, shared)
         while progress[PROGRESS.next_warp] < warps.shape[0]:
-            if warps[progress[PROGRESS.next_warp], WARP.state] != WARP_READY:
+            if warps[progress[PROGRESS.next_warp], WARP.state] != words.WARP_READY:
                 progress[PROGRESS.next_warp] += 1
                 continue
             code = begin_run(w, progress, warps, tids)

@@ -4,24 +4,16 @@ import numpy as np
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.isa.describe import describe
+from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
-from rayplay.tracer.abi.words import (
-    BARRIER_STATE,
-    CLUSTER_BARRIER,
-    MACHINE,
-    PROGRESS,
-    STOP,
-    WARP,
-    WARP_ENDED,
-    WARP_WAITING,
-)
+from rayplay.tracer.abi.words import BARRIER_STATE, MACHINE, PROGRESS, STOP, WARP
 from rayplay.tracer.link.link import RECURSION_DEPTH
 from rayplay.tracer.warp.arrays import LaunchState
 from rayplay.tracer.warp.cta import ENDLESS_VISITS
 
 
 def place_of(state: LaunchState) -> str:
-    """Where a launch stopped: kernel, file, line, opcode."""
+    """Place at which a launch stopped: kernel, file, line, opcode."""
     owner, index = state.linked.at(int(state.warps.machine[MACHINE.suspend_instruction]))
     instruction = owner.function.body[index]
     return f"{state.shape.name}: {owner.module.source_name}:{instruction.position.line}: {instruction.full_opcode}"
@@ -30,16 +22,16 @@ def place_of(state: LaunchState) -> str:
 def _deadlock(state: LaunchState) -> UserError:
     """The error for warps that wait for each other."""
     machine, warps = state.warps.machine, state.turns
-    waiting = np.flatnonzero(warps[:, WARP.state] == WARP_WAITING)
+    waiting = np.flatnonzero(warps[:, WARP.state] == words.WARP_WAITING)
     if not len(waiting):
         return UserError(f"{place_of(state)}: every warp of the CTA waits for another one without an end")
     first = warps[waiting[0]]
     machine[MACHINE.suspend_instruction] = first[WARP.instruction]
     number = int(first[WARP.barrier])
     arrived = int(state.warps.barriers[number, BARRIER_STATE.arrived])
-    left = int((warps[:, WARP.state] != WARP_ENDED).sum())
+    left = int((warps[:, WARP.state] != words.WARP_ENDED).sum())
     wanted = int(first[WARP.count]) or LANES * left
-    name = "the barrier of the cluster" if number == CLUSTER_BARRIER else f"barrier {number}"
+    name = "the barrier of the cluster" if number == words.CLUSTER_BARRIER else f"barrier {number}"
     return UserError(
         f"{place_of(state)}: no warp of the CTA can go on: warp {waiting[0]} waits at {name}, where "
         f"{arrived} of {wanted} threads have arrived"

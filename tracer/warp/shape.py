@@ -94,7 +94,7 @@ def _local_bytes(linked: LinkedLaunch, launch: ComputeLaunch) -> int:
 
 
 def entry_of(module: Module, name: str) -> Function:
-    """The entry called ``name``; ``UserError`` with the names there are when there is none."""
+    """The entry called ``name``; ``UserError`` with the known names for another one."""
     function = module.functions.get(name)
     if function is None or not function.is_entry:
         entries = ", ".join(f.name for f in module.functions.values() if f.is_entry) or "none"

@@ -8,22 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, ROW_BYTES, STATUS
-from rayplay.tracer.abi.words import (
-    ACTIVATION,
-    BARRIER_STATE,
-    BARRIERS,
-    CLUSTER_BARRIER,
-    ITEM,
-    ITEM_ACTIVATION,
-    ITEM_REPORT,
-    ITEM_TRACE,
-    KIND,
-    MACHINE,
-    STOP,
-    VIEW,
-)
+from rayplay.tracer.abi.words import ACTIVATION, BARRIER_STATE, ITEM, KIND, MACHINE, STOP, VIEW
 from rayplay.tracer.native.calls import borrowed
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 
@@ -100,7 +88,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     depth = w.depth[warp]
     start, local = 0, 0
     for below in range(depth - 1, -1, -1):
-        if w.items[warp, below, ITEM.kind] == ITEM_ACTIVATION:
+        if w.items[warp, below, ITEM.kind] == words.ITEM_ACTIVATION:
             caller = w.items[warp, below, ITEM.function]
             start = w.items[warp, below, ITEM.start] + w.words[caller]
             local = w.items[warp, below, ITEM.local_offset] + w.local_bytes[caller]
@@ -117,7 +105,7 @@ def push_activation(w: Warps, warp: int, function: int, mask: int, view: int) ->
     for word in range(start + w.zero[function, 0], start + w.zero[function, 1]):
         stack[word] = 0
     item = w.items[warp, depth]
-    item[ITEM.kind], item[ITEM.function], item[ITEM.start] = ITEM_ACTIVATION, function, start
+    item[ITEM.kind], item[ITEM.function], item[ITEM.start] = words.ITEM_ACTIVATION, function, start
     item[ITEM.local_offset], item[ITEM.view_index] = local, view
     w.depth[warp] = depth + 1
     return STOP.none
@@ -162,7 +150,7 @@ def frame_depth(w: Warps, warp: int) -> int:
     """How many trace calls are in flight: the frame that the next one takes."""
     depth = 0
     for index in range(w.depth[warp]):
-        depth += w.items[warp, index, ITEM.kind] == ITEM_TRACE
+        depth += w.items[warp, index, ITEM.kind] == words.ITEM_TRACE
     return depth
 
 
@@ -194,7 +182,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
     if index + 2 >= w.items.shape[1]:
         return STOP.stack_overflow
     item = w.items[warp, index]
-    item[ITEM.kind] = ITEM_TRACE if reason == STOP.trace else ITEM_REPORT
+    item[ITEM.kind] = words.ITEM_TRACE if reason == STOP.trace else words.ITEM_REPORT
     item[ITEM.frame] = frame if reason == STOP.trace else frame - 1
     item[ITEM.instruction], item[ITEM.todo], item[ITEM.segment] = w.machine[MACHINE.suspend_instruction], mask, 0
     item[ITEM.phase], item[ITEM.round], item[ITEM.group], item[ITEM.lanes] = 0, 0, 0, mask
@@ -213,7 +201,7 @@ def suspended(w: Warps, warp: int, reason: int) -> int:
 def _arrive(w: Warps, reason: int) -> int:
     """The warp, as a whole, arrives at a barrier; it goes on unless it has to wait."""
     number = w.machine[MACHINE.suspend_barrier]
-    if number < CLUSTER_BARRIER or number >= BARRIERS - 1:
+    if number < words.CLUSTER_BARRIER or number >= words.BARRIERS - 1:
         return STOP.bad_barrier
     barrier = w.barriers[number]
     barrier[BARRIER_STATE.arrived] += LANES
@@ -227,7 +215,7 @@ def leave_activations(w: Warps, warp: int, innermost: int, lanes: int) -> None:
     """Lanes leave the activation at ``innermost`` on the control stack, and the functions it was called from."""
     for index in range(innermost, -1, -1):
         item = w.items[warp, index]
-        if item[ITEM.kind] != ITEM_ACTIVATION:
+        if item[ITEM.kind] != words.ITEM_ACTIVATION:
             return
         for word in (ACTIVATION.mask, ACTIVATION.live, ACTIVATION.call_mask, ACTIVATION.todo_mask):
             w.stacks[warp, item[ITEM.start] + word] &= ~lanes

@@ -10,22 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from rayplay.tracer.abi import words
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FLAG_FIRST_HIT, FRAME, NO_PROGRAM, STATUS, VERDICT
-from rayplay.tracer.abi.words import (
-    AMENDMENT,
-    ITEM,
-    ITEM_ACTIVATION,
-    ITEM_TRACE,
-    KIND,
-    LOG_WORDS,
-    MACHINE,
-    RAY,
-    SCENE,
-    STOP,
-    USED,
-    VISIT_BYTES,
-)
+from rayplay.tracer.abi.words import ITEM, KIND, MACHINE, RAY, SCENE, STOP, USED
 from rayplay.tracer.native.calls import call_traversal
 from rayplay.tracer.native.jit import compiled, inlined_entry_point
 from rayplay.tracer.warp.report import advance_report
@@ -42,9 +30,9 @@ def advance(w: Warps, warp: int) -> int:
     """Work on the control stack until a function is innermost: RUN; WARP_DONE when the stack is empty."""
     while w.depth[warp] > 0:
         item = w.items[warp, w.depth[warp] - 1]
-        if item[ITEM.kind] == ITEM_ACTIVATION:
+        if item[ITEM.kind] == words.ITEM_ACTIVATION:
             return STOP.none
-        code = _advance_trace(w, warp, item) if item[ITEM.kind] == ITEM_TRACE else advance_report(w, warp, item)
+        code = _advance_trace(w, warp, item) if item[ITEM.kind] == words.ITEM_TRACE else advance_report(w, warp, item)
         if code != STOP.none:
             return code
     return STOP.warp_done
@@ -57,7 +45,7 @@ def _advance_trace(w: Warps, warp: int, item: np.ndarray) -> int:
     if item[ITEM.phase] == PHASE_TRAVERSE:
         if w.counts[USED.rays] + LANES > w.rays.shape[0]:
             return STOP.full
-        if w.counts[USED.nodes] + LANES * LOG_WORDS > w.nodes.shape[0]:
+        if w.counts[USED.nodes] + LANES * words.LOG_WORDS > w.nodes.shape[0]:
             return STOP.full
         for lane in range(LANES):
             if item[ITEM.todo] >> lane & 1 and not _traverse(w, item, lane):
@@ -123,9 +111,9 @@ def _traverse(w: Warps, item: np.ndarray, lane: int) -> bool:
     if amends and fields[FRAME.status, lane] in (STATUS.any_hit, STATUS.intersection):
         return True
     row = w.rays[w.counts[USED.rays]]
-    visits = (w.machine[MACHINE.visit_next] - w.machine[MACHINE.visit_origin]) // VISIT_BYTES
+    visits = (w.machine[MACHINE.visit_next] - w.machine[MACHINE.visit_origin]) // words.VISIT_BYTES
     row[RAY.visit], row[RAY.instruction] = visits - 1, item[ITEM.instruction]
-    row[RAY.lane], row[RAY.segment] = lane, AMENDMENT if amends else item[ITEM.segment]
+    row[RAY.lane], row[RAY.segment] = lane, words.AMENDMENT if amends else item[ITEM.segment]
     row[RAY.kind] = 1 if fields[FRAME.flags, lane] & FLAG_FIRST_HIT else 0
     for axis in range(6):
         row[RAY.origin_x + axis] = fields[FRAME.origin_x + axis, lane]

@@ -14,7 +14,8 @@ from rayplay.tracer.abi.trace_frame import STATUS, VERDICT
 from rayplay.tracer.bvh.build import build_acceleration
 from rayplay.tracer.link.launches import ImageLaunch
 from rayplay.tracer.rays.state import MOST_KEPT, make_context
-from rayplay.tracer.rays.traverse import ERROR_KEPT_FULL, traverse_lane
+from rayplay.tracer.rays.traverse import traverse_lane
+from rayplay.tracer.rays.walk import ERROR_KEPT_FULL
 from rayplay.tracer.record import buffers
 from rayplay.tracer.scenes.description import Scene, Spheres
 from rayplay.tracer.shading.config import read_config
