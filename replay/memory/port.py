@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, inlined
-from rayplay.replay.jit.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size, wrap
+from rayplay.replay.jit.rows import FixedRows, append_dated, pitch, prefetch_rows, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -148,11 +148,8 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     port = state.port
     if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
         port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
-    base, tail = sm * state.pitch, port[sm, RESPONSE_TAIL]
-    at = base + wrap(tail, state.ring)
-    state.response[at, 0], state.response[at, 1] = cycle, tag
-    state.response[base + wrap(tail + 1, state.ring), 0] = FAR
-    port[sm, RESPONSE_TAIL] = tail + 1
+    append_dated(state.response, sm * state.pitch, port[sm, RESPONSE_TAIL], state.ring, cycle, tag)
+    port[sm, RESPONSE_TAIL] += 1
 
 
 @inlined
