@@ -3,8 +3,8 @@
 Two definitions of a divergent branch, both of jumps (``bra``, ``brx.idx``) that lanes can leave to more than one block:
 
 per warp  an execution by a warp whose lanes go to more than one block. It is seen in the next visit of the warp: its
-          lanes are then some, but not all, of those that jumped (the first side runs, the others wait). This is what
-          nvprof counts.
+          lanes are then some, but not all, of the lanes that jumped (the first side runs, the others wait). nvprof
+          counts so.
 per CTA   HyPA III-B compares the lists of code blocks of all threads of a CTA. The n-th executions of a jump by the
           warps of a CTA are one branch; it is divergent when their threads do not all go on in the same block.
 """
@@ -27,7 +27,7 @@ PROGRESS_WORDS = 4
 
 
 class Counters(NamedTuple):
-    """What is counted, per block of the launch; a site is a block that ends in a conditional jump."""
+    """Counters per block of the launch; a site is a block that ends in a conditional jump."""
 
     visits: np.ndarray  # int64[blocks]
     lanes: np.ndarray  # int64[blocks]: visits by threads
@@ -55,25 +55,11 @@ class Counters(NamedTuple):
 def _borrow(c: Counters) -> Counters:
     """All arrays without their owners (``borrowed``)."""
     return Counters(
-        borrowed(c.visits),
-        borrowed(c.lanes),
-        borrowed(c.divergent),
-        borrowed(c.cta_branches),
-        borrowed(c.cta_divergent),
-        borrowed(c.jump),
-        borrowed(c.site),
-        borrowed(c.last_mask),
-        borrowed(c.last_block),
-        borrowed(c.times),
-        borrowed(c.waiting),
-        borrowed(c.waiting_count),
-        borrowed(c.sides),
-        borrowed(c.start),
-        borrowed(c.room),
-        borrowed(c.used),
-        borrowed(c.site_block),
-        borrowed(c.progress),
-    )
+        borrowed(c.visits), borrowed(c.lanes), borrowed(c.divergent), borrowed(c.cta_branches),
+        borrowed(c.cta_divergent), borrowed(c.jump), borrowed(c.site), borrowed(c.last_mask), borrowed(c.last_block),
+        borrowed(c.times), borrowed(c.waiting), borrowed(c.waiting_count), borrowed(c.sides), borrowed(c.start),
+        borrowed(c.room), borrowed(c.used), borrowed(c.site_block), borrowed(c.progress),
+    )  # fmt: skip
 
 
 @inlined
@@ -99,7 +85,7 @@ def _note_side(c: Counters, site: int, execution: int, block: int) -> None:
 
 @inlined
 def _arrive(c: Counters, warp: int, block: int, mask: np.uint32) -> None:
-    """The lanes of ``mask`` are seen in ``block``: those that were waiting have gone there."""
+    """The lanes of ``mask`` are seen in ``block``: lanes that waited have gone there."""
     kept = 0
     for index in range(c.waiting_count[warp]):
         group = c.waiting[warp, index]
@@ -121,15 +107,10 @@ def _jump(c: Counters, warp: int, site: int, mask: np.uint32) -> bool:
     if execution >= c.room[site]:
         return False
     c.times[warp, site] = execution + 1
-    _wait(c, warp, site, execution, mask)
-    return True
-
-
-@inlined
-def _wait(c: Counters, warp: int, site: int, execution: int, mask: np.uint32) -> None:
     group = c.waiting[warp, c.waiting_count[warp]]
     group[0], group[1], group[2] = site, execution, mask
     c.waiting_count[warp] += 1
+    return True
 
 
 @entry_point
@@ -150,7 +131,7 @@ def end_cta(c: Counters) -> None:
 
 @entry_point
 def count_visits(c: Counters, warp_id: np.ndarray, end: np.ndarray, visits: np.ndarray, warps: int) -> bool:
-    """Count the visits of ``VisitSink.put_visits``; ``warps`` are those of a CTA, CTAs come one after another.
+    """Count the visits of ``VisitSink.put_visits``; ``warps``: per CTA; CTAs come one after another.
 
     False: the table of sides must grow at site ``progress[SITE_TO_GROW]``, then call again to go on.
     """

@@ -1,4 +1,4 @@
-"""What a launch executes, counted exactly: instructions by class, jumps, and where control parts.
+"""Exact counts of what a launch executes: instructions by class, jumps, and where control parts.
 
 A thread *executes* an instruction when its warp issues it with the thread's lane active, whatever a guard (``@p``) then
 says: the count follows from block visits and their masks alone. A warp executes an instruction when it issues it.
@@ -27,14 +27,14 @@ METHODS = ("slice", "full")
 
 @dataclass(frozen=True)
 class Profile:
-    """What one launch executes. Counts are of threads where nothing else is said.
+    """Measures of one launch. Counts are of threads where nothing else is said.
 
     static_instructions      of the kernel and of the functions it can call, each once.
     dynamic_instructions     that the launch executes; ``warp_instructions``: that its warps issue.
     executed_instructions    that the analysis itself executed to know that.
     instructions_by_class    dynamic instructions per operation class, int64[OPERATION_CLASSES].
     operations               floating-point operations per precision (``hypa.slicing.flops.PRECISIONS``).
-    branches                 executions of ``bra`` and ``brx.idx`` by warps; ``conditional_branches``: of those that
+    branches                 executions of ``bra`` and ``brx.idx`` by warps; ``conditional_branches``: of jumps that
                              lanes can leave to more than one block; ``divergent_branches``: of those whose lanes did.
     cta_branches             executions of conditional jumps by CTAs, ``cta_divergent_branches`` those whose threads
                              went to more than one block (``hypa.count``).
@@ -50,7 +50,6 @@ class Profile:
     dynamic_instructions: int
     warp_instructions: int
     executed_instructions: int
-    executed_warp_instructions: int
     fp_instructions: int
     instructions_by_class: np.ndarray
     operations: np.ndarray
@@ -99,7 +98,7 @@ def launch_program(launch: ComputeLaunch) -> Program:
 def count_launch(
     launch: ComputeLaunch, program: Program, progress: bool = True, backend: str = "machine"
 ) -> VisitCounts:
-    """Run a launch without a trace and count the visits of its blocks, which are those of ``program``."""
+    """Run a launch without a trace and count the visits of the blocks of ``program``."""
     counter = VisitCounter(program, -(-int(np.prod(launch.block)) // 32))
     run_compute_launch(launch, counter, backend, progress)
     return counter.finish()
@@ -108,7 +107,7 @@ def count_launch(
 def make_profile(
     launch: ComputeLaunch, program: Program, counts: VisitCounts, executed: np.ndarray, seconds: float
 ) -> Profile:
-    """All measures from the visits. executed: bool[instructions], those that the analysis executed."""
+    """All measures from the visits. executed: bool[instructions], whether the analysis executed it."""
     sizes = np.array([block.count for cfg in program.cfgs for block in cfg.blocks])
     block = np.repeat(np.arange(len(sizes)), sizes)
     threads, warps = counts.lanes[block], counts.visits[block]
@@ -125,7 +124,6 @@ def make_profile(
         dynamic_instructions=int(threads.sum()),
         warp_instructions=int(warps.sum()),
         executed_instructions=int(threads[executed].sum()),
-        executed_warp_instructions=int(warps[executed].sum()),
         fp_instructions=int(sum(by_class[OPERATION_CLASSES.index(name)] for name in FLOATING_POINT_CLASSES)),
         instructions_by_class=by_class,
         operations=np.rint(operations(program).T @ threads).astype(np.int64),

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from rayplay.formats.dataset.profile import CLASSES, JUMPS, LAUNCHES, LAYERS, ProfileWriter
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.column import STRING, Table
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.hypa.session import FileProfile, LaunchProfile, profile_file
 from rayplay.hypa.slicing.flops import PRECISIONS, class_numbers
 from rayplay.hypa.visits import VisitCounts
-from rayplay.tracer.launch import TOOL_VERSION, file_hash
+from rayplay.tracer.launch import TOOL_VERSION
 
 Row = dict[str, Any]
 SHOWN_LAUNCHES = 24
@@ -59,7 +60,7 @@ def write_profile(
     layers   rows of the table of that name, for the launches of a neural network.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    inputs = {path.name: file_hash(path) for path in (profile.program_path, profile.launch_path)}
+    inputs = {path.name: file_digest(path) for path in (profile.program_path, profile.launch_path)}
     made_by = {"command": command, "tool_version": TOOL_VERSION, "method": profile.method, "inputs": inputs}
     with ProfileWriter(out, made_by) as writer:
         writer.launches(launch_columns(profile), [1e3 * launch.profile.seconds for launch in profile.launches])

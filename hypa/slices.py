@@ -57,7 +57,7 @@ def address_target(memory: DeviceMemory, address: int) -> Target:
 
 
 def arguments_of(targets: dict[tuple[str, int], Target]) -> Arguments:
-    """What ``hypa.slicing.pointers`` asks about the parameters of a kernel."""
+    """The parameters of a kernel, for ``hypa.slicing.pointers``."""
 
     def target(name: str, offset: int | None, size: int) -> Target:
         own = [found for (parameter, _), found in targets.items() if parameter == name]
@@ -86,7 +86,7 @@ def needed_by_later(
     changed = True
     while changed:
         changed = False
-        reads = [_read(cache.find(*each)[0]) for each in zip(launches, programs, needed, strict=True)]
+        reads = [memory_read(cache.find(*each)[0]) for each in zip(launches, programs, needed, strict=True)]
         for number, group in enumerate(groups):
             later = set(reads[number + 1 :])
             if group is not None:
@@ -97,7 +97,8 @@ def needed_by_later(
     return needed
 
 
-def _read(cut: Slice) -> frozenset[Object]:
+def memory_read(cut: Slice) -> frozenset[Object]:
+    """Objects read by a slice that other launches or the host can write; ``ANYWHERE`` for an unknown one."""
     objects, anywhere = cut.read()
     lasting = {item for item in objects if item[0] == "allocation" or item[1:2] == ("global",)}
     return frozenset(lasting | {ANYWHERE}) if anywhere else frozenset(lasting)

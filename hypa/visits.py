@@ -26,7 +26,7 @@ class VisitCounts:
 
     visits         by warps; ``lanes``: by threads.
     divergent      executions of the block's jump by warps that part (``hypa.count``).
-    cta_branches   executions of the block's conditional jump by CTAs, ``cta_divergent`` those that part.
+    cta_branches   executions of the block's conditional jump by CTAs, ``cta_divergent`` the ones that part.
     is_jump        bool[blocks]: the block ends in ``bra`` or ``brx.idx``; ``is_conditional``: with a choice.
     """
 
@@ -47,7 +47,7 @@ class VisitCounts:
 
 
 class VisitCounter:
-    """A ``VisitSink`` that counts the visits of ``program``; ``warps`` are those of a CTA."""
+    """A ``VisitSink`` that counts the visits of ``program``; ``warps``: per CTA."""
 
     def __init__(self, program: Program, warps: int) -> None:
         self.counters = make_counters(_jumps(program), warps)

@@ -70,7 +70,7 @@ def perform(options: argparse.Namespace) -> int:
 
 
 def _check_out(out: Path | None, file: Path, suffix: str) -> None:
-    """``UserError`` unless ``out`` is named as what is written, and is another file than the one that is read."""
+    """``UserError`` unless ``out`` is named as its content, and is another file than the one that is read."""
     if out is not None and out.suffix != suffix:
         raise UserError(f"--out {out}: must end in {suffix}")
     if out is not None and out.resolve() == file.resolve():

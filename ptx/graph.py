@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 END = -1  # reconvergence at the end of the program
@@ -34,6 +35,27 @@ class Cfg:
     reconvergence: tuple[int, ...]
 
 
+def make_blocks(
+    starts: list[int], size: int, targets: Callable[[int], Iterable[int]], goes_on: Callable[[int], bool],
+    ends: Callable[[int], bool],
+) -> tuple[Block, ...]:  # fmt: skip
+    """The blocks that begin at ``starts``, of ``size`` instructions.
+
+    Asked of the last instruction of each block, by index: the instructions that it can branch to, whether control can
+    go on to the next instruction, and whether lanes can end there.
+    """
+    block_of = {start: block for block, start in enumerate(starts)}
+    blocks = []
+    for first, stop in pairwise((*starts, size)):
+        successors = [block_of[target] for target in targets(stop - 1)]
+        falls = goes_on(stop - 1)
+        if falls and stop < size:
+            successors.append(block_of[stop])
+        leaves = ends(stop - 1) or (falls and stop == size)
+        blocks.append(Block(first, stop - first, tuple(dict.fromkeys(successors)), leaves))
+    return tuple(blocks)
+
+
 def reached(starts: Iterable[Node], edges: Callable[[Node], Iterable[Node]], stop: Collection[Node] = ()) -> set[Node]:
     """The starts and every node on a path from them; paths end at the nodes in ``stop``, which are left out."""
     seen = set(starts)
@@ -44,6 +66,19 @@ def reached(starts: Iterable[Node], edges: Callable[[Node], Iterable[Node]], sto
                 seen.add(node)
                 waiting.append(node)
     return seen
+
+
+def settle(first: Iterable[int], update: Callable[[int], Iterable[int]]) -> None:
+    """Update nodes, the last of ``first`` first, until none is left; ``update`` returns the nodes to update again."""
+    waiting = list(first)
+    queued = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        queued.remove(node)
+        for other in update(node):
+            if other not in queued:
+                queued.add(other)
+                waiting.append(other)
 
 
 def post_order(edges: Callable[[int], Iterable[int]], root: int) -> list[int]:
@@ -113,7 +148,7 @@ def immediate_post_dominators(graph: list[tuple[tuple[int, ...], bool]]) -> tupl
 def immediate_dominators(order: list[int], successors: list[list[int]], root: int) -> dict[int, int]:
     """Immediate dominators of the nodes in ``order`` (``post_order`` from the root) of a graph.
 
-    A node's predecessors are its ``successors``: those of the program for post-dominators, whose graph is reversed.
+    For post-dominators, whose graph is reversed, a node's predecessors are the program's ``successors``.
     """
     number = {node: index for index, node in enumerate(order)}
     dominator = {root: root}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a node stands in its file; both count from 1."""
+    """Place of a node in its file; both count from 1."""
 
     line: int
     column: int
@@ -133,33 +133,68 @@ class Call:
 class Form:
     """A full opcode, its modifiers by meaning; a meaning that no modifier has is empty.
 
-    ``key`` names its row in ``ptx.isa.table``; ``types`` are the type modifiers in order; ``lanes`` is 2, 4 or 8 for
-    ``.v2``, ``.v4``, ``.v8``; ``space`` is the state space named, ``generic`` without one; ``operation`` belongs to
-    an atomic, a reduction or a second step (``setp.lt.and``, ``vadd.add``). ``memory_space`` and ``access_bytes`` (of
-    a lane) go into traces: ``none`` and 0 without an access.
+    ``key`` names its row in ``ptx.isa.table``. ``memory_space`` and ``access_bytes`` (of a lane) go into traces.
     """
 
-    key: str
-    modifiers: tuple[str, ...]
-    types: tuple[str, ...]
-    lanes: int
-    operation_class: str
-    memory_space: str
-    access_bytes: int
-    space: str
-    rounding: str
-    compare: str
-    operation: str
-    ftz: bool
-    saturates: bool
+    key: str = ""
+    modifiers: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()  # type modifiers in order
+    elements: tuple[str, ...] = ()  # the same with types narrower than a byte: b1, s4, u4, s2, u2
+    lanes: int = 1  # 2, 4 or 8 for .v2, .v4, .v8
+    operation_class: str = ""
+    memory_space: str = "none"
+    access_bytes: int = 0
+    spaces: tuple[str, ...] = ()  # state spaces in order
+    others: tuple[str, ...] = ()  # modifiers that neither the row's name nor another field has
+    rounding: str = ""  # rn, rz, rm, rp, rna, rs, and to whole numbers rni, rzi, rmi, rpi
+    compare: str = ""
+    operation: str = ""  # of an atomic, a reduction or a second step (setp.lt.and, vadd.add)
+    part: str = ""  # of a product: lo, hi, wide
+    accuracy: str = ""  # approx, full
+    bounds: str = ""  # past the range of a shift or an image: clamp, wrap, trap, zero
+    level: str = ""  # of a texture: base, level, grad
+    geometry: str = ""  # of a texture or surface: 1d, a2d, cube, ...
+    cache: str = ""  # ca, cg, cs, ...
+    variant: str = (
+        ""  # which of its opcode's kinds: shfl.up, vote.all, prmt.f4e, testp.normal, shf.l, suld.p, txq.width
+    )
+    shape: str = ""  # of a matrix: m16n8k16, m8n8
+    layouts: tuple[str, ...] = ()  # of matrices: row, col
+    matrices: int = 0  # 1, 2 or 4 for .x1, .x2, .x4
+    shift: int = 0  # 7 or 15 for .shr7, .shr15
+    ftz: bool = False
+    saturates: bool = False  # .sat
+    finite: bool = False  # .satfinite
+    relu: bool = False
+    absolute: bool = False  # .abs
+    keeps_nan: bool = False  # .NaN
+    xorsign: bool = False
+    carries: bool = False  # .cc
+    shift_amount: bool = False  # .shiftamt
+    plus_one: bool = False  # .po
+    parity: bool = False
+    expects_bytes: bool = False  # .expect_tx
+    transposed: bool = False  # .trans
+    synchronised: bool = False  # .sync
+    aligned: bool = False
+    hinted: bool = False  # .L2::cache_hint
+    counts_bytes: bool = False  # .mbarrier::complete_tx::bytes
+    grouped: bool = False  # .bulk_group
+    keeps_count: bool = False  # .noinc
+    cluster: bool = False  # .shared::cluster
 
     @property
     def type(self) -> str:
         """The last type modifier, ``""`` without one."""
         return self.types[-1] if self.types else ""
 
+    @property
+    def space(self) -> str:
+        """The first state space, ``generic`` without one."""
+        return self.spaces[0] if self.spaces else "generic"
 
-NO_FORM = Form("", (), (), 1, "", "none", 0, "generic", "", "", "", False, False)
+
+NO_FORM = Form()
 """Of an instruction without a row: an unknown opcode, or SASS."""
 
 
@@ -188,6 +223,11 @@ class Instruction:
         """The opcode as written: ``ld.global.f32``."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def callee(self) -> str:
+        """The function that a call names; empty for a call through a register, and for other instructions."""
+        return self.call.target.name if self.call is not None and isinstance(self.call.target, Symbol) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -195,7 +235,7 @@ class Variable:
 
     ``shape`` are the dimensions as written, 0 for ``[]``. ``masked`` are (offset, mask, symbol): the byte of an address
     that ``0xff00(symbol)`` selects, where those beside it do not make a whole address. ``pointer`` is what ``.ptr``
-    says of a parameter: the state space (may be empty) and the alignment (0 when not said). ``attributes`` are those of
+    says of a parameter: the state space (may be empty) and the alignment (0 when not said). ``attributes`` are texts of
     ``.attribute(...)``, ``properties`` the (name, value) of a sampler.
     """
 
@@ -231,7 +271,7 @@ class Function:
     ``registers`` maps every register name to its type (``b32``, ``f32``, ``pred``, ``v4.f32``, ...).
     A range ``%r<100>`` is there with the registers that the body names. ``directives`` holds ``maxntid``, ``reqntid``,
     ... as tuples of int; ``branch_targets`` the label lists of ``brx.idx``; ``annotations`` the ``.loc`` and
-    ``.pragma`` between instructions; ``pragmas`` and ``attributes`` those of the head.
+    ``.pragma`` between instructions; ``pragmas`` and ``attributes`` stand in the head.
     """
 
     name: str

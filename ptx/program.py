@@ -69,52 +69,42 @@ class Program:
         }
 
     def _instructions(self) -> Columns:
-        rows: dict[str, list[Any]] = {name: [] for name in (
-            "block_id", "opcode", "operation_class", "memory_space", "access_bytes", "line", "text",
-        )}  # fmt: skip
+        described = [describe(i, function) for function in self.functions for i in function.body]
+        body = [i for function in self.functions for i in function.body]
+        owner = np.repeat(np.arange(len(self.functions)), [len(function.body) for function in self.functions]).tolist()
+        blocks = [base + block for base, cfg in zip(self.block_base, self.cfgs, strict=True)
+                  for block, extent in enumerate(cfg.blocks) for _ in range(extent.count)]  # fmt: skip
         destinations, sources = _Ragged(), _Ragged()
         numbers: dict[tuple[int, str], int] = {}
-        for number, (function, cfg) in enumerate(zip(self.functions, self.cfgs, strict=True)):
-            for block, extent in enumerate(cfg.blocks):
-                rows["block_id"] += [self.block_base[number] + block] * extent.count
-            for instruction in function.body:
-                description = describe(instruction, function)
-                rows["opcode"].append(instruction.full_opcode)
-                rows["operation_class"].append(description.operation_class)
-                rows["memory_space"].append(description.memory_space)
-                rows["access_bytes"].append(description.access_bytes)
-                rows["line"].append(instruction.position.line)
-                rows["text"].append(instruction.text)
-                for column, names in ((destinations, description.destinations), (sources, description.sources)):
-                    column.append([numbers.setdefault((number, name), len(numbers)) for name in names])
-        count = len(rows["opcode"])
+        for function, description in zip(owner, described, strict=True):
+            for column, names in ((destinations, description.destinations), (sources, description.sources)):
+                column.append([numbers.setdefault((function, name), len(numbers)) for name in names])
         first = self.instruction_base[0] if self.functions else 0
         return {
-            "kernel_id": np.full(count, self.kernel_id, np.uint32),
-            "instruction_id": np.arange(first, first + count, dtype=np.uint32),
-            "block_id": np.array(rows["block_id"], np.uint32),
-            "opcode": np.array(rows["opcode"], object),
-            "operation_class": np.array(rows["operation_class"], object),
-            "memory_space": np.array(rows["memory_space"], object),
-            "access_bytes": np.array(rows["access_bytes"], np.uint16),
+            "kernel_id": np.full(len(body), self.kernel_id, np.uint32),
+            "instruction_id": np.arange(first, first + len(body), dtype=np.uint32),
+            "block_id": np.array(blocks, np.uint32),
+            "opcode": np.array([i.full_opcode for i in body], object),
+            "operation_class": np.array([d.operation_class for d in described], object),
+            "memory_space": np.array([d.memory_space for d in described], object),
+            "access_bytes": np.array([d.access_bytes for d in described], np.uint16),
             **destinations.columns("destination_registers"),
             **sources.columns("source_registers"),
-            "line": np.array(rows["line"], np.uint32),
-            "text": np.array(rows["text"], object),
+            "line": np.array([i.position.line for i in body], np.uint32),
+            "text": np.array([i.text for i in body], object),
         }
 
     def _blocks(self) -> Columns:
-        blocks, first, count, reconvergence, program = [], [], [], [], []
-        for number, (function, cfg) in enumerate(zip(self.functions, self.cfgs, strict=True)):
-            for block, extent in enumerate(cfg.blocks):
-                meets = cfg.reconvergence[block]
-                blocks.append(self.block_base[number] + block)
-                first.append(self.instruction_base[number] + extent.first)
-                count.append(extent.count)
-                reconvergence.append(END if meets == END else self.block_base[number] + meets)
-                program.append(function.name)
+        found = [
+            (base + number, start + block.first, block.count, END if meets == END else base + meets, function.name)
+            for function, cfg, base, start in zip(
+                self.functions, self.cfgs, self.block_base, self.instruction_base, strict=True
+            )
+            for number, (block, meets) in enumerate(zip(cfg.blocks, cfg.reconvergence, strict=True))
+        ]
+        blocks, first, count, reconvergence, program = zip(*found, strict=True) if found else ((),) * 5
         return {
-            "kernel_id": np.full(len(blocks), self.kernel_id, np.uint32),
+            "kernel_id": np.full(len(found), self.kernel_id, np.uint32),
             "block_id": np.array(blocks, np.uint32),
             "first_instruction": np.array(first, np.uint32),
             "instruction_count": np.array(count, np.uint32),
@@ -165,12 +155,15 @@ def link(
 
 
 def _characterisation(parts: list[Characterisation], first: int) -> Columns:
-    units = [UNITS.index(unit) for part in parts for unit in part.unit]
+    def column(name: str) -> list[Any]:
+        return [value for part in parts for value in getattr(part, name)]
+
+    units = [UNITS.index(unit) for unit in column("unit")]
     return {
         "instruction_id": np.arange(first, first + len(units), dtype=np.uint32),
         "unit": np.array(units, np.uint8),
-        "stall_cycles": np.array([value for part in parts for value in part.stall_cycles], np.uint16),
-        "initiation_cycles": np.array([value for part in parts for value in part.initiation_cycles], np.uint16),
-        "scoreboard_slot": np.array([value for part in parts for value in part.scoreboard_slot], np.int8),
-        "wait_mask": np.array([value for part in parts for value in part.wait_mask], np.uint8),
+        "stall_cycles": np.array(column("stall_cycles"), np.uint16),
+        "initiation_cycles": np.array(column("initiation_cycles"), np.uint16),
+        "scoreboard_slot": np.array(column("scoreboard_slot"), np.int8),
+        "wait_mask": np.array(column("wait_mask"), np.uint8),
     }

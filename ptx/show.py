@@ -1,4 +1,4 @@
-"""What ``python -m ptx`` prints: modules, control-flow graphs and latencies as text a person reads."""
+"""Output of ``python -m ptx``: modules, control-flow graphs and latencies as text a person reads."""
 
 from collections import Counter
 from collections.abc import Iterator

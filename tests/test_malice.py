@@ -20,9 +20,9 @@ NEVER = {
 }  # fmt: skip
 WHERE = {
     "socket": {"formats/hdf5/worker.py", "formats/hdf5/messages.py", "formats/hdf5/source.py"},
-    "subprocess": {"formats/hdf5/source.py", "tracer/programs/compile.py"},
+    "subprocess": {"formats/hdf5/source.py"},
 }
-"""Modules that few may use: the sockets to the child process, the child itself, and whoever compiles our programs."""
+"""Modules that few may use: the sockets to the child process, and the child itself."""
 
 
 def imports(tree: ast.AST) -> set[str]:

@@ -3,6 +3,7 @@
 LAYERS = (
     "programs", "kernels", "native", "abi", "meaning", "memory", "scenes", "bvh", "rays", "link", "units", "record",
     "warp", "emit", "lower", "interp", "run", "api", "shading", "launchfile", "render", "launch",
+    "opcodes",
 )  # fmt: skip
 """Sub-packages and files in the order of the data flow: each imports only itself and earlier ones."""
 COMPILED = ("native", "abi", "meaning", "memory", "bvh", "rays", "link", "units", "record", "warp", "emit", "lower")

@@ -118,23 +118,15 @@ def _render(options: argparse.Namespace) -> int:
     from rayplay.tracer.shading.config import PROGRAM_FOLDER
 
     program = options.program or PROGRAM_FOLDER / f"{options.workload}.ptx"
+    same = ("scene", "samples", "seed", "camera", "traversal", "hit_programs", "spheres", "pixels", "backend", "resume")
     request = Request(
-        scene=options.scene,
         program=program,
         config=options.program_config or program.with_suffix(".toml"),
         width=options.size[0],
         height=options.size[1],
-        samples=options.samples,
         bounces=options.bounces or Request.bounces,
-        seed=options.seed,
-        camera=options.camera,
-        traversal=options.traversal,
-        hit_programs=options.hit_programs,
-        spheres=options.spheres,
-        pixels=options.pixels,
-        backend=options.backend,
-        resume=options.resume,
         out=options.out or Path("traces") / f"{Path(options.scene).stem.replace(':', '-')}-{program.stem}.trace",
+        **{name: getattr(options, name) for name in same},
     )
     summary = render(request)
     answer(options, [summary.text()], lambda: [summary.record(request.out)])
@@ -162,7 +154,7 @@ def _scenes(options: argparse.Namespace) -> int:
 
 
 def _opcodes() -> int:
-    from tools.opcodes.page import page
+    from rayplay.tracer.opcodes.page import page
 
     print(page(), end="")
     return 0

@@ -2,7 +2,7 @@
 
 ::
 
-    from tracer.device import run_kernel
+    from rayplay.tracer.api import run_kernel
     x, y = run_kernel("saxpy.ptx", "saxpy", [np.ones(64, np.float32), np.zeros(64, np.float32), 2.0, 64], block=64)
 
     device = Device("two_kernels.ptx")
@@ -27,10 +27,9 @@ from rayplay import ptx
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Immediate, Module, Variable
 from rayplay.ptx.numbers import TYPE_BYTES, encode
-from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.memory.images import Sampler, Texture, bind_reference, image_of, place_surface, place_texture
-from rayplay.tracer.record.recorder import Counts
 from rayplay.tracer.record.visits import AnySink
 from rayplay.tracer.run import run_compute_launch
 from rayplay.tracer.warp.shape import entry_of
@@ -67,14 +66,13 @@ class Device:
             self.module = ptx.parse(program, "program.ptx")
         else:
             self.module = ptx.parse_file(Path(program))
-        if problems := ptx.verify(self.module):
-            raise UserError(str(problems[0]))
+        require_sound(self.module)
         self.memory = DeviceMemory()
         self.constants: dict[str, bytes] = {}
 
     @property
     def printed(self) -> str:
-        """What kernels have printed so far."""
+        """Everything that kernels have printed."""
         return "".join(self.memory.printed)
 
     def buffer(self, values: np.ndarray) -> DeviceBuffer:
@@ -83,7 +81,7 @@ class Device:
         return DeviceBuffer(address, self.memory.view(address, values.dtype, values.shape))
 
     def variable(self, name: str, dtype: type | str | np.dtype, shape: "int | tuple[int, ...]" = 1) -> np.ndarray:
-        """What a ``.global`` or ``.const`` variable of the module holds; it has a place after the first launch."""
+        """Contents of a ``.global`` or ``.const`` variable of the module, which has a place after the first launch."""
         address = self.memory.variables.get((self.module.source_name, name))
         if address is None:
             raise UserError(
@@ -128,30 +126,17 @@ class Device:
         ``bytes`` are passed as they are (structures by value). ``sink`` takes a trace (``tracer.run``). Raises
         ``UserError`` for arguments that do not fit, and for whatever goes wrong in the kernel.
         """
-        self.run(kernel, held := [self.buffer(a) if isinstance(a, np.ndarray) else a for a in arguments],
-                 grid, block, shared_bytes, backend, sink)  # fmt: skip
-        return [each.array.copy() for each in held if isinstance(each, DeviceBuffer)]
-
-    def run(
-        self,
-        kernel: str,
-        arguments: Sequence[DeviceBuffer | int | float | bytes | np.generic],
-        grid: Lengths,
-        block: Lengths,
-        shared_bytes: int,
-        backend: str,
-        sink: AnySink,
-    ) -> Counts:
-        """``launch`` without copies; returns what was recorded."""
         parameters = entry_of(self.module, kernel).parameters
         if len(arguments) != len(parameters):
             raise UserError(f"{kernel}: takes {len(parameters)} arguments, {len(arguments)} are given")
-        encoded = tuple(encode_argument(kernel, p, a) for p, a in zip(parameters, arguments, strict=True))
+        held = [self.buffer(a) if isinstance(a, np.ndarray) else a for a in arguments]
+        encoded = tuple(encode_argument(kernel, p, a) for p, a in zip(parameters, held, strict=True))
         launch = ComputeLaunch(
             self.module, kernel, _three(grid), _three(block), encoded, self.memory, shared_bytes,
             constants=dict(self.constants),
         )  # fmt: skip
-        return run_compute_launch(launch, sink, backend, progress=False)
+        run_compute_launch(launch, sink, backend, progress=False)
+        return [each.array.copy() for each in held if isinstance(each, DeviceBuffer)]
 
 
 def encode_argument(
@@ -196,5 +181,4 @@ def _three(lengths: Lengths) -> tuple[int, int, int]:
     given = (lengths,) if isinstance(lengths, int) else tuple(lengths)
     if not 1 <= len(given) <= 3 or any(length < 1 for length in given):
         raise UserError(f"grid and block must be one to three positive lengths, not {lengths}")
-    x, y, z = (*given, 1, 1)[:3]
-    return x, y, z
+    return three(given)

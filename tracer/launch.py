@@ -1,6 +1,5 @@
 """From a launch file to a trace: the verb ``launch``."""
 
-import hashlib
 import sys
 import time
 from collections import defaultdict
@@ -14,13 +13,14 @@ import numpy as np
 
 from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.launchfile.buffers import Array, check_expectations, confined, place_buffers
 from rayplay.tracer.launchfile.file import Launch, LaunchFile, read_launch_file
 from rayplay.tracer.launchfile.images import place_images
-from rayplay.tracer.link.launches import ComputeLaunch
+from rayplay.tracer.link.launches import ComputeLaunch, require_sound, three
 from rayplay.tracer.memory.arena import FIRST_ADDRESS, DeviceMemory
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import Numbering, run_compute_launch
@@ -31,9 +31,9 @@ POINTER_BYTES = 8
 
 @dataclass
 class Summary:
-    """What the launches of a file did. ``buffers`` are their contents at the end; seconds are in no file.
+    """Result of the launches of a file. ``buffers`` are their contents at the end; seconds are in no file.
 
-    ``thread_instructions_before`` are those of the interrupted run that this one went on with.
+    ``thread_instructions_before`` belong to the interrupted run that this one resumes.
     """
 
     out: Path
@@ -168,8 +168,8 @@ class Prepared:
         return ComputeLaunch(
             module=self.module,
             entry=launch.entry,
-            grid=_three(launch.grid),
-            block=_three(launch.block),
+            grid=three(launch.grid),
+            block=three(launch.block),
             params=tuple(each.encode(addresses, rounds, self.module.address_size // 8) for each in launch.parameters),
             memory=self.memory,
             dynamic_shared_bytes=launch.dynamic_shared_bytes,
@@ -178,17 +178,8 @@ class Prepared:
         )
 
     def address(self, buffer: str | None) -> int:
-        """Where a buffer lies in device memory; 0 for none."""
+        """Device address of a buffer; 0 for none."""
         return FIRST_ADDRESS + self.buffers[buffer].ctypes.data - self.memory.host_address if buffer else 0
-
-
-def checked_module(program: Path) -> Module:
-    """The module of a PTX file; ``UserError`` names the first of its problems."""
-    module = ptx.parse_file(program)
-    if problems := ptx.verify(module):
-        more = f" (and {len(problems) - 1} more: python -m ptx parse {program})" if len(problems) > 1 else ""
-        raise UserError(f"{problems[0]}{more}")
-    return module
 
 
 def prepare(path: Path, program: Path | None = None) -> Prepared:
@@ -205,6 +196,13 @@ def prepare(path: Path, program: Path | None = None) -> Prepared:
     places = {name: (made.address(name), values) for name, values in made.buffers.items()}
     made.handles.update(place_images(plan, str(path), module, memory, places))
     return made
+
+
+def checked_module(program: Path) -> Module:
+    """The module of a PTX file; ``UserError`` names the first of its problems."""
+    module = ptx.parse_file(program)
+    require_sound(module)
+    return module
 
 
 def _check_launches(plan: LaunchFile, module: Module, path: Path) -> None:
@@ -240,7 +238,7 @@ def _check_parameters(launch: Launch, function: Function, pointer_bytes: int, pl
 
 def _check_block(launch: Launch, function: Function, place: str) -> None:
     required = function.directives.get("reqntid")
-    if required and _three(launch.block) != _three(required):
+    if required and three(launch.block) != three(required):
         raise UserError(f"{place}: {launch.entry} requires {list(required)} (.reqntid), found {list(launch.block)}")
     most = function.directives.get("maxntid")
     if most and int(np.prod(launch.block)) > int(np.prod(most)):
@@ -249,18 +247,8 @@ def _check_block(launch: Launch, function: Function, place: str) -> None:
         )
 
 
-def _three(lengths: tuple[int, ...]) -> tuple[int, int, int]:
-    x, y, z = (*lengths, 1, 1)[:3]
-    return x, y, z
-
-
 def _provenance(plan: LaunchFile, path: Path) -> dict[str, Any]:
     """How the trace was made; nothing in it depends on the machine or on where files lie."""
     files = [plan.program, *(each.file for each in plan.buffers.values() if each.file)]
-    hashes = {name: file_hash(path.parent / name) for name in dict.fromkeys(files)}
-    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": {path.name: file_hash(path), **hashes}}
-
-
-def file_hash(file: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    inputs = {path.name: file_digest(path)} | {name: file_digest(path.parent / name) for name in dict.fromkeys(files)}
+    return {"command": "tracer launch", "tool_version": TOOL_VERSION, "inputs": inputs}

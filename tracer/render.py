@@ -1,6 +1,5 @@
-"""From what was asked for to a trace and a picture: the verb ``render``."""
+"""From a request to a trace and a picture: the verb ``render``."""
 
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from rayplay import ptx
 from rayplay.formats.dataset.resume import ResumableTraceWriter
 from rayplay.formats.edit.pixels import read_pixels
+from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.record.checkpoint import code
 from rayplay.tracer.run import run_image_launch
@@ -24,7 +24,7 @@ from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.scenes.resolve import PROCEDURAL, data_folder
 from rayplay.tracer.shading.config import read_config
 from rayplay.tracer.shading.picture import read_image, write_png
-from rayplay.tracer.shading.prepare import Prepared, Sampling, prepare_image
+from rayplay.tracer.shading.prepare import Sampling, prepare_image
 
 TOOL_VERSION = "0.1.0"
 
@@ -53,9 +53,9 @@ class Request:
 
 @dataclass
 class Summary:
-    """What a rendering did, for the terminal. Seconds are wall time by phase; they are in no file.
+    """Result of a rendering, for the terminal. Seconds are wall time by phase; they are in no file.
 
-    ``rays_before`` and ``thread_instructions_before`` are those of the interrupted run that this one went on with.
+    ``rays_before`` and ``thread_instructions_before`` belong to the interrupted run that this one resumes.
     """
 
     rays: int = 0
@@ -70,11 +70,7 @@ class Summary:
         run = max(self.seconds.get("run", 0.0), 1e-9) * 1e6
         rays, instructions = self.rays - self.rays_before, self.thread_instructions - self.thread_instructions_before
         rows = [
-            (
-                "rays traced",
-                f"{self.rays:,}",
-                f"{rays / run:.3f} M/s, continuations after programs included",
-            ),
+            ("rays traced", f"{self.rays:,}", f"{rays / run:.3f} M/s, continuations after programs included"),
             ("thread instructions", f"{self.thread_instructions:,}", f"{instructions / run:.1f} M/s"),
             ("bytes on disk", f"{self.bytes_on_disk:,}", f"{self.bytes_on_disk / max(self.rays, 1):.1f} per ray"),
         ]
@@ -118,15 +114,9 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
         module = ptx.parse_file(request.program)
         sampling = Sampling(request.width, request.height, request.samples, request.bounces, request.seed)
         prepared = prepare_image(
-            scene,
-            module,
-            read_config(request.config),
-            sampling,
-            selected,
-            str(request.config),
-            request.traversal,
+            scene, module, read_config(request.config), sampling, selected, str(request.config), request.traversal,
             request.hit_programs == "after",
-        )
+        )  # fmt: skip
     size = (request.width, request.height)
     request.out.parent.mkdir(parents=True, exist_ok=True)
     writer = ResumableTraceWriter(
@@ -137,7 +127,7 @@ def render_scene(scene: Scene, request: Request, summary: Summary | None = None)
             _go_on(writer, summary)
         counts = run_image_launch(prepared.launch, writer, backend=request.backend)
         writer.put("nodes", prepared.acceleration.node_table())
-        picture = _picture(prepared, *size)
+        picture = read_image(prepared.launch.memory, prepared.image_address, *size, prepared.image_format)
         writer.put("image", _image_table(picture))
     write_png(request.out.with_suffix(".png"), picture)
     summary.rays, summary.thread_instructions = counts.rays, counts.thread_instructions
@@ -153,11 +143,6 @@ def _go_on(writer: ResumableTraceWriter, summary: Summary) -> None:
     before = was.facts["counts"] if was else {"rays": 0, "thread_instructions": 0}
     print(writer.notes.standing(f"after {before['visits']:,} visits" if was else ""), file=sys.stderr)
     summary.rays_before, summary.thread_instructions_before = before["rays"], before["thread_instructions"]
-
-
-def _picture(prepared: Prepared, width: int, height: int) -> NDArray[np.float32]:
-    memory = prepared.launch.memory
-    return read_image(memory, prepared.image_address, width, height, prepared.image_format)
 
 
 def _image_table(picture: NDArray[np.float32]) -> dict[str, NDArray[np.generic]]:
@@ -183,12 +168,12 @@ def _provenance(request: Request, selected: NDArray[np.bool_] | None) -> dict[st
         **_chosen(request),
         "camera": request.camera,
         "pixels": None if selected is None else int(selected.sum()),
-        "inputs": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in inputs},
+        "inputs": {path.name: file_digest(path) for path in inputs},
     }
 
 
 def _chosen(request: Request) -> dict[str, str]:
-    """What traces had no choice of before: named where it is not as it was, so that the same trace is the same file."""
+    """Choices that older traces lack, where they differ from the default: so the same trace is the same file."""
     old = {"hit_programs": "during", "spheres": "together"}
     return {name: value for name in old if (value := getattr(request, name)) != old[name]}
 

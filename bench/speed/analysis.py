@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bench.speed.clock import seconds
 from rayplay import ptx
 from rayplay.hypa.profile import count_launch, launch_program, make_profile
 from rayplay.hypa.slices import SliceCache
@@ -78,16 +79,6 @@ LARGER: tuple[tuple[str, str, dict[str, str]], ...] = (
                                            "grid = [16, 16]": "grid = [63, 63]", "0.01 }": "0.0025 }"}),
     ("examples/learning/kmeans_assign", "kmeans_assign", {"10000": "100000", "[40]": "[391]"}),
 )  # fmt: skip
-
-
-def seconds(action: Callable[[], object], runs: int = 5) -> float:
-    """The least process CPU time of a few runs."""
-    best = float("inf")
-    for _ in range(runs):
-        start = time.process_time()
-        action()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def larger_launch(file: str, kernel: str, changes: dict[str, str]) -> ComputeLaunch:

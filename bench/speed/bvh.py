@@ -8,11 +8,11 @@ where those hit, in random directions and random order.
 """
 
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from bench.speed.clock import seconds
 from rayplay.tracer.bvh.build import Acceleration, build_acceleration
 from rayplay.tracer.bvh.layout import DESCRIPTOR, HEADER
 from rayplay.tracer.bvh.split import boxes, split_boxes
@@ -23,21 +23,10 @@ from rayplay.tracer.scenes.resolve import known_names
 from tools.ray_batch import Hits, trace_rays
 
 BASE = 0x1000_0000
-REPEATS = 5
 IMAGE = 512
 NO_ANY_HIT = 1
+least = partial(seconds, warm=True)
 BUILD_TARGET, PRIMARY_TARGET, INCOHERENT_TARGET = 2.0, 1.0, 0.5
-
-
-def best_seconds(work: Callable[[], object]) -> float:
-    """Least process CPU time of some runs, after one that compiles and touches memory."""
-    work()
-    times = []
-    for _ in range(REPEATS):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return min(times)
 
 
 def camera_rays(camera: Camera) -> tuple[np.ndarray, np.ndarray]:
@@ -75,8 +64,8 @@ def bench_build(name: str, acceleration: Acceleration) -> None:
     corners = np.concatenate([mesh.vertices[mesh.triangles] for mesh in scene.meshes])
     low, high, count = corners.min(axis=1), corners.max(axis=1), len(corners)
     node_box, node_child = np.empty((2 * count - 1, 8), np.float32), np.empty(2 * count - 1, np.int32)
-    split = best_seconds(lambda: split_boxes(boxes(low, high), node_box, node_child))
-    whole = best_seconds(lambda: build_acceleration(scene, BASE))
+    split = least(lambda: split_boxes(boxes(low, high), node_box, node_child))
+    whole = least(lambda: build_acceleration(scene, BASE))
     report(f"{name} binned SAH", count / split / 1e6, "M triangles/s", BUILD_TARGET)
     report(f"{name} whole structure, bytes included", count / whole / 1e6, "M triangles/s", BUILD_TARGET)
     report(f"{name} image", acceleration.image.nbytes / count, "bytes/triangle")
@@ -84,7 +73,7 @@ def bench_build(name: str, acceleration: Acceleration) -> None:
 
 def bench_rays(name: str, kind: str, acceleration: Acceleration, rays: tuple, order: str, target: float) -> Hits:
     hits = trace_rays(acceleration, *rays, 1e-3, 1e30, NO_ANY_HIT, order)
-    seconds = best_seconds(lambda: trace_rays(acceleration, *rays, 1e-3, 1e30, NO_ANY_HIT, order))
+    seconds = least(lambda: trace_rays(acceleration, *rays, 1e-3, 1e30, NO_ANY_HIT, order))
     kinds = acceleration.node_kind[hits.node & 0x7FFFFFFF]
     nodes = np.count_nonzero((kinds != HEADER) & (kinds != DESCRIPTOR))
     prefix = f"{name} {kind}, {order} order"

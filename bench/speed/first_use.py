@@ -1,4 +1,4 @@
-"""What the first use of each verb costs, for it compiles: with an empty cache, and once more with what that left.
+"""Cost of the first use of each verb, which compiles: with an empty cache, and once more with the cache it left.
 
     python -m bench.speed.first_use [--only NAME ...] [--modules]
 

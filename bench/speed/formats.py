@@ -11,12 +11,13 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.speed.clock import seconds
 from rayplay.formats import TraceWriter, open_trace, validate
 from rayplay.formats.testing.generate import make_tables
 from rayplay.tracer.bvh.build import build_acceleration
@@ -28,7 +29,7 @@ VISITS_PER_WARP = 300
 ACCESSES_PER_WARP = 96
 IMAGE = 256
 BOUNCES = 5
-REPEATS = 3
+least = partial(seconds, runs=3)
 LANES = 32
 
 Columns = dict[str, Any]
@@ -122,16 +123,6 @@ def as_rays(parts: list[Columns]) -> Columns:
     }
 
 
-def cpu_seconds(work: Callable[[], Any]) -> float:
-    """Least process CPU time of a few runs."""
-    best = float("inf")
-    for _ in range(REPEATS):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
-
-
 def report(name: str, value: float, unit: str, target: str) -> None:
     """One figure."""
     print(f"{name}: {value:.2f} {unit} (target {target})", flush=True)
@@ -145,10 +136,10 @@ def bench_table(folder: Path, table: str, columns: Columns, unit: str, count: in
         with TraceWriter(path) as writer:
             writer.put(table, columns)
 
-    seconds = cpu_seconds(write)
+    seconds = least(write)
     trace = open_trace(path)
     report(f"write {table}", count / seconds / 1e6, f"M {unit}/s", targets[0])
-    report(f"read {table}", count / cpu_seconds(lambda: list(trace.batches(table))) / 1e6, f"M {unit}/s", "2x writing")
+    report(f"read {table}", count / least(lambda: list(trace.batches(table))) / 1e6, f"M {unit}/s", "2x writing")
     report(f"{table} on disk", trace.manifest.bytes(table) / count, f"B/{unit}", targets[1])
 
 
@@ -190,7 +181,7 @@ def main() -> None:
             for name, columns in tables.items():
                 writer.put(name, columns)
         small = open_trace(folder / "small.trace")
-        seconds = cpu_seconds(lambda: validate(small))
+        seconds = least(lambda: validate(small))
         report("check", sum(small.rows(t) for t in small.tables) / seconds / 1e6, "M rows/s", "-")
     finally:
         shutil.rmtree(folder)

@@ -9,11 +9,11 @@ import re
 import struct
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from bench.speed.clock import seconds
 from rayplay import ptx
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.ptx.ir import Function, Module
@@ -92,16 +92,6 @@ join:
 """
 
 
-def seconds(action: Callable[[], object], runs: int = 3, clock: Callable[[], float] = time.process_time) -> float:
-    """The least process CPU time of a few runs."""
-    best = float("inf")
-    for _ in range(runs):
-        start = clock()
-        action()
-        best = min(best, clock() - start)
-    return best
-
-
 def repeated(copies: int) -> str:
     """The ALU kernel with the body of its loop repeated, each copy with its own if/else."""
     head, rest = ALU.split("loop:\n")
@@ -162,7 +152,7 @@ def bench_kernel(name: str, text: str, threads: int, targets: tuple[str, str]) -
     work = run_compute_launch(chosen, sink, progress=False).thread_instructions / 1e9
     for what, into, target in (("no trace", None, targets[0]), ("trace in memory", sink, targets[1])):
         run_compute_launch(chosen, into, progress=False)
-        taken = seconds(lambda into=into: run_compute_launch(chosen, into, progress=False), 5)
+        taken = seconds(lambda into=into: run_compute_launch(chosen, into, progress=False))
         print(f"{name}, {what}: {work / taken:.2f} G thread-instructions/s{target}")
 
 
@@ -175,7 +165,7 @@ def bench_parquet() -> None:
             with TraceWriter(Path(folder) / "alu.trace") as writer:
                 run_compute_launch(chosen, writer, progress=False)
 
-        taken, waited = seconds(write, 5), seconds(write, 5, time.perf_counter)
+        taken, waited = seconds(write), seconds(write, clock=time.perf_counter)
     print(f"ALU kernel, trace to Parquet with addresses: {work / taken:.2f} G thread-instructions/s (target 1)")
     print(f"  by the wall clock, two threads: {work / waited:.2f} G thread-instructions/s")
 
@@ -193,8 +183,8 @@ def bench_compile(name: str, module: Module, programs: Programs) -> None:
     print(f"machine code of {name}: {taken / thousands:.2f} s per 1000 instructions (target 1)")
     load()
     text = "\n".join(module.source_lines)
-    parsing = seconds(lambda: ptx.parse(text, module.source_name))
-    print(f"machine code of {name}, cached: {1000 * seconds(load, 5):.1f} ms after {1000 * parsing:.0f} ms of parsing")
+    parsing = seconds(lambda: ptx.parse(text, module.source_name), 3)
+    print(f"machine code of {name}, cached: {1000 * seconds(load):.1f} ms after {1000 * parsing:.0f} ms of parsing")
 
 
 def bench_compilation() -> None:

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from bench.speed.clock import seconds
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_to_many
 from rayplay.formats.edit.pixels import image_size
@@ -26,7 +27,7 @@ from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict
 from rayplay.zatel.replays.simulate import simulate_groups
 
-RUNS = 3
+least = partial(seconds, runs=3, warm=True)
 
 
 def main() -> None:
@@ -58,22 +59,11 @@ def bench_filter(path: Path, folder: Path) -> None:
     six = [tenth & (groups == group) for group in range(6)]
     paths = [folder / f"{group}.trace" for group in range(6)]
     visits = trace.rows("visits")
-    one = least_cpu(lambda: filter_to_many(trace, [tenth], paths[:1]))
-    all_six = least_cpu(lambda: filter_to_many(trace, six, paths))
+    one = least(lambda: filter_to_many(trace, [tenth], paths[:1]))
+    all_six = least(lambda: filter_to_many(trace, six, paths))
     print(f"filter, one selection: {visits / one / 1e6:.2f} M visits/s (target 1 M: 25 M in tens of seconds)")
     print(f"filter, six selections in one pass: {visits / all_six / 1e6:.2f} M visits/s")
-    print(f"heatmap: {visits / least_cpu(lambda: pixel_work(trace)) / 1e6:.2f} M visits/s")
-
-
-def least_cpu(work: Callable[[], object]) -> float:
-    """CPU seconds of the fastest of a few runs, after one that compiles."""
-    work()
-    seconds = []
-    for _ in range(RUNS):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
+    print(f"heatmap: {visits / least(lambda: pixel_work(trace)) / 1e6:.2f} M visits/s")
 
 
 def bench_predict(path: Path, folder: Path, gpu_name: str, fraction: float) -> None:

@@ -114,3 +114,19 @@ def first_use(what: str, expected: int, stream: TextIO | None = None, patience: 
     finally:
         notice.end()
         ACTIVE.remove(notice)
+
+
+@contextmanager
+def no_linear_algebra() -> Iterator[None]:
+    """Keep numba, which looks for BLAS when it compiles or loads its first function, from importing ``scipy.linalg``.
+
+    The import takes a third of a second. Nothing in the block may need it; numba's ``dot`` finds it later all the same.
+    """
+    name = "scipy.linalg"
+    hidden: Any = None  # None makes an import fail
+    is_new = sys.modules.setdefault(name, hidden) is None
+    try:
+        yield
+    finally:
+        if is_new:
+            del sys.modules[name]

@@ -18,8 +18,6 @@ DEEPEST_BLOCK = 8
 MOST_LAYERS = 20_000
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 
-Scalar = int | float | str | bool
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -77,7 +75,7 @@ class NetworkFile:
 
 
 def read_network(path: Path) -> Network:
-    """Read a description; ``UserError`` names the file, the table, what must hold and what was found."""
+    """Read a description; ``UserError`` names the file, the table, what must hold and the value found."""
     raw = read_toml(path)
     file: NetworkFile = build(NetworkFile, raw, str(path))
     if len(file.image) != 3 or not all(1 <= length <= LARGEST_LENGTH for length in file.image):
@@ -89,7 +87,7 @@ def read_network(path: Path) -> Network:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where steps stand: the names they may use, what comes before their own, and the blocks they are in."""
+    """Scope of steps: the names they may use, what comes before their own, and the blocks they are in."""
 
     numbers: dict[str, int]
     prefix: str = ""

@@ -11,7 +11,7 @@ LARGEST_LENGTH = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What all layers have, and all that some have: a ``name``, and the layers ``inputs`` names.
+    """Fields that all layers have, and all that some have: a ``name``, and the layers ``inputs`` names.
 
     Without ``inputs`` a layer reads the one before it.
     """

@@ -49,7 +49,7 @@ class PlannedLaunch:
 class Plan:
     """A network ready to run.
 
-    outputs   the tensor of each layer; that of ``flatten`` is its input's in another shape.
+    outputs   the tensor of each layer; ``flatten`` has its input's in another shape.
     weights   per layer, name -> tensor.
     """
 

@@ -2,13 +2,12 @@
 
 Where no jump of a kernel depends on data, which holds for all kernels of ``examples/cnn``, the slice of a launch reads
 no memory, and its tensors need not exist. Such a launch is analysed with stand-ins: its n-th tensor is the n-th
-allocation of an arena that all launches share and nobody touches. Launches that are then equal in everything have one
+allocation of an arena that all launches share and none touches. Launches that are then equal in everything have one
 profile.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import repeat
 from math import prod
 from typing import Any
 
@@ -19,7 +18,7 @@ from rayplay.hypa.network.plan import Plan, Tensor
 from rayplay.hypa.network.run import FLOAT_BYTES, NetworkMemory, bind, fill_random
 from rayplay.hypa.profile import METHODS, launch_program
 from rayplay.hypa.session import FileProfile, LaunchProfile, compile_engine, profile_by
-from rayplay.hypa.slices import SliceCache, needed_by_later
+from rayplay.hypa.slices import SliceCache, memory_read, needed_by_later
 from rayplay.hypa.slicing.pointers import Object
 from rayplay.ptx.ir import Module
 from rayplay.ptx.program import Program
@@ -61,7 +60,8 @@ def profile_network(plan: Plan, method: str = "slice", progress: bool = True) ->
     launches = _with_stand_ins(plan, module)
     by_entry = {launch.entry: launch_program(launch) for launch in launches}
     programs = [by_entry[launch.entry] for launch in launches]
-    if method == "slice" and not any(map(_reads_memory, launches, programs, repeat(cache))):
+    cuts = (cache.find(*each, frozenset())[0] for each in zip(launches, programs, strict=True))
+    if method == "slice" and not any(map(memory_read, cuts)):
         made, same_as = _profile_once_each(plan, launches, programs, cache, progress)
     else:
         made = _profile_in_memory(plan, module, programs, method, cache, progress)
@@ -85,16 +85,10 @@ def _with_stand_ins(plan: Plan, module: Module) -> list[ComputeLaunch]:
     return bound
 
 
-def _reads_memory(launch: ComputeLaunch, program: Program, cache: SliceCache) -> bool:
-    """Whether the slice of a launch reads what other launches, or the host, can write."""
-    objects, anywhere = cache.find(launch, program, frozenset())[0].read()
-    return anywhere or any(item[0] == "allocation" or item[1:2] == ("global",) for item in objects)
-
-
 def _profile_once_each(
     plan: Plan, launches: list[ComputeLaunch], programs: list[Program], cache: SliceCache, progress: bool
 ) -> tuple[list[LaunchProfile], list[int]]:
-    """Profile launches that read no memory, of those that are equal only the first; and which that is."""
+    """Profile launches that read no memory, of equal ones only the first; and per launch the number of its first."""
     first: dict[tuple[object, ...], int] = {}
     made: list[LaunchProfile] = []
     same_as = []

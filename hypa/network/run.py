@@ -20,7 +20,7 @@ Values = NDArray[np.float32]
 
 class NetworkMemory:
     """Device memory with every tensor of a plan. Its pages are taken when they are first touched, so that a network
-    whose values nobody reads or writes costs nothing."""
+    whose values are neither read nor written costs nothing."""
 
     def __init__(self, plan: Plan) -> None:
         self.memory = DeviceMemory()
@@ -35,7 +35,7 @@ class NetworkMemory:
 
 
 def bind(launch: PlannedLaunch, module: Module, addresses: Mapping[str, int], memory: DeviceMemory) -> ComputeLaunch:
-    """The launch with the addresses of its tensors, which are those of ``memory``."""
+    """The launch with the addresses of its tensors in ``memory``."""
     params = tuple(encode(argument, addresses) for argument in launch.arguments)
     return ComputeLaunch(module, launch.entry, launch.grid, launch.block, params, memory)
 

@@ -1,4 +1,4 @@
-"""What follows from a network's description: the shape of every layer, its weights, and its multiply-accumulates."""
+"""Consequences of a network's description: the shape of every layer, its weights, and its multiply-accumulates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Shaped:
     inputs    shapes of the layers it reads.
     shape     of its output.
     padding   rows and columns of zeros at the top, bottom, left and right of its input.
-    weights   name -> shape; those that inference reads, batch normalisation's mean and variance among them.
+    weights   name -> shape; all that inference reads, batch normalisation's mean and variance among them.
     multiply_accumulates   of convolutions and fully connected layers; 0 for all others.
     """
 

@@ -5,7 +5,8 @@ that passes a value between functions, or a place in memory. An edge leads from 
 
 - a register it reads, to the one definition that SSA gives it: guards and the old value of a guarded write included;
 - a load or an atomic, to every store and atomic of any thread that can touch the same bytes
-(``hypa.slicing.pointers``); - an argument or result of a call, to what is passed or returned.
+(``hypa.slicing.pointers``);
+- an argument or result of a call, to the value passed or returned.
 
 Control dependences need no edges, because every jump is a root of the slice that is made from the graph.
 """

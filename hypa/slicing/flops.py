@@ -1,4 +1,4 @@
-"""What each instruction adds to a profile: its class, and the floating-point operations a thread performs in it."""
+"""Share of each instruction in a profile: its class, and the floating-point operations a thread performs in it."""
 
 import re
 
@@ -7,13 +7,12 @@ import numpy as np
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.describe import describe
+from rayplay.ptx.isa.matrix import SHAPE
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.program import Program
 
 FLOATING_POINT_CLASSES = ("fp32", "fp64", "fp16", "sfu")
 PRECISIONS = ("single", "double", "half", "matrix")
-
-_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 def class_numbers(program: Program) -> np.ndarray:
@@ -32,7 +31,7 @@ def operations(program: Program) -> np.ndarray:
 
 
 def _operations(i: Instruction) -> tuple[float, float, float, float]:
-    if i.opcode in ("mma", "wmma") and (shape := _SHAPE.search(i.full_opcode)) and "load" not in i.modifiers:
+    if i.opcode in ("mma", "wmma") and (shape := SHAPE.search(i.full_opcode)) and "load" not in i.modifiers:
         m, n, k = map(int, shape.groups())
         is_float = any(re.fullmatch(r"(b?f16|tf32|f32|f64|e4m3|e5m2).*", modifier) for modifier in i.modifiers)
         is_product = i.opcode == "mma" or "mma" in i.modifiers

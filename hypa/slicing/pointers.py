@@ -1,7 +1,7 @@
-"""What the addresses of a program can point into: the alias analysis behind slicing through memory.
+"""Objects that the addresses of a program can point into: the alias analysis behind slicing through memory.
 
 A *target* is a set of objects: the allocations that a launch's parameters point into, variables, parameters. It follows
-pointers through SSA values, calls and 32-bit halves. The rule it rests on is that of C: an address made from a pointer
+pointers through SSA values, calls and 32-bit halves. It rests on C's rule: an address made from a pointer
 by adding to it stays in the object that the pointer points into. An address that comes from memory, or from nowhere
 known, can point anywhere.
 """
@@ -84,19 +84,19 @@ def _same_space(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one function's names mean: its variables as objects, and which of its registers hold which target."""
+    """Meaning of one function's names: its variables as objects, and which of its registers hold which target."""
 
     variables: dict[str, Object]
     arguments: Arguments
     address_bytes: int
 
     def location(self, use: Use, values: "dict[str, Target | None]") -> Location:
-        """Where a memory access can go; ``values``: the targets of the registers it reads."""
+        """Bytes that a memory access can touch; ``values``: the targets of the registers it reads."""
         target = UNKNOWN if use.operand is None else self.address(use.operand, values) or UNKNOWN
         return Location(use.space, target if target.objects else UNKNOWN, use.bytes)
 
     def address(self, operand: Operand, values: "dict[str, Target | None]") -> Target | None:
-        """What ``[base + offset]`` points into."""
+        """The target of ``[base + offset]``."""
         if not isinstance(operand, Address):
             return UNKNOWN
         base = self.value(operand.base, values)
@@ -127,7 +127,7 @@ class Scope:
         return Target(frozenset().union(*(target.objects for target in found)))
 
     def result(self, i: Instruction, kind: str, values: "dict[str, Target | None]") -> Target | None:
-        """What an instruction's results can point into; ``kind`` is its type."""
+        """Targets of an instruction's results; ``kind`` is its type."""
         sources, yields = i.operands[1:], TABLE[i.form.key].yields
         if yields is Yields.LOADED:
             return self._loaded(i, kind, values)

@@ -15,11 +15,11 @@ Values = list["Target | None"]
 
 @dataclass
 class PointsTo:
-    """What everything in a program points into.
+    """Targets of all values of a program.
 
     ssa        per function.
     targets    per function and value; None for a value that nothing defines.
-    variables  of the ``.param`` variables that pass values between functions; ``exposed``: those that are reached by
+    variables  of the ``.param`` variables that pass values between functions; ``exposed``: the ones reached by
                address as well.
     types      of all instructions; ``stores`` and ``returns``: where these stand, (function, index).
     """
@@ -66,7 +66,7 @@ def points_to(program: Program, arguments: Arguments) -> PointsTo:
 
 
 def _variables(module: Module, function: Function) -> dict[str, Object]:
-    """What each name that an address can be made from stands for."""
+    """The object behind each name that an address can be made from."""
     found: dict[str, Object] = {}
     for variable in (*module.variables.values(), *function.variables.values()):
         name = variable.name
@@ -84,7 +84,7 @@ def _variables(module: Module, function: Function) -> dict[str, Object]:
 
 
 def _enter(made: PointsTo) -> None:
-    """Registers without a value at the entry hold no pointer, those of an argument what is passed."""
+    """Registers without a value at the entry hold no pointer, except arguments, which hold the value passed."""
     for number, ssa in enumerate(made.ssa):
         formals = {variable.name for variable in made.program.functions[number].parameters}
         for value, (kind, _, register) in enumerate(ssa.definition):
@@ -118,15 +118,13 @@ def _set(targets: Values, value: int, found: "Target | None") -> bool:
 
 
 def _defined(made: PointsTo, number: int, index: int, register: str) -> "Target | None":
-    """What an instruction leaves in a register."""
+    """The target that an instruction leaves in a register."""
     function = made.program.functions[number]
     i = function.body[index]
     values = made.read_by(number, index)
     if i.call is not None:
         found = _returned(made, number, index, register)
-    elif _private_variable(made, number, i.operands[1] if len(i.operands) > 1 else None) is not None:
-        place = _private_variable(made, number, i.operands[1])
-        assert place is not None
+    elif (place := _private_variable(made, number, i.operands[1] if len(i.operands) > 1 else None)) is not None:
         found = made.variables.get(place)
     else:
         found = made.scopes[number].result(i, made.types[number][index], values)
@@ -148,15 +146,17 @@ def _returned(made: PointsTo, number: int, index: int, register: str) -> "Target
 
 def _private_variable(made: PointsTo, number: int, operand: Operand | None) -> Place | None:
     """The ``.param`` variable of a function that ``[name + offset]`` names; not a parameter of a kernel."""
-    if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-        found = made.scopes[number].variables.get(operand.base.name)
-        if found is not None and found[:2] == ("variable", "param"):
-            return number, operand.base.name
-    return None
+    base = operand.base if isinstance(operand, Address) else None
+    return (number, base.name) if isinstance(base, Symbol) and _passes(made, number, base.name) else None
+
+
+def _passes(made: PointsTo, number: int, name: str) -> bool:
+    """Whether a name is a ``.param`` variable that passes values between functions."""
+    return made.scopes[number].variables.get(name, ("",))[:2] == ("variable", "param")
 
 
 def _pass_values(made: PointsTo) -> bool:
-    """Into ``.param`` variables: what is stored there, passed to a function, or returned by one."""
+    """Join into ``.param`` variables the values stored there, passed to a function, or returned by one."""
     changed = False
     for number, index in made.stores:
         i = made.program.functions[number].body[index]
@@ -211,20 +211,14 @@ def _exposed(made: PointsTo) -> dict[Place, str]:
     for number, function in enumerate(made.program.functions):
         for i in function.body:
             for operand in i.operands if i.call is None else ():
-                if isinstance(operand, Symbol):
-                    item = made.scopes[number].variables.get(operand.name, ("",))
-                    if item[:2] == ("variable", "param"):
-                        found[number, operand.name] = item[2]
+                if isinstance(operand, Symbol) and _passes(made, number, operand.name):
+                    found[number, operand.name] = made.scopes[number].variables[operand.name][2]
     return found
 
 
 def _operand_target(made: PointsTo, site: CallSite, operand: Operand) -> "Target | None":
-    if isinstance(operand, Symbol) and (site.caller, operand.name) in made.variables:
-        return made.variables[site.caller, operand.name]
-    if isinstance(operand, Symbol) and made.scopes[site.caller].variables.get(operand.name, ("",))[:2] == (
-        "variable", "param",
-    ):  # fmt: skip
-        return None
+    if isinstance(operand, Symbol) and _passes(made, site.caller, operand.name):
+        return made.variables.get((site.caller, operand.name))
     return made.scopes[site.caller].value(operand, made.read_by(site.caller, site.index))
 
 

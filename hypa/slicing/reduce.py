@@ -1,4 +1,4 @@
-"""A program without the instructions that a slice leaves out, whose blocks are still those of the whole program."""
+"""A program without the instructions that a slice leaves out, with the blocks of the whole program."""
 
 import hashlib
 from dataclasses import replace

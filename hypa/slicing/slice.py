@@ -26,9 +26,9 @@ UNSEEN_CALLS = frozenset(("vprintf",))
 
 @dataclass(frozen=True)
 class Slice:
-    """``kept``: bool[instructions], those that decide where threads go, all jumps among them.
+    """``kept``: bool[instructions], the ones that decide where threads go, all jumps among them.
 
-    Instructions that end a block are in it, but for barriers when no warp can see what another one does.
+    Instructions that end a block are in it, except barriers when no warp can see what another one does.
     """
 
     program: Program
@@ -43,7 +43,7 @@ class Slice:
     @cached_property
     def graph_sizes(self) -> list[int]:
         """Per jump how many instructions its filtered dependency graph has."""
-        from scipy.sparse import csr_array  # half a second to import, for those who ask
+        from scipy.sparse import csr_array  # half a second to import, only when asked for
         from scipy.sparse.csgraph import breadth_first_order
 
         lengths = [len(needed) for needed in self.graph.needs]
@@ -52,11 +52,6 @@ class Slice:
         matrix = csr_array((np.ones(len(edges), np.int8), edges, ends), shape=(len(lengths), len(lengths)))
         found = (breadth_first_order(matrix, jump, return_predecessors=False) for jump in self.jumps)
         return [int(np.count_nonzero(nodes < self.graph.instructions)) for nodes in found]
-
-    def filtered_graph(self, jump: int) -> list[int]:
-        """The filtered dependency graph of an instruction: it and all it depends on, in order."""
-        found = reached([jump], self.graph.needs.__getitem__)
-        return [node for node in sorted(found) if node < self.graph.instructions]
 
     def read(self) -> tuple[set[Object], bool]:
         """Objects in memory that the slice reads, and whether it reads through a pointer that is not known."""
@@ -72,7 +67,7 @@ def slice_program(program: Program, arguments: Arguments, results: "frozenset[Ob
     """The slice of a launch over all its jumps.
 
     arguments  what the parameters of the kernel point into (``hypa.slicing.pointers``).
-    results    objects in global memory whose contents at the end are wanted, too; ``ANYWHERE``: all of it.
+    results    objects in global memory whose contents at the end are wanted as well; ``ANYWHERE``: all of it.
     """
     graph = build_dependences(points_to(program, arguments))
     roots = _control(program)
@@ -95,7 +90,7 @@ def _is_common(graph: Dependences, node: int) -> bool:
 
 
 def _control(program: Program) -> list[int]:
-    """Instructions that end blocks, but for barriers and calls that nothing can see.
+    """Instructions that end blocks, except barriers and calls that nothing can see.
 
     Where functions are called through registers, the instructions that name functions stay as well: they say which
     functions the launch has.

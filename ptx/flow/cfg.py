@@ -1,11 +1,12 @@
 """Basic blocks, the control-flow graph of a function, and where diverged lanes meet again.
 
-A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones, too), at a CTA barrier,
-or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at its top.
+A block ends at a branch, at ``ret``, ``exit`` or a call that does not return (predicated ones as well), at a CTA
+barrier or pause, after a call that runs other code, and before a label that is branched to. Control can only enter at
+its top.
 """
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.graph import Block, Cfg, immediate_post_dominators
+from rayplay.ptx.graph import Cfg, immediate_post_dominators, make_blocks
 from rayplay.ptx.ir import NO_FORM, Function, Instruction, Symbol
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.row import Control
@@ -17,19 +18,16 @@ def build(function: Function) -> Cfg:
 
     Raises UserError for a branch to a label that the function does not have.
     """
+    body, labels = function.body, function.labels
+
+    def targets(last: int) -> list[int]:
+        return [labels[label] for label in branch_labels(body[last], function)]
+
     starts = _block_starts(function)
-    block_of = {start: block for block, start in enumerate(starts)}
-    blocks = []
-    for index, first in enumerate(starts):
-        stop = starts[index + 1] if index + 1 < len(starts) else len(function.body)
-        last = function.body[stop - 1]
-        successors = [block_of[function.labels[label]] for label in branch_labels(last, function)]
-        goes_on = falls_through(last)
-        if goes_on and stop < len(function.body):
-            successors.append(index + 1)
-        leaves = _ends_lanes(last) or (goes_on and stop == len(function.body))
-        blocks.append(Block(first, stop - first, tuple(dict.fromkeys(successors)), leaves))
-    return Cfg(tuple(blocks), immediate_post_dominators([(b.successors, b.leaves) for b in blocks]))
+    blocks = make_blocks(
+        starts, len(body), targets, lambda last: falls_through(body[last]), lambda last: _ends_lanes(body[last])
+    )
+    return Cfg(blocks, immediate_post_dominators([(b.successors, b.leaves) for b in blocks]))
 
 
 def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:

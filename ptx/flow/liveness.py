@@ -1,19 +1,19 @@
 """Which registers hold a value that is still needed, and how many that are at most.
 
 Backward data flow over the blocks; sets of registers are the bits of one integer. A predicated write does not end the
-life of what was there before, because lanes that are predicated off keep it.
+life of the value before, because lanes that are predicated off keep it.
 """
 
 from rayplay.ptx.flow.language import describe
-from rayplay.ptx.graph import Cfg
+from rayplay.ptx.graph import Cfg, predecessors_of, settle
 from rayplay.ptx.ir import NO_FORM, Address, Function, Immediate, Instruction, Operand, Register, Symbol
 from rayplay.ptx.isa.describe import collect_registers, operand_uses
 from rayplay.ptx.sass import registers as sass_registers
 
 WORDS = {"b64": 2, "u64": 2, "s64": 2, "f64": 2, "b128": 4}  # 32-bit registers of a type; 1 for all others
 
-# What ptxas takes beyond the live values, for addresses and its schedule: the median over 36 kernels of nvcc 13 (CUB's
-# sort, reduce and scan, our own); half of them lie within -1 and +12.
+# Registers that ptxas takes beyond the live values, for addresses and its schedule: the median over 36 kernels of
+# nvcc 13 (CUB's sort, reduce and scan, our own); half of them lie within -1 and +12.
 ALLOCATOR_REGISTERS = 4
 
 
@@ -37,7 +37,7 @@ class Liveness:
         self.live_in, self.live_out = solve(cfg, self.reads, self.writes_all, at_end)
 
     def _uses(self, i: Instruction, function: Function, known: dict[str, int]) -> tuple[int, int]:
-        """Registers that an instruction reads and writes: those of ``describe``, without its names and its time.
+        """Registers that an instruction reads and writes, as ``describe`` has them, without its names and its time.
 
         ``known`` remembers the bits of names; names of vector registers stand for other bits each time.
         """
@@ -68,7 +68,7 @@ class Liveness:
         return reads, writes
 
     def _operand_bits(self, operand: Operand, function: Function) -> tuple[int, int]:
-        """Registers that an operand itself is, and those that its addresses and negations read."""
+        """Registers that an operand itself is, and the ones that its addresses and negations read."""
         itself: list[str] = []
         addressed: list[str] = []
         collect_registers(operand, function, itself, addressed)
@@ -88,43 +88,25 @@ class Liveness:
 def solve(cfg: Cfg, reads: list[int], writes_all: list[int], at_end: list[int]) -> tuple[list[int], list[int]]:
     """Registers live at the top and at the bottom of each block, as bits.
 
-    ``reads`` and ``writes_all`` are per instruction; ``at_end`` per block what is needed where it leaves the function.
+    ``reads`` and ``writes_all`` are per instruction; ``at_end`` per block the registers needed after the function.
     """
     size = len(cfg.blocks)
     needs, kills = [0] * size, [0] * size
-    predecessors: list[list[int]] = [[] for _ in range(size)]
+    predecessors = predecessors_of([list(block.successors) for block in cfg.blocks])
     for number, block in enumerate(cfg.blocks):
         for position in reversed(range(block.first, block.first + block.count)):
             needs[number] = needs[number] & ~writes_all[position] | reads[position]
             kills[number] |= writes_all[position]
-        for successor in block.successors:
-            predecessors[successor].append(number)
-    live_in, live_out = [0] * size, [0] * size
-    waiting = list(range(size))
-    queued = [True] * size
-    while waiting:
-        number = waiting.pop()
-        queued[number] = False
-        live_out[number] = at_end[number]
+    live_in, live_out = [0] * size, list(at_end)
+
+    def update(number: int) -> list[int]:
         for successor in cfg.blocks[number].successors:
             live_out[number] |= live_in[successor]
-        before = needs[number] | live_out[number] & ~kills[number]
-        if before != live_in[number]:
-            live_in[number] = before
-            for predecessor in predecessors[number]:
-                if not queued[predecessor]:
-                    queued[predecessor] = True
-                    waiting.append(predecessor)
+        before, live_in[number] = live_in[number], needs[number] | live_out[number] & ~kills[number]
+        return predecessors[number] if before != live_in[number] else []
+
+    settle(range(size), update)
     return live_in, live_out
-
-
-def live_in(function: Function, cfg: Cfg) -> list[frozenset[str]]:
-    """Per block the names of the registers whose value at its top is needed later.
-
-    Components of vector registers are named ``%v.x``. Raises UserError for an opcode without a row in the table.
-    """
-    solved = Liveness(function, cfg)
-    return [solved.names(bits) for bits in solved.live_in]
 
 
 def register_count(function: Function, cfg: Cfg) -> int:

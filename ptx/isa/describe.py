@@ -8,20 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.ptx.ir import (
-    NO_FORM,
-    Address,
-    Form,
-    Function,
-    Instruction,
-    Modified,
-    Not,
-    Operand,
-    Pair,
-    Register,
-    Texture,
-    Vector,
-)
+from rayplay.ptx import ir
+from rayplay.ptx.isa.matrix import SHAPE
 from rayplay.ptx.isa.optix import INTRINSICS, RUNTIME_CLASS
 from rayplay.ptx.isa.special import SPECIAL
 from rayplay.ptx.isa.table import TABLE
@@ -32,7 +20,9 @@ ROW_BYTES = 16  # of ldmatrix and stmatrix: 8 elements
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What one instruction is. Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
+    """Class, access and registers of one instruction.
+
+    Registers are names; special registers (``%tid``) and the sink ``_`` are left out.
 
     ``sources`` has the guard's predicate as well. Each name appears once. ``timing`` is the class of latencies.
     """
@@ -53,13 +43,13 @@ def operand_uses(key: str, count: int) -> tuple[tuple[bool, bool], ...]:
     return tuple((role == "m" or role not in DESTINATION_ROLES, role in DESTINATION_ROLES) for role in roles[:count])
 
 
-def describe(instruction: Instruction, function: Function) -> Description:
+def describe(instruction: ir.Instruction, function: ir.Function) -> Description:
     """Class, memory access and registers of one instruction of ``function``.
 
     Raises UserError naming the opcode and its line when the table has no row for it.
     """
     form = instruction.form
-    if form is NO_FORM:
+    if form is ir.NO_FORM:
         raise UserError(
             f"line {instruction.position.line}: opcode '{instruction.full_opcode}' of function '{function.name}' "
             f"is not one that can be executed or analysed, in: {instruction.text}"
@@ -88,14 +78,14 @@ def describe(instruction: Instruction, function: Function) -> Description:
     )  # fmt: skip
 
 
-def require_rows(function: Function) -> None:
+def require_rows(function: ir.Function) -> None:
     """Raises the UserError of ``describe`` for the first instruction that the table has no row for."""
     for instruction in function.body:
-        if instruction.form is NO_FORM:
+        if instruction.form is ir.NO_FORM:
             describe(instruction, function)
 
 
-def access_bytes(instruction: Instruction, form: Form) -> int:
+def access_bytes(instruction: ir.Instruction, form: ir.Form) -> int:
     """Bytes a lane reads or writes; ``cp.async`` says it in an operand."""
     by = TABLE[form.key].memory.by
     if by == "copy" and len(instruction.operands) > 2:
@@ -108,7 +98,7 @@ def access_bytes(instruction: Instruction, form: Form) -> int:
 
 def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     """A lane's share of the matrix that wmma.load or wmma.store moves."""
-    shape = next((found for m in modifiers if (found := _SHAPE.fullmatch(m))), None)
+    shape = next((found for m in modifiers if (found := SHAPE.fullmatch(m))), None)
     bits = next((int(found[1]) for m in modifiers if (found := _ELEMENT.fullmatch(m))), 0)
     if shape is None:
         return 0
@@ -117,11 +107,10 @@ def _fragment_bytes(modifiers: tuple[str, ...]) -> int:
     return elements * bits // 8 // 32
 
 
-_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _ELEMENT = re.compile(r"(?:f|bf|tf|s|u|b)(\d+)")
 
 
-def call_class(instruction: Instruction) -> str:
+def call_class(instruction: ir.Instruction) -> str:
     """Operation class of a ``call``: the runtime's services have their own, anything else is a branch."""
     assert instruction.call is not None
     name = getattr(instruction.call.target, "name", "")
@@ -130,28 +119,28 @@ def call_class(instruction: Instruction) -> str:
     return RUNTIME_CLASS if name.startswith("_optix_") else "branch"
 
 
-def collect_registers(operand: "Operand | None", function: Function, into: list[str], read: list[str]) -> None:
-    """Append the registers of an operand to ``into``; those of addresses are always ``read``."""
-    if isinstance(operand, Register):
+def collect_registers(operand: "ir.Operand | None", function: ir.Function, into: list[str], read: list[str]) -> None:
+    """Append the registers of an operand to ``into``; registers of addresses are always ``read``."""
+    if isinstance(operand, ir.Register):
         _register(operand, function, into)
-    elif isinstance(operand, Address):
+    elif isinstance(operand, ir.Address):
         collect_registers(operand.base, function, read, read)
-    elif isinstance(operand, Vector):
+    elif isinstance(operand, ir.Vector):
         for element in operand.elements:
             collect_registers(element, function, into, read)
-    elif isinstance(operand, Pair):
+    elif isinstance(operand, ir.Pair):
         collect_registers(operand.first, function, into, read)
         collect_registers(operand.second, function, into, read)
-    elif isinstance(operand, Modified):
+    elif isinstance(operand, ir.Modified):
         collect_registers(operand.operand, function, read, read)
-    elif isinstance(operand, Not):
+    elif isinstance(operand, ir.Not):
         _register(operand.register, function, read)
-    elif isinstance(operand, Texture):
+    elif isinstance(operand, ir.Texture):
         for part in (operand.name, operand.sampler, operand.coordinates):
             collect_registers(part, function, read, read)
 
 
-def _register(register: Register, function: Function, into: list[str]) -> None:
+def _register(register: ir.Register, function: ir.Function, into: list[str]) -> None:
     name = register.name
     if name in SPECIAL or name == "_":
         return

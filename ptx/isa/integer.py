@@ -42,7 +42,7 @@ def mixed_sum(form: Form) -> list[Operand] | None:
 
 
 def _product(form: Form) -> list[Operand] | None:
-    """``wide``: the destination and what is added are twice as wide as the factors."""
+    """``wide``: the destination and the addend are twice as wide as the factors."""
     if "wide" not in form.modifiers:
         return None
     twice, kind = f"{form.type[0]}{2 * int(form.type[1:])}", form.type

@@ -38,9 +38,8 @@ WORDS = {
     "QUERY": "width|height|depth|channel_data_type|channel_order|array_size", "SYNC": "sync|aligned",
     "STATE": "normalized_coords|num_mipmap_levels|num_samples|force_unnormalized_coords|filter_mode|addr_mode_0|"
              "addr_mode_1|addr_mode_2",
-    "TILE": "m16n16k16|m32n8k16|m8n32k16|m16n16k8|m8n8k32|m8n8k128|m8n8k4", "LAYOUT": "row|col",
+    "WIDE": "m16n16k16|m8n32k16|m32n8k16", "LAYOUT": "row|col",
     "ELEMENT": "f16|f16x2|bf16|bf16x2|tf32|f32|f64|s8|u8|s4|u4|b1|s32|e4m3|e5m2|e3m2|e2m3|e2m1|ue8m0|ue4m3",
-    "FRAGMENT": "f16|f32|f64|bf16|tf32|s8|u8|s4|u4|b1|s32",
 }  # fmt: skip
 ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"))
 _TYPES = frozenset(TYPE_BYTES) | {"b1", "s4", "u4", "s2", "u2"}

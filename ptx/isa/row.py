@@ -80,11 +80,13 @@ class Allows(Flag):
 class Loose(NamedTuple):
     """Modifiers that depend on each other in ways that only their hardware knows.
 
-    ``required`` words must be there; ``allowed`` is a regular expression of those that may, besides elements.
+    ``required`` words must be there; ``allowed`` is a regular expression of the words that may, besides elements;
+    ``usual`` are patterns of the forms that PTX ISA lists.
     """
 
     required: str
     allowed: str
+    usual: tuple[str, ...]
 
 
 class Operand(NamedTuple):
@@ -96,7 +98,7 @@ class Operand(NamedTuple):
     P   predicate destination, or a pair of them           p   predicate source, may be negated
     q   destination with an optional second, predicate one (shfl d|p); q2: both must be there
     X   destination of any type                            x   source of any type
-    a   address                                            t   texture or surface
+    a   address                                            t   texture or surface; type, lanes: its coordinates
     l   label or branch target list                        m   read and written, of any type
     T   a texel                                            M   a fragment of a matrix
     i   an integer constant                                n   an integer register of 32 or 64 bits
@@ -114,13 +116,18 @@ def operands(roles: str, *types: str) -> list[Operand]:
     return [Operand(role, type_name) for role, type_name in zip(roles, types, strict=True)]
 
 
+def a_constant(form: Form) -> list[Operand]:
+    """An integer constant alone."""
+    return [Operand("i")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
     """One row.
 
     name             opcode, with the modifiers that choose the row.
     forms            patterns of modifiers (``ptx.isa.patterns``).
-    roles            of the operands, in order; ``?`` marks those that may be left out.
+    roles            of the operands, in order; ``?`` marks the optional ones.
     operation_class  of traces, or one by kind of type.
     yields, memory, control, reads_carry, allows: effects, as above. ``.cc`` writes the carry flag.
     flops            floating-point operations of a thread, as nvprof's flop_count_* have it: a fused multiply-add is
@@ -146,6 +153,11 @@ class Op:
     def opcode(self) -> str:
         """The first word of the name."""
         return self.name.partition(".")[0]
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of its forms; of loose modifiers the usual ones."""
+        return self.forms.usual if isinstance(self.forms, Loose) else self.forms
 
     def class_of(self, type_name: str) -> str:
         """The operation class of a form whose last type is ``type_name``."""

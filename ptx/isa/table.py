@@ -12,6 +12,7 @@ from rayplay.ptx.isa import (
     floats,
     flow,
     integer,
+    matrix,
     memory,
     shuffle,
     unit,
@@ -23,7 +24,8 @@ _SCALAR = (*integer.ROWS, *floats.ROWS, *bits.ROWS, *compare.ROWS, *convert.ROWS
 TABLE: dict[str, Op] = {
     op.name: op
     for op in (
-        *_SCALAR, *memory.ROWS, *address.ROWS, *flow.ROWS, *shuffle.ROWS, *barrier.ROWS, *unit.ROWS, *bulk.ROWS,
+        *_SCALAR, *memory.ROWS, *address.ROWS, *flow.ROWS, *shuffle.ROWS, *barrier.ROWS, *unit.ROWS, *matrix.ROWS,
+        *bulk.ROWS,
     )
 }  # fmt: skip
 SCALAR = frozenset(op.opcode for op in _SCALAR)

@@ -8,15 +8,8 @@ import struct
 from rayplay.ptx.ir import Immediate, Operand, Vector
 from rayplay.ptx.numbers import TYPE_BYTES, f32_bits
 
-HALVES = {"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32}
-SMALL_FLOATS = {
-    "tf32": 32, "e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16,
-    "ue8m0x2": 16,
-}  # fmt: skip
-TYPES = {
-    **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
-    **HALVES, **SMALL_FLOATS, "b128": 128, "f32": 32, "f64": 64, "f32x2": 64, "u16x2": 32, "s16x2": 32, "pred": 1,
-}  # fmt: skip
+HALVES = {name: 8 * TYPE_BYTES[name] for name in ("f16", "bf16", "f16x2", "bf16x2")}
+TYPES = {name: 8 * size for name, size in TYPE_BYTES.items() if not name.endswith(("x4", "ref"))} | {"pred": 1}
 """Bits of a register operand of each type."""
 
 

@@ -1,6 +1,6 @@
 """Basic blocks and the control-flow graph of a SASS function, and where diverged lanes meet again.
 
-Blocks are those of ``nvdisasm -bbcfg``: they begin at every label of the listing and end behind branches, calls,
+Blocks are as in ``nvdisasm -bbcfg``: they begin at every label of the listing and end behind branches, calls,
 returns and EXIT, predicated or not. A call goes on behind it; the callee is a function of its own.
 Source: docs/sources/ptx-sass.md#sass-control-flow.
 """
@@ -10,7 +10,7 @@ from itertools import chain
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx import graph
-from rayplay.ptx.graph import END, Block, Cfg, immediate_post_dominators
+from rayplay.ptx.graph import END, Block, Cfg, immediate_post_dominators, make_blocks
 from rayplay.ptx.ir import Function, Instruction, Not, Register, Symbol
 
 _BRANCHES = frozenset(("BRA", "JMP"))
@@ -26,19 +26,16 @@ def build(function: Function) -> Cfg:
     Raises UserError for a branch to a label that the function does not have, and for an indirect branch whose targets
     the listing does not name (``cuobjdump`` does not, ``nvdisasm`` does).
     """
+    body, labels = function.body, function.labels
+
+    def targets(last: int) -> list[int]:
+        return [labels[label] for label in branch_labels(body[last], function)]
+
     starts = _block_starts(function)
-    block_of = {start: block for block, start in enumerate(starts)}
-    blocks = []
-    for number, first in enumerate(starts):
-        stop = starts[number + 1] if number + 1 < len(starts) else len(function.body)
-        last = function.body[stop - 1]
-        successors = [block_of[function.labels[label]] for label in branch_labels(last, function)]
-        goes_on = falls_through(last)
-        if goes_on and stop < len(function.body):
-            successors.append(number + 1)
-        leaves = last.opcode in _LEAVES or (goes_on and stop == len(function.body))
-        blocks.append(Block(first, stop - first, tuple(dict.fromkeys(successors)), leaves))
-    return Cfg(tuple(blocks), _reconvergence(function, blocks, block_of))
+    blocks = make_blocks(
+        starts, len(body), targets, lambda last: falls_through(body[last]), lambda last: body[last].opcode in _LEAVES
+    )
+    return Cfg(blocks, _reconvergence(function, blocks))
 
 
 def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ...]:
@@ -53,7 +50,7 @@ def branch_labels(instruction: Instruction, function: Function) -> tuple[str, ..
             raise _error(instruction, "does not branch to a label or instruction of its section")
         labels = (last.name,)
     elif callee(instruction) in function.labels:
-        labels = (str(callee(instruction)),)  # a call that stays in its function is a branch, too
+        labels = (str(callee(instruction)),)  # a call that stays in its function is a branch as well
     else:
         return ()
     for label in labels:
@@ -98,9 +95,10 @@ def _block_starts(function: Function) -> list[int]:
     return sorted(starts)
 
 
-def _reconvergence(function: Function, blocks: list[Block], block_of: dict[int, int]) -> tuple[int, ...]:
+def _reconvergence(function: Function, blocks: tuple[Block, ...]) -> tuple[int, ...]:
     """The immediate post-dominator; but inside ``BSSY B, label``, lanes that do not exit meet at that label at last."""
     meets = list(immediate_post_dominators([(b.successors, b.leaves) for b in blocks]))
+    block_of = {block.first: number for number, block in enumerate(blocks)}
     regions = []
     for number, block in enumerate(blocks):
         for instruction in function.body[block.first : block.first + block.count]:
@@ -113,7 +111,7 @@ def _reconvergence(function: Function, blocks: list[Block], block_of: dict[int, 
     return tuple(meets)
 
 
-def _region(blocks: list[Block], first: int, target: int, meets: list[int]) -> list[int]:
+def _region(blocks: tuple[Block, ...], first: int, target: int, meets: list[int]) -> list[int]:
     """Blocks between a BSSY and its label that have no meeting place of their own, because some lanes exit there."""
     seen = graph.reached((first,), lambda number: blocks[number].successors, (target,))
     meeting = any(target in blocks[number].successors for number in (*seen, target))

@@ -1,4 +1,4 @@
-"""What one SASS instruction is: class, memory access and registers, as ``opcodes.describe`` says it of PTX."""
+"""Class, memory access and registers of a SASS instruction, as ``opcodes.describe`` says it of PTX."""
 
 from rayplay.formats.exchange.accelsim.sass_classes import ARCHITECTURES, access_bytes, memory_space, operation_class
 from rayplay.formats.guard.errors import FormatError, UserError

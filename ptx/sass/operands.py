@@ -1,6 +1,6 @@
 """Operands of SASS: words, numbers and references to structure.
 
-``SassOperandBuilder`` has the methods that ``sass.lark`` names for operands; ``sass_parser.py`` adds the rest.
+``SassOperandBuilder`` has the methods that ``sass.lark`` names for operands; ``parser.py`` adds the rest.
 """
 
 import re

@@ -37,7 +37,7 @@ def parse(text: str, name: str) -> Module:
 
 @dataclass
 class _Known:
-    """What directives say about functions, by name."""
+    """Facts that directives state of functions, by name."""
 
     functions: set[str] = field(default_factory=set)
     entries: set[str] = field(default_factory=set)
@@ -154,9 +154,6 @@ class SassModuleBuilder(SassOperandBuilder):
             raise self.source.error(start, f"label '{name}' stands twice in one section")
 
     # --- instructions -------------------------------------------------------------------------------------------
-    def no_guard(self, children: Children, start: int, end: int) -> None:
-        return None
-
     def guard(self, children: Children, start: int, end: int) -> Guard:
         return self._guard(children[1], False, start)
 
@@ -168,9 +165,6 @@ class SassModuleBuilder(SassOperandBuilder):
         if not isinstance(made, Register) or made.name.lstrip("U")[0] != "P":
             raise self.source.error(start, f"expected a predicate after '@', found '{name}'")
         return Guard(made, negated)
-
-    def no_encoding(self, children: Children, start: int, end: int) -> None:
-        return None
 
     def half_encoding(self, children: Children, start: int, end: int) -> None:
         raise self.source.error(start, "expected the second half of the encoding, as Volta and later have it")

@@ -7,19 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from rayplay.ptx.ir import (
-    Function,
-    Immediate,
-    Instruction,
-    Modified,
-    Module,
-    Not,
-    Operand,
-    Reference,
-    Register,
-    Symbol,
-    Vector,
-)
+from rayplay.ptx import ir
 from rayplay.ptx.sass.operands import word_operand
 
 _SPECIAL = {0x7FF8 << 48: "QNAN", 0x7FF4 << 48: "SNAN", 0x7FF << 52: "INF"}
@@ -28,7 +16,7 @@ _RELOCATION = re.compile(r"(?:\d+|[A-Za-z]+)@\w*\(")
 ENCODING_COLUMN = 100
 
 
-def print_module(module: Module) -> str:
+def print_module(module: ir.Module) -> str:
     """The text of all functions, a section for each that is not part of the one before it."""
     lines = [f"\t.target\t{name}" for name in module.target]
     last = -1  # address of the last instruction in the section, -1 before the first section
@@ -41,7 +29,7 @@ def print_module(module: Module) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(function: Function) -> Iterator[str]:
+def _function(function: ir.Function) -> Iterator[str]:
     for count in function.directives.get("registers", ()):
         yield f'\t.sectioninfo\t@"SHI_REGISTERS={count}"'
     if function.linkage:
@@ -58,7 +46,7 @@ def _function(function: Function) -> Iterator[str]:
         yield from _instruction(instruction, function)
 
 
-def _instruction(instruction: Instruction, function: Function) -> Iterator[str]:
+def _instruction(instruction: ir.Instruction, function: ir.Function) -> Iterator[str]:
     text = f"        /*{instruction.address:04x}*/  {print_instruction(instruction)}"
     targets = function.branch_targets.get(f"{instruction.address:04x}")
     text += f' (*"BRANCH_TARGETS {",".join(targets)}"*);' if targets else " ;"
@@ -70,28 +58,28 @@ def _instruction(instruction: Instruction, function: Function) -> Iterator[str]:
     yield f"{'':<{ENCODING_COLUMN}}/* {high:#018x} */"
 
 
-def print_instruction(instruction: Instruction) -> str:
+def print_instruction(instruction: ir.Instruction) -> str:
     """An instruction without its end: ``@!P0 IMAD.WIDE R2, R0, R3, c[0x0][0x160]``."""
     guard = instruction.guard
     head = f"@{'!' * guard.negated}{guard.register.name} " if guard else ""
     return f"{head}{instruction.full_opcode} {', '.join(map(print_operand, instruction.operands))}".rstrip()
 
 
-def print_operand(operand: Operand) -> str:
+def print_operand(operand: ir.Operand) -> str:
     """An operand as the listing has it."""
-    if isinstance(operand, Register):
+    if isinstance(operand, ir.Register):
         return f"{operand.name}.{operand.component}" if operand.component else operand.name
-    if isinstance(operand, Immediate):
+    if isinstance(operand, ir.Immediate):
         return _number(operand)
-    if isinstance(operand, Symbol):
+    if isinstance(operand, ir.Symbol):
         return operand.name if _is_plain(operand.name) else f"`({operand.name})"
-    if isinstance(operand, Not):
+    if isinstance(operand, ir.Not):
         return f"!{operand.register.name}"
-    if isinstance(operand, Vector):
+    if isinstance(operand, ir.Vector):
         return "{" + ", ".join(print_operand(element) for element in operand.elements if element is not None) + "}"
-    if isinstance(operand, Modified):
+    if isinstance(operand, ir.Modified):
         return _modified(operand)
-    assert isinstance(operand, Reference)  # the parser makes no other kinds
+    assert isinstance(operand, ir.Reference)  # the parser makes no other kinds
     table = f"[{print_operand(operand.table)}]" if operand.table is not None else ""
     terms = list(map(print_operand, operand.terms))
     if operand.offset or not terms:
@@ -99,7 +87,7 @@ def print_operand(operand: Operand) -> str:
     return f"{operand.name}{table}[{'+'.join(terms)}]"
 
 
-def _modified(operand: Modified) -> str:
+def _modified(operand: ir.Modified) -> str:
     inner = print_operand(operand.operand)
     suffixes = "".join(f".{suffix}" for suffix in operand.suffixes)
     return f"{operand.sign}|{inner}|{suffixes}" if operand.absolute else f"{operand.sign}{inner}{suffixes}"
@@ -108,11 +96,11 @@ def _modified(operand: Modified) -> str:
 def _is_plain(name: str) -> bool:
     """Whether a symbol stands without `` `(..) ``: words (``2D``, ``gsb0``) and relocations (``32@lo(f)``)."""
     return _RELOCATION.match(name) is not None or (
-        _WORD.match(name) is not None and isinstance(word_operand(name), Symbol)
+        _WORD.match(name) is not None and isinstance(word_operand(name), ir.Symbol)
     )
 
 
-def _number(constant: Immediate) -> str:
+def _number(constant: ir.Immediate) -> str:
     if constant.kind == "int":
         return hex(constant.bits)
     sign, bits = constant.bits >> 63, constant.bits & ~(1 << 63)

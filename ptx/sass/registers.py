@@ -2,9 +2,9 @@
 
 The text names the first register of a group: ``LDG.E.128 R4, [R2.64]`` writes R4 to R7 and reads R2 and R3. What an
 operand is follows from the opcode (this file) and how many registers it has from the modifiers
-(``sass_widths.py``). Registers are named by their text (``R4``, ``P0``, ``UR4``, ``UP1``, ``B0``); the constant ones
+(``widths.py``). Registers are named by their text (``R4``, ``P0``, ``UR4``, ``UP1``, ``B0``); the constant ones
 (``RZ``, ``PT``, ``URZ``, ``UPT``) and special registers are left out. The register marks of ``nvdisasm -plr`` agree,
-but for the predicates of ``P2R`` and ``R2P``, which the tool does not mark.
+except the predicates of ``P2R`` and ``R2P``, which the tool does not mark.
 """
 
 from collections.abc import Iterator

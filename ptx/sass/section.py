@@ -106,7 +106,7 @@ def _name_targets(section: Section) -> dict[int, str]:
 
 
 def _called_functions(section: Section, index_of: dict[int | None, int]) -> dict[int, str]:
-    """Where functions begin that only addresses name: at the targets of calls behind which something returns.
+    """First instructions of functions that only addresses name: at the targets of calls behind which something returns.
 
     Compilers also call places inside a function to go there with all lanes; those are labels.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a SASS module, beyond its syntax: opcodes without a class, branches to nowhere."""
+"""Faults of a SASS module beyond its syntax: opcodes without a class, branches to nowhere."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from rayplay.ptx.verifier.code import Problem
 
 
 def verify(module: Module) -> list[Problem]:
-    """All problems of a module, in the order of its text; empty when there are none."""
+    """All problems of a module, in the order of its text."""
     found = (problem for function in module.functions.values() for problem in _problems(module.source_name, function))
     return sorted(found, key=lambda p: (p.position.line, p.position.column, p.message))
 
 
 def _problems(source_name: str, function: Function) -> Iterator[Problem]:
-    """An indirect branch without targets is none: the disassembler did not write them."""
+    """An indirect branch without targets is no problem: the disassembler did not write them."""
     for instruction in function.body:
         for check in (describe,) if instruction.opcode in INDIRECT else (describe, branch_labels):
             try:

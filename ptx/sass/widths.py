@@ -98,7 +98,7 @@ def _multiply(instruction: Instruction, number: int, destinations: int) -> int:
 
 
 def _convert(instruction: Instruction, number: int, destinations: int) -> int:
-    """``F2F.F64.F32``: destination type first; ``F2I.S64.F64`` and ``I2F.F64.S64`` name only what is not 32-bit."""
+    """``F2F.F64.F32``: destination type first; ``F2I.S64.F64`` and ``I2F.F64.S64`` leave 32-bit types out."""
     modifiers = [m for m in instruction.modifiers if m != "FTZ"]
     opcode = instruction.opcode.lstrip("U")
     if opcode == "F2F":

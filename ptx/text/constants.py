@@ -29,7 +29,7 @@ Value = int | float
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, in a few words."""
+    """The fault in an expression, in a few words."""
 
 
 def value_of(constant: Immediate) -> Value:
@@ -96,7 +96,7 @@ def evaluate(flat: list[Any]) -> Value:
 
 
 def _reduce(values: list[Value], pending: list[str], least: int) -> None:
-    """Apply what is pending and binds at least so strongly."""
+    """Apply the pending operators that bind at least so strongly."""
     while pending and _PRECEDENCE[pending[-1]] >= least:
         written = pending[-1]
         if written == "?":

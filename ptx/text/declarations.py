@@ -18,7 +18,7 @@ REGISTER_TYPES = frozenset((
 
 
 class DeclarationBuilder(OperandBuilder):
-    """Builds what is declared; ``body`` is the function being read, None outside functions."""
+    """Builds declarations; ``body`` is the function being read, None outside functions."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
@@ -80,9 +80,6 @@ class DeclarationBuilder(OperandBuilder):
         value = children[2]
         return Property(children[0], str(value.bits) if isinstance(value, Immediate) else value)
 
-    def empty_braces(self, children: Children, start: int, end: int) -> Children:
-        return []
-
     # --- variables ----------------------------------------------------------------------------------------------
     def declarator(self, children: Children, start: int, end: int) -> tuple[str, Children, Any, int]:
         return children[0], children[1], children[3] if len(children) > 2 else None, start
@@ -137,9 +134,6 @@ class DeclarationBuilder(OperandBuilder):
             raise self.source.error(offset, f"expected a name without '.', found '{name}'")
 
     # --- parameters ---------------------------------------------------------------------------------------------
-    def no_pointer(self, children: Children, start: int, end: int) -> None:
-        return None
-
     def pointer(self, children: Children, start: int, end: int) -> tuple[str, int]:
         aligns = [a for a in children[-1] if isinstance(a, int)]
         return children[1][1:] if len(children) > 2 else "", aligns[0] if aligns else 0

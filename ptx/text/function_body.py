@@ -12,7 +12,7 @@ Use = int | tuple[str, int]  # of a label: the index of a branch, or a place in 
 
 @dataclass
 class Head:
-    """What a function says before its body."""
+    """The head of a function, before its body."""
 
     name: str
     is_entry: bool

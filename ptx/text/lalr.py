@@ -20,7 +20,7 @@ from rayplay.ptx.ir import Position
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 
-# What a reader of an error message calls the terminals.
+# Names of the terminals in error messages.
 SPELLING = {
     "WORD": "a name or opcode", "REGISTER": "a register", "NUMBER": "a number", "STRING": "a string",
     "COMMA": "','", "SEMICOLON": "';'", "COLON": "':'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'",
@@ -60,7 +60,7 @@ class Table(NamedTuple):
     actions: list[dict[str, int]]
     gotos: list[dict[str, int]]
     rules: list[tuple[str, str, int]]  # left side, method of the builder, number of children
-    scanner: str  # one regular expression: what is skipped, then one group per terminal
+    scanner: str  # one regular expression: skipped text, then one group per terminal
     skipped: str  # one regular expression: white space and comments
 
 
@@ -150,7 +150,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
     Each reduction calls ``builder.METHOD(children, start, end)``; children are terminals as text or what earlier
     reductions returned, ``text[start:end]`` is what they cover. Returns the value of the last reduction.
 
-    Raises UserError at the first token that no PTX could have there, saying what was expected.
+    Raises UserError at the first token that no PTX could have there, naming the expected ones.
     """
     rules = [(getattr(builder, method), left, size) for left, method, size in made.rules]
     actions, gotos = made.actions, made.gotos
@@ -190,7 +190,7 @@ def reduce_text(made: Table, source: Source, builder: Any) -> Any:
 
 
 def _accepted(made: Table, states: list[int]) -> list[str]:
-    """The terminals that could have come: those that some reductions lead to a shift of."""
+    """The terminals that could have come: some reductions lead to a shift of them."""
     accepted = []
     for terminal in made.actions[states[-1]]:
         stack = list(states)

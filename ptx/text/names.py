@@ -1,23 +1,9 @@
-"""What the names in a function stand for, and which of them nothing declares."""
+"""Meaning of the names in a function, and names that nothing declares."""
 
 from collections.abc import Collection, Iterator
 
 from rayplay.formats.guard.nearest import nearest
-from rayplay.ptx.ir import (
-    Address,
-    Function,
-    Instruction,
-    Modified,
-    Module,
-    Not,
-    Operand,
-    Pair,
-    Register,
-    Symbol,
-    Texture,
-    Variable,
-    Vector,
-)
+from rayplay.ptx import ir
 from rayplay.ptx.isa.special import SPECIAL
 
 MOST_HINTS = 20
@@ -43,11 +29,11 @@ class Hints:
 class Names:
     """The declarations that one function sees."""
 
-    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+    def __init__(self, module: ir.Module, function: ir.Function, hint: Hints) -> None:
         self.module, self.function, self.hint = module, function, hint
         self.parameters = {p.name: p for p in (*function.returns, *function.parameters)}
 
-    def variable(self, name: str) -> Variable | None:
+    def variable(self, name: str) -> ir.Variable | None:
         """The variable or parameter of that name."""
         found = self.function.variables.get(name) or self.parameters.get(name)
         return found or self.module.variables.get(name)
@@ -58,39 +44,39 @@ class Names:
         scopes = (function.variables, self.parameters, function.labels, module.variables, module.functions)
         return any(name in scope for scope in (*scopes, function.prototypes, function.branch_targets))
 
-    def undeclared(self, operand: "Operand | None") -> Iterator[str]:
+    def undeclared(self, operand: "ir.Operand | None") -> Iterator[str]:
         """A sentence for every name in an operand that nothing declares."""
-        if isinstance(operand, Register):
+        if isinstance(operand, ir.Register):
             if operand.name not in self.function.registers and operand.name not in SPECIAL and operand.name != "_":
                 yield f"register '{operand.name}' is not declared"
-        elif isinstance(operand, Symbol):
+        elif isinstance(operand, ir.Symbol):
             if not self.is_symbol(operand.name):
                 yield f"'{operand.name}' is neither a register nor a variable"
-        elif isinstance(operand, Address):
+        elif isinstance(operand, ir.Address):
             yield from self.undeclared(operand.base)
-        elif isinstance(operand, Vector):
+        elif isinstance(operand, ir.Vector):
             for element in operand.elements:
                 yield from self.undeclared(element)
-        elif isinstance(operand, Not):
+        elif isinstance(operand, ir.Not):
             yield from self.undeclared(operand.register)
-        elif isinstance(operand, Modified):
+        elif isinstance(operand, ir.Modified):
             yield from self.undeclared(operand.operand)
-        elif isinstance(operand, Pair):
+        elif isinstance(operand, ir.Pair):
             yield from self.undeclared(operand.first)
             yield from self.undeclared(operand.second)
-        elif isinstance(operand, Texture):
+        elif isinstance(operand, ir.Texture):
             for part in (operand.name, operand.sampler, operand.coordinates):
                 yield from self.undeclared(part)
 
-    def label_problem(self, operand: Operand, instruction: Instruction) -> Iterator[str]:
+    def label_problem(self, operand: ir.Operand, instruction: ir.Instruction) -> Iterator[str]:
         """A branch that goes nowhere."""
-        name = operand.name if isinstance(operand, Symbol) else ""
+        name = operand.name if isinstance(operand, ir.Symbol) else ""
         known = self.function.branch_targets if instruction.opcode == "brx" else self.function.labels
         if name not in known:
             yield f"'{name or 'the target'}' is not a label of the function{self.hint(name, known)}"
 
 
-def outside_registers(function: Function, module: Module) -> frozenset[str]:
+def outside_registers(function: ir.Function, module: ir.Module) -> frozenset[str]:
     """The registers of a function that its module declares outside functions: by name, or in a range."""
     found = set(module.registers) & function.registers.keys()
     for written in module.registers:

@@ -1,4 +1,4 @@
-"""PTX text to ``ptx.ir.Module``: functions and instructions on top of ``declare.py``."""
+"""PTX text to ``ptx.ir.Module``: functions and instructions on top of ``declarations.py``."""
 
 import re
 from dataclasses import replace
@@ -6,22 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.guard.limits import LIST_BYTES
-from rayplay.ptx.ir import (
-    NO_FORM,
-    Address,
-    Call,
-    Form,
-    Function,
-    Guard,
-    Immediate,
-    Instruction,
-    Module,
-    Operand,
-    Position,
-    Register,
-    Symbol,
-    Variable,
-)
+from rayplay.ptx import ir
 from rayplay.ptx.isa.form import form_of, instruction
 from rayplay.ptx.isa.implied import with_defaults
 from rayplay.ptx.isa.table import TABLE
@@ -37,7 +22,7 @@ PRAGMAS = ".pragma"  # where a head keeps them among its directives
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
-def parse(text: str, name: str) -> Module:
+def parse(text: str, name: str) -> ir.Module:
     """Parse the text of one PTX module; ``name`` is what messages call it.
 
     Raises UserError (``name:line:column: expected X, found Y``) where the text is not PTX. Unknown opcodes are kept:
@@ -48,7 +33,7 @@ def parse(text: str, name: str) -> Module:
     return reduce_text(table(), source, builder)
 
 
-def parse_file(path: str | Path) -> Module:
+def parse_file(path: str | Path) -> ir.Module:
     """Parse a ``.ptx`` file. Raises UserError for a syntax error, OSError for a file that cannot be read."""
     LIST_BYTES.check(Path(path).stat().st_size, "its length", file=path)
     return parse(Path(path).read_bytes().decode(errors="replace"), str(path))
@@ -59,12 +44,12 @@ class ModuleBuilder(DeclarationBuilder):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, ir.Function] = {}
         self.aliases: dict[str, str] = {}
         self.targets: list[str] = []
         self.ptx_version = (0, 0)
         self.address_bits = 32
-        self._opcodes: dict[str, tuple[str, tuple[str, ...], Form]] = {}
+        self._opcodes: dict[str, tuple[str, tuple[str, ...], ir.Form]] = {}
 
     def version(self, children: Children, start: int, end: int) -> None:
         number = _VERSION.fullmatch(children[1])
@@ -72,7 +57,7 @@ class ModuleBuilder(DeclarationBuilder):
             raise self.source.error(start, f"expected a version such as 8.0, found '{children[1]}'")
         self.ptx_version = (int(number[1]), int(number[2]))
 
-    def module(self, children: Children, start: int, end: int) -> Module:
+    def module(self, children: Children, start: int, end: int) -> ir.Module:
         if not self.targets:
             raise self.source.error(start, "expected .target after .version, found none")
         for alias, name in self.aliases.items():
@@ -82,7 +67,7 @@ class ModuleBuilder(DeclarationBuilder):
             written: type_name for name, count, type_name in self.module_registers
             for written in ([name] if count is None else [f"{name}<{count}>"])
         }  # fmt: skip
-        return Module(
+        return ir.Module(
             self.source.name, tuple(self.source.text.split("\n")), self.ptx_version,
             tuple(dict.fromkeys(self.targets)), self.address_bits, self.variables, self.functions, self.aliases,
             registers, tuple(self.annotations), tuple(self.remarks),
@@ -130,8 +115,8 @@ class ModuleBuilder(DeclarationBuilder):
         self._open_function(False, linkage, attributes, name, returns, parameters, directives, start)
 
     def _open_function(
-        self, is_entry: bool, linkage: list[str], attributes: list[Any], name: str, returns: list[Variable],
-        parameters: list[Variable], directives: dict[str, Any], start: int,
+        self, is_entry: bool, linkage: list[str], attributes: list[Any], name: str, returns: list[ir.Variable],
+        parameters: list[ir.Variable], directives: dict[str, Any], start: int,
     ) -> None:  # fmt: skip
         named = attributes_of(attributes).named
         pragmas = directives.pop(PRAGMAS, ())
@@ -153,7 +138,7 @@ class ModuleBuilder(DeclarationBuilder):
     def function_declaration(self, children: Children, start: int, end: int) -> None:
         self._close_function(None, start)
 
-    def _close_function(self, closing: Position | None, start: int) -> None:
+    def _close_function(self, closing: ir.Position | None, start: int) -> None:
         """``closing`` is the place of the ``}``, None for a declaration without a body."""
         is_declaration = closing is None
         body = self._body()
@@ -199,25 +184,15 @@ class ModuleBuilder(DeclarationBuilder):
     def opcode_part(self, children: Children, start: int, end: int) -> str:
         return children[0] + children[1]
 
-    def guard(self, children: Children, start: int, end: int) -> Guard:
-        return Guard(self.register(children[1], start), False)
+    def guard(self, children: Children, start: int, end: int) -> ir.Guard:
+        return ir.Guard(self.register(children[1], start), False)
 
-    def negated_guard(self, children: Children, start: int, end: int) -> Guard:
-        return Guard(self.register(children[2], start), True)
+    def negated_guard(self, children: Children, start: int, end: int) -> ir.Guard:
+        return ir.Guard(self.register(children[2], start), True)
 
     def instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(None, children[0], children[1], start, end)
-
-    def bare_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(None, children[0], [], start, end)
-
-    def guarded_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(children[0], children[1], children[2], start, end)
-
-    def bare_guarded_instruction(self, children: Children, start: int, end: int) -> None:
-        self._instruction(children[0], children[1], [], start, end)
-
-    def _instruction(self, guard: Guard | None, word: str, operands: Children, start: int, end: int) -> None:
+        guard = children.pop(0) if type(children[0]) is ir.Guard else None
+        word, operands = children[0], children[1] if len(children) > 2 else []
         split = self._opcodes.get(word)
         if split is None:
             first, *rest = word.split(".")
@@ -235,44 +210,44 @@ class ModuleBuilder(DeclarationBuilder):
             if self.has_markers:
                 operands = self._without_markers(form, operands, start)
             if modifiers and modifiers[-1] == "f32":
-                operands = [as_f32(o) if type(o) is Immediate else o for o in operands]
+                operands = [as_f32(o) if type(o) is ir.Immediate else o for o in operands]
         place = self.source.position(start)
-        self._body().add(Instruction(opcode, modifiers, tuple(operands), guard, place, text, call, form=form))
+        self._body().add(ir.Instruction(opcode, modifiers, tuple(operands), guard, place, text, call, form=form))
 
-    def _without_markers(self, form: Form, operands: Children, start: int) -> Children:
+    def _without_markers(self, form: ir.Form, operands: Children, start: int) -> Children:
         """``table[3]`` where an address belongs is ``[table+12]``, elsewhere ``table+12``; sums are added."""
         self.has_markers = False
-        roles = TABLE[form.key].roles.split() if form is not NO_FORM else []
+        roles = TABLE[form.key].roles.split() if form is not ir.NO_FORM else []
         for index, operand in enumerate(operands):
             if type(operand) is Element:
                 symbol = operand.symbol
                 is_place = index < len(roles) and roles[index].lstrip("?") == "a"
-                operands[index] = Address(Symbol(symbol.name), symbol.offset) if is_place else symbol
+                operands[index] = ir.Address(ir.Symbol(symbol.name), symbol.offset) if is_place else symbol
             elif type(operand) is Sum:
                 operands[index] = self._added(operand, start)
         return operands
 
-    def _added(self, operand: Sum, start: int) -> Register:
+    def _added(self, operand: Sum, start: int) -> ir.Register:
         """An instruction before this one adds the constant to the register, as ptxas does."""
         name, scopes = operand.register.name, self.scopes
         declared = scopes.registers.get(name, "")
         if declared[:1] not in ("b", "u", "s") or declared[1:] not in ("16", "32", "64"):
             raise self.source.error(start, f"expected an integer register before '+', found '{name}'")
-        made = Register(scopes.unique(name))
+        made = ir.Register(scopes.unique(name))
         scopes.registers[made.name] = declared
         type_name = f"u{declared[1:]}"
         text = f"add.{type_name} {made.name}, {name}, {operand.offset};"
-        added = (made, operand.register, Immediate(operand.offset))
+        added = (made, operand.register, ir.Immediate(operand.offset))
         self._body().add(instruction("add", (type_name,), added, None, self.place(start), text))
         return made
 
-    def _call(self, operands: Children, start: int) -> Call:
+    def _call(self, operands: Children, start: int) -> ir.Call:
         """``(results), target, (arguments), prototype``, of which only the target must be there."""
         rest = [o if type(o) is Arguments else self.unwrapped(o, start) for o in operands]
-        results: tuple[Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
+        results: tuple[ir.Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
         target = rest.pop(0) if rest else None
-        arguments: tuple[Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
+        arguments: tuple[ir.Operand, ...] = rest.pop(0) if rest and type(rest[0]) is Arguments else ()
         prototype = rest.pop(0) if rest else None
-        if not isinstance(target, Register | Symbol) or not isinstance(prototype, Symbol | None) or rest:
+        if not isinstance(target, ir.Register | ir.Symbol) or not isinstance(prototype, ir.Symbol | None) or rest:
             raise self.source.error(start, "expected call (results), function, (arguments), prototype;")
-        return Call(tuple(results), target, tuple(arguments), prototype.name if prototype else None)
+        return ir.Call(tuple(results), target, tuple(arguments), prototype.name if prototype else None)

@@ -5,23 +5,7 @@ A name that the parser made unique (``%r1#2``) is printed as ``%r1$2``, or with 
 
 from collections.abc import Callable, Iterable
 
-from rayplay.ptx.ir import (
-    Address,
-    Call,
-    Function,
-    Immediate,
-    Instruction,
-    Modified,
-    Module,
-    Not,
-    Operand,
-    Pair,
-    Register,
-    Symbol,
-    Texture,
-    Variable,
-    Vector,
-)
+from rayplay.ptx import ir
 from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import outside_registers
 
@@ -29,7 +13,7 @@ Naming = Callable[[str], str]
 LATE = (".section", "@@DWARF")  # they name labels of functions
 
 
-def print_module(module: Module) -> str:
+def print_module(module: ir.Module) -> str:
     """The text of a module: all functions declared, then variables, functions and, last, entries and debug sections."""
     early = [a.text for a in module.annotations if not a.text.startswith(LATE)]
     late = [a.text for a in module.annotations if a.text.startswith(LATE)]
@@ -52,7 +36,7 @@ def print_module(module: Module) -> str:
     return "\n".join(parts + late) + "\n"
 
 
-def print_function(function: Function, outside: frozenset[str] = frozenset()) -> str:
+def print_function(function: ir.Function, outside: frozenset[str] = frozenset()) -> str:
     """The text of one function; registers declared ``outside`` functions are not declared again."""
     name = _Renaming(function)
     lines = [f"{_head(function, name)}", *_directives(function), "{"]
@@ -83,7 +67,7 @@ def print_function(function: Function, outside: frozenset[str] = frozenset()) ->
 class _Renaming:
     """Names of a function as they can be written: ``#`` is not a character of PTX names."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: ir.Function) -> None:
         taken = {*function.registers, *function.labels, *function.variables, *function.prototypes,
                  *function.branch_targets}  # fmt: skip
         self._names: dict[str, str] = {}
@@ -98,7 +82,7 @@ class _Renaming:
         return self._names.get(name, name)
 
 
-def _head(function: Function, name: Naming) -> str:
+def _head(function: ir.Function, name: Naming) -> str:
     linkage = f".{function.linkage} " if function.linkage else ""
     said = _attributes(function.attributes)
     if function.is_entry:
@@ -106,16 +90,16 @@ def _head(function: Function, name: Naming) -> str:
     return f"{linkage}.func {said}{_signature(function, name, function.name)}"
 
 
-def _signature(function: Function, name: Naming, shown: str) -> str:
+def _signature(function: ir.Function, name: Naming, shown: str) -> str:
     returns = f"{_parameters(function.returns, name)} " if function.returns else ""
     return f"{returns}{shown} {_parameters(function.parameters, name)}"
 
 
-def _parameters(parameters: Iterable[Variable], name: Naming) -> str:
+def _parameters(parameters: Iterable[ir.Variable], name: Naming) -> str:
     return f"({', '.join(_variable(p, name).rstrip(';') for p in parameters)})"
 
 
-def _directives(function: Function) -> list[str]:
+def _directives(function: ir.Function) -> list[str]:
     numbers = [f".{name} {', '.join(map(str, numbers))}".rstrip() for name, numbers in function.directives.items()]
     return [*numbers, *(f".pragma {text};" for text in function.pragmas)]
 
@@ -128,7 +112,7 @@ def _attributes(texts: Iterable[str]) -> str:
     return "".join(f".attribute({text}) " for text in texts)
 
 
-def _variable(variable: Variable, name: Naming) -> str:
+def _variable(variable: ir.Variable, name: Naming) -> str:
     linkage = f".{variable.linkage} " if variable.linkage else ""
     if variable.space == "reg":
         return f".reg {_type(variable.type)} {name(variable.name)};"
@@ -143,7 +127,7 @@ def _variable(variable: Variable, name: Naming) -> str:
     return f"{kind} {name(variable.name)}{shape}{_initial(variable)};"
 
 
-def _initial(variable: Variable) -> str:
+def _initial(variable: ir.Variable) -> str:
     if variable.properties:
         return f" = {{{', '.join(f'{name} = {value}' for name, value in variable.properties)}}}"
     if not (variable.initial or variable.relocations):
@@ -156,7 +140,7 @@ def _initial(variable: Variable) -> str:
     return f" = {{{', '.join(values)}}}" if shape else f" = {values[0]}"
 
 
-def _values(variable: Variable, element: str) -> list[str]:
+def _values(variable: ir.Variable, element: str) -> list[str]:
     """The elements of an initialiser up to the last that is not 0."""
     size = TYPE_BYTES[element]
     data = variable.initial + bytes(-len(variable.initial) % size)
@@ -171,7 +155,7 @@ def _values(variable: Variable, element: str) -> list[str]:
     ]
 
 
-def _symbol(symbol: Symbol) -> str:
+def _symbol(symbol: ir.Symbol) -> str:
     name = f"generic({symbol.name})" if symbol.generic else symbol.name
     return f"{name}+{symbol.offset}" if symbol.offset else name
 
@@ -180,7 +164,7 @@ def _number(bits: int, element: str) -> str:
     return {"f32": f"0F{bits:08X}", "f64": f"0D{bits:016X}"}.get(element, str(bits))
 
 
-def print_instruction(instruction: Instruction, name: Naming = str) -> str:
+def print_instruction(instruction: ir.Instruction, name: Naming = str) -> str:
     """The text of one instruction, with its guard and semicolon; ``name`` maps names to written ones."""
     guard = ""
     if instruction.guard is not None:
@@ -192,35 +176,35 @@ def print_instruction(instruction: Instruction, name: Naming = str) -> str:
     return f"{guard}{instruction.full_opcode} {operands}".rstrip() + ";"
 
 
-def _call(call: Call, name: Naming) -> str:
+def _call(call: ir.Call, name: Naming) -> str:
     results = f"({', '.join(print_operand(o, name) for o in call.results)}), " if call.results else ""
     arguments = f", ({', '.join(print_operand(o, name) for o in call.arguments)})"
     prototype = f", {name(call.prototype)}" if call.prototype else ""
     return f"{results}{print_operand(call.target, name)}{arguments}{prototype}"
 
 
-def print_operand(operand: "Operand | None", name: Naming = str) -> str:
+def print_operand(operand: "ir.Operand | None", name: Naming = str) -> str:
     """The text of one operand."""
     match operand:
         case None:
             return "_"
-        case Register(base, component):
+        case ir.Register(base, component):
             return f"{name(base)}.{component}" if component else name(base)
-        case Immediate(bits, kind):
+        case ir.Immediate(bits, kind):
             return _number(bits, kind)
-        case Symbol(base, offset):
+        case ir.Symbol(base, offset):
             return name(base) + (f"+{offset}" if offset else "")
-        case Address(base, offset, unified):
+        case ir.Address(base, offset, unified):
             return f"[{print_operand(base, name)}{f'+{offset}' if offset else ''}]{'.unified' if unified else ''}"
-        case Modified(base, "-"):
+        case ir.Modified(base, "-"):
             return f"-{print_operand(base, name)}"
-        case Vector(elements):
+        case ir.Vector(elements):
             return f"{{{', '.join(print_operand(e, name) for e in elements)}}}"
-        case Pair(first, second):
+        case ir.Pair(first, second):
             return f"{print_operand(first, name)}|{print_operand(second, name)}"
-        case Not(register):
+        case ir.Not(register):
             return f"!{print_operand(register, name)}"
-        case Texture(texture, sampler, coordinates):
+        case ir.Texture(texture, sampler, coordinates):
             parts = [texture, *([sampler] if sampler else []), coordinates]
             return f"[{', '.join(print_operand(part, name) for part in parts)}]"
     raise TypeError(f"not an operand: {operand!r}")

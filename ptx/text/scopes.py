@@ -12,7 +12,7 @@ from rayplay.ptx.isa.special import SPECIAL
 
 MOST_DIGITS = 10  # of the number of a register in a range
 MOST_SCOPES = 4096  # inside each other
-OUTSIDE = -1  # the depth of what is declared outside functions
+OUTSIDE = -1  # the depth of declarations outside functions
 
 Meaning = Register | Symbol
 
@@ -29,7 +29,7 @@ class Range:
 
 @dataclass
 class Scope:
-    """What one ``{ }`` declares: plain names, prefixes of ranges, and per prefix the lowest number of a plain name."""
+    """Declarations of a ``{ }``: plain names, prefixes of ranges, and per prefix the lowest number of a plain name."""
 
     names: set[str] = field(default_factory=set)
     prefixes: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Scope:
 
 
 class Scopes:
-    """What each written name means at the point being read; ``registers`` are those made so far, with their types.
+    """Meaning of each written name at the point being read; ``registers`` made so far have their types.
 
     ``meaning`` only remembers what ``lookup`` has found; a range, which may hide any of it, begins a new one.
     """
@@ -125,7 +125,7 @@ class Scopes:
         self._plain.setdefault(name, []).append((OUTSIDE, Register(self.unique(name))))
 
     def lookup(self, name: str) -> Meaning:
-        """What a name in an operand means: a register, or else the address of a variable, function or label."""
+        """Meaning of a name in an operand: a register, or else the address of a variable, function or label."""
         found = self.meaning.get(name) or self._declared(name)
         if found is None:
             base, dot, component = name.partition(".")

@@ -31,7 +31,7 @@ Value = Immediate | Symbol | Mask
 
 
 class Attributes(NamedTuple):
-    """What stands between the state space and the type."""
+    """Words between the state space and the type."""
 
     lanes: int
     align: int | None
@@ -90,7 +90,7 @@ def declared_variable(
 
 
 def initial_problem(initial: Any, element: str, has_elements: bool) -> str | None:
-    """What is wrong with the kind of the first constant that an initialiser has, None when nothing is."""
+    """The fault in the kind of an initialiser's first constant, None without one."""
     if isinstance(initial, list) and not has_elements and not (initial and isinstance(initial[0], Property)):
         return "which no list initialises"
     while isinstance(initial, list) and initial:

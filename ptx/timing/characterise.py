@@ -2,15 +2,16 @@
 
 An instruction with a fixed latency delays the instructions after it by ``stall_cycles``, so that the first one that
 needs its result issues late enough; at the end of a block every result still under way is waited for. An instruction
-with a variable latency (load, atomic, texture, trace) sets one of six slots; whoever reads or overwrites its result has
-the slot in its wait mask, across blocks, too. A slot is clear when all that set it have finished, so sharing slots is
-correct and only costs time. Slot 5 belongs to trace calls alone.
+with a variable latency (load, atomic, texture, trace) sets one of six slots; an instruction that reads or overwrites
+the result has the slot in its wait mask, across blocks as well. A slot is clear when all that set it have finished, so
+sharing slots is correct and only costs time. Slot 5 belongs to trace calls alone.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rayplay.ptx.flow.language import describe, runs_other_code
-from rayplay.ptx.graph import Block, Cfg
+from rayplay.ptx.graph import Block, Cfg, settle
 from rayplay.ptx.ir import Function
 from rayplay.ptx.isa.describe import Description
 from rayplay.ptx.timing.pipelines import VARIABLE_LATENCY_CLASSES, Pipeline, Timing
@@ -119,20 +120,16 @@ class _Waits:
     def solve(self) -> list[int]:
         """Wait mask per instruction."""
         entry = [[0] * SLOTS for _ in self.cfg.blocks]
-        waiting = list(reversed(range(len(entry))))
-        queued = [True] * len(entry)
-        while waiting:
-            number = waiting.pop()
-            queued[number] = False
+
+        def update(number: int) -> Iterator[int]:
             leaving = self._through(self.cfg.blocks[number], list(entry[number]))
             for successor in self.cfg.blocks[number].successors:
-                before = entry[successor]
-                after = [old | new for old, new in zip(before, leaving, strict=True)]
-                if after != before:
+                after = [old | new for old, new in zip(entry[successor], leaving, strict=True)]
+                if after != entry[successor]:
                     entry[successor] = after
-                    if not queued[successor]:
-                        queued[successor] = True
-                        waiting.append(successor)
+                    yield successor
+
+        settle(reversed(range(len(entry))), update)
         return self.waits
 
     def _through(self, block: Block, owed: list[int]) -> list[int]:

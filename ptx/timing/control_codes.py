@@ -58,7 +58,7 @@ def characterise_function(
     (``sass_pipelines``), PTX by ``pipeline``.
 
     A slot is the barrier that the result sets; barriers that only guard sources (stores) have no column, and waiting
-    for one costs nothing. The unit and the cycles it is busy are always those of the latency table.
+    for one costs nothing. The unit and the cycles it is busy always come from the latency table.
     Raises UserError for an opcode without a row in its language's table.
     """
     if function.language != "sass":

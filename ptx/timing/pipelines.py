@@ -46,7 +46,7 @@ class Pipeline:
         return timing.latency_cycles + self.depth_cycles
 
 
-# The values are those of Vulkan-Sim's SM75_RTX2060 configuration, which Zatel's and LumiBench's figures were made with
+# The values come from Vulkan-Sim's SM75_RTX2060 configuration, which Zatel's and LumiBench's figures were made with
 # (docs/sources/vulkan-sim.md#instruction-latencies): latencies of ADD, MAX, MUL, MAD,
 # DIV[, SHFL], the timing classes of ``ptx.isa``; an opcode that is not in those lists takes 1.
 #     int 4,13,4,5,145,32   initiation 2,2,2,2,8,4          fp 4,13,4,5,39   initiation 2,2,2,2,4

@@ -1,6 +1,6 @@
 """How long SASS instructions take: latencies per architecture, for listings without encodings.
 
-Latency and initiation interval per unit are those of Accel-Sim's configurations, tuned to the cards
+Latency and initiation interval per unit come from Accel-Sim's configurations, tuned to the cards
 (docs/sources/accel-sim.md#opcode-latencies): RTX 2060 for Volta and Turing, RTX 3070 for Ampere and, because no later
 ones are published, for Ada, Hopper and Blackwell. ``depth_cycles`` is 5: dependent latency is latency + 5
 (docs/sources/accel-sim.md#initiation).

@@ -1,31 +1,19 @@
-"""What is wrong with a module, beyond its syntax: names, modifiers, operands, register types, labels, calls.
+"""Faults of a module beyond its syntax: names, modifiers, operands, register types, labels, calls.
 
 Checks what PTX itself demands (``ptxas`` would refuse it) and that calls of ``_optix_*`` functions have the registers
 that the interface gives them. Opcodes and modifiers are judged up to the version of PTX that is known here; a module of
-a later version may have others. The order of problems is that of the text.
+a later version may have others. Problems follow the order of the text.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rayplay.ptx.ir import (
-    NO_FORM,
-    Function,
-    Immediate,
-    Instruction,
-    Module,
-    Operand,
-    Position,
-    Register,
-    Symbol,
-    Variable,
-)
+from rayplay.ptx import ir
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import spelled_out
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.isa.types import constant_fits, register_fits
-from rayplay.ptx.numbers import TYPE_BYTES
 from rayplay.ptx.text.names import Hints
 from rayplay.ptx.verifier.declarations import architecture, module_problems
 from rayplay.ptx.verifier.operands import OperandChecks
@@ -40,15 +28,15 @@ class Problem:
     """Something wrong, where it is, and what must hold instead."""
 
     source_name: str
-    position: Position
+    position: ir.Position
     message: str
 
     def __str__(self) -> str:
         return f"{self.source_name}:{self.position.line}:{self.position.column}: {self.message}"
 
 
-def verify(module: Module) -> list[Problem]:
-    """All problems of a module, in the order of its text; empty when there are none."""
+def verify(module: ir.Module) -> list[Problem]:
+    """All problems of a module, in the order of its text."""
     found = list(module.remarks)
     hint = Hints()
     found += module_problems(module, module.version <= KNOWN_VERSION)
@@ -62,13 +50,13 @@ def verify(module: Module) -> list[Problem]:
 class _Verifier:
     """The checks of one function."""
 
-    def __init__(self, module: Module, function: Function, hint: Hints) -> None:
+    def __init__(self, module: ir.Module, function: ir.Function, hint: Hints) -> None:
         self.module, self.function, self.hint = module, function, hint
         self.operands = OperandChecks(module, function, hint)
         self.names = self.operands.names
         self.needs_sync = module.version >= (6, 4) and architecture(module) >= 70
 
-    def problems(self) -> Iterator[tuple[Position, str]]:
+    def problems(self) -> Iterator[tuple[ir.Position, str]]:
         for name, labels in self.function.branch_targets.items():
             for label in labels:
                 if label not in self.function.labels and label not in self.module.functions:
@@ -77,7 +65,7 @@ class _Verifier:
             for message in self._instruction(instruction):
                 yield instruction.position, f"{message}, in: {instruction.text}"
 
-    def _instruction(self, instruction: Instruction) -> Iterator[str]:
+    def _instruction(self, instruction: ir.Instruction) -> Iterator[str]:
         if instruction.guard is not None:
             yield from self.operands.predicate(instruction.guard.register)
         wrong = problem(instruction.opcode, instruction.modifiers)
@@ -95,7 +83,7 @@ class _Verifier:
             yield f"{instruction.full_opcode} needs '.sync' since .version 6.4 on sm_70 and later"
             return
         form = instruction.form
-        if form is NO_FORM:
+        if form is ir.NO_FORM:
             if known:
                 yield f"opcode '{instruction.full_opcode}' is not known{self.hint(instruction.opcode, TABLE)}"
         elif wrong is None:
@@ -103,12 +91,12 @@ class _Verifier:
         elif known:
             yield wrong
 
-    def _call(self, instruction: Instruction) -> Iterator[str]:
+    def _call(self, instruction: ir.Instruction) -> Iterator[str]:
         call = instruction.call
         assert call is not None
         for operand in (*call.results, *call.arguments):
             yield from self.names.undeclared(operand)
-        if isinstance(call.target, Register):
+        if isinstance(call.target, ir.Register):
             yield from self.names.undeclared(call.target)
             known = call.prototype in self.function.prototypes or call.prototype in self.function.branch_targets
             if not known:
@@ -127,24 +115,23 @@ class _Verifier:
         for what, given, wanted in (
             ("results", call.results, callee.returns), ("arguments", call.arguments, callee.parameters),
         ):  # fmt: skip
-            variadic = bool(wanted) and wanted[-1].shape == (0,)
-            if len(given) != len(wanted) and not variadic:
+            if len(given) != len(wanted) and not (wanted and wanted[-1].shape == (0,)):  # the last one is variadic
                 yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
                 continue
             for operand, formal in zip(given, wanted, strict=False):
                 yield from self._argument(name, operand, formal)
 
-    def _argument(self, name: str, operand: Operand, formal: Variable) -> Iterator[str]:
+    def _argument(self, name: str, operand: ir.Operand, formal: ir.Variable) -> Iterator[str]:
         """A register or .param variable against the parameter that it is passed as."""
         kind = formal.type.rpartition(".")[2]
-        if isinstance(operand, Register):
+        if isinstance(operand, ir.Register):
             declared = self.function.registers.get(operand.name, "")
             if not formal.shape and declared and "." not in declared and not register_fits(kind, declared):
                 yield f"'{name}' takes a .{kind} as '{formal.name}', '{operand.name}' is a .{declared}"
-        elif isinstance(operand, Immediate):
+        elif isinstance(operand, ir.Immediate):
             if not formal.shape and kind[0] != "b" and not constant_fits(kind, operand):
                 yield f"'{name}' takes a .{kind} as '{formal.name}', which the constant is not"
-        elif isinstance(operand, Symbol):
+        elif isinstance(operand, ir.Symbol):
             actual = self.function.variables.get(operand.name) or self.names.parameters.get(operand.name)
             if actual is None or actual.space != "param" or formal.space != "param" or formal.shape == (0,):
                 return
@@ -152,7 +139,9 @@ class _Verifier:
             if not same or not register_fits(kind, actual.type.rpartition(".")[2]):
                 yield f"'{name}' takes {_shown(formal)} as '{formal.name}', '{operand.name}' is {_shown(actual)}"
 
-    def _intrinsic(self, name: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> Iterator[str]:
+    def _intrinsic(
+        self, name: str, results: tuple[ir.Operand, ...], arguments: tuple[ir.Operand, ...]
+    ) -> Iterator[str]:
         intrinsic = INTRINSICS.get(name)
         if intrinsic is None:
             yield f"'{name}' is not a known function of the OptiX interface{self.hint(name, INTRINSICS)}"
@@ -165,14 +154,10 @@ class _Verifier:
                 yield f"'{name}' has {len(wanted)} {what}, the call gives {len(given)}"
                 continue
             for operand, letter in zip(given, wanted, strict=True):
-                bits = self._bits(operand) if isinstance(operand, Register) else None
+                bits = self.operands.bits(operand) if isinstance(operand, ir.Register) else None
                 if bits is not None and bits != _OPTIX_BITS[letter]:
                     yield f"'{name}' takes {_OPTIX_BITS[letter]} bits where '{operand.name}' has {bits}"  # type: ignore[union-attr]
 
-    def _bits(self, register: Register) -> int | None:
-        declared = self.function.registers.get(register.name)
-        return None if declared is None else 8 * TYPE_BYTES[declared.rpartition(".")[2]]
 
-
-def _shown(variable: Variable) -> str:
+def _shown(variable: ir.Variable) -> str:
     return f".{variable.type}" + "".join(f"[{size}]" for size in variable.shape)

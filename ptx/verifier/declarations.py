@@ -1,4 +1,4 @@
-"""What is wrong with the declarations of a module: target, variables, parameters, directives, forward declarations."""
+"""Faults in the declarations of a module: target, variables, parameters, directives, forward declarations."""
 
 import re
 from collections.abc import Iterator

@@ -26,7 +26,17 @@ PACKAGES = {
 }
 STYLE = ".doc-contents p { white-space: pre-line }"  # docstrings list arguments in lines
 NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start", ("README.md", "docs/recipes.md", "docs/api.md", "examples/README.md", "examples/cnn/README.md")),
+    (
+        "Start",
+        (
+            "README.md",
+            "docs/foreign.md",
+            "docs/queries.md",
+            "docs/api.md",
+            "examples/README.md",
+            "examples/cnn/README.md",
+        ),
+    ),
     ("Use", ("docs/programs.md", "docs/kernels.md", "docs/analysis.md", "docs/zatel.md", "docs/estimate.md")),
     (
         "Trust",

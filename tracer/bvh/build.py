@@ -22,7 +22,7 @@ _KIND_BYTES = np.array([layout.KIND_BYTES[code] for code in range(len(layout.KIN
 
 @dataclass(frozen=True)
 class Statistics:
-    """What was built, for the user and for tests."""
+    """Counts of what the structure holds."""
 
     bottom_levels: int
     instances: int
@@ -131,18 +131,9 @@ def build_acceleration(scene: Scene, base_address: int) -> Acceleration:
     write_instances(words, top_leaf, placed, base_address + layout.BLOCK_BYTES * first_block, first_geometry)
     top_row, address, kind = _node_columns(words, bottoms, top_block, first_block, leaf_blocks, base_address)
     return Acceleration(
-        scene,
-        base_address,
-        words,
-        top_block,
-        top_row,
-        address,
-        _KIND_BYTES[kind],
-        kind,
-        scene.geometries(),
-        first_geometry[instances.bottom],
-        _statistics(scene, bottoms, top, words),
-    )
+        scene, base_address, words, top_block, top_row, address, _KIND_BYTES[kind], kind, scene.geometries(),
+        first_geometry[instances.bottom], _statistics(scene, bottoms, top, words),
+    )  # fmt: skip
 
 
 def _tree(rows: NDArray[np.float32]) -> _Tree:
@@ -156,7 +147,7 @@ def _tree(rows: NDArray[np.float32]) -> _Tree:
 
 
 def _bottom_trees(scene: Scene) -> list[_Tree | None]:
-    """One tree per mesh, None where it has no triangle, and those of the spheres."""
+    """One tree per mesh, None where it has no triangle, then the trees of the spheres."""
     trees: list[_Tree | None] = []
     for mesh in scene.meshes:
         rows = triangle_boxes(mesh.vertices, mesh.triangles)
@@ -174,7 +165,7 @@ def _sphere_boxes(scene: Scene, number: int) -> tuple[NDArray[np.float32], NDArr
 
 
 def _first_geometries(scene: Scene, bottoms: int) -> NDArray[np.uint32]:
-    """uint32[bottoms]: first geometry of each bottom level; those of the spheres share one."""
+    """uint32[bottoms]: first geometry of each bottom level; all spheres share one."""
     meshes = [geometry.mesh for geometry in scene.geometries()]
     return np.searchsorted(meshes, np.minimum(np.arange(bottoms), len(scene.meshes))).astype(np.uint32)
 

@@ -19,7 +19,7 @@ class Placed(NamedTuple):
 
 
 def all_instances(scene: Scene) -> Placed:
-    """The scene's instances, and those of the spheres as the last."""
+    """The scene's instances, then the instances of its spheres."""
     spheres = range(len(scene.meshes), len(scene.meshes) + scene.spheres.instance_count)
     bottom = [*(item.mesh for item in scene.instances), *spheres]
     matrices = [item.object_to_world for item in scene.instances] + [IDENTITY] * len(spheres)

@@ -1,4 +1,4 @@
-"""Where every byte of the acceleration structure is: record kinds, their sizes, and their fields.
+"""Layout of the acceleration structure: record kinds, their sizes, and their fields.
 
 Kinds and sizes: ``docs/sources/vulkan-sim.md#records``; everything lies on 64-byte blocks. A triangle's or
 sphere's record begins with its 8-byte descriptor, so both have one address and the ray fetches descriptor, then leaf.

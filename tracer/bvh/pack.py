@@ -28,7 +28,7 @@ def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray) -> 
     """Open the child with the largest surface until a node has six children or only leaves.
 
     wide: int32[at least nodes, 6], filled with one row per 6-wide node in packing order: the binary nodes that are its
-    children, -1 where there is none. Returns how many rows, the depth in nodes, and the stack entries that a traversal
+    children, -1 in empty places. Returns how many rows, the depth in nodes, and the stack entries that a traversal
     of it can need at most.
     """
     stack = np.empty((6 * MOST_LEVELS, 3), np.int64)

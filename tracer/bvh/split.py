@@ -10,17 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rayplay.tracer.native import memory as raw
 from rayplay.tracer.native.jit import compiled, entry_point
-from rayplay.tracer.native.memory import (
-    copy_box,
-    fill_box,
-    grow_box,
-    load_f32,
-    load_i32,
-    load_u32,
-    store_f32,
-    store_u32,
-)
 
 BINS = 16
 SMALL = 16
@@ -45,7 +36,7 @@ class _Scratch(NamedTuple):
     held: int  # one box
     centre: int  # bounds of the doubled centres of the range
     side_centre: int  # the same of its two sides
-    low_box: int  # boxes of the two sides: those of the children
+    low_box: int  # boxes of the two sides, which are the children
     high_box: int
 
 
@@ -95,19 +86,19 @@ def split_boxes(rows: np.ndarray, node_box: np.ndarray, node_child: np.ndarray) 
         top -= 1
         node, begin, end, level = ranges[top, 0], ranges[top, 1], ranges[top, 2], ranges[top, 3]
         if end - begin == 1:
-            node_child[node] = ~np.int32(load_u32(first + BOX_BYTES * begin + 4 * ID))
+            node_child[node] = ~np.int32(raw.load_u32(first + BOX_BYTES * begin + 4 * ID))
             continue
         left = nodes
         nodes += 2
         node_child[node] = left
-        copy_box(centre, centres + BOX_BYTES * top)
+        raw.copy_box(centre, centres + BOX_BYTES * top)
         child = boxes_at + BOX_BYTES * left
         scratch = _Scratch(first, bins, bin_count.ctypes.data, suffix, held, centre, sides, child, child + BOX_BYTES)
         middle = _split(scratch, begin, end, level)
         for side in range(2):  # the left side is on top, so it is built first
             ranges[top, 0], ranges[top, 3] = left + 1 - side, level + 1
             ranges[top, 1], ranges[top, 2] = (middle, end) if side == 0 else (begin, middle)
-            copy_box(centres + BOX_BYTES * top, sides + BOX_BYTES * (1 - side))
+            raw.copy_box(centres + BOX_BYTES * top, sides + BOX_BYTES * (1 - side))
             top += 1
     return nodes
 
@@ -131,7 +122,7 @@ def _split(scratch: _Scratch, begin: int, end: int, level: int) -> int:
 @compiled
 def _extent(box: int, axis: int) -> np.float32:
     """Width of a box of eight words along an axis."""
-    return -load_f32(box + 16 + 4 * axis) - load_f32(box + 4 * axis)
+    return -raw.load_f32(box + 16 + 4 * axis) - raw.load_f32(box + 4 * axis)
 
 
 @compiled
@@ -143,26 +134,26 @@ def half_area(box: int) -> np.float32:
 
 @compiled
 def _doubled_centre(box: int, axis: int) -> np.float32:
-    return load_f32(box + 4 * axis) - load_f32(box + 16 + 4 * axis)
+    return raw.load_f32(box + 4 * axis) - raw.load_f32(box + 16 + 4 * axis)
 
 
 @compiled
 def _grow_centre(total: int, box: int) -> None:
-    """Widen bounds of doubled centres, themselves a box of eight words, by those of a box."""
+    """Widen bounds of doubled centres, themselves a box of eight words, by the centre of a box."""
     for axis in range(3):
         twice = _doubled_centre(box, axis)
         low, high = total + 4 * axis, total + 16 + 4 * axis
-        store_f32(low, min(load_f32(low), twice))
-        store_f32(high, min(load_f32(high), -twice))
+        raw.store_f32(low, min(raw.load_f32(low), twice))
+        raw.store_f32(high, min(raw.load_f32(high), -twice))
 
 
 @compiled
 def _bounds(rows: int, begin: int, end: int, box: int, centre: int) -> None:
     """Box and centre bounds of a range."""
-    fill_box(box, INFINITY)
-    fill_box(centre, INFINITY)
+    raw.fill_box(box, INFINITY)
+    raw.fill_box(centre, INFINITY)
     for row in range(begin, end):
-        grow_box(box, rows + BOX_BYTES * row)
+        raw.grow_box(box, rows + BOX_BYTES * row)
         _grow_centre(centre, rows + BOX_BYTES * row)
 
 
@@ -174,25 +165,25 @@ def _sort_and_sweep(scratch: _Scratch, begin: int, end: int) -> int:
         if _extent(scratch.centre, other) > _extent(scratch.centre, axis):
             axis = other
     for row in range(begin + 1, end):
-        copy_box(scratch.held, scratch.rows + BOX_BYTES * row)
+        raw.copy_box(scratch.held, scratch.rows + BOX_BYTES * row)
         key, slot = _doubled_centre(scratch.held, axis), row
         while slot > begin and _doubled_centre(scratch.rows + BOX_BYTES * (slot - 1), axis) > key:
-            copy_box(scratch.rows + BOX_BYTES * slot, scratch.rows + BOX_BYTES * (slot - 1))
+            raw.copy_box(scratch.rows + BOX_BYTES * slot, scratch.rows + BOX_BYTES * (slot - 1))
             slot -= 1
-        copy_box(scratch.rows + BOX_BYTES * slot, scratch.held)
+        raw.copy_box(scratch.rows + BOX_BYTES * slot, scratch.held)
     size, rows = end - begin, scratch.rows + BOX_BYTES * begin
-    copy_box(scratch.suffix + BOX_BYTES * (size - 1), rows + BOX_BYTES * (size - 1))
+    raw.copy_box(scratch.suffix + BOX_BYTES * (size - 1), rows + BOX_BYTES * (size - 1))
     for index in range(size - 2, 0, -1):
-        copy_box(scratch.suffix + BOX_BYTES * index, scratch.suffix + BOX_BYTES * (index + 1))
-        grow_box(scratch.suffix + BOX_BYTES * index, rows + BOX_BYTES * index)
+        raw.copy_box(scratch.suffix + BOX_BYTES * index, scratch.suffix + BOX_BYTES * (index + 1))
+        raw.grow_box(scratch.suffix + BOX_BYTES * index, rows + BOX_BYTES * index)
     best, cut = INFINITY, 1
-    copy_box(scratch.held, rows)
+    raw.copy_box(scratch.held, rows)
     for index in range(1, size):
         right = half_area(scratch.suffix + BOX_BYTES * index)
         cost = half_area(scratch.held) * np.float32(index) + right * np.float32(size - index)
         if cost < best:
             best, cut = cost, index
-        grow_box(scratch.held, rows + BOX_BYTES * index)
+        raw.grow_box(scratch.held, rows + BOX_BYTES * index)
     return begin + cut
 
 
@@ -205,15 +196,15 @@ def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
         if not _extent(scratch.centre, axis) > NARROWEST:
             continue
         bins, counts = scratch.bins + BOX_BYTES * BINS * axis, scratch.bin_count + 4 * BINS * axis
-        copy_box(scratch.suffix + BOX_BYTES * (BINS - 1), bins + BOX_BYTES * (BINS - 1))
+        raw.copy_box(scratch.suffix + BOX_BYTES * (BINS - 1), bins + BOX_BYTES * (BINS - 1))
         for index in range(BINS - 2, 0, -1):
-            copy_box(scratch.suffix + BOX_BYTES * index, scratch.suffix + BOX_BYTES * (index + 1))
-            grow_box(scratch.suffix + BOX_BYTES * index, bins + BOX_BYTES * index)
-        fill_box(scratch.held, INFINITY)
+            raw.copy_box(scratch.suffix + BOX_BYTES * index, scratch.suffix + BOX_BYTES * (index + 1))
+            raw.grow_box(scratch.suffix + BOX_BYTES * index, bins + BOX_BYTES * index)
+        raw.fill_box(scratch.held, INFINITY)
         before = 0
         for cut in range(BINS - 1):
-            grow_box(scratch.held, bins + BOX_BYTES * cut)
-            before += load_i32(counts + 4 * cut)
+            raw.grow_box(scratch.held, bins + BOX_BYTES * cut)
+            before += raw.load_i32(counts + 4 * cut)
             after = end - begin - before
             if before == 0 or after == 0:
                 continue
@@ -221,16 +212,16 @@ def _choose_bin(scratch: _Scratch, begin: int, end: int) -> tuple[int, int]:
             cost = half_area(scratch.held) * np.float32(before) + half_area(right) * np.float32(after)
             if cost < best or best_axis < 0:
                 best, best_axis, best_cut = cost, axis, cut
-                copy_box(scratch.low_box, scratch.held)
-                copy_box(scratch.high_box, right)
+                raw.copy_box(scratch.low_box, scratch.held)
+                raw.copy_box(scratch.high_box, right)
     return best_axis, best_cut
 
 
 @compiled
 def _fill_bins(scratch: _Scratch, begin: int, end: int) -> None:
     for index in range(3 * BINS):
-        fill_box(scratch.bins + BOX_BYTES * index, INFINITY)
-        store_u32(scratch.bin_count + 4 * index, 0)
+        raw.fill_box(scratch.bins + BOX_BYTES * index, INFINITY)
+        raw.store_u32(scratch.bin_count + 4 * index, 0)
     scale_x, scale_y, scale_z = (
         _bin_scale(scratch.centre, 0),
         _bin_scale(scratch.centre, 1),
@@ -245,9 +236,9 @@ def _fill_bins(scratch: _Scratch, begin: int, end: int) -> None:
 
 @compiled
 def _add_to_bin(scratch: _Scratch, box: int, index: int) -> None:
-    grow_box(scratch.bins + BOX_BYTES * index, box)
+    raw.grow_box(scratch.bins + BOX_BYTES * index, box)
     count = scratch.bin_count + 4 * index
-    store_u32(count, load_u32(count) + 1)
+    raw.store_u32(count, raw.load_u32(count) + 1)
 
 
 @compiled
@@ -261,23 +252,23 @@ def _bin_scale(centre: int, axis: int) -> np.float32:
 
 @compiled
 def _bin_of(centre: int, box: int, axis: int, scale: np.float32) -> int:
-    return int((_doubled_centre(box, axis) - load_f32(centre + 4 * axis)) * scale)
+    return int((_doubled_centre(box, axis) - raw.load_f32(centre + 4 * axis)) * scale)
 
 
 @compiled
 def _partition(scratch: _Scratch, begin: int, end: int, axis: int, cut: int) -> int:
     """Move the primitives of the bins up to ``cut`` to the front; fills the centre bounds of both sides."""
-    fill_box(scratch.side_centre, INFINITY)
-    fill_box(scratch.side_centre + BOX_BYTES, INFINITY)
+    raw.fill_box(scratch.side_centre, INFINITY)
+    raw.fill_box(scratch.side_centre + BOX_BYTES, INFINITY)
     scale = _bin_scale(scratch.centre, axis)
     low, high = begin, end - 1
     while low <= high:
         box = scratch.rows + BOX_BYTES * low
         if _bin_of(scratch.centre, box, axis, scale) > cut:
             _grow_centre(scratch.side_centre + BOX_BYTES, box)
-            copy_box(scratch.held, box)
-            copy_box(box, scratch.rows + BOX_BYTES * high)
-            copy_box(scratch.rows + BOX_BYTES * high, scratch.held)
+            raw.copy_box(scratch.held, box)
+            raw.copy_box(box, scratch.rows + BOX_BYTES * high)
+            raw.copy_box(scratch.rows + BOX_BYTES * high, scratch.held)
             high -= 1
         else:
             _grow_centre(scratch.side_centre, box)

@@ -137,7 +137,7 @@ class Control:
         e.put("br label %pop")
 
     def leave_lanes(self, after: int | None, ends_thread: bool = False) -> None:
-        """``ret`` and ``exit``, predicated or not; ``ends_thread``: the functions above are left, too."""
+        """``ret`` and ``exit``, predicated or not; ``ends_thread``: they leave the callers as well."""
         e = self.e
         gone = e.op(f"bitcast <32 x i1> {e.lanes()} to i32")
         self.end_lanes(gone)

@@ -1,6 +1,8 @@
 """LLVM IR text of one function, 32 lanes wide: fresh names, types, and reading and writing PTX operands."""
 
-from rayplay.ptx.ir import Function, Immediate, Module, Not, Operand, Register, Symbol
+from collections.abc import Callable
+
+from rayplay.ptx.ir import Function, Immediate, Instruction, Module, Not, Operand, Register, Symbol
 from rayplay.ptx.isa.types import TYPES, immediate_bits
 from rayplay.tracer.abi.words import RECORD_ALL
 from rayplay.tracer.emit.special import read_special
@@ -15,7 +17,7 @@ class Emitter(Text):
     """Text of one function while it is being written; a value is the name or constant of a 32-lane vector.
 
     PTX registers are bit containers, integer vectors of 16, 32 or 64 bits, or ``i1`` for predicates. In a block they
-    are SSA values; those that live on afterwards have a slot, which LLVM makes a register of again. ``waiting`` are
+    are SSA values; registers that are live afterwards have a slot, which LLVM makes a register again. ``waiting`` are
     the registers, as bits of ``Liveness``, whose values in inactive lanes are still needed (``tracer.emit.parts``);
     ``loaded`` and ``stored`` are the slots in use.
     """
@@ -116,11 +118,15 @@ class Emitter(Text):
         lanes, done = self.values["lanes"], 0
         while done < size:
             piece = next(p for p in PIECES if p <= size - done)
-            offsets = ", ".join(f"i64 {start + lane * size + done}" for lane in range(32))
-            source = self.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+            source = self.lane_pointers(start + done, size)
             target = self.op(f"getelementptr i8, <32 x ptr> {home}, i64 {done}")
             scatter(self, gather(self, source, lanes, 8 * piece, 1), target, lanes, 8 * piece, 1)
             done += piece
+
+    def lane_pointers(self, start: int, size: int) -> str:
+        """Pointer to each lane's ``size`` bytes of the activation, lane after lane from ``start`` on."""
+        offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
+        return self.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
 
     def register_local_base(self) -> str:
         """Address of this activation's local memory in each lane."""
@@ -185,3 +191,6 @@ class Emitter(Text):
                 value = self.op(f"bitcast <32 x i1> {value} to i32")
             self.put(f"store {kind} {value}, ptr {pointer}, align 64")
             self.stored[name] = None
+
+
+Handler = Callable[[Emitter, Instruction], None]

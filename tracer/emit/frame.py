@@ -1,7 +1,7 @@
 """The frame of an LLVM function, which runs a part of a PTX function: how it is entered, dispatches, and is left.
 
 Hot registers (``tracer.emit.hot``) and the state of control (``STATE``) are stack slots, which LLVM turns into
-registers. Each way in fills those that are needed there from the activation, and each way out saves those that are
+registers. Each way in loads the live ones from the activation, and each way out saves the ones that are
 needed when control comes back. All other registers stay in the activation.
 """
 
@@ -15,10 +15,10 @@ JUMP = -1  # why a part returned: control goes on in another one
 
 
 class Entries:
-    """Where the parts of a function are entered.
+    """Entry points of a function's parts.
 
     resumes    part and label of each place to go on after a suspension, and the registers, as bits, that it needs;
-               its number follows those of the blocks.
+               its number follows the blocks' numbers.
     direct     blocks that are entered first, or by a jump from another part.
     dispatched blocks that are entered from the stack.
     """
@@ -44,7 +44,7 @@ class Frame:
         self._saves: list[tuple[str, int]] = []
 
     def label_of(self, block: int) -> str:
-        """Where to branch for a block; those of other parts are entered through their frames."""
+        """Label of a block; a block of another part is entered through that part's frame."""
         if block in self.flow.parts[self.part]:
             return f"b{block}"
         self.entries.direct.add(block)

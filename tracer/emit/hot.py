@@ -20,7 +20,7 @@ class Hot(NamedTuple):
 
 
 def hot_code(function: Function, cfg: Cfg, liveness: Liveness) -> Hot:
-    """Where a warp goes round without a suspension."""
+    """Blocks and registers of cycles without a suspension."""
     bits = 0
     blocks = cycling([_runs_on_to(function, cfg, number) for number in range(len(cfg.blocks))])
     for number in blocks:

@@ -8,7 +8,7 @@ from rayplay.tracer.emit.text import INT, Text
 LANE_OFFSETS = [f"i64 {lane}" for lane in range(32)]
 
 
-def effective_address(e: Emitter, operand: Operand | None, space: str) -> str:
+def effective_address(e: Emitter, operand: Operand | None) -> str:
     """The address of every lane, i64; shared addresses are offsets in the CTA's shared memory."""
     if not isinstance(operand, Address):
         raise e.unknown()
@@ -132,6 +132,4 @@ def lane_variable_pointers(e: Emitter, operand: Operand | None, accessed: int) -
     offset = operand.base.offset + operand.offset
     if not 0 <= offset <= size - accessed:
         raise e.unknown(f"{accessed} bytes at {offset} of {operand.base.name}, which has {size}")
-    start += offset
-    offsets = ", ".join(f"i64 {start + lane * size}" for lane in range(32))
-    return e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
+    return e.lane_pointers(start + offset, size)

@@ -56,7 +56,7 @@ def odd_single(e: Emitter, value: str) -> str:
 def narrow(e: Emitter, value: str, name: str, mode: str = "rn", finite: bool = False, relu: bool = False) -> str:
     """Bits of f32 lanes rounded to format ``name``.
 
-    ``finite`` keeps what is too large, infinities too, at the largest number; ``relu`` makes what is negative 0. NaN is
+    ``finite`` clamps to the largest number, infinities as well; ``relu`` makes negative numbers 0. NaN becomes
     the format's canonical one, or its largest number where it has none.
     """
     bits = as_word(e, value)
@@ -155,7 +155,7 @@ def widen_small(e: Emitter, code: str, name: str) -> str:
     kind = FORMATS[name]
     bits = e.resize(code, 8, 32)
     size = e.op(f"and {WORD} {bits}, {word((1 << kind.width - 1) - 1)}")
-    # exponent and mantissa in their f32 places, times the ratio of the biases: exact for subnormal codes, too
+    # exponent and mantissa in their f32 places, times the ratio of the biases: exact also for subnormal codes
     placed = as_single(e, e.op(f"shl {WORD} {size}, {word(23 - kind.mantissa_bits)}"))
     scale = as_single(e, word((127 + 127 - kind.bias) << 23))
     value = as_word(e, e.op(f"fmul {SINGLE} {placed}, {scale}"))

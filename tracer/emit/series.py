@@ -70,7 +70,4 @@ def hyperbolic_tangent(e: Emitter, x: str) -> str:
     return _choose(e, _less(e, size, constant(TANH_SMALL)), small, signed)
 
 
-FUNCTIONS: dict[str, Callable[[Emitter, str], str]] = {
-    "ex2": power_of_two,
-    "tanh": hyperbolic_tangent,
-}
+FUNCTIONS: dict[str, Callable[[Emitter, str], str]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}

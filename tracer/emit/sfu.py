@@ -1,6 +1,6 @@
 """The special function unit (``tracer.meaning.sfu``) as LLVM IR: a function ``<32 x i32> @sfu.NAME(<32 x i32>)`` each.
 
-Bits go in and come out. The steps are those of ``tracer.meaning.sfu``, in vectors of 32 or 64 bits a lane.
+Bits go in and come out. The steps follow ``tracer.meaning.sfu``, in vectors of 32 or 64 bits a lane.
 """
 
 import struct
@@ -51,7 +51,7 @@ class _Steps:
         return self.put(f"bitcast {REAL} {real} to {WORD}")
 
     def is_nan(self, bits: str) -> str:
-        """Where the bits are no number's."""
+        """Lanes whose bits are NaN."""
         return self.op("icmp ugt", self.op("and", bits, ~sfu.SIGN), sfu.INFINITY)
 
     def multiply(self, bits: str, factor: str) -> str:

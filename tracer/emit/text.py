@@ -1,9 +1,11 @@
 """LLVM IR as text, 32 lanes wide: lines with fresh names, and access to the records of ``tracer.abi``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Module
+from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.abi.words import ACTIVATION, MACHINE
 from rayplay.tracer.meaning.dispatch import unknown
 
@@ -84,6 +86,12 @@ class Text:
         return unknown(self.module, self.instruction, name)
 
 
+def typed(i: Instruction) -> tuple[str, int, str]:
+    """The last type of an instruction: its name, its bits, and the LLVM type of 32 lanes."""
+    width = TYPES[i.form.type]
+    return i.form.type, width, INT[width]
+
+
 def gather(e: Text, pointers: str, lanes: str, width: int, align: int = 0) -> str:
     """Read ``width`` bits per set lane, 0 elsewhere; pointers are as aligned as wide, or as ``align`` says."""
     return e.op(
@@ -98,3 +106,18 @@ def scatter(e: Text, value: str, pointers: str, lanes: str, width: int, align: i
         f"call void @llvm.masked.scatter.v32i{width}.v32p0("
         f"{INT[width]} {value}, <32 x ptr> align {align or width // 8} {pointers}, <32 x i1> {lanes})"
     )
+
+
+@contextmanager
+def lowest_lane(e: Text, lanes: str) -> Iterator[tuple[str, str]]:
+    """A loop that runs while lanes are left: those, i32, and the lowest; its body writes the others to %lanes.left."""
+    e.put(f"store i32 {e.op(f'bitcast <32 x i1> {lanes} to i32')}, ptr %lanes.left")
+    head, body, done = e.label(), e.label(), e.label()
+    e.put(f"br label %{head}")
+    e.put(f"{head}:")
+    left = e.op("load i32, ptr %lanes.left")
+    e.put(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{done}, label %{body}")
+    e.put(f"{body}:")
+    yield left, e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
+    e.put(f"br label %{head}")
+    e.put(f"{done}:")

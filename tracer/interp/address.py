@@ -14,7 +14,7 @@ def run_cvta(w: Lanes, i: Instruction) -> None:
     """cvta: shared addresses are offsets, all other spaces are generic already."""
     name = i.form.type
     base = w.machine("shared_base") if i.form.space == "shared" else 0
-    put(w, i, [v - base if "to" in i.modifiers else v + base for v in numbers(w, i, 1, name)], TYPES[name])
+    put(w, i, [v - base if i.form.variant == "to" else v + base for v in numbers(w, i, 1, name)], TYPES[name])
 
 
 def run_isspacep(w: Lanes, i: Instruction) -> None:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.interp.floats import as_bits, as_float, read, write
+from rayplay.tracer.interp.floats import as_bits, as_float, flushed, read, write
 from rayplay.tracer.interp.values import Handler, Lanes
-from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
+from rayplay.tracer.meaning.floats import HALF_UPPER
 from rayplay.tracer.meaning.sfu import APPROXIMATIONS, LARGE, SCALE_DOWN, SCALE_UP, SMALLEST, unit_name
 
 
@@ -26,7 +26,7 @@ def _divide(w: Lanes, i: Instruction) -> None:
     size, factor = np.abs(b), np.ones(32, np.float32)
     if not i.form.ftz:
         factor[size < SMALLEST] = SCALE_UP
-    if "full" in i.modifiers:
+    if i.form.accuracy == "full":
         factor[size > LARGE] = SCALE_DOWN
     reciprocal = APPROXIMATIONS["rcp.ftz"]((b * factor).view(np.uint32).astype(np.int64))
     write(w, i, as_float(reciprocal.astype(np.uint32)) * (a * factor))
@@ -36,15 +36,11 @@ def _upper(w: Lanes, i: Instruction) -> None:
     """rcp and rsqrt of the upper word of an f64, as an upper word; without .ftz rsqrt is 1 / sqrt of it all."""
     bits = w.read(i.operands[1], "f64")
     upper, ftz = np.uint64(0xFFFFFFFF << 32), i.form.ftz
-    value = as_float(_flushed(bits & upper) if ftz else bits)
+    value = as_float(flushed(bits & upper) if ftz else bits)
     result = as_bits(1.0 / (np.sqrt(value) if i.opcode == "rsqrt" else value))
     if ftz:
-        result = _flushed((result + np.uint64(HALF_UPPER)) & upper)
+        result = flushed((result + np.uint64(HALF_UPPER)) & upper)
     w.write(i.operands[0], result)
-
-
-def _flushed(bits: np.ndarray) -> np.ndarray:
-    return np.where(bits & np.uint64(EXPONENT["f64"]) == 0, bits & np.uint64(1 << 63), bits)
 
 
 HANDLERS: dict[str, Handler] = dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "div"), run_approx)

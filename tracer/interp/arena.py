@@ -51,7 +51,7 @@ class Arena:
         m[MACHINE.address_next] += ADDRESS_BYTES * count
 
     def places(self, address: np.ndarray, space: str, size: int, lanes: np.ndarray) -> np.ndarray:
-        """Where in the arena each lane's bytes begin. Raises IllegalAddressError."""
+        """First byte of each lane in the arena. Raises IllegalAddressError."""
         shared = space == "shared"
         first, limit = (0, self.machine("shared_bytes")) if shared else (FIRST_ADDRESS, self.machine("arena_bytes"))
         offset = address - np.uint64(first)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.interp.integer import numbers, put
+from rayplay.tracer.interp.integer import numbers, put, typed
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.tables import PERMUTATIONS
 
@@ -24,16 +24,15 @@ def run_shift(w: Lanes, i: Instruction) -> None:
 def run_funnel(w: Lanes, i: Instruction) -> None:
     """shf: 64 bits {b, a} shifted, the high (.l) or low (.r) word kept."""
     a, b, c = (numbers(w, i, k, "u32") for k in (1, 2, 3))
-    by = [min(s, 32) if "clamp" in i.modifiers else s % 32 for s in c]
+    by = [min(s, 32) if i.form.bounds == "clamp" else s % 32 for s in c]
     both = [high << 32 | low for low, high in zip(a, b, strict=True)]
-    moved = [(v << s) >> 32 if "l" in i.modifiers else v >> s for v, s in zip(both, by, strict=True)]
+    moved = [(v << s) >> 32 if i.form.variant == "l" else v >> s for v, s in zip(both, by, strict=True)]
     put(w, i, moved, 32)
 
 
 def run_bfe(w: Lanes, i: Instruction) -> None:
     """bfe, bit by bit as in the PTX manual."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     lanes = zip(numbers(w, i, 1, f"u{width}"), numbers(w, i, 2, "u32"), numbers(w, i, 3, "u32"), strict=True)
     results = []
     for a, b, c in lanes:
@@ -45,7 +44,7 @@ def run_bfe(w: Lanes, i: Instruction) -> None:
 
 
 def run_bfi(w: Lanes, i: Instruction) -> None:
-    """bfi: the low bits of a replace those of b at a position."""
+    """bfi: the low bits of a replace bits of b at a position."""
     width = TYPES[i.form.type]
     name = f"u{width}"
     results = []
@@ -60,7 +59,7 @@ def run_bfi(w: Lanes, i: Instruction) -> None:
 def run_bmsk(w: Lanes, i: Instruction) -> None:
     """bmsk: ones at a position."""
     pos, length = numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32")
-    if "wrap" in i.modifiers:
+    if i.form.bounds == "wrap":
         pos, length = [p % 32 for p in pos], [n % 32 for n in length]
     put(w, i, [((1 << min(n, 32)) - 1) << min(p, 32) for p, n in zip(pos, length, strict=True)], 32)
 
@@ -70,7 +69,7 @@ def run_szext(w: Lanes, i: Instruction) -> None:
     signed = i.form.type[0] == "s"
     results = []
     for a, n in zip(numbers(w, i, 1, "u32"), numbers(w, i, 2, "u32"), strict=True):
-        n = n % 32 if "wrap" in i.modifiers else min(n, 32)
+        n = n % 32 if i.form.bounds == "wrap" else min(n, 32)
         low = a & ((1 << n) - 1)
         results.append(low - (1 << n) if signed and n and low >> (n - 1) else low)
     put(w, i, results, 32)
@@ -107,7 +106,7 @@ def run_lop3(w: Lanes, i: Instruction) -> None:
     target = i.operands[0]
     if isinstance(target, Pair):
         some, other = np.array([r != 0 for r in results]), w.read(i.operands[5], "pred")
-        w.write(target.second, some | other if "or" in i.modifiers else some & other)
+        w.write(target.second, some | other if i.form.operation == "or" else some & other)
         w.write(target.first, np.array(results, np.uint32))
     else:
         w.write(target, np.array(results, np.uint32))
@@ -115,7 +114,7 @@ def run_lop3(w: Lanes, i: Instruction) -> None:
 
 def run_prmt(w: Lanes, i: Instruction) -> None:
     """prmt: each result byte is one of eight, or its sign; a mode names four choices."""
-    mode = next((m for m in i.modifiers if m in PERMUTATIONS), None)
+    mode = i.form.variant
     results = []
     for a, b, c in zip(*(numbers(w, i, k, "u32") for k in (1, 2, 3)), strict=True):
         data = (b << 32 | a).to_bytes(8, "little")

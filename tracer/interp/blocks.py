@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rayplay.ptx.flow.cfg import waits
+from rayplay.ptx.flow.cfg import ends_block, waits
 from rayplay.ptx.ir import Instruction
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, VERDICT
@@ -16,12 +16,12 @@ from rayplay.tracer.interp.flow import Flow
 from rayplay.tracer.interp.optix import TraceState
 from rayplay.tracer.interp.values import Lanes, lanes_of
 from rayplay.tracer.link.link import LinkedLaunch
-from rayplay.tracer.meaning.optix import GETTERS, REPORT_CALL, TRACE_CALL, VERDICT_CALLS
+from rayplay.tracer.meaning.optix import REPORT_CALL, TRACE_CALL, VERDICT_CALLS
 
 
 @dataclass
 class Machinery:
-    """What functions in flight share. report: uint32[len(REPORT), 32]."""
+    """State that activations share. report: uint32[len(REPORT), 32]."""
 
     lanes: Lanes
     trace: TraceState | None
@@ -78,20 +78,12 @@ class Run(Flow):
             instruction = self.linked.function.body[position]
             self.w.instruction, self.w.instruction_id = instruction, self.linked.instruction_base + position
             self.w.position = position - block.first
-            if position < last or not self._ends(instruction):
+            if position < last or not ends_block(instruction):
                 self._straight(instruction)
             else:
                 return self._end(instruction)
         self.go(self.after())
         return None
-
-    def _ends(self, i: Instruction) -> bool:
-        """Whether control does more than go on after an instruction."""
-        if i.call is not None:
-            return getattr(i.call.target, "name", "") not in GETTERS
-        if i.opcode in ("bar", "barrier"):
-            return i.modifiers[:1] != ("warp",)
-        return i.opcode in ("bra", "brx", "ret", "exit", "trap", "nanosleep") or waits(i)
 
     def _straight(self, i: Instruction) -> None:
         if i.call is not None:
@@ -113,7 +105,7 @@ class Run(Flow):
         elif i.opcode == "trap":
             return self._stop(STOP.trapped, i, taken, after)
         elif i.opcode in ("bar", "barrier"):
-            if "cluster" in i.modifiers and "wait" not in i.modifiers:
+            if i.form.key == "barrier.cluster" and i.form.variant == "arrive":
                 self.go(after)
                 return None
             return self._stop(barrier.arrive(self.w, i), i, taken, after)
@@ -126,15 +118,14 @@ class Run(Flow):
                 return None
             return self._stop(STOP.yields, i, taken, after)
         else:
-            assert i.call is not None
-            return self._call(i, getattr(i.call.target, "name", ""), taken, after)
+            return self._call(i, i.callee, taken, after)
         return None
 
     def _set(self, name: str, value: int) -> None:
         self.w.machine_words[MACHINE[name]] = value
 
     def _stop(self, reason: int, i: Instruction, taken: int, after: int | None) -> int | None:
-        """Suspend at an instruction for the lanes that execute it; nothing happens when there are none."""
+        """Suspend at an instruction for the lanes that execute it; without any, nothing happens."""
         if taken == 0:
             self.go(after)
             return None
@@ -147,18 +138,15 @@ class Run(Flow):
 
     def _call(self, i: Instruction, name: str, taken: int, after: int | None) -> int | None:
         trace = self.owner.trace
-        if name in VERDICT_CALLS:
-            assert trace is not None
+        if trace is not None and name in VERDICT_CALLS:
             verdict = VERDICT.ignored if "ignore" in name else VERDICT.terminated
             trace.frame[FRAME.verdict][lanes_of(taken)] = verdict
             self.leave(taken, after)
             return None
-        if TRACE_CALL.fullmatch(name):
-            assert trace is not None
+        if trace is not None and TRACE_CALL.fullmatch(name):
             optix.store_trace(self.w, trace, i)
             return self._stop(STOP.trace, i, taken, after)
-        if REPORT_CALL.fullmatch(name):
-            assert trace is not None
+        if trace is not None and REPORT_CALL.fullmatch(name):
             optix.store_report(self.w, trace, i)
             return self._stop(STOP.report, i, taken, after)
         reason = self._stop(STOP.call, i, taken, after)
@@ -186,15 +174,14 @@ class Run(Flow):
         w, trace = self.w, self.owner.trace
         w.active = lanes_of(int(self.header[ACTIVATION.call_mask]))
         w.instruction = replace(i, guard=None)
-        name = getattr(i.call.target, "name", "") if i.call else ""
         if i.call is None:
             if i.opcode in ("bar", "barrier"):
                 barrier.take_result(w, i)
-        elif TRACE_CALL.fullmatch(name):
+        elif TRACE_CALL.fullmatch(i.callee):
             assert trace is not None
             for index, target in enumerate(i.call.results):
                 w.write(target, trace.next_frame[FRAME[f"payload_{index}"]].copy())
-        elif REPORT_CALL.fullmatch(name):
+        elif REPORT_CALL.fullmatch(i.callee):
             w.write(i.call.results[0], self.owner.report[REPORT.answer].copy())
         else:
             calls.take_results(w, i)

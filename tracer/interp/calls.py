@@ -25,8 +25,8 @@ def begin(w: Lanes, i: Instruction, taken: int, launch: LinkedLaunch) -> int:
     """
     assert i.call is not None
     linked = w.activation.linked
-    if isinstance(i.call.target, Symbol):
-        callee = linked.callees[i.call.target.name]
+    if i.callee:
+        callee = linked.callees[i.callee]
         w.activation.waiting = [(callee.number, taken)]
         sizes, identity = callee.signature.parameters, -1
     else:
@@ -72,7 +72,7 @@ def accept_arguments(made: Activation, arguments: list[np.ndarray]) -> None:
 
 
 def results_of(activation: Activation) -> list[np.ndarray]:
-    """What a function that has returned hands back."""
+    """Results of a function that has returned."""
     return [_returned(activation, variable) for variable in activation.linked.function.returns]
 
 

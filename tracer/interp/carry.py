@@ -5,17 +5,15 @@ from typing import Any
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
-from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad
+from rayplay.tracer.interp.integer import numbers, put, run_24, run_mul_mad, typed
 from rayplay.tracer.interp.values import LANES, SIGNED, Handler, Lanes
 
 
 def run_add_sub(w: Lanes, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = f"{'s' if 'sat' in i.modifiers else 'u'}{width}"
+    _, width = typed(i)
+    kind = f"{'s' if i.form.saturates else 'u'}{width}"
     sign = 1 if i.opcode.startswith("add") else -1
     a, b = numbers(w, i, 1, kind), numbers(w, i, 2, kind)
     if i.form.saturates:
@@ -28,13 +26,12 @@ def run_add_sub(w: Lanes, i: Instruction) -> None:
 
 def run_mad(w: Lanes, i: Instruction) -> None:
     """mad, and madc: a word of the product, plus c, plus the carry."""
-    if i.opcode == "mad" and "cc" not in i.modifiers:
+    if i.opcode == "mad" and not i.form.carries:
         run_mul_mad(w, i)
         return
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     products = [a * b for a, b in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
-    words = [(p >> width if "hi" in i.modifiers else p) % (1 << width) for p in products]
+    words = [(p >> width if i.form.part == "hi" else p) % (1 << width) for p in products]
     put(w, i, _sum(w, i, words, numbers(w, i, 3, f"u{width}"), 1, width), width)
 
 
@@ -47,7 +44,7 @@ def _sum(w: Lanes, i: Instruction, a: list[int], b: list[int], sign: int, width:
     carry = w.carry if i.opcode.endswith("c") else np.full(LANES, sign < 0)
     terms = b if sign > 0 else [most - y for y in b]
     total = [x + y + int(flag) for x, y, flag in zip(a, terms, carry, strict=True)]
-    if "cc" in i.modifiers:
+    if i.form.carries:
         w.carry = np.where(w.executing(), np.array([t > most for t in total]), w.carry)
     return [t & most for t in total]
 
@@ -61,7 +58,7 @@ def run_dot(w: Lanes, i: Instruction) -> None:
         if i.opcode == "dp4a":
             pairs = zip(x.view(first[8]).tolist(), y, strict=True)
         else:
-            pairs = zip(x.view(first[16]).tolist(), y[2:] if "hi" in i.modifiers else y[:2], strict=True)
+            pairs = zip(x.view(first[16]).tolist(), y[2:] if i.form.part == "hi" else y[:2], strict=True)
         results[lane] += sum(p * q for p, q in pairs)
     put(w, i, results, 32)
 
@@ -71,7 +68,7 @@ def run_packed(w: Lanes, i: Instruction) -> None:
     dtype: Any = SIGNED[16] if i.form.type[0] == "s" else UNSIGNED[16]
     a, b = (w.read(operand, "b32").view(dtype) for operand in i.operands[1:3])
     result = {"add": np.add, "min": np.minimum, "max": np.maximum}[i.opcode](a, b)
-    if "relu" in i.modifiers:
+    if i.form.relu:
         result = np.maximum(result, dtype(0))
     w.write(i.operands[0], result.view(np.uint32))
 

@@ -9,11 +9,10 @@ from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.floats import as_float, flushed
 from rayplay.tracer.interp.half import read_parts
-from rayplay.tracer.interp.integer import numbers
+from rayplay.tracer.interp.integer import numbers, typed
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode
 from rayplay.tracer.meaning.floats import ONE
-from rayplay.tracer.meaning.tables import COMPARISONS
 
 ORDER: dict[str, Callable[[Number, Number], bool]] = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
@@ -33,7 +32,7 @@ def compare(word: str, a: Number, b: Number) -> bool:
 
 def comparisons(w: Lanes, i: Instruction, name: str) -> list[np.ndarray]:
     """The result of a comparison before a predicate is combined with it, bool[32]; two of packed types."""
-    word = next(m for m in i.modifiers if m in COMPARISONS)
+    word = i.form.compare
     if name in HALVES:
         kind = FORMATS[name.removesuffix("x2")]
         pairs = zip(read_parts(w, i, 1, name), read_parts(w, i, 2, name), strict=True)
@@ -53,7 +52,7 @@ def comparisons(w: Lanes, i: Instruction, name: str) -> list[np.ndarray]:
 
 
 def _combine(w: Lanes, i: Instruction, value: np.ndarray) -> np.ndarray:
-    word = next((m for m in i.modifiers if m in COMBINE), None)
+    word = i.form.operation
     return COMBINE[word](value, w.read(i.operands[3], "pred")) if word else value
 
 
@@ -94,8 +93,7 @@ def run_select(w: Lanes, i: Instruction) -> None:
 
 def run_mov(w: Lanes, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):
         values = [w.read(element, name) for element in source.elements]

@@ -22,7 +22,7 @@ MODES = ("rn", "rna", "rz", "rm", "rp")
 
 def run_cvt(w: Lanes, i: Instruction) -> None:
     """cvt of one number, of a pair, or of two integers into one word."""
-    if "pack" in i.modifiers:
+    if i.form.variant == "pack":
         _run_pack(w, i)
     elif is_packed_conversion(i):
         _run_pair(w, i)
@@ -55,7 +55,7 @@ def _run_one(w: Lanes, i: Instruction) -> None:
 
 
 def _whole(i: Instruction, value: Number) -> Number:
-    word = next((WHOLE[m] for m in i.modifiers if m in WHOLE), None)
+    word = WHOLE.get(i.form.rounding)
     if word is None or isinstance(value, float):
         return value
     size = rounded(abs(value), word, value < 0)
@@ -65,10 +65,10 @@ def _whole(i: Instruction, value: Number) -> Number:
 def _float_bits(i: Instruction, value: Number, out: str) -> int:
     if i.form.saturates:
         value = clamped(value)
-    if "relu" in i.modifiers and value <= 0:
+    if i.form.relu and value <= 0:
         value = 0.0
-    mode = next((m for m in i.modifiers if m in MODES), "rn")
-    bits = encode(value, FORMATS[out], mode, "satfinite" in i.modifiers)
+    mode = i.form.rounding if i.form.rounding in MODES else "rn"
+    bits = encode(value, FORMATS[out], mode, i.form.finite)
     if out == "tf32":
         return bits << 13 if value == value else 0x7FFFFFFF
     return bits
@@ -97,7 +97,7 @@ def _run_pair(w: Lanes, i: Instruction) -> None:
 
 
 def _parts(w: Lanes, i: Instruction) -> list[list[int]]:
-    """Bits of both numbers, that of the low part first."""
+    """Bits of both numbers, the low part first."""
     name = i.form.type
     if name == "f32":
         return [[int(b) for b in w.read(i.operands[k], name)] for k in (2, 1)]
@@ -116,18 +116,18 @@ def _code(i: Instruction, value: Number, out: str) -> int:
         return _float_bits(i, value, out)
     if value != value:
         return 255
-    largest = 254 if "satfinite" in i.modifiers else 255
+    largest = 254 if i.form.finite else 255
     if isinstance(value, float):
         return 0 if value == 0 else largest
     exponent = next(k for k in range(-200, 129) if power(k + 1) > abs(value))
-    if "rp" in i.modifiers and power(exponent) != abs(value):
+    if i.form.rounding == "rp" and power(exponent) != abs(value):
         exponent += 1
     return min(max(exponent + 127, 0), largest)
 
 
 def _run_pack(w: Lanes, i: Instruction) -> None:
     """cvt.pack: two clamped integers, the first above the second, below the low bits of a third."""
-    name = next(m for m in i.modifiers if m in PACKED_BITS)
+    name = i.form.elements[0]
     bits = PACKED_BITS[name]
     rest = numbers(w, i, 3, "u32") if len(i.operands) > 3 else [0] * len(w.active)
     lanes = zip(numbers(w, i, 1, "s32"), numbers(w, i, 2, "s32"), rest, strict=True)

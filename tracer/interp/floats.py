@@ -7,12 +7,14 @@ from fractions import Fraction
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
+from rayplay.ptx.isa.form import signature
 from rayplay.ptx.isa.types import HALVES, TYPES
 from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import FLOATS, Handler, Lanes
 from rayplay.tracer.meaning import exact
+from rayplay.tracer.meaning import floats as constants
 from rayplay.tracer.meaning.exact import FORMATS, Number, decode, encode, magnitude, sign_of
-from rayplay.tracer.meaning.floats import CANONICAL_NAN, EX2_LIMIT, EX2_TERMS, TANH_SMALL, TWO_LOG2_E, directed_rounding
+from rayplay.tracer.meaning.floats import directed_rounding
 
 
 def as_float(bits: np.ndarray) -> np.ndarray:
@@ -23,13 +25,14 @@ def as_float(bits: np.ndarray) -> np.ndarray:
 def as_bits(value: np.ndarray) -> np.ndarray:
     """Bits of floats, every NaN the canonical one."""
     width = 8 * value.itemsize
-    canonical = np.array(CANONICAL_NAN[width], UNSIGNED[width])
+    canonical = np.array(constants.CANONICAL_NAN[width], UNSIGNED[width])
     return np.where(np.isnan(value), canonical, value.view(UNSIGNED[width]))
 
 
 def flushed(bits: np.ndarray) -> np.ndarray:
-    """Subnormal f32 become zero with their sign."""
-    return np.where(bits & np.uint32(0x7F800000) == 0, bits & np.uint32(0x80000000), bits)
+    """Subnormal f32 or f64 become zero with their sign."""
+    word, width = bits.dtype.type, 8 * bits.itemsize
+    return np.where(bits & word(constants.EXPONENT[f"f{width}"]) == 0, bits & word(1 << width - 1), bits)
 
 
 def read(w: Lanes, i: Instruction, index: int, name: str) -> np.ndarray:
@@ -71,20 +74,6 @@ def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return as_float(np.array(results, dtype))
 
 
-def _binary(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Handler:
-    def run(w: Lanes, i: Instruction) -> None:
-        types = i.form.types
-        a, b = read(w, i, 1, types[-1]), read(w, i, 2, types[0])
-        write(w, i, _directed(i, a, b) if directed_rounding(i) else _quiet(function, a, b))
-
-    return run
-
-
-def _quiet(function: Callable[..., np.ndarray], *values: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return function(*values)
-
-
 EXACT: dict[str, Callable[..., Number]] = {
     "add": lambda mode, a, b: exact.add(a, b, mode), "sub": lambda mode, a, b: exact.add(a, -b, mode),
     "mul": lambda mode, a, b: exact.multiply(a, b), "div": lambda mode, a, b: exact.divide(a, b),
@@ -94,10 +83,18 @@ EXACT: dict[str, Callable[..., Number]] = {
 }  # fmt: skip
 
 
-def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
-    """.rz, .rm, .rp: exact, then rounded to that side."""
+NEAREST: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "fma": fused, "mad": fused,
+    "rcp": lambda a: a.dtype.type(1) / a, "sqrt": np.sqrt,
+}  # fmt: skip
+
+
+def _computed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
+    """An operation of EXACT: rounded to nearest by numpy; under .rz, .rm, .rp exact, then rounded to that side."""
     mode = directed_rounding(i)
-    assert mode is not None
+    if mode is None:
+        with np.errstate(all="ignore"):
+            return NEAREST[i.opcode](*operands)
     width = 8 * operands[0].itemsize
     kind = FORMATS[f"f{width}"]
     bits = [values.view(UNSIGNED[width]).tolist() for values in operands]
@@ -108,14 +105,10 @@ def _directed(i: Instruction, *operands: np.ndarray) -> np.ndarray:
     return as_float(np.array(results, UNSIGNED[width]))
 
 
-def run_fma(w: Lanes, i: Instruction) -> None:
-    """fma, mad: one rounding."""
-    types = i.form.types
-    a, b, c = read(w, i, 1, types[-1]), read(w, i, 2, types[-1]), read(w, i, 3, types[0])
-    write(w, i, _directed(i, a, b, c) if directed_rounding(i) else fused(a, b, c))
-
-
-PAIR: dict[str, Callable[..., np.ndarray]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fma": fused}
+def run_arithmetic(w: Lanes, i: Instruction) -> None:
+    """The operations of EXACT, rounded once; factors and terms may be of half precision."""
+    values = [read(w, i, index, operand.type) for index, operand in enumerate(signature(i.form)[1:], 1)]
+    write(w, i, _computed(i, *values))
 
 
 def run_pair(w: Lanes, i: Instruction) -> None:
@@ -125,8 +118,7 @@ def run_pair(w: Lanes, i: Instruction) -> None:
     for shift in (np.uint64(0), np.uint64(32)):
         halves = [(bits >> shift).astype(np.uint32) for bits in words]
         values = [as_float(flushed(half) if i.form.ftz else half) for half in halves]
-        result = _directed(i, *values) if directed_rounding(i) else _quiet(PAIR[i.opcode], *values)
-        total |= finished(i, as_bits(result)).astype(np.uint64) << shift
+        total |= finished(i, as_bits(_computed(i, *values))).astype(np.uint64) << shift
     w.write(i.operands[0], total)
 
 
@@ -147,13 +139,13 @@ def _ordered(number: Number) -> tuple[Number, float]:
 def extreme(i: Instruction, *numbers: Number) -> Number:
     """min or max: a number wins over NaN (unless .NaN), -0 is below +0; .abs and .xorsign as in the PTX manual."""
     signs = [sign_of(number) for number in numbers]
-    sizes: list[Number] = [magnitude(number) if "abs" in i.modifiers else number for number in numbers]
+    sizes: list[Number] = [magnitude(number) if i.form.absolute else number for number in numbers]
     known = [number for number in sizes if number == number]
-    if not known or ("NaN" in i.modifiers and len(known) < len(numbers)):
+    if not known or (i.form.keeps_nan and len(known) < len(numbers)):
         return math.nan
     pick = min if i.opcode == "min" else max
     result = pick(known, key=_ordered)
-    return -result if "xorsign" in i.modifiers and signs[0] != signs[1] else result
+    return -result if i.form.xorsign and signs[0] != signs[1] else result
 
 
 def run_sign(w: Lanes, i: Instruction) -> None:
@@ -179,20 +171,7 @@ def run_testp(w: Lanes, i: Instruction) -> None:
         "notanumber": np.isnan(value), "normal": np.isfinite(value) & (size >= tiny),
         "subnormal": (size > 0) & (size < tiny),
     }  # fmt: skip
-    w.write(i.operands[0], next(tests[m] for m in i.modifiers if m in tests))
-
-
-def run_root(w: Lanes, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded."""
-    name = i.form.type
-    a = read(w, i, 1, name)
-    with np.errstate(all="ignore"):
-        if directed_rounding(i):
-            write(w, i, _directed(i, a))
-        elif i.opcode == "sqrt":
-            write(w, i, np.sqrt(a))
-        else:
-            write(w, i, a.dtype.type(1) / a)
+    w.write(i.operands[0], tests[i.form.variant])
 
 
 def _polynomial(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
@@ -209,19 +188,19 @@ def _clamp(x: np.ndarray, limit: float) -> np.ndarray:
 
 def power_of_two(x: np.ndarray) -> np.ndarray:
     """2 to the x."""
-    limited = _clamp(x, EX2_LIMIT)
+    limited = _clamp(x, constants.EX2_LIMIT)
     whole = np.rint(limited)
-    value = np.ldexp(_polynomial(limited - whole, EX2_TERMS), whole.astype(np.int64))
+    value = np.ldexp(_polynomial(limited - whole, constants.EX2_TERMS), whole.astype(np.int64))
     return np.where(np.isnan(x), x, value)
 
 
 def hyperbolic_tangent(x: np.ndarray) -> np.ndarray:
     """tanh(x)."""
     size = np.abs(x)
-    power = power_of_two(size * -TWO_LOG2_E)
+    power = power_of_two(size * -constants.TWO_LOG2_E)
     ratio = (1.0 - power) / (1.0 + power)
     small = x * (1.0 - x * x * (1 / 3))
-    return np.where(size < TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
+    return np.where(size < constants.TANH_SMALL, small, np.where(x < 0.0, -ratio, ratio))
 
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ex2": power_of_two, "tanh": hyperbolic_tangent}
@@ -234,9 +213,7 @@ def run_function(w: Lanes, i: Instruction) -> None:
 
 
 HANDLERS: dict[str, Handler] = {
-    "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "div": _binary(np.divide),
-    "fma": run_fma, "mad": run_fma, "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
-    "copysign": run_sign, "testp": run_testp, "sqrt": run_root, "rcp": run_root,
-    "tanh": run_function,
+    **dict.fromkeys(EXACT, run_arithmetic), "min": run_min_max, "max": run_min_max, "neg": run_sign, "abs": run_sign,
+    "copysign": run_sign, "testp": run_testp, "tanh": run_function,
 }  # fmt: skip
-PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(PAIR, run_pair)
+PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), run_pair)

@@ -49,7 +49,7 @@ class Flow:
             self.block = target
 
     def pop(self) -> bool:
-        """Take the innermost entry with live lanes off the stack; False when there is none."""
+        """Take the innermost entry with live lanes off the stack; False without one."""
         self.mask = 0
         while self.activation.stack:
             self.block, self.meet, mask = self.activation.stack.pop()

@@ -65,7 +65,7 @@ def run_half(w: Lanes, i: Instruction) -> None:
             value = COMPUTE[i.opcode](i, *(decode(bits, kind) for bits in lane))
             if i.form.saturates:
                 value = clamped(value)
-            if "relu" in i.modifiers and value <= 0:
+            if i.form.relu and value <= 0:
                 value = 0.0
             bits = encode(value, kind)
             results[-1].append(flush(bits, base) if i.form.ftz else bits)

@@ -10,6 +10,11 @@ from rayplay.tracer.interp.arena import UNSIGNED
 from rayplay.tracer.interp.values import Handler, Lanes
 
 
+def typed(i: Instruction) -> tuple[str, int]:
+    """The last type of an instruction and its bits."""
+    return i.form.type, TYPES[i.form.type]
+
+
 def numbers(w: Lanes, i: Instruction, index: int, name: str) -> list[int]:
     """Operand ``index`` of every lane as a Python integer of type ``name``."""
     width = TYPES[name]
@@ -35,12 +40,11 @@ def _lanewise(function: Callable[..., int], sources: int = 2) -> Handler:
 
 def run_mul_mad(w: Lanes, i: Instruction) -> None:
     """mul, mad: low, high or wide part of the product; .sat clamps the sum."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     product = [x * y for x, y in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
-    if "hi" in i.modifiers:
+    if i.form.part == "hi":
         product = [p >> width for p in product]
-    out = 2 * width if "wide" in i.modifiers else width
+    out = 2 * width if i.form.part == "wide" else width
     if i.opcode == "mad":
         product = [p + c for p, c in zip(product, numbers(w, i, 3, f"{name[0]}{out}"), strict=True)]
         if i.form.saturates:
@@ -59,7 +63,7 @@ def run_24(w: Lanes, i: Instruction) -> None:
     name = i.form.type
     half = 1 << 23 if name[0] == "s" else 0
     a, b = ([((v & 0xFFFFFF) ^ half) - half for v in numbers(w, i, k, "u32")] for k in (1, 2))
-    result = [x * y >> (16 if "hi" in i.modifiers else 0) for x, y in zip(a, b, strict=True)]
+    result = [x * y >> (16 if i.form.part == "hi" else 0) for x, y in zip(a, b, strict=True)]
     if i.opcode == "mad24":
         result = [p + c for p, c in zip(result, numbers(w, i, 3, name), strict=True)]
         if i.form.saturates:
@@ -79,8 +83,7 @@ def _remainder(a: int, b: int) -> int:
 
 def run_count(w: Lanes, i: Instruction) -> None:
     """popc, clz, bfind: 32-bit results."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width = typed(i)
     values = numbers(w, i, 1, name if i.opcode == "bfind" else f"u{width}")
     if i.opcode == "popc":
         put(w, i, [v.bit_count() for v in values], 32)
@@ -88,7 +91,7 @@ def run_count(w: Lanes, i: Instruction) -> None:
         put(w, i, [width - v.bit_length() for v in values], 32)
     else:
         tops = [(v if v >= 0 else ~v).bit_length() - 1 for v in values]
-        if "shiftamt" in i.modifiers:
+        if i.form.shift_amount:
             tops = [-1 if top < 0 else width - 1 - top for top in tops]
         put(w, i, tops, 32)
 
@@ -115,7 +118,7 @@ def run_clamp(w: Lanes, i: Instruction) -> None:
     name = i.form.type
     pick = min if i.opcode == "min" else max
     results = [pick(a, b) for a, b in zip(numbers(w, i, 1, name), numbers(w, i, 2, name), strict=True)]
-    put(w, i, [max(r, 0) for r in results] if "relu" in i.modifiers else results, TYPES[name])
+    put(w, i, [max(r, 0) for r in results] if i.form.relu else results, TYPES[name])
 
 
 HANDLERS: dict[str, Handler] = {

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction, Register
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.interp.memory import effective_address
@@ -11,9 +12,9 @@ from rayplay.tracer.meaning import mbarrier
 
 def run_mbarrier(w: Lanes, i: Instruction) -> None:
     """Every operation on an mbarrier."""
-    if "pending_count" in i.modifiers:
+    if i.form.key == "mbarrier.pending_count":
         w.write(i.operands[0], w.read(i.operands[1], "b64") & np.uint64(mbarrier.COUNT_MASK))
-    elif i.modifiers[0] in ("test_wait", "try_wait"):
+    elif waits(i):
         _wait(w, i)
     else:
         change = mbarrier.change_of(i)
@@ -59,7 +60,7 @@ def _wait(w: Lanes, i: Instruction) -> None:
     lanes = w.executing()
     places = w.places(effective_address(w, i.operands[1]), i.form.space, 8, lanes)
     now = w.load(places, lanes, 64) >> np.uint64(mbarrier.PHASE_SHIFT)
-    if "parity" in i.modifiers:
+    if i.form.parity:
         asked = w.read(i.operands[2], "u32").astype(np.uint64) & np.uint64(1)
     else:
         asked = w.read(i.operands[2], "b64") >> np.uint64(mbarrier.PHASE_SHIFT)

@@ -8,10 +8,10 @@ from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT
-from rayplay.tracer.abi.words import KIND, REPORT, VIEW
+from rayplay.tracer.abi.words import KIND, VIEW
 from rayplay.tracer.interp.values import LANE, Lanes, splat
 from rayplay.tracer.link.launches import ImageLaunch
-from rayplay.tracer.meaning.optix import LETTERS, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
+from rayplay.tracer.meaning import optix as device
 from rayplay.tracer.warp.stack import Warps
 
 
@@ -77,29 +77,23 @@ class TraceState:
 def run_getter(w: Lanes, state: TraceState, i: Instruction) -> None:
     """A call that reads or writes records of the running program."""
     assert i.call is not None
-    name = getattr(i.call.target, "name", "")
-    inputs = INTRINSICS[name].inputs
-    values = [w.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
-    for target, value in zip(i.call.results, _results(w, state, name.removeprefix("_optix_"), values), strict=True):
+    inputs = INTRINSICS[i.callee].inputs
+    values = [
+        w.read(operand, device.LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)
+    ]
+    for target, value in zip(i.call.results, _results(w, state, i.callee, values), strict=True):
         w.write(target, value)
 
 
 def _results(w: Lanes, s: TraceState, name: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    word, _, last = name.rpartition("_")
-    if word.startswith(("get_world_ray", "get_object_ray")):
-        field = f"{word.removeprefix('get_world_ray_').removeprefix('get_object_ray_')}_{last}"
-        return [s.frame[FRAME[f"object_{field}" if "object" in word else field]].copy()]
-    if word == "get_attribute":
-        return [s.hit(name.removeprefix("get_"))]
-    if word == "get_payload":
-        return [s.frame[FRAME[f"payload_{last}"]].copy()]
+    if name in device.FRAME_GETTERS:
+        return [s.frame[FRAME[device.FRAME_GETTERS[name]]].copy()]
+    if name in device.HIT_GETTERS:
+        return [s.hit(device.HIT_GETTERS[name])]
+    word, _, last = name.removeprefix("_optix_").rpartition("_")
     if word == "set_payload" and last.isdecimal():
         return _set_payload(w, s, splat(int(last), 32), inputs[0])
-    if name == "get_payload":
-        return [s.frame[FRAME.payload_0 + (inputs[0] & 31), LANE]]
-    if name == "set_payload":
-        return _set_payload(w, s, inputs[0], inputs[1])
-    return HANDLERS[name](w, s, inputs)
+    return HANDLERS[name.removeprefix("_optix_")](w, s, inputs)
 
 
 def _set_payload(w: Lanes, s: TraceState, index: np.ndarray, value: np.ndarray) -> list[np.ndarray]:
@@ -120,20 +114,15 @@ HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndar
     "get_launch_dimension_y": lambda w, s, x: [splat(w.machine("height"), 32)],
     "get_launch_dimension_z": lambda w, s, x: [splat(1, 32)],
     "get_sbt_data_ptr_64": lambda w, s, x: [s.view[VIEW.sbt_data :].astype(np.uint64)],
+    "get_payload": lambda w, s, x: [s.frame[FRAME.payload_0 + (x[0] & 31), LANE]],
+    "set_payload": lambda w, s, x: _set_payload(w, s, x[0], x[1]),
     "set_payload_types": lambda w, s, x: [],
     "undef_value": lambda w, s, x: [splat(0, 32)],
-    "get_ray_flags": lambda w, s, x: [s.frame[FRAME.flags].copy()],
-    "get_ray_visibility_mask": lambda w, s, x: [s.frame[FRAME.visibility_mask].copy()],
-    "get_ray_tmin": lambda w, s, x: [s.frame[FRAME.t_min].copy()],
     "get_ray_tmax": lambda w, s, x: [s.t_max()],
     "get_ray_time": lambda w, s, x: [splat(0, 32)],
-    "read_primitive_idx": lambda w, s, x: [s.hit("primitive")],
-    "read_sbt_gas_idx": lambda w, s, x: [s.hit("geometry")],
-    "read_instance_idx": lambda w, s, x: [s.hit("instance")],
     "read_instance_id": lambda w, s, x: [s.by_instance(np.asarray(s.launch.instance_ids, np.uint32), w.executing())],
-    "get_hit_kind": lambda w, s, x: [s.hit("kind")],
     "get_primitive_type_from_hit_kind": lambda w, s, x: [
-        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(PRIMITIVE_TRIANGLE), np.uint32(PRIMITIVE_CUSTOM))
+        np.where(x[0] >= HIT_KIND_FRONT, np.uint32(device.PRIMITIVE_TRIANGLE), np.uint32(device.PRIMITIVE_CUSTOM))
     ],
     "get_backface_from_hit_kind": lambda w, s, x: [(x[0] == HIT_KIND_BACK).astype(np.uint32)],
     "get_gas_traversable_handle": lambda w, s, x: [s.by_instance(s.handles(), w.executing())],
@@ -148,22 +137,13 @@ HANDLERS: dict[str, Callable[[Lanes, TraceState, list[np.ndarray]], list[np.ndar
 
 def store_trace(w: Lanes, s: TraceState, i: Instruction) -> None:
     """Write ray and payload of a trace call into the next frame."""
-    assert i.call is not None
-    typed = getattr(i.call.target, "name", "").endswith("typed_32")
-    arguments = i.call.arguments[2 if typed else 1 :]
     lanes = w.executing()
-    fields = [FRAME[name] if name else None for name in RAY_FIELDS]
-    payload = arguments[15 if typed else 14 :]
-    fields = [*fields, *([None] if typed else []), *(FRAME[f"payload_{k}"] for k in range(len(payload)))]
-    for field, operand in zip(fields, arguments, strict=True):
-        if field is not None:
-            s.next_frame[field][lanes] = w.read(operand, "b32")[lanes]
+    for field, operand in device.trace_arguments(i):
+        s.next_frame[FRAME[field]][lanes] = w.read(operand, "b32")[lanes]
 
 
 def store_report(w: Lanes, s: TraceState, i: Instruction) -> None:
     """Write distance, hit kind and attributes of a reported intersection."""
-    assert i.call is not None
-    rows = (REPORT.t, REPORT.kind, *range(REPORT.attribute, REPORT.attribute + len(i.call.arguments) - 2))
     lanes = w.executing()
-    for row, operand in zip(rows, i.call.arguments, strict=True):
+    for row, operand in device.report_arguments(i):
         s.warps.report[row][lanes] = w.read(operand, "b32")[lanes]

@@ -14,7 +14,7 @@ def run_shfl(w: Lanes, i: Instruction) -> None:
     """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
     a, b, c = (numbers(w, i, k, "u32") for k in (1, 2, 3))
     executing = w.executing()
-    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
+    mode = i.form.variant
     values, valid = [], []
     for lane in range(LANES):
         segment, by = c[lane] >> 8 & 31, b[lane] & 31
@@ -36,19 +36,19 @@ def _write_pair(w: Lanes, target: Operand, value: np.ndarray, flag: np.ndarray) 
 
 
 def participants(w: Lanes, i: Instruction, index: int) -> np.ndarray:
-    """Per lane the lanes that it works with, uint32[32]: those that execute, within the mask of a .sync form."""
+    """Per lane the lanes that it works with, uint32[32]: executing lanes within the mask of a .sync form."""
     running = np.full(LANES, mask_of(w.executing()), np.uint32)
-    return running & w.read(i.operands[index], "b32") if "sync" in i.modifiers else running
+    return running & w.read(i.operands[index], "b32") if i.form.synchronised else running
 
 
 def run_vote(w: Lanes, i: Instruction) -> None:
     """vote: all, any, uni, ballot."""
     among = participants(w, i, 2)
     holding = np.uint32(mask_of(w.read(i.operands[1], "pred") & w.executing())) & among
-    if "ballot" in i.modifiers:
+    if i.form.variant == "ballot":
         return w.write(i.operands[0], holding)
     every, some = holding == among, holding != 0
-    return w.write(i.operands[0], every if "all" in i.modifiers else some if "any" in i.modifiers else every | ~some)
+    return w.write(i.operands[0], {"all": every, "any": some, "uni": every | ~some}[i.form.variant])
 
 
 def run_activemask(w: Lanes, i: Instruction) -> None:
@@ -68,7 +68,7 @@ def run_match(w: Lanes, i: Instruction) -> None:
     value, lanes = w.read(i.operands[1], i.form.type), w.executing()
     among = participants(w, i, 2)
     same = np.array([mask_of((value == one) & lanes) for one in value], np.uint32) & among
-    if "any" in i.modifiers:
+    if i.form.variant == "any":
         return w.write(i.operands[0], same)
     equal = same == among
     return _write_pair(w, i.operands[0], np.where(equal, same, np.uint32(0)), equal)
@@ -78,7 +78,7 @@ def run_redux(w: Lanes, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
     name = i.form.type
     mask, lanes = w.read(i.operands[2], "b32"), w.executing()
-    word = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max"))
+    word = i.form.operation
     values = numbers(w, i, 1, "u32" if name == "f32" else name)
     result = np.zeros(LANES, np.uint32)
     for own in dict.fromkeys(mask[lanes].tolist()):
@@ -98,10 +98,10 @@ def _reduced(word: str, values: list[int]) -> int:
 
 def _reduced_float(i: Instruction, word: str, bits: list[int]) -> int:
     """The least or greatest number; a NaN gives way to numbers, or (.NaN) to nothing."""
-    if "abs" in i.modifiers:
+    if i.form.absolute:
         bits = [b & 0x7FFFFFFF for b in bits]
     found = [b for b in bits if b & 0x7FFFFFFF <= 0x7F800000]
-    if not found or ("NaN" in i.modifiers and len(found) < len(bits)):
+    if not found or (i.form.keeps_nan and len(found) < len(bits)):
         return CANONICAL_NAN[32]
     ordered = sorted(found, key=lambda b: b if b < 1 << 31 else 0x7FFFFFFF - b)
     return ordered[0] if word == "min" else ordered[-1]

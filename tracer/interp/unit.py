@@ -11,7 +11,7 @@ from rayplay.tracer.interp.arena import UNSIGNED, IllegalAddressError, mask_of
 from rayplay.tracer.interp.memory import effective_address
 from rayplay.tracer.interp.values import Handler, Lanes
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, ROWS_BYTES, SLOT_BYTES, Place
-from rayplay.tracer.units.plans import LOADERS, PLANS
+from rayplay.tracer.units.plans import PLANS, unit_function
 
 
 class UnitError(IllegalAddressError):
@@ -35,7 +35,7 @@ def run_unit(w: Lanes, i: Instruction) -> None:
             _slot(rows, number, width)[:] = value
     lanes = w.executing()
     machine = w.machine_words
-    function = LOADERS[call.unit]().ctypes
+    function = unit_function(call.unit).ctypes
     code = function(machine.ctypes.data, rows.ctypes.data, mask_of(lanes), call.settings)
     if code:
         machine[MACHINE.suspend_instruction] = w.instruction_id

@@ -1,4 +1,4 @@
-"""What the interpreter computes with: a function in flight, its registers, and how operands are read and written."""
+"""State of the interpreter: an activation, its registers, and how operands are read and written."""
 
 from collections.abc import Callable
 from ctypes import c_uint8
@@ -48,7 +48,7 @@ def lanes_of(mask: int) -> np.ndarray:
 
 @dataclass
 class Activation:
-    """A function in flight: bits of registers (uint16, uint32 or uint64[32], bool[32] for predicates), parameters as
+    """A function's activation: bits of registers (uint16, uint32 or uint64[32], bool[32] for predicates), parameters as
     uint8[32, bytes], and the reconvergence stack of (block, reconvergence block, mask)."""
 
     linked: LinkedFunction

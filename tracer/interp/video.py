@@ -37,8 +37,8 @@ def primary(i: Instruction, a: int, b: int) -> int:
         case "vavrg":
             return (a + b + 1) >> 1 if a + b >= 0 else (a + b) >> 1
         case "vset":
-            return int(ORDER[next(m for m in i.modifiers if m in video.ORDERS)](a, b))
-    amount = b % 32 if "wrap" in i.modifiers else min(b, 32)
+            return int(ORDER[i.form.compare](a, b))
+    amount = b % 32 if i.form.bounds == "wrap" else min(b, 32)
     return a << amount if i.opcode == "vshl" else a >> amount
 
 
@@ -64,7 +64,7 @@ def _with_third(i: Instruction, part: str, value: int, c: int, kind: str) -> int
         place = int(part[1]) * bits
         mask = ((1 << bits) - 1) << place
         return value << place & mask | c & ~mask
-    word = next(m for m in i.modifiers if m in video.SECONDARY)
+    word = i.form.operation
     value &= (1 << 32) - 1
     if kind == "s" and value >> 31:
         value -= 1 << 32
@@ -76,15 +76,16 @@ def run_vmad(w: Lanes, i: Instruction) -> None:
     types = i.form.types
     minus_product, minus_c = video.vmad_signs(unknown(w.activation.linked.module, i), i)
     kind = "s" if "s" in (types[1][0], types[2][0]) or minus_product or minus_c else "u"
-    up = int("po" in i.modifiers)
-    shift = next((int(m[3:]) for m in i.modifiers if m.startswith("shr")), 0)
     lanes = zip(*(_source(w, i, k, name) for k, name in ((1, types[1]), (2, types[2]), (3, kind))), strict=True)
-    values = [((-a if minus_product else a) * b + (-c if minus_c else c) + up) >> shift for a, b, c in lanes]
+    values = [
+        ((-a if minus_product else a) * b + (-c if minus_c else c) + i.form.plus_one) >> i.form.shift
+        for a, b, c in lanes
+    ]
     put(w, i, [clamp(value, kind, 32) for value in values] if i.form.saturates else values, 32)
 
 
 def run_simd_video(w: Lanes, i: Instruction) -> None:
-    """The operation on all bytes or halves; the chosen results replace those of c, or are added to it."""
+    """The operation on all bytes or halves; the chosen results replace parts of c, or are added to it."""
     count = int(i.opcode[-1])
     bits = 32 // count
     types = i.form.types
@@ -103,7 +104,7 @@ def run_simd_video(w: Lanes, i: Instruction) -> None:
             value = primary(i, *pair)
             if i.form.saturates:
                 value = clamp(value, kind, bits)
-            if "add" in i.modifiers:
+            if i.form.operation == "add":
                 total += value
             else:
                 field = (1 << bits) - 1

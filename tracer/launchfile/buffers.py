@@ -1,4 +1,4 @@
-"""What lies in the buffers of a launch before it, and whether it is what was expected after it."""
+"""Contents of a launch's buffers: made before it, compared with the file's expectations after it."""
 
 import math
 import os
@@ -130,7 +130,7 @@ def _generate(buffer: Buffer) -> Array:
 
 
 def _graph_neighbours(buffer: Buffer, offsets: Array | None, place: str) -> Array:
-    """Where the edges of a random directed graph lead: ``offsets[-1]`` vertices, each equally likely."""
+    """Targets of the edges of a random directed graph: ``offsets[-1]`` vertices, each equally likely."""
     if offsets is None or offsets.ndim != 1 or offsets.dtype.kind not in "iu":
         raise UserError(f"{place}.offsets: must be a buffer of whole numbers with one dimension")
     edges = int(offsets[-1])

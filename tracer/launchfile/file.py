@@ -95,7 +95,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """Numbers of a PTX ``type``: one, or those of a structure or array in order."""
+    """Numbers of a PTX ``type``: one, or the members of a structure or array in order."""
 
     type: str
     value: float | tuple[float, ...]
@@ -158,7 +158,7 @@ class Parameter:
         return inner if self.handle is None else (self.handle,)
 
     def align(self, pointer_bytes: int) -> int:
-        """What its address must be a multiple of inside a structure."""
+        """Alignment inside a structure, bytes."""
         if self.handle is not None:
             return HANDLE_BYTES
         if self.fields is not None:
@@ -166,7 +166,7 @@ class Parameter:
         return pointer_bytes if self.type is None else np.dtype(TYPES[self.type]).itemsize
 
     def encode(self, addresses: Mapping[str, int], rounds: int, pointer_bytes: int = 8) -> bytes:
-        """Bytes of the parameter in round ``rounds``; ``addresses`` are those of buffers, and handles by name."""
+        """Bytes of the parameter in round ``rounds``; ``addresses`` hold buffers' addresses and handles by name."""
         if self.handle is not None:
             return addresses[self.handle].to_bytes(HANDLE_BYTES, "little")
         if self.fields is not None:
@@ -253,7 +253,7 @@ class LaunchFile(ImageTables):
 
 
 def read_launch_file(path: Path) -> LaunchFile:
-    """Read and check a launch file; ``UserError`` names the file, the key, what must hold and what was found."""
+    """Read and check a launch file; ``UserError`` names the file, the key, the rule and the value."""
     raw = read_toml(path)
     found: LaunchFile = build(LaunchFile, raw, str(path))
     if not found.launch:

@@ -8,19 +8,8 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module
+from rayplay.tracer.memory import images
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.memory.images import (
-    AXES,
-    Image,
-    Sampler,
-    Texture,
-    bind_reference,
-    image_of,
-    is_reference,
-    place_sampler,
-    place_surface,
-    place_texture,
-)
 
 HANDLE_BYTES = 8
 
@@ -45,12 +34,16 @@ class SurfaceTable:
     channels: int = 1
     stored: tuple[Stored, ...] = ()
 
-    def image(self, address: int, values: np.ndarray) -> Image:
+    def image(self, address: int, values: np.ndarray) -> images.Image:
         """The image in a buffer. Raises ``UserError`` when they do not fit."""
-        return image_of(address, values, self.geometry, self.channels)
+        return images.image_of(address, values, self.geometry, self.channels)
+
+    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
+        """The handle of a record of the image in a buffer."""
+        return images.place_surface(memory, self.image(address, values))
 
     def __post_init__(self) -> None:
-        check_choice(self.geometry, AXES, "geometry")
+        check_choice(self.geometry, images.AXES, "geometry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +57,15 @@ class TextureTable(SurfaceTable):
     read: str = "element"
     srgb: bool = False
 
-    def texture(self, address: int, values: np.ndarray) -> Texture:
-        """The texture in a buffer. Raises ``UserError`` when they do not fit."""
-        sampler = Sampler(
+    def place(self, memory: DeviceMemory, address: int, values: np.ndarray) -> int:
+        sampler = images.Sampler(
             filter=self.filter, address=self.address, normalized=self.normalized, border=self.border
-        )  # fmt: skip
-        return Texture(self.image(address, values), sampler, self.read, self.srgb)
+        )
+        return images.place_texture(memory, images.Texture(self.image(address, values), sampler, self.read, self.srgb))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplerTable(Sampler):
+class SamplerTable(images.Sampler):
     """``[samplers.NAME]``: for programs that keep samplers and textures apart."""
 
     stored: tuple[Stored, ...] = ()
@@ -94,7 +86,7 @@ class ImageTables:
                 yield key, name, table
 
     def handle_names(self) -> list[str]:
-        """What a parameter may name."""
+        """Names of all tables."""
         return [name for _, name, _ in self.tables()]
 
     def check(self, buffers: Mapping[str, object], place: str) -> None:
@@ -120,27 +112,18 @@ def place_images(
     handles: dict[str, int] = {}
     for key, name, table in plan.tables():
         try:
-            handles[name] = _place(table, memory, buffers)
+            if isinstance(table, SurfaceTable):
+                handles[name] = table.place(memory, *buffers[table.buffer])
+            else:
+                handles[name] = images.place_sampler(memory, table)
             for stored in table.stored:
                 _store(handles[name], stored, buffers[stored.buffer][1])
         except UserError as error:
             raise UserError(f"{place}: {key}.{name}: {error}") from None
         variable = module.variables.get(name)
-        if variable is not None and is_reference(variable):
-            bind_reference(memory, module, name, handles[name])
+        if variable is not None and images.is_reference(variable):
+            images.bind_reference(memory, module, name, handles[name])
     return handles
-
-
-def _place(
-    table: TextureTable | SamplerTable | SurfaceTable,
-    memory: DeviceMemory,
-    buffers: Mapping[str, tuple[int, np.ndarray]],
-) -> int:
-    if isinstance(table, TextureTable):
-        return place_texture(memory, table.texture(*buffers[table.buffer]))
-    if isinstance(table, SurfaceTable):
-        return place_surface(memory, table.image(*buffers[table.buffer]))
-    return place_sampler(memory, table)
 
 
 def _store(handle: int, stored: Stored, values: np.ndarray) -> None:
@@ -149,6 +132,4 @@ def _store(handle: int, stored: Stored, values: np.ndarray) -> None:
         raise UserError(
             f"stored.offset_bytes must leave {HANDLE_BYTES} bytes in {stored.buffer}, found {stored.offset_bytes}"
         )
-    raw[stored.offset_bytes : stored.offset_bytes + HANDLE_BYTES] = np.frombuffer(
-        handle.to_bytes(8, "little"), np.uint8
-    )
+    raw[stored.offset_bytes : stored.offset_bytes + HANDLE_BYTES] = list(handle.to_bytes(HANDLE_BYTES, "little"))

@@ -1,16 +1,16 @@
-"""Which functions a launch can run: those that its programs call by name, and those whose address they hold."""
+"""Functions that a launch can run: called by name, or through an address that its programs hold."""
 
 from dataclasses import dataclass
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.graph import Cfg
 from rayplay.ptx.ir import Address, Function, Immediate, Instruction, Module, Register, Symbol, Texture, Vector
-from rayplay.tracer.link.layout import FunctionLayout, Signature, signature_of
+from rayplay.tracer.link.layout import FunctionLayout, Signature, indirect_calls, signature_of
 
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that a call names; numbers past those of the launch's functions are external ones."""
+    """A function that a call names; numbers past the launch's functions are external ones."""
 
     number: int
     signature: Signature
@@ -36,15 +36,7 @@ class LinkedFunction:
 
 def called_names(function: Function) -> dict[str, None]:
     """Names of the functions that a function calls directly, in order of first call."""
-    calls = (i.call.target for i in function.body if i.call is not None)
-    return {
-        target.name: None for target in calls if isinstance(target, Symbol) and not target.name.startswith("_optix_")
-    }
-
-
-def calls_indirectly(function: Function) -> bool:
-    """Whether a function calls through a register."""
-    return any(i.call is not None and isinstance(i.call.target, Register) for i in function.body)
+    return {i.callee: None for i in function.body if i.callee and not i.callee.startswith("_optix_")}
 
 
 def taken_names(module: Module, functions: list[Function]) -> dict[str, None]:
@@ -80,7 +72,7 @@ def with_called(programs: tuple[tuple[Module, Function], ...]) -> list[tuple[Mod
     functions = list(programs)
     for module, function in functions:
         own = [f for m, f in functions if m is module]
-        indirect = any(calls_indirectly(f) for f in own)
+        indirect = any(indirect_calls(f) for f in own)
         for name in called_names(function) | (taken_names(module, own) if indirect else {}):
             callee = module.functions.get(name)
             if callee is not None and not callee.is_declaration and (module, callee) not in functions:
@@ -97,7 +89,7 @@ def external_function(module: Module, name: str) -> Function:
 
 
 def callees_of(module: Module, function: Function, numbers: dict[tuple[int, str], int]) -> dict[str, Callee]:
-    """What the calls of a function name."""
+    """Callees of a function by name."""
     return {
         name: Callee(numbers[id(module), name], signature_of(module.functions[name])) for name in called_names(function)
     }
@@ -108,7 +100,7 @@ def calls_of(
 ) -> tuple[int, ...]:
     """Numbers of all functions that one may call, directly or not."""
     names = called_names(function)
-    if calls_indirectly(function):
+    if indirect_calls(function):
         names |= taken_names(module, [f for m, f in functions if m is module])
     found = (numbers.get((id(module), name), -1) for name in names)
     return tuple(dict.fromkeys(number for number in found if number >= 0))

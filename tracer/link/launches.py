@@ -1,13 +1,17 @@
-"""What is launched: an image of OptiX-style programs, or a grid of a compute kernel."""
+"""Launches: an image of OptiX-style programs, or a grid of a compute kernel."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from rayplay import ptx
+from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Function, Module
 from rayplay.tracer.memory.arena import DeviceMemory
 
+Lengths = tuple[int, int, int]
 DEFAULT_TRACE_DEPTH = 16
 SBT_HEADER_BYTES = 32
 
@@ -71,10 +75,23 @@ class ComputeLaunch:
 
     module: Module
     entry: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Lengths
+    block: Lengths
     params: tuple[bytes, ...]
     memory: DeviceMemory
     dynamic_shared_bytes: int = 0
     stream: int = 0
     constants: dict[str, bytes] = field(default_factory=dict)
+
+
+def three(lengths: Sequence[int]) -> Lengths:
+    """Lengths along x, y and z; the ones not given are 1."""
+    x, y, z = (*lengths, 1, 1)[:3]
+    return x, y, z
+
+
+def require_sound(module: Module) -> None:
+    """``UserError`` for the first problem that verification finds in a module."""
+    if problems := ptx.verify(module):
+        more = f" (and {len(problems) - 1} more: python -m ptx parse {module.source_name})" if problems[1:] else ""
+        raise UserError(f"{problems[0]}{more}")

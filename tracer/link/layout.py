@@ -1,4 +1,4 @@
-"""Where a function keeps what outlives a basic block: the activation's layout, and each space's offsets."""
+"""Layout of a function's activation, which outlives its basic blocks, and offsets in each state space."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from rayplay.ptx.flow.liveness import Liveness
 from rayplay.ptx.graph import Cfg
-from rayplay.ptx.ir import Function, Register, Symbol, Variable
+from rayplay.ptx.ir import Call, Function, Symbol, Variable
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, STACK_ENTRY_BYTES
 
@@ -20,7 +20,7 @@ SLOT_BYTES = {"pred": 4, "b128": 512, "f16": 64, "bf16": 64, "f32x2": 256,
 
 @dataclass(frozen=True)
 class Signature:
-    """Where a caller puts parameters and finds results: (offset in the callee's activation, bytes of a lane) each.
+    """Places of parameters and results: (offset in the callee's activation, bytes of a lane) each.
 
     It follows from the sizes alone, so that a caller need not know which function it calls. Lane after lane; a
     predicate is one word with a bit per lane, its ``bytes`` are 0.
@@ -37,12 +37,12 @@ class Signature:
 
     @property
     def returns_start(self) -> int:
-        """Where parameters end."""
+        """End of the parameters."""
         return max([ACTIVATION_HEADER_BYTES, *(_end(place) for place in self.parameters)])
 
     @property
     def end(self) -> int:
-        """Where parameters and results end."""
+        """End of parameters and results."""
         return max([self.returns_start, *(_end(place) for place in self.returns)])
 
 
@@ -168,18 +168,17 @@ def _registers(function: Function, liveness: Liveness, live: list[int]) -> froze
 
 def _outgoing_bytes(function: Function) -> int:
     """Room for the addresses of an indirect call's functions and for its arguments."""
-    if not any(i.call is not None and isinstance(i.call.target, Register) for i in function.body):
-        return 0
-    sizes = {v.name: v.bytes for v in (*function.variables.values(), *function.parameters, *function.returns)}
-    calls = (i.call for i in function.body if i.call is not None and isinstance(i.call.target, Register))
-    most = max(
-        sum(
-            align_up(LANES * sizes.get(getattr(operand, "name", ""), WIDEST_REGISTER_BYTES), 64)
-            for operand in call.arguments
-        )
-        for call in calls
-    )
-    return 8 * LANES + most
+    calls = indirect_calls(function)
+    variables = (*function.variables.values(), *function.parameters, *function.returns)
+    sizes = {v.name: align_up(LANES * v.bytes, 64) for v in variables}
+    widest = align_up(LANES * WIDEST_REGISTER_BYTES, 64)
+    room = [sum(sizes.get(getattr(operand, "name", ""), widest) for operand in call.arguments) for call in calls]
+    return 8 * LANES + max(room) if calls else 0
+
+
+def indirect_calls(function: Function) -> list[Call]:
+    """The calls of a function through registers."""
+    return [i.call for i in function.body if i.call is not None and not i.callee]
 
 
 def _place_lanes(offsets: dict[str, tuple[int, int]], variables: "tuple[Variable, ...]", start: int) -> int:

@@ -34,7 +34,7 @@ class LinkedLaunch:
     """Everything that a launch can run.
 
     symbols    number the addresses of the table ``addresses``.
-    externals  functions without a body that are called; their numbers follow those of ``functions``.
+    externals  functions without a body that are called; their numbers follow ``functions``.
     by_address int32[functions that have an address]: the number of each, -1 where it is not part of the launch.
     """
 
@@ -93,9 +93,7 @@ def refuse_unexecuted(programs: tuple[tuple[Module, Function], ...]) -> None:
 
 
 def link_launch(
-    programs: tuple[tuple[Module, Function], ...],
-    memory: DeviceMemory,
-    constants: Mapping[str, bytes],
+    programs: tuple[tuple[Module, Function], ...], memory: DeviceMemory, constants: Mapping[str, bytes]
 ) -> LinkedLaunch:
     """Put programs and everything they call together, and their variables into device memory.
 
@@ -149,7 +147,7 @@ def refuse_raygen_payload(linked: LinkedLaunch, raygen: int) -> None:
 
 def _refuse(f: LinkedFunction, names: str, why: str) -> None:
     for i in f.function.body:
-        name = getattr(i.call.target, "name", "") if i.call is not None else i.opcode
+        name = i.opcode if i.call is None else i.callee
         if re.fullmatch(names, name):
             place = f"{f.module.source_name}:{i.position.line}:{i.position.column}"
             raise UserError(f"{place}: {name} {why}")
@@ -170,7 +168,7 @@ def _traces_from_shaders(launch: ImageLaunch) -> bool:
     """Whether a program other than ray generation traces (or calls a function, which might)."""
     for number, (_, function) in enumerate(launch.programs):
         for instruction in function.body:
-            name = getattr(instruction.call.target, "name", "") if instruction.call else ""
+            name = instruction.callee
             if number != launch.raygen_index and name and (name.startswith("_optix_trace") or name not in INTRINSICS):
                 return True
     return False

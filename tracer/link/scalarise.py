@@ -14,7 +14,7 @@ COLOURS = str.maketrans("rgba", COMPONENTS)
 
 
 def scalar_module(module: Module) -> Module:
-    """The module with the vector registers of its functions taken apart; itself where there are none."""
+    """The module with the vector registers of its functions as scalars; itself without any."""
     functions = {name: scalar_function(function) for name, function in module.functions.items()}
     if all(functions[name] is function for name, function in module.functions.items()):
         return module
@@ -22,7 +22,7 @@ def scalar_module(module: Module) -> Module:
 
 
 def scalar_function(function: Function) -> Function:
-    """The function with its vector registers, and those of its prototypes, taken apart."""
+    """The function with its vector registers, and its prototypes' ones, as scalars."""
     prototypes = {name: scalar_function(prototype) for name, prototype in function.prototypes.items()}
     unchanged = all(prototypes[name] is prototype for name, prototype in function.prototypes.items())
     vectors = {name: kind for name, kind in function.registers.items() if kind[0] == "v"}
@@ -59,7 +59,7 @@ def _variables(variable: Variable) -> list[Variable]:
 
 def _reads_special_vector(i: Instruction) -> bool:
     """``mov.v4.u32 {..}, %tid``"""
-    return i.opcode == "mov" and "v4" in i.modifiers and isinstance(i.operands[-1], Register)
+    return i.opcode == "mov" and i.form.lanes == 4 and isinstance(i.operands[-1], Register)
 
 
 def _instruction(i: Instruction, vectors: dict[str, str]) -> Instruction:

@@ -1,4 +1,4 @@
-"""Where the variables of a launch lie: global and constant ones in device memory, shared ones in the CTA's memory.
+"""Placement of a launch's variables: global and constant ones in device memory, shared ones in the CTA's memory.
 
 A variable that a function declares hides a module's of the same name, and two functions may each have their own: in
 tables of names it is ``function:name``.
@@ -25,7 +25,6 @@ class SharedVariables:
     """Shared memory of a CTA: the variables that its functions use, then ``.extern`` ones, all at one place."""
 
     def __init__(self, functions: Functions) -> None:
-        self._modules: dict[int, dict[str, Variable]] = {}
         used: dict[tuple[int, str], Variable] = {}
         for module, function in functions:
             own = {name: v for name, v in function.variables.items() if v.space == "shared"}

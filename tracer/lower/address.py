@@ -1,14 +1,12 @@
 """Generic addressing as LLVM IR: cvta, isspacep, and what a cluster of one CTA makes of mapa and getctarank.
 
-A generic address is one of device memory. Those of shared variables are offsets in the CTA's shared memory, which lies
-in device memory, too; all other spaces have generic addresses already.
+A generic address is one of device memory. An address of a shared variable is an offset in the CTA's shared memory,
+which lies in device memory as well; all other spaces have generic addresses already.
 """
-
-from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Symbol
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.meaning.tables import WINDOWS, constants_of
 
@@ -19,7 +17,7 @@ def lower_cvta(e: Emitter, i: Instruction) -> None:
     value = e.read(i.operands[1], f"u{width}")
     if i.form.space == "shared":
         base = e.resize(e.splat(e.machine("shared_base"), "i64"), 64, width)
-        value = e.op(f"{'sub' if 'to' in i.modifiers else 'add'} {INT[width]} {value}, {base}")
+        value = e.op(f"{'sub' if i.form.variant == 'to' else 'add'} {INT[width]} {value}, {base}")
     e.write(i.operands[0], value, width)
 
 
@@ -52,7 +50,7 @@ def lower_zero(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], "zeroinitializer", 64 if i.opcode == "createpolicy" else 32)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "cvta": lower_cvta, "isspacep": lower_isspacep, "mapa": lower_mapa, "getctarank": lower_zero,
     "createpolicy": lower_zero,
 }  # fmt: skip

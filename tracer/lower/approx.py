@@ -1,20 +1,18 @@
 """The .approx forms as LLVM IR: calls of the special function unit, and what ``ptxas`` makes of div and of f64.
 
 ``div.approx`` is the product with the unit's reciprocal, for whose sake tiny divisors are scaled; ``div.full`` scales
-large ones, too (sm_75). The f64 forms work on the upper word of their operand (PTX ISA 9.7.3.13).
+large ones as well (sm_75). The f64 forms work on the upper word of their operand (PTX ISA 9.7.3.13).
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import SINGLE, as_single, as_word
 from rayplay.tracer.emit.sfu import call_unit
 from rayplay.tracer.emit.text import FLOAT, INT
-from rayplay.tracer.lower.floats import read_float, to_bits, to_float, write_float
-from rayplay.tracer.meaning.floats import EXPONENT, HALF_UPPER
+from rayplay.tracer.lower.floats import flush, read_float, to_bits, to_float, write_float
+from rayplay.tracer.meaning.floats import HALF_UPPER
 from rayplay.tracer.meaning.sfu import LARGE, SCALE_DOWN, SCALE_UP, SMALLEST, unit_name
 
 DOUBLE, LONG = FLOAT[64], INT[64]
@@ -34,7 +32,7 @@ def _lower_divide(e: Emitter, i: Instruction) -> None:
     size = e.op(f"call {SINGLE} @llvm.fabs.v32f32({SINGLE} {b})")
     factor = "splat (float 1.0)"
     scales = [("olt", SMALLEST, SCALE_UP)] if not i.form.ftz else []
-    scales += [("ogt", LARGE, SCALE_DOWN)] if "full" in i.modifiers else []
+    scales += [("ogt", LARGE, SCALE_DOWN)] if i.form.accuracy == "full" else []
     for test, limit, scale in scales:
         where = e.op(f"fcmp {test} {SINGLE} {size}, {_single(e, limit)}")
         factor = e.op(f"select <32 x i1> {where}, {SINGLE} {_single(e, scale)}, {SINGLE} {factor}")
@@ -53,7 +51,7 @@ def _lower_upper(e: Emitter, i: Instruction) -> None:
     bits = e.read(i.operands[1], "f64")
     ftz = i.form.ftz
     if ftz:
-        bits = _flushed(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"))
+        bits = flush(e, e.op(f"and {LONG} {bits}, splat (i64 {UPPER_WORD})"), "f64")
     value = to_float(e, bits, 64)
     if i.opcode == "rsqrt":
         value = e.op(f"call {DOUBLE} @llvm.sqrt.v32f64({DOUBLE} {value})")
@@ -61,18 +59,10 @@ def _lower_upper(e: Emitter, i: Instruction) -> None:
     result = to_bits(e, value, 64)
     if ftz:
         result = e.op(f"add {LONG} {result}, splat (i64 {HALF_UPPER})")
-        result = _flushed(e, e.op(f"and {LONG} {result}, splat (i64 {UPPER_WORD})"))
+        result = flush(e, e.op(f"and {LONG} {result}, splat (i64 {UPPER_WORD})"), "f64")
     e.write(i.operands[0], result, 64)
 
 
-def _flushed(e: Emitter, bits: str) -> str:
-    """Subnormal f64 numbers become zero with their sign."""
-    exponent = e.op(f"and {LONG} {bits}, splat (i64 {EXPONENT['f64']})")
-    small = e.op(f"icmp eq {LONG} {exponent}, zeroinitializer")
-    sign = e.op(f"and {LONG} {bits}, splat (i64 {-(1 << 63)})")
-    return e.op(f"select <32 x i1> {small}, {LONG} {sign}, {LONG} {bits}")
-
-
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"), _lower_unit), "div": _lower_divide,
 }  # fmt: skip

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES, elements
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import arena_offset, effective_address, record
-from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.emit.text import FLOAT, INT, lowest_lane
 from rayplay.tracer.lower.floats import to_bits, to_float
 from rayplay.tracer.meaning.floats import CANONICAL_NAN
 from rayplay.tracer.meaning.tables import ATOMIC_OPERANDS
@@ -21,7 +21,7 @@ def lower_atom(e: Emitter, i: Instruction) -> None:
     source = i.operands[int(returns) :]
     if len(source) < 1 + count or any(isinstance(o, Vector) != (length > 1) for o in source[1 : 1 + count]):
         raise e.unknown()
-    address, lanes = effective_address(e, source[0], space), e.lanes()
+    address, lanes = effective_address(e, source[0]), e.lanes()
     offset = arena_offset(e, address, space, width // 8 * length, lanes)
     record(e, address, lanes)
     values = [[e.read(part, name) for part in elements(operand)] for operand in source[1 : 1 + count]]
@@ -53,27 +53,17 @@ def lane_loop(e: Emitter, inputs: tuple[str, ...], lanes: str, width: int, combi
         slots.append(slot)
     out = f"%lanes.{width}.result"
     e.put(f"store {INT[width]} zeroinitializer, ptr {out}")
-    bits = e.op(f"bitcast <32 x i1> {lanes} to i32")
-    head, body, done = e.label(), e.label(), e.label()
-    e.put(f"store i32 {bits}, ptr %lanes.left")
-    e.put(f"br label %{head}")
-    e.put(f"{head}:")
-    left = e.op("load i32, ptr %lanes.left")
-    e.put(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{done}, label %{body}")
-    e.put(f"{body}:")
-    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-    below = e.op(f"sub i32 {left}, 1")
-    e.put(f"store i32 {e.op(f'and i32 {left}, {below}')}, ptr %lanes.left")
-    offset, *operands = (
-        e.op(f"load {kind}, ptr {e.op(f'getelementptr {kind}, ptr {slot}, i32 {lane}')}")
-        for kind, slot in zip(("i64", *[f"i{width}"] * (len(slots) - 1)), slots, strict=True)
-    )
-    place = e.op(f"getelementptr i8, ptr %arena, i64 {offset}")
-    old = e.op(f"load i{width}, ptr {place}, align {min(width // 8, 8)}")
-    e.put(f"store i{width} {combine(e, old, operands)}, ptr {place}, align {min(width // 8, 8)}")
-    e.put(f"store i{width} {old}, ptr {e.op(f'getelementptr i{width}, ptr {out}, i32 {lane}')}")
-    e.put(f"br label %{head}")
-    e.put(f"{done}:")
+    with lowest_lane(e, lanes) as (left, lane):
+        below = e.op(f"sub i32 {left}, 1")
+        e.put(f"store i32 {e.op(f'and i32 {left}, {below}')}, ptr %lanes.left")
+        offset, *operands = (
+            e.op(f"load {kind}, ptr {e.op(f'getelementptr {kind}, ptr {slot}, i32 {lane}')}")
+            for kind, slot in zip(("i64", *[f"i{width}"] * (len(slots) - 1)), slots, strict=True)
+        )
+        place = e.op(f"getelementptr i8, ptr %arena, i64 {offset}")
+        old = e.op(f"load i{width}, ptr {place}, align {min(width // 8, 8)}")
+        e.put(f"store i{width} {combine(e, old, operands)}, ptr {place}, align {min(width // 8, 8)}")
+        e.put(f"store i{width} {old}, ptr {e.op(f'getelementptr i{width}, ptr {out}, i32 {lane}')}")
     return e.op(f"load {INT[width]}, ptr {out}")
 
 
@@ -163,4 +153,4 @@ def _narrowed(e: Emitter, kind: str, value: str) -> str:
     return e.op(f"select i1 {nan}, i16 {CANONICAL_NAN[16]}, i16 {bits}")
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"atom": lower_atom, "red": lower_atom}
+HANDLERS: dict[str, Handler] = {"atom": lower_atom, "red": lower_atom}

@@ -10,16 +10,16 @@ from rayplay.tracer.emit.text import INT
 def lower_barrier(control: Control, i: Instruction, live: int, after: int | None) -> None:
     """bar and barrier: sync, arrive and red. The warp arrives as a whole, with the lanes that execute it."""
     e = control.e
-    if "cluster" in i.modifiers:
+    if i.form.key == "barrier.cluster":
         return _lower_cluster(control, i, after)
-    if "arrive" in i.modifiers and len(i.operands) < 2:
+    arrives, reduces = i.form.variant == "arrive", i.form.key.endswith(".red")
+    if arrives and len(i.operands) < 2:
         raise e.unknown()
-    kind = next(m for m in i.modifiers if m in ("sync", "arrive", "red"))
-    operands = i.operands[1:-1] if kind == "red" else i.operands
+    operands = i.operands[1:-1] if reduces else i.operands
     lanes = control.call_lanes(after)
-    _suspend_words(e, operands, lanes, i.operands[-1] if kind == "red" else None)
-    control.suspend(STOP.arrive if kind == "arrive" else STOP.barrier)
-    if kind == "red":
+    _suspend_words(e, operands, lanes, i.operands[-1] if reduces else None)
+    control.suspend(STOP.arrive if arrives else STOP.barrier)
+    if reduces:
         control.returned_lanes(i)
         _write_result(e, i)
         e.spill(live)
@@ -29,7 +29,7 @@ def lower_barrier(control: Control, i: Instruction, live: int, after: int | None
 def _lower_cluster(control: Control, i: Instruction, after: int | None) -> None:
     """barrier.cluster: the cluster is the CTA; its warps meet at the wait, an arrival alone does nothing."""
     e = control.e
-    if "wait" in i.modifiers:
+    if i.form.variant == "wait":
         lanes = control.call_lanes(after)
         _suspend_words(e, (), lanes, None)
         e.put_machine("suspend_barrier", str(CLUSTER_BARRIER))
@@ -61,15 +61,15 @@ def _population(e: Emitter, bits: str) -> str:
 
 
 def _write_result(e: Emitter, i: Instruction) -> None:
-    """What the barrier found over all threads that arrived."""
+    """The barrier's result over all threads that arrived."""
     true, lanes = e.machine("barrier_true"), e.machine("barrier_lanes")
-    if "popc" in i.modifiers:
+    if i.form.operation == "popc":
         return e.write(i.operands[0], e.splat(e.op(f"trunc i64 {true} to i32"), "i32"), 32)
-    test = f"icmp eq i64 {true}, {lanes}" if "and" in i.modifiers else f"icmp ne i64 {true}, 0"
+    test = f"icmp eq i64 {true}, {lanes}" if i.form.operation == "and" else f"icmp ne i64 {true}, 0"
     return e.write(i.operands[0], e.splat(e.op(test), "i1"), 1)
 
 
-def lower_pause(control: Control, i: Instruction, after: int | None) -> None:
+def lower_pause(control: Control, after: int | None) -> None:
     """nanosleep: other warps run."""
     control.call_lanes(after)
     control.suspend(STOP.yields)

@@ -1,18 +1,15 @@
 """Instructions on single bits, fields and bytes as LLVM IR: shifts, bfe, bfi, bmsk, szext, fns, lop3 and prmt."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Immediate, Instruction, Pair
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.text import INT
+from rayplay.tracer.emit.emitter import Emitter, Handler
+from rayplay.tracer.emit.text import INT, typed
 from rayplay.tracer.meaning.tables import PERMUTATIONS
 
 
 def lower_shift(e: Emitter, i: Instruction) -> None:
     """shl, shr: amounts of the width or more shift everything out."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     amount = e.read(i.operands[2], "u32")
     limit = width - 1 if i.opcode == "shr" and name[0] == "s" else width
@@ -29,10 +26,10 @@ def lower_shift(e: Emitter, i: Instruction) -> None:
 def lower_funnel(e: Emitter, i: Instruction) -> None:
     """shf: 64 bits {b, a} shifted, the high (.l) or low (.r) word kept; .clamp at 32, .wrap modulo 32."""
     a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
-    left = "l" in i.modifiers
+    left = i.form.variant == "l"
     kind = INT[32]
     result = e.op(f"call {kind} @llvm.fsh{'l' if left else 'r'}.v32i32({kind} {b}, {kind} {a}, {kind} {c})")
-    if "clamp" in i.modifiers:
+    if i.form.bounds == "clamp":
         past = e.op(f"icmp ugt {kind} {c}, splat (i32 31)")
         result = e.op(f"select <32 x i1> {past}, {kind} {a if left else b}, {kind} {result}")
     e.write(i.operands[0], result, 32)
@@ -40,8 +37,7 @@ def lower_funnel(e: Emitter, i: Instruction) -> None:
 
 def lower_bfe(e: Emitter, i: Instruction) -> None:
     """bfe: field of ``len`` bits at ``pos``, sign extended for signed types."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     pos, length = (e.op(f"and <32 x i32> {e.read(op, 'u32')}, splat (i32 255)") for op in i.operands[2:4])
     if name[0] == "s":
@@ -81,7 +77,7 @@ def low_mask(e: Emitter, length: str, width: int) -> str:
 
 
 def lower_bfi(e: Emitter, i: Instruction) -> None:
-    """bfi: the low ``len`` bits of a replace those of b at ``pos``."""
+    """bfi: the low ``len`` bits of a replace bits of b at ``pos``."""
     width = TYPES[i.form.type]
     kind, name = INT[width], f"b{width}"
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
@@ -96,7 +92,7 @@ def lower_bfi(e: Emitter, i: Instruction) -> None:
 def lower_bmsk(e: Emitter, i: Instruction) -> None:
     """bmsk: ``len`` ones at ``pos``; .wrap takes both modulo 32."""
     pos, length = (e.read(operand, "u32") for operand in i.operands[1:3])
-    if "wrap" in i.modifiers:
+    if i.form.bounds == "wrap":
         pos, length = (e.op(f"and <32 x i32> {value}, splat (i32 31)") for value in (pos, length))
     e.write(i.operands[0], shift(e, "shl", low_mask(e, length, 32), pos, 32), 32)
 
@@ -105,7 +101,7 @@ def lower_szext(e: Emitter, i: Instruction) -> None:
     """szext: the low ``n`` bits extended by their sign or by 0; n is clamped to 32 or taken modulo 32."""
     name, kind = i.form.type, INT[32]
     a, n = e.read(i.operands[1], name), e.read(i.operands[2], "u32")
-    if "wrap" in i.modifiers:
+    if i.form.bounds == "wrap":
         n = e.op(f"and {kind} {n}, splat (i32 31)")
     else:
         n = e.op(f"call {kind} @llvm.umin.v32i32({kind} {n}, {kind} splat (i32 32))")
@@ -145,16 +141,15 @@ def lower_lop3(e: Emitter, i: Instruction) -> None:
     """lop3: any function of three bits, its truth table as the immediate; with .or or .and also whether it is not 0."""
     values = [e.read(operand, "b32") for operand in i.operands[1:4]]
     table = i.operands[4]
-    if not isinstance(table, Immediate) or (len(i.operands) > 5) != (len(i.modifiers) > 1):
+    if not isinstance(table, Immediate) or (len(i.operands) > 5) != bool(i.form.operation):
         raise e.unknown()
     result = _function_of_bits(e, table.bits & 255, values)
     target = i.operands[0]
-    if len(i.modifiers) > 1:
+    if i.form.operation:
         if not isinstance(target, Pair):
             raise e.unknown()
         some = e.op(f"icmp ne {INT[32]} {result}, zeroinitializer")
-        word = "or" if "or" in i.modifiers else "and"
-        combined = e.op(f"{word} <32 x i1> {some}, {e.read(i.operands[5], 'pred')}")
+        combined = e.op(f"{i.form.operation} <32 x i1> {some}, {e.read(i.operands[5], 'pred')}")
         e.write(target.second, combined, 1)
         e.write(target.first, result, 32)
     else:
@@ -181,7 +176,7 @@ def _function_of_bits(e: Emitter, table: int, values: list[str]) -> str:
 def lower_prmt(e: Emitter, i: Instruction) -> None:
     """prmt: each result byte is one of the eight of {b, a}, or its sign replicated; the modes are fixed choices."""
     a, b = (e.read(operand, "b32") for operand in i.operands[1:3])
-    mode = next((m for m in i.modifiers if m in PERMUTATIONS), None)
+    mode = i.form.variant
     control = i.operands[3]
     if isinstance(control, Immediate):
         chosen = PERMUTATIONS[mode][control.bits & 3] if mode else control.bits
@@ -229,7 +224,7 @@ def _permuted(e: Emitter, a: str, b: str, selector: str) -> str:
     return result
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "shl": lower_shift, "shr": lower_shift, "shf": lower_funnel, "bfe": lower_bfe, "bfi": lower_bfi,
     "bmsk": lower_bmsk, "szext": lower_szext, "fns": lower_fns, "lop3": lower_lop3, "prmt": lower_prmt,
 }  # fmt: skip

@@ -8,14 +8,13 @@ from rayplay.ptx.ir import Instruction, Operand, Symbol
 from rayplay.tracer.abi.layout import LANES
 from rayplay.tracer.abi.words import ACTIVATION_HEADER_BYTES, STOP
 from rayplay.tracer.emit.control import Control
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.memory import LANE_OFFSETS, check
+from rayplay.tracer.emit.emitter import PIECES, Emitter
+from rayplay.tracer.emit.memory import check
 from rayplay.tracer.emit.text import INT, gather, scatter
 from rayplay.tracer.link.functions import Callee
 from rayplay.tracer.link.layout import Signature, align_up, signature_of
 from rayplay.tracer.memory.arena import FIRST_FUNCTION, FUNCTION_STEP_BYTES
 
-PIECES = (8, 4, 2, 1)
 TARGET_BYTES = 8 * LANES
 
 
@@ -37,7 +36,7 @@ def lower_call(control: Control, i: Instruction, callee: Callee | None, live: in
 
 
 def prototype_of(e: Emitter, i: Instruction) -> Signature:
-    """The signature that an indirect call states: its ``.callprototype``, or that of its ``.calltargets``."""
+    """The signature that an indirect call states: its ``.callprototype``, or the one its ``.calltargets`` share."""
     assert i.call is not None
     name = i.call.prototype or ""
     targets = e.function.branch_targets.get(name, ())
@@ -119,7 +118,7 @@ def _check_counts(e: Emitter, i: Instruction, signature: Signature) -> None:
 
 
 def _own_variable(e: Emitter, operand: Operand, place: tuple[int, int]) -> int | None:
-    """Where a ``.param`` variable of the caller lies; None for other operands."""
+    """Offset of a ``.param`` variable of the caller; None for other operands."""
     if not isinstance(operand, Symbol) or operand.name not in e.layout.lane_variables:
         return None
     start, size = e.layout.lane_variables[operand.name]
@@ -145,7 +144,7 @@ def _pass(e: Emitter, operand: Operand, place: tuple[int, int], to: int) -> None
 
 
 def _results(control: Control, i: Instruction, signature: Signature, live: int) -> None:
-    """What a function returned, for the lanes that called it."""
+    """Results of a function, for the lanes that called it."""
     e = control.e
     assert i.call is not None
     control.returned_lanes(i)
@@ -170,9 +169,6 @@ def _copy_lanes(e: Emitter, to: int, source: int, size: int, lanes: str) -> None
     done = 0
     while done < size:
         piece = next(p for p in PIECES if p <= size - done)
-        pointers = []
-        for start in (source, to):
-            offsets = ", ".join(f"i64 {start + lane * size + done}" for lane in range(len(LANE_OFFSETS)))
-            pointers.append(e.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>"))
-        scatter(e, gather(e, pointers[0], lanes, 8 * piece, 1), pointers[1], lanes, 8 * piece, 1)
+        read, written = (e.lane_pointers(start + done, size) for start in (source, to))
+        scatter(e, gather(e, read, lanes, 8 * piece, 1), written, lanes, 8 * piece, 1)
         done += piece

@@ -1,10 +1,9 @@
 """Integer arithmetic on parts of words and on several words: carries, 24-bit factors, dot products, pairs."""
 
 from rayplay.ptx.ir import Instruction
-from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.text import INT
-from rayplay.tracer.lower.integer import Handler, lower_mul_mad, wide_product
+from rayplay.tracer.emit.emitter import Emitter, Handler
+from rayplay.tracer.emit.text import INT, typed
+from rayplay.tracer.lower.integer import lower_mul_mad, wide_product
 
 CARRY = "carry flag"
 WORD = INT[32]
@@ -26,7 +25,7 @@ def sum_with_carry(e: Emitter, i: Instruction, word: str, a: str, b: str, width:
         b = e.op(f"xor {kind} {b}, splat (i{width} -1)")
     first = e.op(f"add {kind} {a}, {b}")
     result = e.op(f"add {kind} {first}, {carry}")
-    if "cc" in i.modifiers:
+    if i.form.carries:
         overflow = e.op(f"icmp ult {kind} {first}, {a}")
         overflow = e.op(f"or <32 x i1> {overflow}, {e.op(f'icmp ult {kind} {result}, {first}')}")
         guard = e.guard()
@@ -38,8 +37,7 @@ def sum_with_carry(e: Emitter, i: Instruction, word: str, a: str, b: str, width:
 
 def lower_add_sub(e: Emitter, i: Instruction) -> None:
     """add, sub, addc, subc."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     word = i.opcode[:3]
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     if i.form.saturates:
@@ -51,13 +49,12 @@ def lower_add_sub(e: Emitter, i: Instruction) -> None:
 
 def lower_mad(e: Emitter, i: Instruction) -> None:
     """mad with .cc or .sat, and madc: .lo and .hi products in sums with carries."""
-    if i.opcode == "mad" and not {"cc", "sat"} & set(i.modifiers):
+    if i.opcode == "mad" and not i.form.carries and not i.form.saturates:
         lower_mul_mad(e, i)
         return
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
-    product = wide_product(e, a, b, name, "hi" if "hi" in i.modifiers else "lo")
+    product = wide_product(e, a, b, name, i.form.part)
     if i.form.saturates:
         result = e.op(f"call {kind} @llvm.sadd.sat.v32i{width}({kind} {product}, {kind} {c})")
     else:
@@ -73,7 +70,7 @@ def lower_24(e: Emitter, i: Instruction) -> None:
         up = e.op(f"shl {WORD} {e.read(operand, 'b32')}, splat (i32 8)")
         factors.append(e.resize(e.op(f"{'ashr' if signed else 'lshr'} {WORD} {up}, splat (i32 8)"), 32, 64, signed))
     product = e.op(f"mul {INT[64]} {factors[0]}, {factors[1]}")
-    if "hi" in i.modifiers:
+    if i.form.part == "hi":
         product = e.op(f"lshr {INT[64]} {product}, splat (i64 16)")
     result = e.resize(product, 64, 32)
     if i.opcode == "mad24":
@@ -89,7 +86,7 @@ def lower_dot(e: Emitter, i: Instruction) -> None:
     """dp4a, dp2a: c and the products of four bytes, or of two halves and two bytes (.lo or .hi ones of b)."""
     signed = [name[0] == "s" for name in i.form.types]
     a, b, result = (e.read(operand, "b32") for operand in i.operands[1:4])
-    first = 2 if "hi" in i.modifiers else 0
+    first = 2 if i.form.part == "hi" else 0
     for index in range(4 if i.opcode == "dp4a" else 2):
         x = field(e, a, index, 8, signed[0]) if i.opcode == "dp4a" else field(e, a, index, 16, signed[0])
         y = field(e, b, index + first, 8, signed[1])
@@ -113,7 +110,7 @@ def lower_packed(e: Emitter, i: Instruction) -> None:
         result = e.op(f"add {kind} {a}, {b}")
     else:
         result = e.op(f"call {kind} @llvm.{'s' if signed else 'u'}{i.opcode}.v64i16({kind} {a}, {kind} {b})")
-    if "relu" in i.modifiers:
+    if i.form.relu:
         result = e.op(f"call {kind} @llvm.smax.v64i16({kind} {result}, {kind} zeroinitializer)")
     e.write(i.operands[0], e.op(f"bitcast {kind} {result} to {WORD}"), 32)
 

@@ -1,16 +1,13 @@
 """Comparison, selection and move instructions as LLVM IR."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction, Pair, Vector
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
-from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.emit.text import FLOAT, INT, typed
 from rayplay.tracer.lower.floats import flush, to_float
 from rayplay.tracer.lower.half import joined, read_parts
 from rayplay.tracer.meaning.floats import ONE
-from rayplay.tracer.meaning.tables import BOOLEAN, COMPARISONS
 
 INT_TESTS = {
     "eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge",
@@ -24,7 +21,7 @@ FLOAT_TESTS = {
 
 def comparisons(e: Emitter, i: Instruction, name: str) -> list[str]:
     """The ``<32 x i1>`` of a setp or set before a predicate is combined with it; two for packed types."""
-    word = next(m for m in i.modifiers if m in COMPARISONS)
+    word = i.form.compare
     if name in HALVES:
         base = name.removesuffix("x2")
         pairs = zip(read_parts(e, i, 1, name), read_parts(e, i, 2, name), strict=True)
@@ -47,10 +44,9 @@ def compare_float(e: Emitter, word: str, a: str, b: str, width: int) -> str:
 
 
 def _combine(e: Emitter, i: Instruction, value: str) -> str:
-    word = next((m for m in i.modifiers if m in BOOLEAN), None)
-    if word is None:
+    if not i.form.operation:
         return value
-    return e.op(f"{word} <32 x i1> {value}, {e.read(i.operands[3], 'pred')}")
+    return e.op(f"{i.form.operation} <32 x i1> {value}, {e.read(i.operands[3], 'pred')}")
 
 
 def lower_setp(e: Emitter, i: Instruction) -> None:
@@ -106,8 +102,7 @@ def _part(e: Emitter, width: int, count: int) -> int:
 
 def lower_mov(e: Emitter, i: Instruction) -> None:
     """mov, also packing and unpacking of vectors."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     target, source = i.operands
     if isinstance(target, Vector) and isinstance(source, Vector):
         values = [e.read(element, name) for element in source.elements]
@@ -132,6 +127,6 @@ def lower_mov(e: Emitter, i: Instruction) -> None:
         e.write(target, e.read(source, name), width)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "selp": lower_select, "slct": lower_select, "setp": lower_setp, "set": lower_set, "mov": lower_mov,
 }  # fmt: skip

@@ -1,21 +1,9 @@
 """cvt as LLVM IR: integers, floats of all widths, pairs of 16-bit and smaller floats, and cvt.pack of integers."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.narrow import (
-    SINGLE,
-    WORD,
-    as_single,
-    as_word,
-    narrow,
-    odd_single,
-    widen,
-    widen_small,
-    word,
-)
+from rayplay.tracer.emit.emitter import Emitter, Handler
+from rayplay.tracer.emit.narrow import SINGLE, WORD, as_single, as_word, narrow, odd_single, widen, widen_small, word
 from rayplay.tracer.emit.rounding import lower_rounded
 from rayplay.tracer.emit.text import FLOAT, INT
 from rayplay.tracer.lower.floats import finished, flush, saturate, to_bits, to_float
@@ -31,7 +19,7 @@ EXACT_IN_DOUBLE = 1 << 53
 
 def lower_cvt(e: Emitter, i: Instruction) -> None:
     """cvt of one number, of a pair, or of two integers into one word."""
-    if "pack" in i.modifiers:
+    if i.form.variant == "pack":
         _lower_pack(e, i)
     elif is_packed_conversion(i):
         _lower_pair(e, i)
@@ -66,10 +54,10 @@ FORMATS_OF_FLOATS = ("f16", "bf16", "tf32", "f32", "f64")
 
 
 def _round_to_integer(e: Emitter, i: Instruction, number: str, have: int) -> str:
-    word = next((m for m in i.modifiers if m in ROUND_TO_INTEGER), None)
+    word = ROUND_TO_INTEGER.get(i.form.rounding)
     if word is None:
         return number
-    return e.op(f"call {FLOAT[have]} @llvm.{ROUND_TO_INTEGER[word]}.v32f{have}({FLOAT[have]} {number})")
+    return e.op(f"call {FLOAT[have]} @llvm.{word}.v32f{have}({FLOAT[have]} {number})")
 
 
 def _float_to_float(e: Emitter, i: Instruction, number: str, out: str, have: int) -> str:
@@ -86,8 +74,8 @@ def _float_to_float(e: Emitter, i: Instruction, number: str, out: str, have: int
     single = number if have == 32 else odd_single(e, number)
     if i.form.saturates:
         single = to_float(e, saturate(e, to_bits(e, single, 32), 32), 32)
-    mode = next((m for m in i.modifiers if m in ("rna", "rz", "rm", "rp")), "rn")
-    return narrow(e, single, out, mode, "satfinite" in i.modifiers, "relu" in i.modifiers)
+    mode = i.form.rounding if i.form.rounding in ("rna", "rz", "rm", "rp") else "rn"
+    return narrow(e, single, out, mode, i.form.finite, i.form.relu)
 
 
 def _float_to_int(e: Emitter, i: Instruction, number: str, out: str, name: str, have: int) -> str:
@@ -166,8 +154,8 @@ def _lower_pair(e: Emitter, i: Instruction) -> None:
         codes = [_to_power(e, i, value) for value in values]
         _write_bytes(e, i, codes, 8)
         return
-    mode = "rz" if "rz" in i.modifiers else "rn"
-    bits = [narrow(e, value, out, mode, "satfinite" in i.modifiers, "relu" in i.modifiers) for value in values]
+    mode = "rz" if i.form.rounding == "rz" else "rn"
+    bits = [narrow(e, value, out, mode, i.form.finite, i.form.relu) for value in values]
     if out in HALVES:
         e.write(i.operands[0], joined(e, bits), 32)
     else:
@@ -175,7 +163,7 @@ def _lower_pair(e: Emitter, i: Instruction) -> None:
 
 
 def _pair(e: Emitter, i: Instruction) -> list[str]:
-    """Both numbers, that of the low part first, as lanes of their own width."""
+    """Both numbers, the low part first, as lanes of their own width."""
     name = i.form.type
     if name == "f32":
         return [e.read(i.operands[2], name), e.read(i.operands[1], name)]
@@ -216,14 +204,14 @@ def _to_power(e: Emitter, i: Instruction, value: str) -> str:
     """The exponent of a magnitude, rounded towards 0 or up; NaN gives 255, as infinity does without .satfinite."""
     size = e.op(f"and {WORD} {as_word(e, value)}, {word((1 << 31) - 1)}")
     exponent = e.op(f"lshr {WORD} {size}, {word(23)}")
-    if "rp" in i.modifiers:
+    if i.form.rounding == "rp":
         above = e.op(f"and {WORD} {size}, {word((1 << 23) - 1)}")
         tiny = e.op(f"icmp ult {WORD} {size}, {word(1 << 23)}")
         # the least power, 2**-127, is a subnormal number of f32
         least = e.op(f"select <32 x i1> {tiny}, {WORD} {word(1 << 22)}, {WORD} zeroinitializer")
         more = e.resize(e.op(f"icmp ugt {WORD} {above}, {least}"), 1, 32)
         exponent = e.op(f"add {WORD} {exponent}, {more}")
-    if "satfinite" in i.modifiers:
+    if i.form.finite:
         exponent = e.op(f"call {WORD} @llvm.umin.v32i32({WORD} {exponent}, {WORD} {word(254)})")
     nan = e.op(f"fcmp uno {SINGLE} {value}, zeroinitializer")
     return e.resize(e.op(f"select <32 x i1> {nan}, {WORD} {word(255)}, {WORD} {exponent}"), 32, 8)
@@ -231,7 +219,7 @@ def _to_power(e: Emitter, i: Instruction, value: str) -> str:
 
 def _lower_pack(e: Emitter, i: Instruction) -> None:
     """cvt.pack: two clamped integers, the first above the second, below the low bits of a third."""
-    name = next(m for m in i.modifiers if m in PACKED_BITS)
+    name = i.form.elements[0]
     bits = PACKED_BITS[name]
     total = "zeroinitializer"
     for index, shift in ((2, 0), (1, bits)):
@@ -244,4 +232,4 @@ def _lower_pack(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], total, 32)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"cvt": lower_cvt}
+HANDLERS: dict[str, Handler] = {"cvt": lower_cvt}

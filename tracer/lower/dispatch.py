@@ -1,9 +1,7 @@
 """The function that lowers an instruction which control goes through: a handler of its family."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.lower import (
     address,
     approx,
@@ -25,8 +23,6 @@ from rayplay.tracer.lower import (
 from rayplay.tracer.meaning.dispatch import WITHOUT_EFFECT, is_asynchronous, kind_of
 from rayplay.tracer.meaning.optix import GETTERS
 
-Handler = Callable[[Emitter, Instruction], None]
-
 
 def _nothing(e: Emitter, i: Instruction) -> None:
     pass
@@ -47,12 +43,11 @@ TABLES: dict[str, dict[str, Handler]] = {
 def lower_straight(e: Emitter, i: Instruction) -> None:
     """Lower an instruction that control goes through. Raises ``UserError`` naming one that is not executed."""
     if i.call is not None:
-        name = getattr(i.call.target, "name", "")
-        if name not in GETTERS:
-            raise e.unknown(f"call {name}")
+        if i.callee not in GETTERS:
+            raise e.unknown(f"call {i.callee}")
         optix.lower_getter(e, i)
         return
-    if i.opcode in ("bar", "barrier") and i.modifiers[:1] == ("warp",):
+    if i.form.key == "bar.warp":
         return
     handler = ANY.get(i.opcode) or TABLES[kind_of(i)].get(i.opcode)
     if handler is None or is_asynchronous(i):

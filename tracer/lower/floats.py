@@ -1,14 +1,13 @@
 """Floating point instructions as LLVM IR: one IEEE operation per instruction, NaN results canonical, .ftz explicit."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
+from rayplay.ptx.isa.form import signature
 from rayplay.ptx.isa.types import HALVES, TYPES
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import widen
 from rayplay.tracer.emit.rounding import lower_rounded
 from rayplay.tracer.emit.series import hyperbolic_tangent
-from rayplay.tracer.emit.text import FLOAT, INT
+from rayplay.tracer.emit.text import FLOAT, INT, typed
 from rayplay.tracer.meaning.floats import CANONICAL_NAN, EXPONENT, ONE, SIGN, directed_rounding
 
 
@@ -25,12 +24,13 @@ def to_bits(e: Emitter, value: str, width: int) -> str:
     return e.op(f"select <32 x i1> {nan}, {INT[width]} {canonical}, {INT[width]} {bits}")
 
 
-def flush(e: Emitter, bits: str) -> str:
-    """Subnormal f32 numbers become zero with their sign (.ftz)."""
-    exponent = e.op(f"and <32 x i32> {bits}, splat (i32 {EXPONENT['f32']})")
-    small = e.op(f"icmp eq <32 x i32> {exponent}, zeroinitializer")
-    sign = e.op(f"and <32 x i32> {bits}, splat (i32 {SIGN[32]})")
-    return e.op(f"select <32 x i1> {small}, <32 x i32> {sign}, <32 x i32> {bits}")
+def flush(e: Emitter, bits: str, name: str = "f32") -> str:
+    """Subnormal numbers of a format become zero with their sign (.ftz)."""
+    width, kind = TYPES[name], INT[TYPES[name]]
+    exponent = e.op(f"and {kind} {bits}, splat (i{width} {EXPONENT[name]})")
+    small = e.op(f"icmp eq {kind} {exponent}, zeroinitializer")
+    sign = e.op(f"and {kind} {bits}, splat (i{width} {1 << width - 1})")
+    return e.op(f"select <32 x i1> {small}, {kind} {sign}, {kind} {bits}")
 
 
 def saturate(e: Emitter, bits: str, width: int) -> str:
@@ -81,21 +81,19 @@ def _computed(e: Emitter, i: Instruction, word: str, operands: list[str], width:
     return e.op(f"{word} {kind} {operands[0]}, {operands[1]}")
 
 
-def _binary(word: str) -> Callable[[Emitter, Instruction], None]:
-    def lower(e: Emitter, i: Instruction) -> None:
-        types = i.form.types
-        values = [read_float(e, i, 1, types[-1]), read_float(e, i, 2, types[0])]
-        write_float(e, i, _computed(e, i, word, values, TYPES[types[0]]), types[0])
-
-    return lower
+ARITHMETIC = {
+    "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rcp": "fdiv", "sqrt": "sqrt", "fma": "fma",
+    "mad": "fma",
+}  # fmt: skip
 
 
-def lower_fma(e: Emitter, i: Instruction) -> None:
-    """fma and mad on floats: one rounding; the factors may be of half precision."""
-    types = i.form.types
-    factors = [read_float(e, i, index, types[-1]) for index in (1, 2)]
-    values = [*factors, read_float(e, i, 3, types[0])]
-    write_float(e, i, _computed(e, i, "fma", values, TYPES[types[0]]), types[0])
+def lower_arithmetic(e: Emitter, i: Instruction) -> None:
+    """The operations of ARITHMETIC, rounded once; factors and terms may be of half precision."""
+    name = i.form.types[0]
+    values = [read_float(e, i, index, operand.type) for index, operand in enumerate(signature(i.form)[1:], 1)]
+    if i.opcode == "rcp":
+        values.insert(0, f"splat ({'float' if name == 'f32' else 'double'} 1.0)")
+    write_float(e, i, _computed(e, i, ARITHMETIC[i.opcode], values, TYPES[name]), name)
 
 
 def lower_pair(e: Emitter, i: Instruction) -> None:
@@ -107,8 +105,7 @@ def lower_pair(e: Emitter, i: Instruction) -> None:
         for bits in words:
             low = e.resize(e.op(f"lshr {INT[64]} {bits}, splat (i64 {shift})"), 64, 32)
             values.append(to_float(e, flush(e, low) if i.form.ftz else low, 32))
-        word = "fma" if i.opcode == "fma" else f"f{i.opcode}"
-        bits = to_bits(e, _computed(e, i, word, values, 32), 32)
+        bits = to_bits(e, _computed(e, i, ARITHMETIC[i.opcode], values, 32), 32)
         bits = e.resize(finished(e, i, bits, "f32"), 32, 64)
         result = e.op(f"or {INT[64]} {result}, {e.op(f'shl {INT[64]} {bits}, splat (i64 {shift})')}")
     e.write(i.operands[0], result, 64)
@@ -128,7 +125,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
     """
     kind = INT[width]
     bits = [e.op(f"bitcast {FLOAT[width]} {value} to {kind}") for value in values]
-    if "abs" in i.modifiers:
+    if i.form.absolute:
         magnitude = f"splat (i{width} {SIGN[width] - 1})"
         sizes = [e.op(f"and {kind} {each}, {magnitude}") for each in bits]
     else:
@@ -137,7 +134,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
     for other in sizes[1:]:
         result = _nearer(e, i, result, other, width)
     nan = e.op(f"fcmp uno {FLOAT[width]} {to_float(e, result, width)}, zeroinitializer")
-    if "xorsign" in i.modifiers:
+    if i.form.xorsign:
         signs = e.op(f"and {kind} {e.op(f'xor {kind} {bits[0]}, {bits[1]}')}, splat (i{width} {SIGN[width]})")
         result = e.op(f"or {kind} {result}, {signs}")
     canonical = f"splat (i{width} {CANONICAL_NAN[width]})"
@@ -146,7 +143,7 @@ def extreme(e: Emitter, i: Instruction, values: list[str], width: int) -> str:
 
 def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
     floats = FLOAT[width]
-    word = {"min": "minimum", "max": "maximum"}[i.opcode] + ("" if "NaN" in i.modifiers else "num")
+    word = {"min": "minimum", "max": "maximum"}[i.opcode] + ("" if i.form.keeps_nan else "num")
     operands = ", ".join(f"{floats} {to_float(e, bits, width)}" for bits in (x, y))
     result = e.op(f"call {floats} @llvm.{word}.v32f{width}({operands})")
     return e.op(f"bitcast {floats} {result} to {INT[width]}")
@@ -154,9 +151,7 @@ def _nearer(e: Emitter, i: Instruction, x: str, y: str, width: int) -> str:
 
 def lower_sign(e: Emitter, i: Instruction) -> None:
     """neg, abs: the sign bit, also of NaN; copysign: the sign of a, the rest of b."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    name, width, kind = typed(i)
     bits = e.op(f"bitcast {FLOAT[width]} {read_float(e, i, 1, name)} to {kind}")
     if i.opcode == "neg":
         result = e.op(f"xor {kind} {bits}, splat (i{width} {SIGN[width]})")
@@ -171,25 +166,11 @@ def lower_sign(e: Emitter, i: Instruction) -> None:
 
 def lower_testp(e: Emitter, i: Instruction) -> None:
     """testp: the class of a float."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     codes = {"finite": 0x1F8, "infinite": 0x204, "number": 0x3FC, "notanumber": 0x3, "normal": 0x108, "subnormal": 0x90}
-    word = next(m for m in i.modifiers if m in codes)
     value = to_float(e, e.read(i.operands[1], name), width)
-    test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[word]})"
+    test = f"call <32 x i1> @llvm.is.fpclass.v32f{width}({FLOAT[width]} {value}, i32 {codes[i.form.variant]})"
     e.write(i.operands[0], e.op(test), 1)
-
-
-def lower_root(e: Emitter, i: Instruction) -> None:
-    """sqrt, rcp: correctly rounded."""
-    name = i.form.type
-    width = TYPES[name]
-    a = read_float(e, i, 1, name)
-    if i.opcode == "sqrt":
-        result = _computed(e, i, "sqrt", [a], width)
-    else:
-        result = _computed(e, i, "fdiv", [f"splat ({'float' if width == 32 else 'double'} 1.0)", a], width)
-    write_float(e, i, result, name)
 
 
 def lower_function(e: Emitter, i: Instruction) -> None:
@@ -199,11 +180,8 @@ def lower_function(e: Emitter, i: Instruction) -> None:
     write_float(e, i, e.op(f"fptrunc {FLOAT[64]} {value} to <32 x float>"), "f32")
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
-    "add": _binary("fadd"), "sub": _binary("fsub"), "mul": _binary("fmul"), "fma": lower_fma, "mad": lower_fma,
-    "div": _binary("fdiv"), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign, "abs": lower_sign,
-    "copysign": lower_sign, "testp": lower_testp, "sqrt": lower_root, "rcp": lower_root, "tanh": lower_function,
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(ARITHMETIC, lower_arithmetic), "min": lower_min_max, "max": lower_min_max, "neg": lower_sign,
+    "abs": lower_sign, "copysign": lower_sign, "testp": lower_testp, "tanh": lower_function,
 }  # fmt: skip
-PAIR_HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = dict.fromkeys(
-    ("add", "sub", "mul", "fma"), lower_pair
-)
+PAIR_HANDLERS: dict[str, Handler] = dict.fromkeys(("add", "sub", "mul", "fma"), lower_pair)

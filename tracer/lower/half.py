@@ -7,12 +7,11 @@ be longer, is rounded to odd first.
 from collections.abc import Callable
 
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.narrow import DOUBLE, SINGLE, narrow, odd_single, widen, word
 from rayplay.tracer.emit.series import FUNCTIONS
 from rayplay.tracer.emit.text import FLOAT, INT
-from rayplay.tracer.lower.floats import extreme
-from rayplay.tracer.meaning.floats import EXPONENT
+from rayplay.tracer.lower.floats import extreme, flush
 
 HALF = INT[16]
 
@@ -32,19 +31,11 @@ def joined(e: Emitter, parts: list[str]) -> str:
     return e.op(f"or {INT[32]} {e.resize(parts[0], 16, 32)}, {high}")
 
 
-def flush_half(e: Emitter, bits: str, base: str) -> str:
-    """Subnormal numbers become zero with their sign (.ftz)."""
-    exponent = e.op(f"and {HALF} {bits}, {word(EXPONENT[base], 16)}")
-    small = e.op(f"icmp eq {HALF} {exponent}, zeroinitializer")
-    sign = e.op(f"and {HALF} {bits}, {word(-0x8000, 16)}")
-    return e.op(f"select <32 x i1> {small}, {HALF} {sign}, {HALF} {bits}")
-
-
 def read_parts(e: Emitter, i: Instruction, index: int, name: str) -> list[str]:
     """Operand ``index`` as i16 lanes, flushed under .ftz."""
     parts = parts_of(e, e.read(i.operands[index], name), name.endswith("x2"))
     base = name.removesuffix("x2")
-    return [flush_half(e, part, base) for part in parts] if i.form.ftz else parts
+    return [flush(e, part, base) for part in parts] if i.form.ftz else parts
 
 
 def _sum(word_: str) -> Callable[[Emitter, Instruction, str, list[str]], str]:
@@ -105,8 +96,8 @@ def lower_half(e: Emitter, i: Instruction) -> None:
         value = COMPUTE[i.opcode](e, i, base, [widen(e, part, base) for part in parts])
         if i.form.saturates:
             value = _saturated(e, value)
-        bits = narrow(e, value, base, relu="relu" in i.modifiers)
-        results.append(flush_half(e, bits, base) if i.form.ftz else bits)
+        bits = narrow(e, value, base, relu=i.form.relu)
+        results.append(flush(e, bits, base) if i.form.ftz else bits)
     e.write(i.operands[0], joined(e, results), 16 * len(results))
 
 
@@ -127,6 +118,6 @@ def lower_sign(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], joined(e, parts), 16 * len(parts))
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(COMPUTE, lower_half), "neg": lower_sign, "abs": lower_sign,
 }  # fmt: skip

@@ -1,19 +1,14 @@
 """Integer and logic instructions as LLVM IR."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.types import TYPES
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.text import INT
-
-Handler = Callable[[Emitter, Instruction], None]
+from rayplay.tracer.emit.emitter import Emitter, Handler
+from rayplay.tracer.emit.text import INT, typed
 
 
 def _binary(word: str) -> Handler:
     def lower(e: Emitter, i: Instruction) -> None:
-        name = i.form.type
-        width = TYPES[name]
+        name, width, _ = typed(i)
         a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
         e.write(i.operands[0], e.op(f"{word} {INT[width]} {a}, {b}"), width)
 
@@ -36,12 +31,10 @@ def wide_product(e: Emitter, a: str, b: str, name: str, want: str) -> str:
 
 def lower_mul_mad(e: Emitter, i: Instruction) -> None:
     """mul and mad: .lo, .hi, .wide."""
-    name = i.form.type
-    width = TYPES[name]
+    name, width, _ = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
-    want = next(word for word in ("wide", "hi", "lo") if word in i.modifiers)
-    result = wide_product(e, a, b, name, want)
-    out = 2 * width if want == "wide" else width
+    result = wide_product(e, a, b, name, i.form.part)
+    out = 2 * width if i.form.part == "wide" else width
     if i.opcode == "mad":
         result = e.op(f"add {INT[out]} {result}, {e.read(i.operands[3], f'{name[0]}{out}')}")
     e.write(i.operands[0], result, out, name[0] == "s")
@@ -49,8 +42,7 @@ def lower_mul_mad(e: Emitter, i: Instruction) -> None:
 
 def lower_divide(e: Emitter, i: Instruction) -> None:
     """div, rem. By zero: all ones, as ptxas has it; lowest / -1: quotient lowest, remainder 0."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     zero = e.op(f"icmp eq {kind} {b}, zeroinitializer")
     divisor = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} 1), {kind} {b}")
@@ -58,80 +50,59 @@ def lower_divide(e: Emitter, i: Instruction) -> None:
     if signed:
         minus_one = e.op(f"icmp eq {kind} {divisor}, splat (i{width} -1)")
         divisor = e.op(f"select <32 x i1> {minus_one}, {kind} splat (i{width} 1), {kind} {divisor}")
-    sign = "s" if signed else "u"
-    if i.opcode == "div":
-        result = e.op(f"{sign}div {kind} {a}, {divisor}")
-        if signed:
-            negative = e.op(f"sub {kind} zeroinitializer, {a}")
-            result = e.op(f"select <32 x i1> {minus_one}, {kind} {negative}, {kind} {result}")
-        result = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}")
-    else:
-        result = e.op(f"{sign}rem {kind} {a}, {divisor}")
-        if signed:
-            result = e.op(f"select <32 x i1> {minus_one}, {kind} zeroinitializer, {kind} {result}")
-        result = e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}")
-    e.write(i.operands[0], result, width)
+    result = e.op(f"{'s' if signed else 'u'}{i.opcode} {kind} {a}, {divisor}")
+    if signed:
+        other = e.op(f"sub {kind} zeroinitializer, {a}") if i.opcode == "div" else "zeroinitializer"
+        result = e.op(f"select <32 x i1> {minus_one}, {kind} {other}, {kind} {result}")
+    e.write(i.operands[0], e.op(f"select <32 x i1> {zero}, {kind} splat (i{width} -1), {kind} {result}"), width)
 
 
 def lower_min_max(e: Emitter, i: Instruction) -> None:
     """min, max; .relu also clamps at 0."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    name, width, kind = typed(i)
     a, b = e.read(i.operands[1], name), e.read(i.operands[2], name)
     word = f"llvm.{'s' if name[0] == 's' else 'u'}{i.opcode}.v32i{width}"
     result = e.op(f"call {kind} @{word}({kind} {a}, {kind} {b})")
-    if "relu" in i.modifiers:
+    if i.form.relu:
         result = e.op(f"call {kind} @llvm.smax.v32i{width}({kind} {result}, {kind} zeroinitializer)")
     e.write(i.operands[0], result, width)
 
 
+UNARY = {
+    "neg": "sub {kind} zeroinitializer, {a}", "not": "xor {kind} {a}, splat (i{width} -1)",
+    "cnot": "icmp eq {kind} {a}, zeroinitializer", "abs": "call {kind} @llvm.abs.v32i{width}({kind} {a}, i1 false)",
+    "brev": "call {kind} @llvm.bitreverse.v32i{width}({kind} {a})",
+    "popc": "call {kind} @llvm.ctpop.v32i{width}({kind} {a})",
+    "clz": "call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)",
+}  # fmt: skip
+
+
 def lower_unary(e: Emitter, i: Instruction) -> None:
-    """neg, abs, not, cnot, popc, clz, brev."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
-    a = e.read(i.operands[1], name)
-    out = width
-    match i.opcode:
-        case "neg":
-            result = e.op(f"sub {kind} zeroinitializer, {a}")
-        case "abs":
-            result = e.op(f"call {kind} @llvm.abs.v32i{width}({kind} {a}, i1 false)")
-        case "not":
-            result = e.op(f"xor {kind} {a}, splat (i{width} -1)")
-        case "cnot":
-            result = e.resize(e.op(f"icmp eq {kind} {a}, zeroinitializer"), 1, width)
-        case "brev":
-            result = e.op(f"call {kind} @llvm.bitreverse.v32i{width}({kind} {a})")
-        case "popc":
-            result, out = e.resize(e.op(f"call {kind} @llvm.ctpop.v32i{width}({kind} {a})"), width, 32), 32
-        case _:
-            result = e.op(f"call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)")
-            result, out = e.resize(result, width, 32), 32
-    e.write(i.operands[0], result, out)
+    """The instructions of UNARY; counts have 32 bits."""
+    name, width, _ = typed(i)
+    result = e.op(UNARY[i.opcode].format(kind=INT[width], width=width, a=e.read(i.operands[1], name)))
+    out = 32 if i.opcode in ("popc", "clz") else width
+    e.write(i.operands[0], e.resize(result, 1 if i.opcode == "cnot" else width, out), out)
 
 
 def lower_bfind(e: Emitter, i: Instruction) -> None:
-    """Position of the highest bit that differs from the sign (0 for unsigned), all ones when there is none."""
-    name = i.form.type
-    width = TYPES[name]
-    kind = INT[width]
+    """Position of the highest bit that differs from the sign (0 for unsigned), all ones without one."""
+    name, width, kind = typed(i)
     a = e.read(i.operands[1], name)
     if name[0] == "s":
         a = e.op(f"xor {kind} {a}, {e.op(f'ashr {kind} {a}, splat (i{width} {width - 1})')}")
     zeros = e.op(f"call {kind} @llvm.ctlz.v32i{width}({kind} {a}, i1 false)")
-    top = zeros if "shiftamt" in i.modifiers else e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
-    if "shiftamt" in i.modifiers:
+    if i.form.shift_amount:
         none = e.op(f"icmp eq {kind} {a}, zeroinitializer")
-        top = e.op(f"select <32 x i1> {none}, {kind} splat (i{width} -1), {kind} {top}")
+        top = e.op(f"select <32 x i1> {none}, {kind} splat (i{width} -1), {kind} {zeros}")
+    else:
+        top = e.op(f"sub {kind} splat (i{width} {width - 1}), {zeros}")
     e.write(i.operands[0], e.resize(top, width, 32), 32)
 
 
 def lower_sad(e: Emitter, i: Instruction) -> None:
     """sad: c + |a - b|."""
-    name = i.form.type
-    width, kind = TYPES[name], INT[TYPES[name]]
+    name, width, kind = typed(i)
     a, b, c = (e.read(operand, name) for operand in i.operands[1:4])
     less = e.op(f"icmp {'slt' if name[0] == 's' else 'ult'} {kind} {a}, {b}")
     up, down = e.op(f"sub {kind} {b}, {a}"), e.op(f"sub {kind} {a}, {b}")
@@ -141,7 +112,6 @@ def lower_sad(e: Emitter, i: Instruction) -> None:
 
 HANDLERS: dict[str, Handler] = {
     "mul": lower_mul_mad, "div": lower_divide, "rem": lower_divide, "min": lower_min_max, "max": lower_min_max,
-    "neg": lower_unary, "abs": lower_unary, "not": lower_unary, "cnot": lower_unary, "popc": lower_unary,
-    "clz": lower_unary, "brev": lower_unary, "bfind": lower_bfind, "sad": lower_sad,
+    **dict.fromkeys(UNARY, lower_unary), "bfind": lower_bfind, "sad": lower_sad,
     "and": _binary("and"), "or": _binary("or"), "xor": _binary("xor"),
 }  # fmt: skip

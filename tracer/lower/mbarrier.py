@@ -1,9 +1,8 @@
 """mbarrier as LLVM IR: objects in memory (``tracer.meaning.mbarrier``), changed by one lane after the other."""
 
-from collections.abc import Callable
-
+from rayplay.ptx.flow.cfg import waits
 from rayplay.ptx.ir import Instruction, Register
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import arena_offset, effective_address
 from rayplay.tracer.emit.text import INT, gather
 from rayplay.tracer.lower.atomic import lane_loop
@@ -12,16 +11,16 @@ from rayplay.tracer.meaning import mbarrier
 
 def lower_mbarrier(e: Emitter, i: Instruction) -> None:
     """init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count."""
-    if i.modifiers[0] == "pending_count":
+    if i.form.key == "mbarrier.pending_count":
         left = e.op(f"and {INT[64]} {e.read(i.operands[1], 'b64')}, splat (i64 {mbarrier.COUNT_MASK})")
         return e.write(i.operands[0], left, 64)
-    if i.modifiers[0] in ("test_wait", "try_wait"):
+    if waits(i):
         return _wait(e, i)
     change = mbarrier.change_of(i)
     if change is None:
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, change.address, i.form.space)
+    address = effective_address(e, change.address)
     offset = arena_offset(e, address, i.form.space, 8, lanes)
     operands = [e.read(o, "u32") for o in (change.arrivals, change.bytes) if o is not None]
     wide = [e.resize(value, 32, 64) for value in operands]
@@ -65,18 +64,18 @@ def _completed(e: Emitter, state: str) -> str:
 
 def _wait(e: Emitter, i: Instruction) -> None:
     """Whether the phase of a state, or the one with a parity, is complete."""
-    if len(i.operands) not in ((3, 4) if i.modifiers[0] == "try_wait" else (3,)):
+    if len(i.operands) not in ((3, 4) if i.form.key == "mbarrier.try_wait" else (3,)):
         raise e.unknown()
     lanes = e.lanes()
-    address = effective_address(e, i.operands[1], i.form.space)
+    address = effective_address(e, i.operands[1])
     offset = arena_offset(e, address, i.form.space, 8, lanes)
     state = gather(e, e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}"), lanes, 64)
     now = e.op(f"lshr {INT[64]} {state}, splat (i64 {mbarrier.PHASE_SHIFT})")
-    if "parity" in i.modifiers:
+    if i.form.parity:
         asked = e.op(f"and {INT[64]} {e.resize(e.read(i.operands[2], 'u32'), 32, 64)}, splat (i64 1)")
     else:
         asked = e.op(f"lshr {INT[64]} {e.read(i.operands[2], 'b64')}, splat (i64 {mbarrier.PHASE_SHIFT})")
     e.write(i.operands[0], e.op(f"icmp ne {INT[64]} {now}, {asked}"), 1)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {"mbarrier": lower_mbarrier}
+HANDLERS: dict[str, Handler] = {"mbarrier": lower_mbarrier}

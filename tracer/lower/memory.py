@@ -1,10 +1,8 @@
 """ld and st as LLVM IR: gathers and scatters, uniform loads of constants, and ``.param`` variables of functions."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Address, Instruction, Operand, Symbol
 from rayplay.ptx.isa.types import TYPES, elements
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import (
     LANE_OFFSETS,
     arena_offset,
@@ -44,24 +42,28 @@ def lower_ld(e: Emitter, i: Instruction) -> None:
     """ld, ldu: gathers; const and parameters are not recorded."""
     name, space = i.form.type, i.form.space
     targets = _elements(e, i, i.operands[0])
-    if lane_variable(e, i.operands[1]):
-        return _load_lane_variable(e, i, name)
     width = TYPES[name]
-    uniform = uniform_symbol(e, i.operands[1], width // 8 * len(targets)) if space in ("const", "param") else None
-    if uniform is not None:
+    size, lanes, align = width // 8 * len(targets), "splat (i1 true)", 1
+    uniform = uniform_symbol(e, i.operands[1], size) if space in ("const", "param") else None
+    if lane_variable(e, i.operands[1]):
+        pointers = lane_variable_pointers(e, i.operands[1], size)
+    elif uniform is not None:
         return _load_uniform(e, targets, uniform, name)
-    address, lanes = effective_address(e, i.operands[1], space), e.lanes()
-    offset = arena_offset(e, address, space, width // 8 * len(targets), lanes)
-    if space not in ("const", "param"):
-        record(e, address, lanes)
-    pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
-    values = []
-    for index in range(len(targets)):
-        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
-        values.append(gather(e, at, lanes, width))
+    else:
+        address, lanes, align = effective_address(e, i.operands[1]), e.lanes(), 0
+        offset = arena_offset(e, address, space, size, lanes)
+        if space not in ("const", "param"):
+            record(e, address, lanes)
+        pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
+    values = [gather(e, _element(e, pointers, index, width), lanes, width, align) for index in range(len(targets))]
     for target, value in zip(targets, values, strict=True):
         e.write(target, value, width, name[0] == "s")
     return None
+
+
+def _element(e: Emitter, pointers: str, index: int, width: int) -> str:
+    """Pointers to the element ``index`` of a vector."""
+    return e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
 
 
 def _load_uniform(e: Emitter, targets: tuple["Operand | None", ...], address: str, name: str) -> None:
@@ -83,21 +85,13 @@ def lower_st(e: Emitter, i: Instruction) -> None:
     elif space in ("const", "param"):
         raise e.unknown()
     else:
-        address, lanes = effective_address(e, i.operands[0], space), e.lanes()
+        address, lanes = effective_address(e, i.operands[0]), e.lanes()
         offset = arena_offset(e, address, space, width // 8 * len(sources), lanes)
         record(e, address, lanes)
         pointers = e.op(f"getelementptr i8, ptr %arena, <32 x i64> {offset}")
     for index, source in enumerate(sources):
-        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
+        at = _element(e, pointers, index, width)
         scatter(e, e.read(source, name), at, lanes, width, int(lane_variable(e, i.operands[0])))
-
-
-def _load_lane_variable(e: Emitter, i: Instruction, name: str) -> None:
-    width = TYPES[name]
-    pointers = lane_variable_pointers(e, i.operands[1], width // 8 * len(elements(i.operands[0])))
-    for index, target in enumerate(elements(i.operands[0])):
-        at = e.op(f"getelementptr i8, <32 x ptr> {pointers}, i64 {index * width // 8}") if index else pointers
-        e.write(target, gather(e, at, "splat (i1 true)", width, 1), width, name[0] == "s")
 
 
 def lower_filter(e: Emitter, i: Instruction) -> None:
@@ -111,6 +105,6 @@ def lower_filter(e: Emitter, i: Instruction) -> None:
     e.write(i.operands[0], gather(e, pointers, lanes, 8), 8)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "ld": lower_ld, "ldu": lower_ld, "st": lower_st,
 }  # fmt: skip

@@ -6,7 +6,7 @@ Source: ``docs/sources/optix.md#trace, #getters, #reports``.
 import re
 from collections.abc import Callable
 
-from rayplay.ptx.ir import Instruction, Operand, Symbol
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.optix import INTRINSICS
 from rayplay.tracer.abi.trace_frame import FRAME, HIT_KIND_BACK, HIT_KIND_FRONT, ROW_BYTES, VERDICT
 from rayplay.tracer.abi.words import REPORT, STOP, VIEW
@@ -14,7 +14,7 @@ from rayplay.tracer.emit.control import Control
 from rayplay.tracer.emit.emitter import Emitter
 from rayplay.tracer.emit.rows import frame_row, hit_row, load_row, row, store_row, view_word
 from rayplay.tracer.emit.text import gather, scatter
-from rayplay.tracer.meaning.optix import LETTERS, PRIMITIVE_CUSTOM, PRIMITIVE_TRIANGLE, RAY_FIELDS
+from rayplay.tracer.meaning import optix as device
 
 Getter = Callable[[Emitter, list[str]], list[str]]  # arguments to results
 LANE_BYTES = ", ".join(f"i64 {4 * lane}" for lane in range(32))
@@ -120,7 +120,7 @@ def _current_vertices(e: Emitter, inputs: list[str]) -> list[str]:
 
 def _primitive_type(e: Emitter, inputs: list[str]) -> list[str]:
     triangle = e.op(f"icmp uge <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_FRONT})")
-    known = f"<32 x i32> splat (i32 {PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {PRIMITIVE_CUSTOM})"
+    known = f"<32 x i32> splat (i32 {device.PRIMITIVE_TRIANGLE}), <32 x i32> splat (i32 {device.PRIMITIVE_CUSTOM})"
     return [e.op(f"select <32 x i1> {triangle}, {known}")]
 
 
@@ -128,90 +128,51 @@ def _backface(e: Emitter, inputs: list[str]) -> list[str]:
     return [e.resize(e.op(f"icmp eq <32 x i32> {inputs[0]}, splat (i32 {HIT_KIND_BACK})"), 1, 32)]
 
 
-def _table() -> dict[str, Getter]:
-    made: dict[str, Getter] = {
-        "get_launch_index_x": _launch_index_x, "get_launch_index_y": _machine("ctaid_y"),
-        "get_launch_index_z": _machine("ctaid_z"), "get_launch_dimension_x": _machine("width"),
-        "get_launch_dimension_y": _machine("height"), "get_launch_dimension_z": _constant(1),
-        "get_sbt_data_ptr_64": _sbt_data, "get_payload": _get_payload, "set_payload": _set_payload,
-        "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0),
-        "get_ray_flags": _field("flags"), "get_ray_visibility_mask": _field("visibility_mask"),
-        "get_ray_tmin": _field("t_min"), "get_ray_time": _constant(0),
-        "get_ray_tmax": lambda e, inputs: [load_row(e, view_word(e, "t_row"), 0)],
-        "read_primitive_idx": _hit("primitive"), "read_sbt_gas_idx": _hit("geometry"),
-        "read_instance_idx": _hit("instance"), "read_instance_id": _by_instance("instance_ids", 32),
-        "get_hit_kind": _hit("kind"), "get_primitive_type_from_hit_kind": _primitive_type,
-        "get_backface_from_hit_kind": _backface, "get_gas_traversable_handle": _by_instance("instance_handles", 64),
-        "get_triangle_barycentrics": lambda e, inputs: [hit_row(e, "u"), hit_row(e, "v")],
-        "get_triangle_vertex_data": _triangle_vertices, "get_triangle_vertex_data_from_handle": _triangle_vertices,
-        "get_triangle_vertex_data_current_hit": _current_vertices,
-    }  # fmt: skip
-    for axis in "xyz":
-        made[f"get_world_ray_origin_{axis}"] = _field(f"origin_{axis}")
-        made[f"get_world_ray_direction_{axis}"] = _field(f"direction_{axis}")
-        made[f"get_object_ray_origin_{axis}"] = _field(f"object_origin_{axis}")
-        made[f"get_object_ray_direction_{axis}"] = _field(f"object_direction_{axis}")
-    for index in range(8):
-        made[f"get_attribute_{index}"] = _hit(f"attribute_{index}")
-        made[f"get_payload_{index}"] = _field(f"payload_{index}")
-        made[f"set_payload_{index}"] = _set_payload_word(index)
-    return {f"_optix_{name}": function for name, function in made.items()}
-
-
-HANDLERS = _table()
+_NAMED: dict[str, Getter] = {
+    "get_launch_index_x": _launch_index_x, "get_launch_index_y": _machine("ctaid_y"),
+    "get_launch_index_z": _machine("ctaid_z"), "get_launch_dimension_x": _machine("width"),
+    "get_launch_dimension_y": _machine("height"), "get_launch_dimension_z": _constant(1),
+    "get_sbt_data_ptr_64": _sbt_data, "get_payload": _get_payload, "set_payload": _set_payload,
+    "set_payload_types": lambda e, inputs: [], "undef_value": _constant(0), "get_ray_time": _constant(0),
+    "get_ray_tmax": lambda e, inputs: [load_row(e, view_word(e, "t_row"), 0)],
+    "read_instance_id": _by_instance("instance_ids", 32), "get_primitive_type_from_hit_kind": _primitive_type,
+    "get_backface_from_hit_kind": _backface, "get_gas_traversable_handle": _by_instance("instance_handles", 64),
+    "get_triangle_barycentrics": lambda e, inputs: [hit_row(e, "u"), hit_row(e, "v")],
+    "get_triangle_vertex_data": _triangle_vertices, "get_triangle_vertex_data_from_handle": _triangle_vertices,
+    "get_triangle_vertex_data_current_hit": _current_vertices,
+    **{f"set_payload_{index}": _set_payload_word(index) for index in range(8)},
+}  # fmt: skip
+HANDLERS: dict[str, Getter] = {
+    **{f"_optix_{name}": getter for name, getter in _NAMED.items()},
+    **{name: _field(field) for name, field in device.FRAME_GETTERS.items()},
+    **{name: _hit(field) for name, field in device.HIT_GETTERS.items()},
+}
 
 
 def lower_getter(e: Emitter, i: Instruction) -> None:
     """A call that reads or writes records of the running program, and goes on."""
     assert i.call is not None
-    name = getattr(i.call.target, "name", "")
-    outputs, inputs = INTRINSICS[name].outputs, INTRINSICS[name].inputs
-    values = [e.read(operand, LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)]
-    results = HANDLERS[name](e, values)
+    outputs, inputs = INTRINSICS[i.callee].outputs, INTRINSICS[i.callee].inputs
+    values = [
+        e.read(operand, device.LETTERS[letter][0]) for operand, letter in zip(i.call.arguments, inputs, strict=True)
+    ]
+    results = HANDLERS[i.callee](e, values)
     for target, value, letter in zip(i.call.results, results, outputs, strict=True):
-        e.write(target, value, LETTERS[letter][1])
-
-
-def store_trace(e: Emitter, i: Instruction, lanes: str) -> None:
-    """Write the ray and payload of a trace call into the next frame."""
-    assert i.call is not None
-    assert isinstance(i.call.target, Symbol)
-    arguments: tuple[Operand, ...] = i.call.arguments
-    typed = i.call.target.name.endswith("typed_32")
-    arguments = arguments[2:] if typed else arguments[1:]  # without payload type and traversable handle
-    payload = arguments[15:] if typed else arguments[14:]
-    frame = e.machine("next_frame")
-    for field, operand in zip(RAY_FIELDS, arguments, strict=False):
-        if field is not None:
-            store_row(e, frame, FRAME[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
-    for index, operand in enumerate(payload):
-        store_row(e, frame, FRAME[f"payload_{index}"] * ROW_BYTES, e.read(operand, "b32"), lanes)
-
-
-def load_trace_results(e: Emitter, i: Instruction) -> None:
-    """The payload words come back as the results of the trace call."""
-    assert i.call is not None
-    frame = e.machine("next_frame")
-    for index, target in enumerate(i.call.results):
-        e.write(target, load_row(e, frame, FRAME[f"payload_{index}"] * ROW_BYTES), 32)
-
-
-def store_report(e: Emitter, i: Instruction, lanes: str) -> None:
-    """Write distance, hit kind and attributes of a reported intersection."""
-    assert i.call is not None
-    report = e.machine("report")
-    rows = (REPORT.t, REPORT.kind, *range(REPORT.attribute, REPORT.attribute + len(i.call.arguments) - 2))
-    for index, operand in zip(rows, i.call.arguments, strict=True):
-        store_row(e, report, index * ROW_BYTES, e.read(operand, "b32"), lanes)
+        e.write(target, value, device.LETTERS[letter][1])
 
 
 def lower_trace(control: Control, i: Instruction, live: int, after: int | None) -> None:
-    """A trace call: ray and payload into the next frame, results out of it."""
+    """A trace call: ray and payload into the next frame, payload out of it as the results."""
     e = control.e
-    store_trace(e, i, control.call_lanes(after))
+    assert i.call is not None
+    lanes, frame = control.call_lanes(after), e.machine("next_frame")
+    for field, operand in device.trace_arguments(i):
+        store_row(e, frame, FRAME[field] * ROW_BYTES, e.read(operand, "b32"), lanes)
     control.suspend(STOP.trace)
     control.returned_lanes(i)
-    load_trace_results(e, i)
+    frame = e.machine("next_frame")
+    for index, target in enumerate(i.call.results):
+        e.write(target, load_row(e, frame, FRAME[f"payload_{index}"] * ROW_BYTES), 32)
     e.spill(live)
     control.go(after)
 
@@ -220,7 +181,9 @@ def lower_report(control: Control, i: Instruction, live: int, after: int | None)
     """A reported intersection, and whether it was accepted."""
     e = control.e
     assert i.call is not None
-    store_report(e, i, control.call_lanes(after))
+    lanes, report = control.call_lanes(after), e.machine("report")
+    for row_number, operand in device.report_arguments(i):
+        store_row(e, report, row_number * ROW_BYTES, e.read(operand, "b32"), lanes)
     control.suspend(STOP.report)
     control.returned_lanes(i)
     e.write(i.call.results[0], load_row(e, e.machine("report"), REPORT.answer * ROW_BYTES), 32)

@@ -5,7 +5,7 @@ A function runs its warp from where the activation stands until it must suspend,
 """
 
 from rayplay.ptx.flow.cfg import branch_labels, waits
-from rayplay.ptx.ir import Instruction, Symbol
+from rayplay.ptx.ir import Instruction
 from rayplay.ptx.isa.form import problem
 from rayplay.ptx.isa.implied import spelled_out
 from rayplay.tracer.abi.words import MOST_PART_ACCESSES, RECORD_ALL, RECORD_VISITS
@@ -140,12 +140,12 @@ class _PartLowering:
         e, control = self.e, self.control
         live = self.live_out[index]
         after = index + 1 if index + 1 < len(self.linked.cfg.blocks) else None
-        if i.opcode in ("bar", "barrier") and i.modifiers[:1] != ("warp",):
+        if i.opcode in ("bar", "barrier") and i.form.key != "bar.warp":
             e.spill(live)
             lower_barrier(control, i, live, after)
         elif i.opcode == "nanosleep":
             e.spill(live)
-            lower_pause(control, i, after)
+            lower_pause(control, after)
         elif waits(i):
             self._straight(self.linked.cfg.blocks[index].first, position, i)
             lower_wait(control, i, live, after)
@@ -161,16 +161,16 @@ class _PartLowering:
             control.leave_lanes(after, ends_thread=i.opcode == "exit" and not self.linked.function.is_entry)
         elif i.opcode == "trap":
             control.trap(after)
-        elif i.call is not None and (name := _called(i)) not in GETTERS:
+        elif i.call is not None and i.callee not in GETTERS:
             e.spill(live)
-            self._call(name, i, live, after)
+            self._call(i, live, after)
         else:
             self._straight(self.linked.cfg.blocks[index].first, position, i)
             e.spill(live)
             control.go(after)
 
-    def _call(self, name: str, i: Instruction, live: int, after: int | None) -> None:
-        e, control = self.e, self.control
+    def _call(self, i: Instruction, live: int, after: int | None) -> None:
+        e, control, name = self.e, self.control, i.callee
         if TRACE_CALL.fullmatch(name):
             lower_trace(control, i, live, after)
         elif REPORT_CALL.fullmatch(name):
@@ -185,8 +185,3 @@ class _PartLowering:
     def _block_of(self, label: str) -> int:
         start = self.linked.function.labels[label]
         return next(k for k, block in enumerate(self.linked.cfg.blocks) if block.first == start)
-
-
-def _called(i: Instruction) -> str:
-    """The function that a call names; an indirect call names none."""
-    return i.call.target.name if i.call is not None and isinstance(i.call.target, Symbol) else ""

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from rayplay.ptx.ir import Instruction, Pair
-from rayplay.tracer.emit.emitter import Emitter
-from rayplay.tracer.emit.text import INT, LANE_IDS
+from rayplay.ptx.ir import Instruction, Operand, Pair
+from rayplay.tracer.emit.emitter import Emitter, Handler
+from rayplay.tracer.emit.text import INT, LANE_IDS, lowest_lane
 from rayplay.tracer.meaning.floats import CANONICAL_NAN
 
 
@@ -15,7 +15,7 @@ def active_bits(e: Emitter) -> str:
 
 def lower_shfl(e: Emitter, i: Instruction) -> None:
     """shfl: value of another lane; out of its segment, or from a lane that does not execute it, the lane's own."""
-    mode = next(m for m in i.modifiers if m in ("up", "down", "bfly", "idx"))
+    mode = i.form.variant
     a, b, c = (e.read(operand, "b32") for operand in i.operands[1:4])
     lane = f"<{LANE_IDS}>"
     clamp = e.op(f"and <32 x i32> {c}, splat (i32 31)")
@@ -43,19 +43,23 @@ def lower_shfl(e: Emitter, i: Instruction) -> None:
         "call <32 x i32> @llvm.masked.gather.v32i32.v32p0("
         f"<32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true), <32 x i32> zeroinitializer)"
     )
-    target = i.operands[0]
+    _write_pair(e, i.operands[0], value, valid)
+
+
+def _write_pair(e: Emitter, target: Operand, value: str, flag: str) -> None:
+    """A word, and a predicate where the instruction names one."""
     e.write(target.first if isinstance(target, Pair) else target, value, 32)
     if isinstance(target, Pair):
-        e.write(target.second, valid, 1)
+        e.write(target.second, flag, 1)
 
 
 def participants(e: Emitter, i: Instruction, index: int) -> str:
-    """Per lane the lanes that it works with, ``<32 x i32>``: those that execute, within the mask of a .sync form.
+    """Per lane the lanes that it works with, ``<32 x i32>``: executing lanes within the mask of a .sync form.
 
     Groups of lanes with masks of their own may stand at one instruction together.
     """
     running = e.splat(active_bits(e), "i32")
-    if "sync" not in i.modifiers:
+    if not i.form.synchronised:
         return running
     return e.op(f"and <32 x i32> {running}, {e.read(i.operands[index], 'b32')}")
 
@@ -66,13 +70,13 @@ def lower_vote(e: Emitter, i: Instruction) -> None:
     predicate = e.read(i.operands[1], "pred")
     holds = e.op(f"bitcast <32 x i1> {e.op(f'and <32 x i1> {predicate}, {e.lanes()}')} to i32")
     holding = e.op(f"and <32 x i32> {e.splat(holds, 'i32')}, {among}")
-    if "ballot" in i.modifiers:
+    if i.form.variant == "ballot":
         return e.write(i.operands[0], holding, 32)
     none = e.op(f"icmp eq <32 x i32> {holding}, zeroinitializer")
     every = e.op(f"icmp eq <32 x i32> {holding}, {among}")
-    if "all" in i.modifiers:
+    if i.form.variant == "all":
         answer = every
-    elif "any" in i.modifiers:
+    elif i.form.variant == "any":
         answer = e.op(f"xor <32 x i1> {none}, splat (i1 true)")
     else:
         answer = e.op(f"or <32 x i1> {none}, {every}")
@@ -89,11 +93,7 @@ def lower_elect(e: Emitter, i: Instruction) -> None:
     among = participants(e, i, 1)
     leader = e.op(f"call <32 x i32> @llvm.cttz.v32i32(<32 x i32> {among}, i1 false)")
     leads = e.op(f"icmp eq <32 x i32> {leader}, <{LANE_IDS}>")
-    target = i.operands[0]
-    if not isinstance(target, Pair):
-        raise e.unknown()
-    e.write(target.first, leader, 32)
-    e.write(target.second, leads, 1)
+    _write_pair(e, i.operands[0], leader, leads)
 
 
 def lower_match(e: Emitter, i: Instruction) -> None:
@@ -109,15 +109,11 @@ def lower_match(e: Emitter, i: Instruction) -> None:
         result = e.op(f"insertelement <32 x i32> {result}, i32 {mask}, i64 {lane}")
     among = participants(e, i, 2)
     result = e.op(f"and <32 x i32> {result}, {among}")
-    target = i.operands[0]
-    if "any" in i.modifiers:
-        return e.write(target, result, 32)
+    if i.form.variant == "any":
+        return e.write(i.operands[0], result, 32)
     equal = e.op(f"icmp eq <32 x i32> {result}, {among}")
     answer = e.op(f"select <32 x i1> {equal}, <32 x i32> {among}, <32 x i32> zeroinitializer")
-    e.write(target.first if isinstance(target, Pair) else target, answer, 32)
-    if isinstance(target, Pair):
-        e.write(target.second, equal, 1)
-    return None
+    return _write_pair(e, i.operands[0], answer, equal)
 
 
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
@@ -129,15 +125,15 @@ REDUCTIONS = {
 
 def lower_redux(e: Emitter, i: Instruction) -> None:
     """redux: a reduction over the lanes that execute it with the same mask."""
-    word, name = next(m for m in i.modifiers if m in ("add", "and", "or", "xor", "min", "max")), i.modifiers[-1]
+    word, name = i.form.operation, i.form.type
     value, mask = e.read(i.operands[1], "b32"), e.read(i.operands[2], "b32")
     if word in ("min", "max"):
         word = ("u" if name == "u32" else "s") + word
     if name != "f32":
         return e.write(i.operands[0], by_mask(e, mask, lambda lanes: reduced(e, word, value, lanes)), 32)
-    if "abs" in i.modifiers:
+    if i.form.absolute:
         value = e.op(f"and <32 x i32> {value}, splat (i32 {HIGHEST})")
-    keep_nan = "NaN" in i.modifiers
+    keep_nan = i.form.keeps_nan
     return e.write(i.operands[0], by_mask(e, mask, lambda lanes: _reduced_float(e, word, value, lanes, keep_nan)), 32)
 
 
@@ -176,29 +172,20 @@ def by_mask(e: Emitter, mask: str, reduce: Callable[[str], str]) -> str:
     lanes = e.lanes()
     e.put(f"store <32 x i32> {mask}, ptr %lanes.32.1")
     e.put("store <32 x i32> zeroinitializer, ptr %lanes.32.result")
-    e.put(f"store i32 {e.op(f'bitcast <32 x i1> {lanes} to i32')}, ptr %lanes.left")
-    head, body, done = e.label(), e.label(), e.label()
-    e.put(f"br label %{head}")
-    e.put(f"{head}:")
-    left = e.op("load i32, ptr %lanes.left")
-    e.put(f"br i1 {e.op(f'icmp eq i32 {left}, 0')}, label %{done}, label %{body}")
-    e.put(f"{body}:")
-    lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-    own = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %lanes.32.1, i32 {lane}')}")
-    same = e.op(f"icmp eq <32 x i32> {mask}, {e.splat(own, 'i32')}")
-    group = e.op(f"and <32 x i1> {same}, {e.op(f'bitcast i32 {left} to <32 x i1>')}")
-    result = e.splat(reduce(group), "i32")
-    before = e.op("load <32 x i32>, ptr %lanes.32.result")
-    after = e.op(f"select <32 x i1> {group}, <32 x i32> {result}, <32 x i32> {before}")
-    e.put(f"store <32 x i32> {after}, ptr %lanes.32.result")
-    gone = e.op(f"bitcast <32 x i1> {group} to i32")
-    e.put(f"store i32 {e.op(f'xor i32 {left}, {gone}')}, ptr %lanes.left")
-    e.put(f"br label %{head}")
-    e.put(f"{done}:")
+    with lowest_lane(e, lanes) as (left, lane):
+        own = e.op(f"load i32, ptr {e.op(f'getelementptr i32, ptr %lanes.32.1, i32 {lane}')}")
+        same = e.op(f"icmp eq <32 x i32> {mask}, {e.splat(own, 'i32')}")
+        group = e.op(f"and <32 x i1> {same}, {e.op(f'bitcast i32 {left} to <32 x i1>')}")
+        result = e.splat(reduce(group), "i32")
+        before = e.op("load <32 x i32>, ptr %lanes.32.result")
+        after = e.op(f"select <32 x i1> {group}, <32 x i32> {result}, <32 x i32> {before}")
+        e.put(f"store <32 x i32> {after}, ptr %lanes.32.result")
+        gone = e.op(f"bitcast <32 x i1> {group} to i32")
+        e.put(f"store i32 {e.op(f'xor i32 {left}, {gone}')}, ptr %lanes.left")
     return e.op("load <32 x i32>, ptr %lanes.32.result")
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     "shfl": lower_shfl, "vote": lower_vote, "activemask": lower_activemask, "match": lower_match,
     "redux": lower_redux, "elect": lower_elect,
 }  # fmt: skip

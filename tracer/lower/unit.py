@@ -1,15 +1,11 @@
 """Calls of a unit (``tracer.units.call``) as LLVM IR: operands into its rows, a call, results out of them."""
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Address, Instruction, Operand
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.memory import effective_address, record
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.units.call import ADDRESS_SLOT, NUMBERS, RESULT_SLOT, SLOT_BYTES, Place, UnitCall, UnknownFormError
 from rayplay.tracer.units.plans import PLANS
-
-Handler = Callable[[Emitter, Instruction], None]
 
 
 def lower_unit(e: Emitter, i: Instruction) -> None:
@@ -52,7 +48,7 @@ def _call(e: Emitter, call: UnitCall) -> None:
 def _read(e: Emitter, operand: Operand, width: int) -> tuple[str, int]:
     """An operand as it goes into its slot, and its width there."""
     if isinstance(operand, Address):
-        return effective_address(e, operand, ""), 64
+        return effective_address(e, operand), 64
     if width == 1:
         return e.resize(e.read(operand, "pred"), 1, 32), 32
     return e.read(operand, f"b{width}"), width

@@ -3,21 +3,14 @@
 Source: PTX ISA 9.7.13 (scalar) and 9.7.14 (SIMD video instructions), whose pseudocode this follows.
 """
 
-from collections.abc import Callable
-
 from rayplay.ptx.ir import Instruction
-from rayplay.tracer.emit.emitter import Emitter
+from rayplay.tracer.emit.emitter import Emitter, Handler
 from rayplay.tracer.emit.text import INT
 from rayplay.tracer.lower.carry import field
 from rayplay.tracer.meaning import video
 from rayplay.tracer.meaning.dispatch import SCALAR_VIDEO, SIMD_VIDEO
 
 WORD, LONG, HUGE = INT[32], INT[64], INT[128]
-
-
-def ranges(signed: bool, bits: int) -> tuple[int, int]:
-    """Least and largest integer."""
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def _source(e: Emitter, i: Instruction, index: int, name: str, width: int) -> str:
@@ -43,7 +36,7 @@ def lower_scalar_video(e: Emitter, i: Instruction) -> None:
     if i.form.saturates:
         value = clamped(e, value, width, signed, video.PART_BITS[part[0]] if part else 32)
     result = e.resize(value, width, 32)
-    operation = next((m for m in i.modifiers if m in video.SECONDARY), None)
+    operation = i.form.operation
     c = e.read(i.operands[3], "b32") if len(i.operands) > 3 else None
     if (c is None) == bool(operation or part) or (operation and part):
         raise e.unknown()
@@ -70,15 +63,14 @@ def combined(e: Emitter, i: Instruction, a: str, b: str, width: int) -> str:
             carry = e.op(f"xor {kind} {e.op(f'lshr {kind} {total}, splat (i{width} {width - 1})')}, splat (i{width} 1)")
             return e.op(f"ashr {kind} {e.op(f'add {kind} {total}, {carry}')}, splat (i{width} 1)")
         case "vset":
-            order = next(m for m in i.modifiers if m in video.ORDERS)
-            test = order if order in ("eq", "ne") else f"s{order}"
+            test = i.form.compare if i.form.compare in ("eq", "ne") else f"s{i.form.compare}"
             return e.resize(e.op(f"icmp {test} {kind} {a}, {b}"), 1, width)
     word = "smin" if "min" in i.opcode else "smax"
     return e.op(f"call {kind} @llvm.{word}.v32i{width}({kind} {a}, {kind} {b})")
 
 
 def _shifted(e: Emitter, i: Instruction, a: str, amount: str, width: int) -> str:
-    if "wrap" in i.modifiers:
+    if i.form.bounds == "wrap":
         amount = e.op(f"and {WORD} {amount}, splat (i32 31)")
     else:
         amount = e.op(f"call {WORD} @llvm.umin.v32i32({WORD} {amount}, {WORD} splat (i32 32))")
@@ -89,7 +81,8 @@ def _shifted(e: Emitter, i: Instruction, a: str, amount: str, width: int) -> str
 def clamped(e: Emitter, value: str, width: int, signed: bool, bits: int) -> str:
     """Clamp to the integers of ``bits`` bits."""
     kind = INT[width]
-    for word, limit in zip(("smax", "smin"), ranges(signed, bits), strict=True):
+    least, largest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for word, limit in (("smax", least), ("smin", largest)):
         value = e.op(f"call {kind} @llvm.{word}.v32i{width}({kind} {value}, {kind} splat (i{width} {limit}))")
     return value
 
@@ -120,11 +113,10 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
         total = e.op(f"sub {HUGE} zeroinitializer, {total}")
     c = e.resize(e.read(video.unsigned_operand(i.operands[3]), "b32"), 32, 128, signed)
     total = e.op(f"{'sub' if minus_c else 'add'} {HUGE} {total}, {c}")
-    if "po" in i.modifiers:
+    if i.form.plus_one:
         total = e.op(f"add {HUGE} {total}, splat (i128 1)")
-    scale = next((m for m in i.modifiers if m.startswith("shr")), None)
-    if scale:
-        total = e.op(f"ashr {HUGE} {total}, splat (i128 {int(scale[3:])})")
+    if i.form.shift:
+        total = e.op(f"ashr {HUGE} {total}, splat (i128 {i.form.shift})")
     if i.form.saturates:
         total = clamped(e, total, 128, signed, 32)
     e.write(i.operands[0], e.resize(total, 128, 32), 32)
@@ -133,7 +125,7 @@ def lower_vmad(e: Emitter, i: Instruction) -> None:
 def lower_simd_video(e: Emitter, i: Instruction) -> None:
     """vadd2, vsub2, vavrg2, vabsdiff2, vmin2, vmax2, vset2 and the same on four bytes.
 
-    The chosen elements replace those of c, or, with .add, all are added to it.
+    The chosen elements replace parts of c, or, with .add, all are added to it.
     """
     count = int(i.opcode[-1])
     bits = 32 // count
@@ -152,14 +144,14 @@ def lower_simd_video(e: Emitter, i: Instruction) -> None:
         value = combined(e, i, values[0], values[1], 32)
         elements.append(clamped(e, value, 32, signed, bits) if i.form.saturates else value)
     for index in sorted(chosen):
-        if "add" in i.modifiers:
+        if i.form.operation == "add":
             result = e.op(f"add {WORD} {result}, {elements[index]}")
         else:
             result = _merged(e, f"{'h' if count == 2 else 'b'}{index}", elements[index], result)
     e.write(i.operands[0], result, 32)
 
 
-HANDLERS: dict[str, Callable[[Emitter, Instruction], None]] = {
+HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(SCALAR_VIDEO, lower_scalar_video),
     **dict.fromkeys(SIMD_VIDEO, lower_simd_video), "vmad": lower_vmad,
 }  # fmt: skip

@@ -6,7 +6,7 @@ two ``dispatch``; an opcode such as ``add``, which several families have, by ``k
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Module
-from rayplay.ptx.isa.types import HALVES, TYPES
+from rayplay.ptx.isa.types import HALVES
 
 _VIDEO = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset")
 SCALAR_VIDEO = (*_VIDEO, "vshl", "vshr")
@@ -21,7 +21,7 @@ def kind_of(i: Instruction) -> str:
     or ``integer``."""
     types = i.form.types
     if types[:1] in (("f32",), ("f64",)):  # also with half precision factors
-        return "approx" if {"approx", "full"} & set(i.modifiers) and i.opcode != "tanh" else "float"
+        return "approx" if i.form.accuracy and i.opcode != "tanh" else "float"
     if types[-1:] and types[-1] in HALVES:
         return "half"
     return _KINDS.get(types[-1], "integer") if types else "integer"
@@ -29,12 +29,12 @@ def kind_of(i: Instruction) -> str:
 
 def is_asynchronous(i: Instruction) -> bool:
     """Whether a store or reduction is done by a later arrival, which is not executed."""
-    return i.opcode in ("st", "red") and bool({"async", "bulk"} & set(i.modifiers))
+    return i.form.key in ("st.async", "st.bulk", "red.async")
 
 
 def is_packed_conversion(i: Instruction) -> bool:
     """Whether a cvt makes or takes several numbers at once."""
-    return "pack" in i.modifiers or any(name.endswith("x2") for name in i.modifiers if name in TYPES)
+    return i.form.variant == "pack" or any(name.endswith("x2") for name in i.form.types)
 
 
 def unknown(module: Module, instruction: Instruction, name: str | None = None) -> UserError:

@@ -15,7 +15,7 @@ Number = Fraction | float
 class Format:
     """Sign, ``exponent_bits``, ``mantissa_bits``; ``largest`` and ``nan`` are codes without sign.
 
-    ``infinity`` is None in formats without one; the code above the largest number then is NaN or does not exist.
+    Formats without an ``infinity`` have None; the code above the largest number then is NaN or does not exist.
     """
 
     exponent_bits: int
@@ -31,7 +31,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What the exponent field exceeds the exponent by."""
+        """The exponent field less the exponent."""
         return (1 << self.exponent_bits - 1) - 1
 
 
@@ -107,7 +107,7 @@ def rounded(size: Fraction, mode: str, negative: bool) -> int:
 
 
 def sign_of(number: Number) -> float:
-    """1 or -1; zeros have a sign, too."""
+    """1 or -1; also of a zero."""
     return (1.0 if number > 0 else -1.0) if isinstance(number, Fraction) else math.copysign(1.0, number)
 
 

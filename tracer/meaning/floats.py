@@ -21,4 +21,4 @@ TANH_SMALL = 2.0**-13
 
 def directed_rounding(i: Instruction) -> str | None:
     """``rz``, ``rm`` or ``rp`` where the instruction asks for it."""
-    return next((modifier for modifier in i.modifiers if modifier in DIRECTED), None)
+    return i.form.rounding if i.form.rounding in DIRECTED else None

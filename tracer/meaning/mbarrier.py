@@ -1,4 +1,4 @@
-"""What a 64-bit mbarrier object holds, and the forms of its operations. Source: PTX ISA 9.0, 9.7.13.15.
+"""Fields of a 64-bit mbarrier object, and how each operation changes them. Source: PTX ISA 9.0, 9.7.13.15.
 
 ========  ==============================================================
 bits      field
@@ -24,7 +24,7 @@ ONE = Immediate(1)
 class Change:
     """How an operation changes the object: bytes to come, arrivals of all phases and of this one, lowered by counts.
 
-    ``fresh``: the object is made anew, to wait for ``arrivals``.
+    ``fresh``: the object is initialised, to wait for ``arrivals``.
     """
 
     address: Operand
@@ -38,8 +38,8 @@ class Change:
 
 
 def change_of(i: Instruction) -> Change | None:
-    """What an operation that changes an mbarrier does; None for operands that it does not have."""
-    word, operands = i.modifiers[0], i.operands
+    """The change that an operation makes to an mbarrier; None for operands that it does not have."""
+    word, operands = i.form.key.removeprefix("mbarrier."), i.operands
     if word == "init" and len(operands) == 2:
         return Change(operands[0], operands[1], fresh=True)
     if word == "inval" and len(operands) == 1:
@@ -50,6 +50,6 @@ def change_of(i: Instruction) -> Change | None:
         return None
     extra = operands[2] if len(operands) == 3 else None
     drops = word == "arrive_drop"
-    if "expect_tx" in i.modifiers[1:]:
+    if i.form.expects_bytes:
         return None if extra is None else Change(operands[1], ONE, extra, drops, result=operands[0])
     return Change(operands[1], extra or ONE, drops=drops, result=operands[0])

@@ -2,7 +2,10 @@
 
 import re
 
+from rayplay.ptx.ir import Instruction, Operand
 from rayplay.ptx.isa.optix import INTRINSICS
+from rayplay.tracer.abi.trace_frame import ATTRIBUTE_COUNT
+from rayplay.tracer.abi.words import REPORT
 
 PRIMITIVE_TRIANGLE, PRIMITIVE_CUSTOM = 0x2531, 0x2500
 LETTERS = {"u": ("b32", 32), "l": ("b64", 64), "f": ("f32", 32)}
@@ -20,3 +23,34 @@ GETTERS = frozenset(
     name for name, intrinsic in INTRINSICS.items() if intrinsic.tier <= _HIGHEST_TIER and not intrinsic.ends_block
 )
 """Calls that read or write records of the running program and go on."""
+_AXES = [(what, axis) for what in ("origin", "direction") for axis in "xyz"]
+FRAME_GETTERS = {
+    **{f"_optix_get_world_ray_{what}_{axis}": f"{what}_{axis}" for what, axis in _AXES},
+    **{f"_optix_get_object_ray_{what}_{axis}": f"object_{what}_{axis}" for what, axis in _AXES},
+    **{f"_optix_get_payload_{k}": f"payload_{k}" for k in range(8)},
+    "_optix_get_ray_flags": "flags", "_optix_get_ray_visibility_mask": "visibility_mask",
+    "_optix_get_ray_tmin": "t_min",
+}  # fmt: skip
+"""Getters of a field of the trace call."""
+HIT_GETTERS = {
+    **{f"_optix_get_attribute_{k}": f"attribute_{k}" for k in range(ATTRIBUTE_COUNT)},
+    "_optix_read_primitive_idx": "primitive", "_optix_read_sbt_gas_idx": "geometry",
+    "_optix_read_instance_idx": "instance", "_optix_get_hit_kind": "kind",
+}  # fmt: skip
+"""Getters of a field of the hit."""
+
+
+def trace_arguments(i: Instruction) -> list[tuple[str, Operand]]:
+    """Fields of the frame, and the arguments of a trace call that they take: ray, then payload."""
+    assert i.call is not None
+    typed = i.callee.endswith("typed_32")
+    arguments = i.call.arguments[2 if typed else 1 :]  # without payload type and traversable handle
+    ray = [(field, operand) for field, operand in zip(RAY_FIELDS, arguments, strict=False) if field is not None]
+    return ray + [(f"payload_{k}", operand) for k, operand in enumerate(arguments[15 if typed else 14 :])]
+
+
+def report_arguments(i: Instruction) -> list[tuple[int, Operand]]:
+    """Rows of the report, and the arguments of a reported intersection that they take."""
+    assert i.call is not None
+    rows = (REPORT.t, REPORT.kind, *range(REPORT.attribute, REPORT.attribute + len(i.call.arguments) - 2))
+    return list(zip(rows, i.call.arguments, strict=True))

@@ -35,7 +35,7 @@ class Polynomial(NamedTuple):
     bits                      of an argument inside a piece
     square_shift              bits the argument is shifted before it is squared
     c0_shift, c2_shift        weights of c0 and of the term of second order
-    constant, result_shift    what is added at the end, and the bits then cut off
+    constant, result_shift    added at the end, and the bits then cut off
     widths                    bits of c0, c1 and c2, signs implied
     """
 

@@ -1,13 +1,9 @@
-"""Words and tables of modifiers that both backends read."""
+"""Tables of modifiers that both backends read."""
 
 from collections.abc import Mapping
 
 from rayplay.ptx.ir import Function, Module
 
-INT_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
-FLOAT_COMPARISONS = (*INT_COMPARISONS[:6], "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
-COMPARISONS = frozenset((*INT_COMPARISONS, *FLOAT_COMPARISONS))
-BOOLEAN = ("and", "or", "xor")
 PACKED_BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "u16": 16, "s16": 16}
 """Bits of the targets of cvt.pack."""
 PERMUTATIONS = {

@@ -3,8 +3,6 @@
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Instruction, Modified, Operand, Register
 
-SECONDARY = ("add", "min", "max")
-ORDERS = ("eq", "ne", "lt", "le", "gt", "ge")
 PART_BITS = {"b": 8, "h": 16}
 
 
@@ -27,7 +25,7 @@ def unsigned_operand(operand: "Operand | None") -> "Operand | None":
 def vmad_signs(error: UserError, i: Instruction) -> tuple[bool, bool]:
     """Whether vmad subtracts the product, and whether it subtracts c; not both, and neither with .po."""
     a, b, c = (is_negated(operand) for operand in i.operands[1:4])
-    if (a != b) + c + ("po" in i.modifiers) > 1:
+    if (a != b) + c + i.form.plus_one > 1:
         raise error
     return a != b, c
 

@@ -34,7 +34,7 @@ class DeviceMemory:
 
     @property
     def host_address(self) -> int:
-        """Where ``FIRST_ADDRESS`` lies in this process."""
+        """Host address of ``FIRST_ADDRESS``."""
         return self._bytes.ctypes.data
 
     def allocate(self, data: "int | bytes | np.ndarray", align: int = 256) -> int:
@@ -54,7 +54,7 @@ class DeviceMemory:
         return FIRST_ADDRESS + start
 
     def mark(self) -> dict[str, Any]:
-        """What lies where, for ``go_back``: JSON facts."""
+        """Places of everything, for ``go_back``: JSON facts."""
         places = {
             name: [[*key, address] for key, address in of.items()]
             for name, of in (("variables", self.variables), ("functions", self.functions))
@@ -70,7 +70,7 @@ class DeviceMemory:
             of.update({(module, key): address for module, key, address in mark[name]})
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What memory holds, for ``restore``: JSON facts, and views of the blocks that hold anything."""
+        """Contents, for ``restore``: JSON facts, and views of the blocks that are not zero."""
         facts = {"used_bytes": self.used_bytes, "allocations": self.allocations, "printed": self.printed}
         blocks = {f"memory{start}": block for start, block in self._blocks() if block.any()}
         return facts, blocks

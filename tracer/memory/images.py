@@ -13,38 +13,8 @@ import numpy as np
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Module, Variable
+from rayplay.tracer.memory import image_record as record
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.memory.image_record import (
-    ADDRESS_MODES,
-    ADDRESS_X,
-    BASE,
-    BORDER,
-    CHANNELS,
-    DEPTH,
-    ELEMENT,
-    ELEMENT_BYTES,
-    ELEMENTS,
-    FILTER,
-    FILTERS,
-    GEOMETRIES,
-    GEOMETRY,
-    HEIGHT,
-    LAYERS,
-    LINEAR_MEMORY,
-    MAGIC,
-    NORMALIZED,
-    READ_FLOAT,
-    RECORD_ALIGN,
-    RECORD_WORDS,
-    ROW_BYTES,
-    SAMPLER_MAGIC,
-    SLICE_BYTES,
-    SRGB,
-    SURFACE_MAGIC,
-    TEXTURE_MAGIC,
-    TOTAL_BYTES,
-    WIDTH,
-)
 
 OPAQUE_TYPES = {"texture": "texref", "sampler": "samplerref", "surface": "surfref"}
 AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 3, "linear": 1}
@@ -61,9 +31,9 @@ class Sampler:
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        check_choice(self.filter, FILTERS, "filter")
+        check_choice(self.filter, record.FILTERS, "filter")
         for mode in self.modes():
-            check_choice(mode, ADDRESS_MODES, "address")
+            check_choice(mode, record.ADDRESS_MODES, "address")
         if len(self.modes()) != 3 or len(self.border) != 4:
             raise ValueError("address must be one mode or up to three, and border four numbers")
 
@@ -89,7 +59,7 @@ class Image:
 
     def __post_init__(self) -> None:
         check_choice(self.geometry, AXES, "geometry")
-        check_choice(self.element, ELEMENTS, "element")
+        check_choice(self.element, record.ELEMENTS, "element")
         if self.channels not in (1, 2, 4):
             raise UserError(f"channels must be 1, 2 or 4, found {self.channels}")
         if len(self.shape) != AXES[self.geometry] or min(self.shape) < 1:
@@ -98,23 +68,24 @@ class Image:
             raise UserError(f"a {self.geometry} image must have six square faces, found {list(self.shape)}")
 
     def words(self, magic: int) -> np.ndarray:
-        """int64[RECORD_WORDS]: the record, without a sampler."""
-        made = np.zeros(RECORD_WORDS, np.int64)
+        """int64[record.RECORD_WORDS]: the record, without a sampler."""
+        made = np.zeros(record.RECORD_WORDS, np.int64)
         geometry = "1d" if self.geometry == "linear" else self.geometry
         layered = geometry in ("a1d", "a2d", "cube", "acube")
         axes = list(self.shape[::-1])
         layers = axes.pop() if layered else 1
         width, height, depth = (*axes, 1, 1)[:3]
-        element = ELEMENTS.index(self.element)
-        row = self.row_bytes or width * self.channels * ELEMENT_BYTES[element]
+        element = record.ELEMENTS.index(self.element)
+        texel = self.channels * record.ELEMENT_BYTES[element]
+        row = self.row_bytes or width * texel
         values = {
-            MAGIC: magic, BASE: self.address, WIDTH: width, HEIGHT: height, DEPTH: depth, LAYERS: layers,
-            ROW_BYTES: row, SLICE_BYTES: row * height, ELEMENT: element, CHANNELS: self.channels,
-            GEOMETRY: GEOMETRIES.index(geometry), LINEAR_MEMORY: self.geometry == "linear",
-            TOTAL_BYTES: row * (height * depth * layers - 1) + width * self.channels * ELEMENT_BYTES[element],
+            record.MAGIC: magic, record.BASE: self.address, record.WIDTH: width, record.HEIGHT: height,
+            record.DEPTH: depth, record.LAYERS: layers, record.ROW_BYTES: row, record.SLICE_BYTES: row * height,
+            record.ELEMENT: element, record.CHANNELS: self.channels,
+            record.GEOMETRY: record.GEOMETRIES.index(geometry), record.LINEAR_MEMORY: self.geometry == "linear",
+            record.TOTAL_BYTES: row * (height * depth * layers - 1) + width * texel,
         }  # fmt: skip
-        for word, value in values.items():
-            made[word] = value
+        made[list(values)] = list(values.values())
         return made
 
 
@@ -133,7 +104,7 @@ class Texture:
     def __post_init__(self) -> None:
         check_choice(self.read, ("element", "normalized"), "read")
         integer = self.image.element[0] != "f"
-        if self.read == "normalized" and self.image.element not in ELEMENTS[:4]:
+        if self.read == "normalized" and self.image.element not in record.ELEMENTS[:4]:
             raise UserError(f"read 'normalized' must be of 8 or 16-bit integers, not of {self.image.element}")
         if self.sampler.filter == "linear" and integer and self.read == "element":
             raise UserError(f"filter 'linear' must be of floats or of read 'normalized', not of {self.image.element}")
@@ -146,7 +117,7 @@ def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> 
     an array without an axis for several channels has them in turn along x. Raises ``UserError`` when it does not fit.
     """
     check_choice(geometry, AXES, "geometry")
-    check_choice(values.dtype.name, ELEMENTS, "the type of a texel's channels")
+    check_choice(values.dtype.name, record.ELEMENTS, "the type of a texel's channels")
     shape = values.shape
     if len(shape) > AXES[geometry]:
         if shape[-1] != channels:
@@ -161,31 +132,31 @@ def image_of(address: int, values: np.ndarray, geometry: str, channels: int) -> 
 
 def place_texture(memory: DeviceMemory, texture: Texture) -> int:
     """Put a texture's record into device memory; returns its handle."""
-    words = texture.image.words(TEXTURE_MAGIC)
+    words = texture.image.words(record.TEXTURE_MAGIC)
     _sampler_words(words, texture.sampler)
-    words[READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
-    words[SRGB] = texture.srgb
-    return memory.allocate(words, RECORD_ALIGN)
+    words[record.READ_FLOAT] = texture.read == "normalized" or texture.image.element[0] == "f"
+    words[record.SRGB] = texture.srgb
+    return memory.allocate(words, record.RECORD_ALIGN)
 
 
 def place_sampler(memory: DeviceMemory, sampler: Sampler) -> int:
     """Put a sampler's record into device memory; returns its handle, for programs that keep samplers apart."""
-    words = np.zeros(RECORD_WORDS, np.int64)
-    words[MAGIC] = SAMPLER_MAGIC
+    words = np.zeros(record.RECORD_WORDS, np.int64)
+    words[record.MAGIC] = record.SAMPLER_MAGIC
     _sampler_words(words, sampler)
-    return memory.allocate(words, RECORD_ALIGN)
+    return memory.allocate(words, record.RECORD_ALIGN)
 
 
 def place_surface(memory: DeviceMemory, image: Image) -> int:
     """Put a surface's record into device memory; returns its handle."""
-    return memory.allocate(image.words(SURFACE_MAGIC), RECORD_ALIGN)
+    return memory.allocate(image.words(record.SURFACE_MAGIC), record.RECORD_ALIGN)
 
 
 def _sampler_words(words: np.ndarray, sampler: Sampler) -> None:
-    words[FILTER] = FILTERS.index(sampler.filter)
-    words[NORMALIZED] = sampler.normalized
-    words[ADDRESS_X : ADDRESS_X + 3] = [ADDRESS_MODES.index(mode) for mode in sampler.modes()]
-    words[BORDER : BORDER + 4] = np.array(sampler.border, np.float64).view(np.int64)
+    words[record.FILTER] = record.FILTERS.index(sampler.filter)
+    words[record.NORMALIZED] = sampler.normalized
+    words[record.ADDRESS_X : record.ADDRESS_X + 3] = [record.ADDRESS_MODES.index(mode) for mode in sampler.modes()]
+    words[record.BORDER : record.BORDER + 4] = np.array(sampler.border, np.float64).view(np.int64)
 
 
 def bind_reference(memory: DeviceMemory, module: Module, name: str, handle: int) -> None:

@@ -54,7 +54,7 @@ def _row(row: int, vector: Triple) -> np.float32:
 def intersect_triangle(
     corners: int, origin: Triple, direction: Triple
 ) -> tuple[int, np.float32, np.float32, np.float32]:
-    """Where a ray's line meets a triangle, edges included.
+    """Intersection of a ray's line with a triangle, edges included.
 
     corners: address of float32[9], three vertices. Returns (NO_HIT, HIT_FRONT or HIT_BACK, t, u, v): u weighs vertex 1,
     v vertex 2; the front is the side from which the vertices run counter-clockwise. NaN anywhere is no hit. Watertight:
@@ -89,13 +89,7 @@ def _corner(corner: int, origin: Triple) -> Triple:
 
 @compiled
 def _edge(
-    px: np.float32,
-    py: np.float32,
-    pz: np.float32,
-    qx: np.float32,
-    qy: np.float32,
-    qz: np.float32,
-    direction: Triple,
+    px: np.float32, py: np.float32, pz: np.float32, qx: np.float32, qy: np.float32, qz: np.float32, direction: Triple
 ) -> np.float32:
     """On which side of the edge from p to q a ray from the origin passes; swapping p and q negates it exactly."""
     ex, ey, ez = px - qx, py - qy, pz - qz

@@ -5,14 +5,7 @@ A lane is named by the address of its word of field 0; field f is ``FIELD_BYTES 
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import (
-    FRAME,
-    HIT,
-    HIT_KIND_BACK,
-    HIT_KIND_FRONT,
-    HIT_ROWS,
-    ROW_BYTES,
-)
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, HIT_KIND_BACK, HIT_KIND_FRONT, HIT_ROWS, ROW_BYTES
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_f32, load_u32, store_f32, store_u32
 from rayplay.tracer.rays.geometry import HIT_FRONT, Triple
@@ -59,7 +52,7 @@ def write_hit(lane: int, first: int, hit: tuple[int, np.float32, np.float32, np.
 
 @compiled
 def write_suspension(lane: int, status: int, program: int, origin: Triple, direction: Triple) -> None:
-    """What the lane waits for, and the ray in the object space of the candidate's instance."""
+    """Status and program of a lane that waits, and the ray in the object space of the candidate's instance."""
     put(lane, FRAME.status, status)
     put(lane, FRAME.program, program)
     for axis in range(3):

@@ -11,7 +11,7 @@ from rayplay.tracer.bvh.layout import INTERNAL, NODE_CHILD_BYTES, NODE_CHILD_OFF
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_f32, load_u8, load_u32, population, store_f32, store_u32, trailing_zeros
 from rayplay.tracer.rays.box import INSTANCE_SHIFT, INTERNAL_SHIFT
-from rayplay.tracer.rays.state import NEAREST_ORDER, STATE_SCRATCH, STATE_STACK
+from rayplay.tracer.rays.state import NEAREST_ORDER, STATE
 
 NOTHING = -1
 KIND_SHIFT = 28
@@ -22,8 +22,8 @@ BLOCK_MASK = (1 << KIND_SHIFT) - 1
 @compiled
 def push(state: int, top: int, reference: int, entry: np.float32) -> None:
     """Write stack entry ``top``: what to visit, and how far along the ray its box begins."""
-    store_u32(state + 4 * STATE_STACK + 8 * top, reference)
-    store_f32(state + 4 * STATE_STACK + 8 * top + 4, entry)
+    store_u32(state + 4 * STATE.stack + 8 * top, reference)
+    store_f32(state + 4 * STATE.stack + 8 * top + 4, entry)
 
 
 @compiled
@@ -31,7 +31,7 @@ def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple
     """Take the top entry above ``base``; returns it, or NOTHING, and the new top."""
     while top > base:
         top -= 1
-        entry = state + 4 * STATE_STACK + 8 * top
+        entry = state + 4 * STATE.stack + 8 * top
         if order != NEAREST_ORDER or load_f32(entry + 4) <= limit:
             return load_u32(entry), top
     return NOTHING, top
@@ -39,7 +39,7 @@ def pop(order: int, state: int, top: int, base: int, limit: np.float32) -> tuple
 
 @compiled
 def push_children(order: int, record: int, block: int, found: int, state: int, top: int) -> tuple[int, int]:
-    """Push the hit children of a node in the given order; returns what is next (or NOTHING) and the new top."""
+    """Push the hit children of a node in the given order; returns the next reference (or NOTHING) and the new top."""
     child = block + load_u32(record + 4 * NODE_CHILD_OFFSET)
     hits, following, first = found & 0xFF, NOTHING, top
     inner = hits & found >> INTERNAL_SHIFT
@@ -52,7 +52,7 @@ def push_children(order: int, record: int, block: int, found: int, state: int, t
         hits &= hits - 1
         kind = load_u8(record + NODE_CHILD_BYTES + slot) >> 4
         reference = kind << KIND_SHIFT | _child_block(child, found, slot)
-        entry = load_f32(state + 4 * (STATE_SCRATCH + slot))
+        entry = load_f32(state + 4 * (STATE.scratch + slot))
         if order == NEAREST_ORDER:
             _insert(state, first, top, reference, entry)
         else:
@@ -71,8 +71,8 @@ def _child_block(child: int, found: int, slot: int) -> int:
 def _insert(state: int, first: int, top: int, reference: int, entry: np.float32) -> None:
     """Push so that entries from ``first`` stay sorted, the nearest on top; equal ones in slot order from the top."""
     slot = top
-    while slot > first and load_f32(state + 4 * STATE_STACK + 8 * slot - 4) <= entry:
-        below = state + 4 * STATE_STACK + 8 * slot - 8
+    while slot > first and load_f32(state + 4 * STATE.stack + 8 * slot - 4) <= entry:
+        below = state + 4 * STATE.stack + 8 * slot - 8
         push(state, slot, load_u32(below), load_f32(below + 4))
         slot -= 1
     push(state, slot, reference, entry)

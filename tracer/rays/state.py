@@ -1,6 +1,6 @@
-"""What a traversal reads and keeps: the context (pointers to everything shared) and the per-lane stack.
+"""State of a traversal: the context (pointers to everything shared) and the per-lane stack.
 
-The context is an ``int64[CONTEXT_WORDS]`` so that machine code can hand it over as one pointer.
+The context is an ``int64[len(Context._fields)]`` so that machine code can hand it over as one pointer.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rayplay.tracer.abi.layout import Words
 from rayplay.tracer.bvh.build import Acceleration
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i64
@@ -17,22 +18,20 @@ from rayplay.tracer.native.memory import load_i64
 VULKAN_SIM_ORDER, NEAREST_ORDER = 0, 1
 ORDERS = {"vulkan-sim": VULKAN_SIM_ORDER, "nearest": NEAREST_ORDER}
 
-CONTEXT_WORDS = 11
-
-# a lane's private state: uint32[STATE_WORDS]
-STATE_TOP, STATE_BASE, STATE_INSTANCE = 0, 1, 2
-STATE_SCRATCH = 8
-"""Eight words for the box test's results."""
-STATE_STACK = 16
-"""First stack entry; an entry is two words: kind and block, and the bits of its entry distance."""
 STACK_ENTRIES = 504
-STATE_KEPT_FIRST, STATE_KEPT_LAST = 3, 4
-"""Candidates kept for the end of the traversal: the next one that is offered, and the end."""
-STATE_KEPT = STATE_STACK + 2 * STACK_ENTRIES
-"""First kept candidate: two words, the instance's block, and kind and block of the leaf."""
 MOST_KEPT = 1000
 """As many as a lane has in Vulkan-Sim's intersection table (``docs/sources/vulkan-sim.md#intersection-table``)."""
-STATE_WORDS = STATE_KEPT + 2 * MOST_KEPT
+STATE = Words("STATE", "uint32", f"""
+    top                     a lane's private state: entries of its stack, or FINISHED
+    base                    entry where the level that is being traversed begins
+    instance                block of the instance whose bottom level that is, 0 in the top level
+    kept_first              candidates kept for the end of the traversal: the next one that is offered
+    kept_last               and the end
+    scratch[8]              results of the box test
+    stack[{2 * STACK_ENTRIES}]             entries: kind and block of a record, and the bits of its entry distance
+    kept[{2 * MOST_KEPT}]              candidates: the instance's block, and kind and block of the leaf
+""")  # fmt: skip
+STATE_WORDS = len(STATE)
 
 
 class Context(NamedTuple):
@@ -115,17 +114,9 @@ def make_context(
 
 @compiled
 def open_context(words: int) -> Context:
-    """words: address of int64[CONTEXT_WORDS]."""
+    """words: address of the fields, int64 each."""
     return Context(
-        load_i64(words),
-        load_i64(words + 8),
-        load_i64(words + 16),
-        load_i64(words + 24),
-        load_i64(words + 32),
-        load_i64(words + 40),
-        load_i64(words + 48),
-        load_i64(words + 56),
-        load_i64(words + 64),
-        load_i64(words + 72),
+        load_i64(words), load_i64(words + 8), load_i64(words + 16), load_i64(words + 24), load_i64(words + 32),
+        load_i64(words + 40), load_i64(words + 48), load_i64(words + 56), load_i64(words + 64), load_i64(words + 72),
         load_i64(words + 80),
-    )
+    )  # fmt: skip

@@ -3,7 +3,7 @@
 Functional: the order of records depends on the ray and the structure only, never on time. Rules and the default order:
 ``docs/sources/vulkan-sim.md#traversal-order``. Where a hit needs a program (any-hit, intersection), the lane is
 suspended with its stack in its private state and goes on exactly there when it is entered again. In a delayed context
-the traversal goes on at once and keeps the candidate; when it is over, each entry offers the next one.
+the traversal goes on at once and keeps the candidate; afterwards each entry offers the next one.
 
 Distances are in units of the direction's length in world space: directions are transformed without normalising.
 """
@@ -18,38 +18,20 @@ from rayplay.tracer.abi.words import LOG_WORDS
 from rayplay.tracer.bvh.layout import BLOCK_BYTES, HEADER_HIGH, HEADER_LOW, INTERNAL
 from rayplay.tracer.native.jit import callback, compiled, entry_point
 from rayplay.tracer.native.memory import load_f32, load_i32, load_u32, store_u32
+from rayplay.tracer.rays import walk
 from rayplay.tracer.rays.geometry import FAR_SLACK, ZERO, safe_inverse
 from rayplay.tracer.rays.lane import NO_INSTANCE, commit_candidate, get, get_float, get_triple, is_committed, put
 from rayplay.tracer.rays.stack import KIND_SHIFT, push
-from rayplay.tracer.rays.state import (
-    MOST_KEPT,
-    STATE_BASE,
-    STATE_INSTANCE,
-    STATE_TOP,
-    Context,
-    make_context,
-    open_context,
-)
-from rayplay.tracer.rays.walk import (
-    ERROR_KEPT_FULL,
-    ERROR_LOG_FULL,
-    ERROR_RECORD,
-    FINISHED,
-    GO_ON,
-    keep_none,
-    offer_kept,
-    root_of,
-    walk,
-)
+from rayplay.tracer.rays.state import MOST_KEPT, STATE, Context, make_context, open_context
 
 __all__ = ["make_context", "traverse_lane", "traverse_lane_address"]
 
 ERROR_MISS_INDEX = -3
 ERRORS = {
-    ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
-    ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
+    walk.ERROR_LOG_FULL: f"a ray fetched more than {LOG_WORDS} records between two programs",
+    walk.ERROR_RECORD: "a ray selected a hit record beyond the shader binding table",
     ERROR_MISS_INDEX: "a ray selected a miss record beyond the shader binding table",
-    ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
+    walk.ERROR_KEPT_FULL: f"a ray met more than {MOST_KEPT} primitives whose programs run after its traversal",
 }
 """What a negative result of ``traverse_lane`` means."""
 
@@ -58,7 +40,7 @@ ERRORS = {
 def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lane: int, log: np.ndarray) -> int:
     """Traverse from the start, or from where the lane was suspended, until it ends or needs a program.
 
-    context: int64[CONTEXT_WORDS] (``make_context``); frame: uint32[len(FRAME), 32] (``tracer.abi.trace_frame``);
+    context: int64[:] (``make_context``); frame: uint32[len(FRAME), 32] (``tracer.abi.trace_frame``);
     state: uint32[STATE_WORDS], this lane's own, any contents at the start; log: uint32[n], filled with nodes-table
     rows, bit 31 set on a triangle whose hit was accepted, or offered to an any-hit program or kept for it.
     All C-contiguous.
@@ -73,24 +55,24 @@ def traverse_lane(context: np.ndarray, frame: np.ndarray, state: np.ndarray, lan
 
 @compiled
 def _traverse(context: int, lane: int, state: int, log: int, capacity: int) -> int:
-    """``traverse_lane`` on addresses; lane: that of the lane's first field."""
+    """``traverse_lane`` on addresses; lane: of the lane's first field."""
     shared = open_context(context)
     status, count = get(lane, FRAME.status), 0
     if status == STATUS.start:
         put(lane, FRAME.committed_t + HIT.instance, NO_INSTANCE)
         store_u32(log, load_u32(shared.top_row))
         count = 1
-        keep_none(state)
+        walk.keep_none(state)
         going = _enter(shared, lane, state)
     else:
         going = _settle(lane, status)
-    if going and load_u32(state + 4 * STATE_TOP) != FINISHED:
-        count = walk(shared, lane, state, log, count, capacity)
-        if count < 0 or load_u32(state + 4 * STATE_TOP) != FINISHED:
+    if going and load_u32(state + 4 * STATE.top) != walk.FINISHED:
+        count = walk.walk(shared, lane, state, log, count, capacity)
+        if count < 0 or load_u32(state + 4 * STATE.top) != walk.FINISHED:
             return count
-    action = offer_kept(shared, lane, state) if going and not _is_over(lane) else GO_ON
-    if action != GO_ON:
-        return count if action > GO_ON else action
+    action = walk.offer_kept(shared, lane, state) if going and not _is_over(lane) else walk.GO_ON
+    if action != walk.GO_ON:
+        return count if action > walk.GO_ON else action
     return _finish(shared, lane, count)
 
 
@@ -117,10 +99,10 @@ def _enter(shared: Context, lane: int, state: int) -> bool:
         far = min(far, max(first, last) * FAR_SLACK)
     if not near <= far:
         return False
-    store_u32(state + 4 * STATE_TOP, 1)
-    store_u32(state + 4 * STATE_BASE, 0)
-    store_u32(state + 4 * STATE_INSTANCE, 0)
-    push(state, 0, INTERNAL << KIND_SHIFT | root_of(shared, shared.top_block), near)
+    store_u32(state + 4 * STATE.top, 1)
+    store_u32(state + 4 * STATE.base, 0)
+    store_u32(state + 4 * STATE.instance, 0)
+    push(state, 0, INTERNAL << KIND_SHIFT | walk.root_of(shared, shared.top_block), near)
     return True
 
 
@@ -150,7 +132,7 @@ def _finish(shared: Context, lane: int, count: int) -> int:
         put(lane, FRAME.status, STATUS.hit)
         record = get(lane, FRAME.committed_t + HIT.record)
         if record >= shared.hit_record_count:
-            return ERROR_RECORD
+            return walk.ERROR_RECORD
         program = load_i32(shared.hit_records + 12 * record)
         if get(lane, FRAME.flags) & FLAG_NO_CLOSEST_HIT:
             program = -1

@@ -2,45 +2,17 @@
 
 import numpy as np
 
-from rayplay.tracer.abi.trace_frame import (
-    FLAG_CULL_BACK,
-    FLAG_CULL_FRONT,
-    FLAG_CULL_NON_OPAQUE,
-    FLAG_CULL_OPAQUE,
-    FLAG_FIRST_HIT,
-    FLAG_FORCE_ANY_HIT,
-    FLAG_NO_ANY_HIT,
-    FRAME,
-    HIT,
-    STATUS,
-)
+from rayplay.tracer.abi import trace_frame
+from rayplay.tracer.abi.trace_frame import FRAME, HIT, STATUS
 from rayplay.tracer.bvh import layout
 from rayplay.tracer.native.jit import compiled
 from rayplay.tracer.native.memory import load_i32, load_u32, store_u32
+from rayplay.tracer.rays import geometry
 from rayplay.tracer.rays.box import hit_children
-from rayplay.tracer.rays.geometry import (
-    HIT_FRONT,
-    NO_HIT,
-    ZERO,
-    Triple,
-    intersect_triangle,
-    safe_inverse,
-    transform_point,
-    transform_vector,
-)
+from rayplay.tracer.rays.geometry import HIT_FRONT, NO_HIT, ZERO, Triple, safe_inverse
 from rayplay.tracer.rays.lane import Place, get, get_float, get_triple, write_hit, write_suspension
 from rayplay.tracer.rays.stack import BLOCK_MASK, KIND_SHIFT, NOTHING, pop, push_children
-from rayplay.tracer.rays.state import (
-    MOST_KEPT,
-    STATE_BASE,
-    STATE_INSTANCE,
-    STATE_KEPT,
-    STATE_KEPT_FIRST,
-    STATE_KEPT_LAST,
-    STATE_SCRATCH,
-    STATE_TOP,
-    Context,
-)
+from rayplay.tracer.rays.state import MOST_KEPT, STATE, Context
 
 ERROR_LOG_FULL, ERROR_RECORD, ERROR_KEPT_FULL = -1, -2, -4
 FINISHED = 0xFFFFFFFF
@@ -60,7 +32,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
     lane: address of the lane's first field; state, log: addresses. ``count`` words of ``capacity`` are written already;
     returns how many are now, or an error."""
     t_min, limit = get_float(lane, FRAME.t_min), get_float(lane, FRAME.committed_t + HIT.t)
-    top, base, inside = _word(state, STATE_TOP), _word(state, STATE_BASE), _word(state, STATE_INSTANCE)
+    top, base, inside = _word(state, STATE.top), _word(state, STATE.base), _word(state, STATE.instance)
     ray = _ray_in(shared, lane, inside)
     current = NOTHING
     while True:
@@ -79,7 +51,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
             return ERROR_LOG_FULL
         if kind == layout.INTERNAL:
             count = _write(log, count, block if inside != 0 else _top_row(shared, block))
-            found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE_SCRATCH)
+            found = hit_children(record, ray[0], ray[2], t_min, limit, state + 4 * STATE.scratch)
             if found & 0xFF:
                 current, top = push_children(shared.order, record, block, found, state, top)
         elif kind == layout.INSTANCE:
@@ -96,7 +68,7 @@ def walk(shared: Context, lane: int, state: int, log: int, count: int, capacity:
                 _write(log, count - 1, block | HIT_BIT)
             if action == SUSPENDED and shared.delayed:
                 action = _keep(state, inside, kind << KIND_SHIFT | block)
-            if action == COMMITTED_HIT and get(lane, FRAME.flags) & FLAG_FIRST_HIT == 0:
+            if action == COMMITTED_HIT and get(lane, FRAME.flags) & trace_frame.FLAG_FIRST_HIT == 0:
                 limit = get_float(lane, FRAME.committed_t + HIT.t)
             elif action != GO_ON:
                 _save(state, FINISHED if action == COMMITTED_HIT else top, base, inside)
@@ -117,9 +89,9 @@ def _write(log: int, index: int, row: int) -> int:
 
 @compiled
 def _save(state: int, top: int, base: int, inside: int) -> None:
-    store_u32(state + 4 * STATE_TOP, top)
-    store_u32(state + 4 * STATE_BASE, base)
-    store_u32(state + 4 * STATE_INSTANCE, inside)
+    store_u32(state + 4 * STATE.top, top)
+    store_u32(state + 4 * STATE.base, base)
+    store_u32(state + 4 * STATE.instance, inside)
 
 
 @compiled
@@ -152,7 +124,7 @@ def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
     origin, direction = get_triple(lane, FRAME.origin_x), get_triple(lane, FRAME.direction_x)
     if inside != 0:
         matrix = shared.image + layout.BLOCK_BYTES * inside + 4 * layout.INSTANCE_WORLD_TO_OBJECT
-        origin, direction = transform_point(matrix, origin), transform_vector(matrix, direction)
+        origin, direction = geometry.transform_point(matrix, origin), geometry.transform_vector(matrix, direction)
     return origin, direction, (safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
 
 
@@ -160,10 +132,10 @@ def _ray_in(shared: Context, lane: int, inside: int) -> Ray:
 def offer_kept(shared: Context, lane: int, state: int) -> int:
     """Offer the candidates that were kept, in the order they were met, up to one that needs its program: SUSPENDED.
     GO_ON when none is left, or an error."""
-    while _word(state, STATE_KEPT_FIRST) < _word(state, STATE_KEPT_LAST):
-        first = _word(state, STATE_KEPT_FIRST)
-        store_u32(state + 4 * STATE_KEPT_FIRST, first + 1)
-        inside, leaf = _word(state, STATE_KEPT + 2 * first), _word(state, STATE_KEPT + 2 * first + 1)
+    while _word(state, STATE.kept_first) < _word(state, STATE.kept_last):
+        first = _word(state, STATE.kept_first)
+        store_u32(state + 4 * STATE.kept_first, first + 1)
+        inside, leaf = _word(state, STATE.kept + 2 * first), _word(state, STATE.kept + 2 * first + 1)
         ray, limit = _ray_in(shared, lane, inside), get_float(lane, FRAME.committed_t + HIT.t)
         action = _offer(shared, lane, inside, leaf & BLOCK_MASK, leaf >> KIND_SHIFT, ray, limit)
         if action != GO_ON:
@@ -174,19 +146,19 @@ def offer_kept(shared: Context, lane: int, state: int) -> int:
 @compiled
 def keep_none(state: int) -> None:
     """Forget the candidates that were kept."""
-    store_u32(state + 4 * STATE_KEPT_FIRST, 0)
-    store_u32(state + 4 * STATE_KEPT_LAST, 0)
+    store_u32(state + 4 * STATE.kept_first, 0)
+    store_u32(state + 4 * STATE.kept_last, 0)
 
 
 @compiled
 def _keep(state: int, inside: int, leaf: int) -> int:
     """Keep a candidate for the end of the traversal: GO_ON, or an error when there is no room."""
-    last = _word(state, STATE_KEPT_LAST)
+    last = _word(state, STATE.kept_last)
     if last == MOST_KEPT:
         return ERROR_KEPT_FULL
-    store_u32(state + 4 * (STATE_KEPT + 2 * last), inside)
-    store_u32(state + 4 * (STATE_KEPT + 2 * last + 1), leaf)
-    store_u32(state + 4 * STATE_KEPT_LAST, last + 1)
+    store_u32(state + 4 * (STATE.kept + 2 * last), inside)
+    store_u32(state + 4 * (STATE.kept + 2 * last + 1), leaf)
+    store_u32(state + 4 * STATE.kept_last, last + 1)
     return GO_ON
 
 
@@ -196,14 +168,14 @@ def _offer(shared: Context, lane: int, inside: int, block: int, kind: int, ray: 
     record = shared.image + layout.BLOCK_BYTES * block
     if kind != layout.TRIANGLE:
         return _offer_procedural(shared, lane, inside, record, ray, limit)
-    hit = intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
+    hit = geometry.intersect_triangle(record + 4 * layout.LEAF_VERTICES, ray[0], ray[1])
     if hit[0] == NO_HIT or hit[1] < get_float(lane, FRAME.t_min) or hit[1] >= limit:
         return GO_ON
     flags = get(lane, FRAME.flags)
     opaque = _word(record, layout.LEAF_GEOMETRY) & layout.LEAF_OPAQUE_BIT != 0
-    opaque = (opaque or flags & FLAG_NO_ANY_HIT != 0) and flags & FLAG_FORCE_ANY_HIT == 0
-    culled = flags & (FLAG_CULL_FRONT if hit[0] == HIT_FRONT else FLAG_CULL_BACK)
-    if culled | flags & (FLAG_CULL_OPAQUE if opaque else FLAG_CULL_NON_OPAQUE):
+    opaque = (opaque or flags & trace_frame.FLAG_NO_ANY_HIT != 0) and flags & trace_frame.FLAG_FORCE_ANY_HIT == 0
+    culled = flags & (trace_frame.FLAG_CULL_FRONT if hit[0] == HIT_FRONT else trace_frame.FLAG_CULL_BACK)
+    if culled | flags & (trace_frame.FLAG_CULL_OPAQUE if opaque else trace_frame.FLAG_CULL_NON_OPAQUE):
         return GO_ON
     place = _place(shared, lane, inside, record)
     program = -1
@@ -236,7 +208,7 @@ def _offer_procedural(shared: Context, lane: int, inside: int, record: int, ray:
 @compiled
 def _place(shared: Context, lane: int, inside: int, record: int) -> Place:
     instance = _word(shared.image + layout.BLOCK_BYTES * inside, layout.INSTANCE_INDEX)
-    geometry = _word(record, layout.LEAF_GEOMETRY) & (layout.LEAF_OPAQUE_BIT - 1)
+    number = _word(record, layout.LEAF_GEOMETRY) & (layout.LEAF_OPAQUE_BIT - 1)
     first = load_u32(shared.instance_record + 4 * instance)
-    hit_record = first + geometry * get(lane, FRAME.sbt_stride) + get(lane, FRAME.sbt_offset)
-    return instance, _word(record, layout.LEAF_PRIMITIVE), geometry, hit_record
+    hit_record = first + number * get(lane, FRAME.sbt_stride) + get(lane, FRAME.sbt_offset)
+    return instance, _word(record, layout.LEAF_PRIMITIVE), number, hit_record

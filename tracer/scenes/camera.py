@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rayplay.tracer.scenes.description import Camera, Scene
+from rayplay.tracer.scenes.description import Camera, Scene, triple
 
 FITTED_VFOV_DEG = 40.0
 VIEW = np.array([0.5, 0.35, 1.0])
@@ -15,9 +15,4 @@ def fit_camera(scene: Scene) -> Camera:
     radius = max(0.5 * float(np.linalg.norm(high - low)), 1e-6)
     distance = radius / np.sin(np.deg2rad(FITTED_VFOV_DEG / 2))
     eye = middle + VIEW / np.linalg.norm(VIEW) * distance
-    return Camera(_vector(eye), _vector(middle), vfov_deg=FITTED_VFOV_DEG, focus_distance=float(distance))
-
-
-def _vector(array: np.ndarray) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in array)
-    return x, y, z
+    return Camera(triple(eye), triple(middle), vfov_deg=FITTED_VFOV_DEG, focus_distance=float(distance))

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
+from rayplay.formats.guard.strict import check_choice
 from rayplay.tracer.scenes.description import Camera
 
 _KEYS = {
@@ -19,10 +19,7 @@ def change_camera(camera: Camera, text: str) -> Camera:
     changes: dict[str, object] = {}
     for part in re.split(r",(?=\s*[A-Za-z_]+\s*=)", text):
         key, _, value = (word.strip() for word in part.partition("="))
-        if key not in _KEYS:
-            near = nearest(key, _KEYS)
-            hint = f"did you mean {near!r}?" if near else f"known are {', '.join(_KEYS)}"
-            raise UserError(f"--camera: unknown key {key!r}; {hint}")
+        check_choice(key, _KEYS, "--camera")
         name, count = _KEYS[key]
         numbers = _numbers(key, value, count)
         changes[name] = numbers if count == 3 else numbers[0]

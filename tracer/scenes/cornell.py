@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rayplay.tracer.scenes.description import Camera, Instance, Light, Material, Mesh, Scene, Sky
+from rayplay.tracer.scenes.description import Camera, Instance, Light, Material, Mesh, Scene, Sky, turned
 
 SIDE = 555.0
 BOX_WIDTH = 165.0
@@ -26,8 +26,8 @@ def cornell() -> Scene:
         meshes=[room(), _box_mesh("box_short", 165.0), _box_mesh("box_tall", 330.0)],
         instances=[
             Instance(0),
-            _turned(1, angle_deg=-18.0, translation=(260.0, 0.0, -65.0)),
-            _turned(2, angle_deg=15.0, translation=(125.0, 0.0, -295.0)),
+            turned(1, np.deg2rad(-18.0), (260.0, 0.0, -65.0)),
+            turned(2, np.deg2rad(15.0), (125.0, 0.0, -295.0)),
         ],
         materials=list(MATERIALS),
         camera=Camera(eye=(278.0, 278.0, 800.0), look_at=(278.0, 278.0, 0.0), vfov_deg=40.0),
@@ -56,12 +56,8 @@ def quad_mesh(name: str, corners: NDArray[np.float64], materials: NDArray[np.int
     """Two triangles per quad. corners: float[q, 4, 3] counter-clockwise seen from the front; materials: int[q]."""
     first = 4 * np.arange(len(corners), dtype=np.uint32)[:, None]
     triangles = (first[:, :, None] + np.array([[0, 1, 2], [0, 2, 3]], dtype=np.uint32)).reshape(-1, 3)
-    return Mesh(
-        name,
-        corners.reshape(-1, 3).astype(np.float32),
-        triangles.astype(np.uint32),
-        np.repeat(materials, 2).astype(np.uint16),
-    )
+    vertices = corners.reshape(-1, 3).astype(np.float32)
+    return Mesh(name, vertices, triangles.astype(np.uint32), np.repeat(materials, 2).astype(np.uint16))
 
 
 def _box_mesh(name: str, height: float) -> Mesh:
@@ -76,10 +72,3 @@ def _box_mesh(name: str, height: float) -> Mesh:
         [(0, 0, z), (x, 0, z), (x, 0, 0), (0, 0, 0)],
     ]
     return quad_mesh(name, np.array(quads, dtype=np.float64), np.full(len(quads), WHITE))
-
-
-def _turned(mesh: int, angle_deg: float, translation: tuple[float, float, float]) -> Instance:
-    """Rotated about y, then translated."""
-    cos, sin = np.cos(np.deg2rad(angle_deg)), np.sin(np.deg2rad(angle_deg))
-    x, y, z = translation
-    return Instance(mesh, np.array([[cos, 0, sin, x], [0, 1, 0, y], [-sin, 0, cos, z]], dtype=np.float32))

@@ -4,6 +4,7 @@ Right-handed, y up; colours are linear RGB. Every reader and generator of this p
 acceleration structure and the programs' buffers are made from it and from nothing else.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,12 @@ Vector = tuple[float, float, float]
 LARGEST_COORDINATE = 1e15
 """So that no area or product of lengths overflows float32."""
 IDENTITY = np.eye(3, 4, dtype=np.float32)
+
+
+def triple(values: Iterable[float]) -> Vector:
+    """Three numbers as floats. Raises ``ValueError`` or ``TypeError`` for others."""
+    x, y, z = (float(value) for value in values)
+    return x, y, z
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,13 @@ class Instance:
     """float32[3, 4]."""
 
 
+def turned(mesh: int, angle: float, translation: Vector, scale: float = 1.0) -> Instance:
+    """A mesh scaled, turned about y by ``angle`` radians, then translated."""
+    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
+    x, y, z = translation
+    return Instance(mesh, np.array([[cos, 0, sin, x], [0, scale, 0, y], [-sin, 0, cos, z]], dtype=np.float32))
+
+
 @dataclass(frozen=True, eq=False)
 class Spheres:
     """Procedural primitives: a bounding box each, and an intersection program."""
@@ -116,7 +130,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Sky:
-    """What a ray that leaves the scene sees: ``lerp(bottom, top, 0.5 * (direction.y + 1))``, or black."""
+    """Radiance of a ray that leaves the scene: ``lerp(bottom, top, 0.5 * (direction.y + 1))``, or black."""
 
     gradient: bool = True
     bottom: Color = (1.0, 1.0, 1.0)
@@ -168,7 +182,7 @@ class Scene:
         return sum(len(self.meshes[instance.mesh].triangles) for instance in self.instances)
 
     def geometries(self) -> list[Geometry]:
-        """The hit geometries in order: those of mesh 0, of mesh 1, ..., then the spheres. Their position in this
+        """The hit geometries in order: of mesh 0, of mesh 1, ..., then the spheres. Their position in this
         list is the number of their hit record (for one ray type)."""
         tested = self.alpha_tested()
         found = []

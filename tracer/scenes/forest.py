@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Texture
+from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene, Texture, turned
 from rayplay.tracer.scenes.terrain import grid_triangles
 from rayplay.tracer.scenes.tree import BARK, BLADES, GROUND, LEAVES, grass_clump, grow_tree
 
@@ -54,9 +54,7 @@ def _place(mesh: int, random: np.random.Generator, smallest: float, largest: flo
         if x * x + z * z > CLEARING**2:
             break
     angle, scale = random.uniform(0, 2 * np.pi), random.uniform(smallest, largest)
-    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
-    y = float(ground_height(x, z)) - 0.05
-    return Instance(mesh, np.array([[cos, 0, sin, x], [0, scale, 0, y], [-sin, 0, cos, z]], dtype=np.float32))
+    return turned(mesh, angle, (x, float(ground_height(x, z)) - 0.05, z), scale)
 
 
 def _materials() -> list[Material]:
@@ -66,7 +64,7 @@ def _materials() -> list[Material]:
         LEAVES: Material("leaves", albedo=(0.12, 0.25, 0.06), alpha_texture=0),
         BLADES: Material("blades", albedo=(0.22, 0.33, 0.09), alpha_texture=1),
     }
-    return [by_number[number] for number in range(len(by_number))]
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def _texels() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -79,13 +77,8 @@ def _leaf_texture() -> Texture:
     """Five lobed leaves on a stalk that runs up the middle of the quad."""
     u, v = _texels()
     opaque = (np.abs(u - 0.5) < 0.02) & (v > 0.15)
-    for middle_u, middle_v, angle in (
-        (0.5, 0.2, 0.0),
-        (0.28, 0.42, -0.9),
-        (0.72, 0.42, 0.9),
-        (0.3, 0.72, -1.2),
-        (0.7, 0.72, 1.2),
-    ):
+    leaves = ((0.5, 0.2, 0.0), (0.28, 0.42, -0.9), (0.72, 0.42, 0.9), (0.3, 0.72, -1.2), (0.7, 0.72, 1.2))
+    for middle_u, middle_v, angle in leaves:
         along = (u - middle_u) * np.sin(angle) - (v - middle_v) * np.cos(angle)
         across = (u - middle_u) * np.cos(angle) + (v - middle_v) * np.sin(angle)
         opaque |= (along / 0.2) ** 2 + (across / (0.1 + 0.03 * np.cos(40 * along))) ** 2 < 1

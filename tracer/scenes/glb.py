@@ -42,7 +42,7 @@ def read_glb(path: Path, material_names: list[str]) -> tuple[list[Mesh], list[In
 
 
 def read_chunks(path: Path) -> tuple[dict[str, Any], bytes]:
-    """The document and the binary chunk of a GLB file; ``UserError`` when it is none."""
+    """The document and the binary chunk of a GLB file; ``UserError`` for another file."""
     MESH_BYTES.check(path.stat().st_size, "its length", file=path)
     data = path.read_bytes()
     if len(data) < 20 or struct.unpack_from("<I", data)[0] != _MAGIC:

@@ -1,4 +1,4 @@
-"""What a glTF document may ask for, checked before anything is made of it.
+"""Limits of a glTF document, checked before anything is made of it.
 
 A few hundred bytes of JSON can ask for any amount of memory (an accessor whose stride is 0, many primitives of one
 accessor) or time (nodes that share children double at each level). Source: glTF 2.0 specification, 3.5.2 (nodes form
@@ -60,7 +60,7 @@ def whole(value: Any, place: str) -> int:
 
 
 def item(values: list[Any], index: Any, place: str) -> Any:
-    """``values[index]``; ``ValueError`` for what is no index, negative ones included."""
+    """``values[index]``; ``ValueError`` unless ``index`` is a whole number below their count."""
     if whole(index, place) >= len(values):
         raise ValueError(f"{place} must be below {len(values)}, found {index}")
     return values[index]

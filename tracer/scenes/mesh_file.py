@@ -28,7 +28,7 @@ def read_mesh_file(path: Path) -> Scene:
 
     try:
         _check(path)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite afterwards is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused below
             loaded = trimesh.load_scene(path, process=False, skip_materials=True, resolver=_beside(path))
             meshes, instances = _convert(loaded)
     except UserError:

@@ -14,7 +14,6 @@ from rayplay.formats.guard.text import parse_json, read_text
 from rayplay.tracer.scenes.description import (
     MODELS,
     Camera,
-    Color,
     Instance,
     Light,
     Material,
@@ -23,6 +22,7 @@ from rayplay.tracer.scenes.description import (
     Sky,
     Spheres,
     Texture,
+    triple,
 )
 from rayplay.tracer.scenes.glb import read_glb
 
@@ -60,7 +60,7 @@ def _scene(path: Path, document: dict[str, Any]) -> Scene:
         spheres=spheres,
         textures=textures,
         sky=_sky(path, document["sky"]),
-        lights=[Light(_triple(light["position"]), float(light["radius"])) for light in document["lights"]],
+        lights=[Light(triple(light["position"]), float(light["radius"])) for light in document["lights"]],
     )
 
 
@@ -80,10 +80,10 @@ def _material(path: Path, name: str, entry: dict[str, Any], texture: int) -> Mat
     return Material(
         name,
         entry["model"],
-        albedo=_triple(entry.get("albedo", (1.0, 1.0, 1.0))),
+        albedo=triple(entry.get("albedo", (1.0, 1.0, 1.0))),
         fuzz=float(entry.get("fuzz", 0.0)),
         ior=float(entry.get("ior", 1.5)),
-        emission=_triple(entry.get("emission", (0.0, 0.0, 0.0))),
+        emission=triple(entry.get("emission", (0.0, 0.0, 0.0))),
         alpha_texture=texture,
         alpha_cutoff=float(entry.get("alpha_cutoff", 0.5)),
     )
@@ -108,17 +108,17 @@ def _spheres(path: Path, entries: list[dict[str, Any]], materials: list[Material
         return Spheres.none()
     first = len(materials)
     materials.extend(_material(path, f"sphere-{i}", entry["material"], -1) for i, entry in enumerate(entries))
-    with np.errstate(over="ignore"):  # what is not finite is refused when the scene is checked
-        center = np.array([_triple(entry["center"]) for entry in entries], np.float32)
+    with np.errstate(over="ignore"):  # values that are not finite are refused when the scene is checked
+        center = np.array([triple(entry["center"]) for entry in entries], np.float32)
         radius = np.array([float(entry["radius"]) for entry in entries], np.float32)
     return Spheres(center, radius, np.arange(first, first + len(entries), dtype=np.uint16))
 
 
 def _camera(entry: dict[str, Any]) -> Camera:
     return Camera(
-        eye=_triple(entry["eye"]),
-        look_at=_triple(entry["look_at"]),
-        up=_triple(entry["up"]),
+        eye=triple(entry["eye"]),
+        look_at=triple(entry["look_at"]),
+        up=triple(entry["up"]),
         vfov_deg=float(entry["vfov_deg"]),
         aperture=float(entry["aperture"]),
         focus_distance=float(entry["focus_distance"]),
@@ -130,7 +130,7 @@ def _sky(path: Path, entry: dict[str, Any]) -> Sky:
         return Sky(gradient=False)
     if entry["type"] != "gradient":
         raise UserError(f"{path}: sky.type must be gradient or none, found {entry['type']}")
-    return Sky(True, _triple(entry["bottom"]), _triple(entry["top"]))
+    return Sky(True, triple(entry["bottom"]), triple(entry["top"]))
 
 
 def _beside(path: Path, name: str) -> Path:
@@ -143,8 +143,3 @@ def _beside(path: Path, name: str) -> Path:
     if not file.is_file():
         raise UserError(f"{file}: missing, but {path.name} names it")
     return file
-
-
-def _triple(value: Any) -> Color:
-    x, y, z = (float(component) for component in value)
-    return x, y, z

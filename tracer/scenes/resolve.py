@@ -16,12 +16,7 @@ from rayplay.tracer.scenes.pack import read_scene_pack
 from rayplay.tracer.scenes.terrain import terrain
 from rayplay.tracer.scenes.wknd import wknd
 
-PROCEDURAL: dict[str, Callable[..., Scene]] = {
-    "cornell": cornell,
-    "wknd": wknd,
-    "forest": forest,
-    "terrain": terrain,
-}
+PROCEDURAL: dict[str, Callable[..., Scene]] = {"cornell": cornell, "wknd": wknd, "forest": forest, "terrain": terrain}
 
 
 def load(name_or_path: str | Path, camera: Camera | None = None, **options: int) -> Scene:

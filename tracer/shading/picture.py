@@ -23,7 +23,7 @@ def to_linear(encoded: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def to_srgb(linear: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Linear radiance to sRGB bytes; what is brighter than 1 is white (IEC 61966-2-1)."""
+    """Linear radiance to sRGB bytes; values above 1 are white (IEC 61966-2-1)."""
     clipped = np.clip(np.nan_to_num(linear), 0.0, 1.0)
     encoded = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
     return np.rint(encoded * 255.0).astype(np.uint8)

@@ -16,14 +16,14 @@ from rayplay.tracer.rays.traverse import make_context
 from rayplay.tracer.scenes.description import Scene
 from rayplay.tracer.shading.config import GEOMETRIES, IMAGE_FORMATS, ProgramConfig
 from rayplay.tracer.shading.table import build_table, find_programs, geometry_kind, pack_fields, params_symbol
-from rayplay.tracer.shading.upload import SceneBuffers, camera_values, upload_scene
+from rayplay.tracer.shading.upload import camera_values, upload_scene
 
 TRIANGLE_FETCH = "_optix_get_triangle_vertex_data"
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What a launch is asked to compute, apart from scene and program."""
+    """Size and sampling of a launch."""
 
     width: int
     height: int
@@ -67,7 +67,10 @@ def prepare_image(
     table = build_table(config, scene.geometries(), buffers.geometry, buffers.missing, memory)
     pixels = sampling.width * sampling.height
     image_address = memory.allocate(pixels * IMAGE_FORMATS[config.image_format])
-    values = _launch_values(scene, sampling, buffers, acceleration, image_address)
+    values = {
+        **buffers.launch, **camera_values(scene.camera, sampling.width, sampling.height), **vars(sampling),
+        "image": image_address, "scene": acceleration.top_address,
+    }  # fmt: skip
     launch = ImageLaunch(
         programs=tuple((module, inject_filter(f) if i == 0 else f) for i, f in enumerate(functions)),
         raygen_index=0,
@@ -81,11 +84,7 @@ def prepare_image(
         hit_programs=table.hit_programs,
         instance_ids=np.arange(len(acceleration.instance_geometry), dtype=np.uint32),
         trace_context=make_context(
-            acceleration,
-            table.hit_programs,
-            table.miss_programs.tolist(),
-            traversal,
-            delayed=delayed,
+            acceleration, table.hit_programs, table.miss_programs.tolist(), traversal, delayed=delayed
         ),
         triangles=_triangles(scene, acceleration) if _fetches_triangles(functions) else None,
         selected=selected,
@@ -115,19 +114,6 @@ def _blocks_of(acceleration: Acceleration, kind: int) -> NDArray[np.int64]:
     return ((addresses - np.uint64(acceleration.base_address)) // np.uint64(BLOCK_BYTES)).astype(np.int64)
 
 
-def _launch_values(
-    scene: Scene, sampling: Sampling, buffers: SceneBuffers, acceleration: Acceleration, image_address: int
-) -> dict[str, Any]:
-    """A value for every source that launch parameters may name."""
-    return {
-        **buffers.launch,
-        **camera_values(scene.camera, sampling.width, sampling.height),
-        **vars(sampling),
-        "image": image_address,
-        "scene": acceleration.top_address,
-    }
-
-
 def _constants(
     module: Module, symbol: str, config: ProgramConfig, values: dict[str, Any], memory: DeviceMemory, pixels: int
 ) -> bytes:
@@ -137,11 +123,7 @@ def _constants(
 
 
 def _fetches_triangles(functions: list[Function]) -> bool:
-    return any(
-        instruction.call is not None and str(getattr(instruction.call.target, "name", "")).startswith(TRIANGLE_FETCH)
-        for function in functions
-        for instruction in function.body
-    )
+    return any(i.callee.startswith(TRIANGLE_FETCH) for function in functions for i in function.body)
 
 
 def _triangles(scene: Scene, acceleration: Acceleration) -> TriangleGeometry:

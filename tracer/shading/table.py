@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.guard.nearest import nearest
-from rayplay.ptx import verify
+from rayplay.formats.guard.strict import check_choice
 from rayplay.ptx.ir import Function, Module
-from rayplay.tracer.link.launches import SBT_HEADER_BYTES
+from rayplay.tracer.link.launches import SBT_HEADER_BYTES, require_sound
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.scenes.description import Geometry
 from rayplay.tracer.shading.config import Field, HitGroup, ProgramConfig
@@ -25,7 +24,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ShaderTable:
-    """Where the records lie, and which programs they name (docs/sources/optix.md#shader-binding-table).
+    """Addresses of the records, and the programs they name (docs/sources/optix.md#shader-binding-table).
 
     hit_programs   int32[hit records, 3]: program ids closest-hit, any-hit, intersection; -1 for none.
     """
@@ -58,16 +57,10 @@ def find_programs(config: ProgramConfig, module: Module, place: str) -> list[Fun
     for name in program_names(config):
         if not name.startswith(kinds[name]):
             raise UserError(f"{place}: program {name!r} must be one called {kinds[name]}...")
-        if name not in entries:
-            near = nearest(name, entries)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise UserError(f"{place}: {module.source_name} has no program {name!r}{hint}")
+        check_choice(name, entries, f"{place}: programs of {module.source_name}")
     found = {name: module.functions[name] for name in program_names(config)}
     helpers = {name: function for name, function in module.functions.items() if not function.is_entry}
-    problems = verify(replace(module, functions={**found, **helpers}))
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise UserError(f"{problems[0]}{more}")
+    require_sound(replace(module, functions={**found, **helpers}))
     return list(found.values())
 
 
@@ -102,7 +95,7 @@ def build_table(
 
 
 def geometry_kind(geometry: Geometry) -> str:
-    """What a program configuration calls this kind of geometry."""
+    """A program configuration's name for this kind of geometry."""
     if geometry.procedural:
         return "spheres"
     return "triangles" if geometry.opaque else "alpha_triangles"
@@ -151,10 +144,7 @@ def params_symbol(config: ProgramConfig, module: Module, place: str) -> str:
             f"{place}: params_symbol must say which .const object holds the launch parameters: {[*objects]}"
         )
     name = config.params_symbol or next(iter(objects))
-    if name not in objects:
-        near = nearest(name, objects)
-        hint = f"; did you mean {near!r}?" if near else ""
-        raise UserError(f"{place}: params_symbol: {module.source_name} has no .const object {name!r}{hint}")
+    check_choice(name, objects, f"{place}: params_symbol: .const objects of {module.source_name}")
     bytes_ = config.params[-1].offset + config.params[-1].bytes if config.params else 0
     if objects[name].bytes and bytes_ > objects[name].bytes:
         raise UserError(f"{place}: params: {bytes_} bytes do not fit {name}, which has {objects[name].bytes}")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rayplay.tracer.bvh.instances import all_instances
 from rayplay.tracer.memory.arena import DeviceMemory
-from rayplay.tracer.scenes.description import IDENTITY, MODELS, Camera, Material, Mesh, Scene
+from rayplay.tracer.scenes.description import MODELS, Camera, Mesh, Scene
 
 MATERIAL = np.dtype(
     [
@@ -24,9 +25,9 @@ MATERIAL = np.dtype(
 class SceneBuffers:
     """Addresses and values by the names that a program configuration uses for its sources.
 
-    launch     what launch parameters may name, but for what the launch itself decides.
-    geometry   what a hit record may name, one mapping per entry of ``Scene.geometries()``.
-    missing    what a miss or ray generation record may name.
+    launch     sources of launch parameters, except the ones that the launch decides.
+    geometry   sources of a hit record, one mapping per entry of ``Scene.geometries()``.
+    missing    sources of a miss or ray generation record.
     """
 
     launch: Mapping[str, Any]
@@ -36,7 +37,7 @@ class SceneBuffers:
 
 def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
     """Copy all that programs may read into device memory; instances are numbered as in the acceleration structure."""
-    object_to_world = instance_matrices(scene)
+    object_to_world = all_instances(scene).matrix
     materials = upload_materials(scene, memory)
     lights = np.array([(*light.position, light.radius) for light in scene.lights], np.float32).reshape(-1, 4)
     launch = {
@@ -55,16 +56,10 @@ def upload_scene(scene: Scene, memory: DeviceMemory) -> SceneBuffers:
     return SceneBuffers(launch, _geometry_values(scene, meshes, common, memory), common)
 
 
-def instance_matrices(scene: Scene) -> NDArray[np.float32]:
-    """Object to world, float32[instances, 3, 4]; those of spheres are the last, with the identity."""
-    matrices = [instance.object_to_world for instance in scene.instances] + [IDENTITY] * scene.spheres.instance_count
-    return np.array(matrices, np.float32).reshape(-1, 3, 4)
-
-
 def _geometry_values(
     scene: Scene, meshes: list[dict[str, int]], common: dict[str, int], memory: DeviceMemory
 ) -> tuple[dict[str, Any], ...]:
-    """What each geometry's hit record may name; pointers to per-primitive data start at its first primitive."""
+    """Sources of each geometry's hit record; pointers to per-primitive data start at its first primitive."""
     found = []
     for number, geometry in enumerate(scene.geometries()):
         if geometry.procedural:
@@ -95,14 +90,9 @@ def upload_materials(scene: Scene, memory: DeviceMemory) -> int:
         row["albedo"], row["fuzz"], row["ior"] = material.albedo, material.fuzz, material.ior
         row["emission"], row["model"] = material.emission, MODELS.index(material.model)
         if material.alpha_texture >= 0:
-            _bind_texture(row, material, scene, texels)
+            row["alpha_height"], row["alpha_width"] = scene.textures[material.alpha_texture].alpha.shape
+            row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
     return memory.allocate(table)
-
-
-def _bind_texture(row: np.void, material: Material, scene: Scene, texels: list[int]) -> None:
-    height, width = scene.textures[material.alpha_texture].alpha.shape
-    row["alpha_texels"], row["alpha_cutoff"] = texels[material.alpha_texture], material.alpha_cutoff
-    row["alpha_width"], row["alpha_height"] = width, height
 
 
 def camera_values(camera: Camera, width: int, height: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rayplay.ptx.ir import Function, Instruction, Operand
 from rayplay.tracer.link.layout import FunctionLayout
 
+Inputs = list[tuple[Operand, int] | None]
 SLOT_BYTES = 256
 RESULT_SLOT = 24  # the first result; operands come before
 ADDRESS_SLOT = 40  # int64 per lane: what the access is recorded with
@@ -29,7 +30,7 @@ class UnknownFormError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where an instruction stands."""
+    """Function and layout around an instruction."""
 
     function: Function
     layout: FunctionLayout
@@ -40,7 +41,7 @@ class UnitCall:
     """One instruction as its unit sees it.
 
     inputs   what goes into slot 0 and up: an operand and 32 or 64, its width in the slot (1: a predicate, as 32
-             bits); an address becomes that of each lane; None leaves a slot alone.
+             bits); an address becomes each lane's; None leaves a slot alone.
     outputs  what comes out of ``RESULT_SLOT`` and up: destination and width.
     records  whether the instruction accesses memory at the addresses that the unit leaves in ``ADDRESS_SLOT``.
     """
@@ -52,15 +53,21 @@ class UnitCall:
     records: bool
 
 
-def word(i: Instruction, known: tuple[str, ...], default: str | None = None) -> str:
-    """The modifier that is one of ``known``; ``UnknownFormError`` without one and without a default."""
-    found = next((modifier for modifier in i.modifiers if modifier in known), default)
-    if found is None:
+def number_of(word: str, known: tuple[str, ...]) -> int:
+    """The place of a form's word among ``known``; ``UnknownFormError`` for another one."""
+    if word not in known:
         raise UnknownFormError
-    return found
+    return known.index(word)
 
 
 def check_registers(operands: Sequence[Operand | None], wanted: int, i: Instruction) -> None:
     """``UnknownFormError`` for a vector of another length."""
     if len(operands) != wanted:
         raise UnknownFormError(f"{i.full_opcode} with {len(operands)} registers, which must be {wanted}")
+
+
+def given(operands: Sequence[Operand | None], width: int) -> Inputs:
+    """Operands as inputs of a width; ``UnknownFormError`` for the sink."""
+    if None in operands:
+        raise UnknownFormError
+    return [(operand, width) for operand in operands if operand is not None]

@@ -11,7 +11,7 @@ LANE, ADDRESS = 8 * MACHINE.error_lane, 8 * MACHINE.error_address
 
 @compiled
 def host_place(machine: int, address: int, size: int, align: int, shared: bool) -> int:
-    """Where ``size`` bytes at a device address lie in this process; 0 when they are outside memory or not aligned."""
+    """Host address of ``size`` bytes at a device address; 0 when they are outside memory or not aligned."""
     if shared:
         offset, limit = address, load_i64(machine + SHARED_BYTES)
         start = load_i64(machine + SHARED_BASE) - load_i64(machine + FIRST)

@@ -1,6 +1,7 @@
 """The units by name and the plans of their calls by opcode (``tracer.units.call``)."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ Plan = Callable[[Instruction, Place], UnitCall | None]
 
 def _plan_wmma(i: Instruction, place: Place) -> UnitCall:
     """wmma.mma multiplies; wmma.load and wmma.store move fragments."""
-    return matrix_plan.plan_wmma(i, place) if i.modifiers[:1] == ("mma",) else fragment_plan.plan_wmma(i, place)
+    return matrix_plan.plan_wmma(i, place) if i.form.key == "wmma.mma" else fragment_plan.plan_wmma(i, place)
 
 
 PLANS: dict[str, Plan] = {
@@ -32,38 +33,11 @@ PLANS: dict[str, Plan] = {
 }  # fmt: skip
 
 
-def _texture() -> Any:
-    from rayplay.tracer.units.texture.unit import texture_unit
-
-    return texture_unit
-
-
-def _surface() -> Any:
-    from rayplay.tracer.units.surface.unit import surface_unit
-
-    return surface_unit
+def unit_function(name: str) -> Any:
+    """The compiled function of a unit; it is imported, and so compiled, when a program first needs it."""
+    return getattr(import_module(f"rayplay.tracer.units.{name}.unit"), f"{name}_unit")
 
 
-def _matrix() -> Any:
-    from rayplay.tracer.units.matrix.unit import matrix_unit
-
-    return matrix_unit
-
-
-def _fragment() -> Any:
-    from rayplay.tracer.units.fragment.unit import fragment_unit
-
-    return fragment_unit
-
-
-def _copy() -> Any:
-    from rayplay.tracer.units.copy.unit import copy_unit
-
-    return copy_unit
-
-
-LOADERS = {"texture": _texture, "surface": _surface, "matrix": _matrix, "fragment": _fragment, "copy": _copy}
-"""The compiled function of each unit; it is imported, and so compiled, when a program first needs it."""
 SERVED = {
     "texture": ("tex", "tld4", "txq"), "surface": ("suld", "sust", "sured", "suq"), "matrix": ("mma", "wmma"),
     "fragment": ("ldmatrix", "stmatrix", "movmatrix", "wmma"), "copy": ("cp",),
@@ -75,5 +49,5 @@ def unit_addresses(opcodes: set[str]) -> np.ndarray:
     table = np.zeros(len(UNITS), np.int64)
     for name, served in SERVED.items():
         if not opcodes.isdisjoint(served):
-            table[NUMBERS[name]] = LOADERS[name]().address
+            table[NUMBERS[name]] = unit_function(name).address
     return table

@@ -9,29 +9,40 @@ from rayplay.formats.exchange.accelsim.flow import Placed, collect, make_flow, v
 from rayplay.formats.exchange.accelsim.program import Program
 from rayplay.formats.exchange.accelsim.reader import Piece
 from rayplay.formats.guard.beside import beside
-from rayplay.formats.guard.first_use import first_use
+from rayplay.formats.guard.first_use import first_use, no_linear_algebra
 
 IMPORT_SECONDS = 3  # to compile it on two cores
 
 
 def compile_importer() -> None:
     """Compile the importer's functions, or load them: each is called with nothing to do."""
-    with first_use("the importer", IMPORT_SECONDS), beside([] if is_cached() else [number_nothing]) as wait:
-        parse_nothing()
-        wait()
+    works = [] if is_cached() else [parse_no_operations]
+    with first_use("the importer", IMPORT_SECONDS), no_linear_algebra(), beside(works) as wait:
+        parse_no_lines()
         number_nothing()
+        wait()
+        parse_no_operations()
 
 
 def is_cached() -> bool:
     """Whether the largest of them was compiled before."""
-    stats = parse.parse_lines.stats
-    return any(Path(stats.cache_path).glob("parse.parse_lines-*.nbi"))
+    stats = parse.parse_operations.stats
+    return any(Path(stats.cache_path).glob("parse.parse_operations-*.nbi"))
 
 
-def parse_nothing() -> None:
-    """Parse an empty line."""
-    text, state = np.frombuffer(b"\n", np.uint8), np.zeros(len(parse.STATE), np.int64)
-    parse.parse_lines(text, state, parse.make_names(), parse.make_memo(), parse.make_rows(0), 0, False)
+def empty_line() -> tuple[np.ndarray, np.ndarray]:
+    """Text, and the state before it."""
+    return np.frombuffer(b"\n", np.uint8), np.zeros(len(parse.STATE), np.int64)
+
+
+def parse_no_lines() -> None:
+    """Find no instructions in an empty line."""
+    parse.parse_lines(*empty_line(), parse.make_rows(0), 0)
+
+
+def parse_no_operations() -> None:
+    """Read the operations of no instructions."""
+    parse.parse_operations(*empty_line(), parse.make_names(), parse.make_memo(), parse.make_rows(0), 0)
 
 
 def number_nothing() -> None:

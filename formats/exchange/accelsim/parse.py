@@ -1,4 +1,7 @@
-"""Parse the lines of an Accel-Sim trace into arrays in one pass (``docs/sources/accel-sim.md#instruction-line``).
+"""Parse the lines of an Accel-Sim trace into arrays (``docs/sources/accel-sim.md#instruction-line``).
+
+``parse_lines`` finds warps and instructions, ``parse_operations`` reads the rest of each instruction: two halves, which
+the first import compiles side by side.
 
 Text after the addresses of a line (immediates of version 5, register values of version 6) is not read. The immediate of
 an instruction without addresses is read: DEPBAR's is the number of copy groups that it does not wait for.
@@ -44,9 +47,9 @@ MESSAGES = {
     TOO_MANY_NAMES: f"a trace has at most {NAME_SLOTS // 2} different opcodes",
     BAD_MASK: "a mask must be a hexadecimal number of 32 bits",
 }
-STATE = CTA_X, CTA_Y, CTA_Z, WARP, LEFT, WARP_ROW, AT, LINE, NAMES = range(9)
-"""Of the state: the CTA and warp that lines belong to, instructions left in the warp, warps so far, the byte and line
-to go on at, and opcodes so far."""
+STATE = CTA_X, CTA_Y, CTA_Z, WARP, LEFT, WARP_ROW, AT, NAMES = range(8)
+"""Of the state: the CTA and warp that lines belong to, instructions left in the warp, warps so far, the byte to go on
+at, and opcodes so far."""
 EQUALS, HASH, LETTER_C, LETTER_I, LETTER_T, LETTER_W = 61, 35, 99, 105, 116, 119
 THREAD_BLOCK, WARP_WORD, INSTS = (
     np.frombuffer(word, np.uint8).copy() for word in (b"thread block", b"warp", b"insts")
@@ -81,6 +84,7 @@ class Rows(NamedTuple):
     warp: np.ndarray  # int64[n], row of the warp
     pc: np.ndarray  # int64[n]
     mask: np.ndarray  # uint32[n]
+    place: np.ndarray  # int64[n], the byte after the mask
     opcode: np.ndarray  # int32[n]
     register: np.ndarray  # int16[n, destinations and sources], NO_REGISTER fills the rest
     width: np.ndarray  # uint8[n], bytes of an access; without one, the low 7 bits of the immediate, 0 for none
@@ -104,29 +108,28 @@ def make_memo() -> Memo:
 
 
 def make_rows(instructions: int) -> Rows:
-    """Room for ``instructions``, with eight addresses each on average and 32 at least."""
+    """Room for ``instructions`` with 32 addresses each; unwritten pages take no memory."""
     n = instructions
     registers = np.zeros((n, MOST_DESTINATIONS + MOST_SOURCES), np.int16)
     return Rows(
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.uint32), np.zeros(n, np.int32), registers,
-        np.zeros(n, np.uint8), np.zeros(n + 1, np.int64), np.zeros(8 * n + 32, np.uint64), np.zeros((n, 4), np.int64),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.uint32), np.zeros(n, np.int64),
+        np.zeros(n, np.int32), registers, np.zeros(n, np.uint8), np.zeros(n + 1, np.int64),
+        np.zeros(32 * n, np.uint64), np.zeros((n, 4), np.int64),
     )  # fmt: skip
 
 
 @entry_point
-def parse_lines(
-    text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, skipped: int, has_line: bool
-) -> tuple[int, int, int]:
-    """Read whole lines of ``text`` from ``state[AT]`` on; return a status, and the numbers of instructions and warps.
+def parse_lines(text: np.ndarray, state: np.ndarray, rows: Rows, skipped: int) -> tuple[int, int, int]:
+    """Find warps and instructions in the lines of ``text`` from ``state[AT]`` on.
 
-    text: uint8[n], ends with a newline. skipped: tokens before the PC (4 in versions below 3). has_line: a line number
-    stands before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
+    Returns a status, and the numbers of instructions and warps. text: uint8[n], ends with a newline. skipped: tokens
+    before the PC. FULL: repeat with the same state and empty rows. After an error ``state[AT]`` is the place.
     """
     first_warp = state[WARP_ROW]
-    count = addresses = first_warp - first_warp  # no constant 0: the callees would be compiled once more for it
+    count = first_warp - first_warp  # no constant 0: the callees would be compiled once more for it
     while state[AT] < len(text):
         at = skip_blanks(text, state[AT])
-        if count == len(rows.pc) or addresses + 32 > len(rows.address) or state[WARP_ROW] - first_warp == len(rows.pc):
+        if count == len(rows.pc) or state[WARP_ROW] - first_warp == len(rows.pc):
             return FULL, count, state[WARP_ROW] - first_warp
         status, here = OK, at
         letter = text[at]
@@ -135,18 +138,17 @@ def parse_lines(
         elif letter != NEWLINE and state[LEFT] <= 0:
             status = NOT_IN_WARP
         elif letter != NEWLINE:
-            rows.warp[count], rows.first_address[count] = state[WARP_ROW] - 1, addresses
-            for _ in range(skipped + has_line):
+            for _ in range(skipped):
                 at = skip_token(text, skip_blanks(text, at))
-            status, here, addresses = _instruction(text, at, names, memo, state, rows, count, addresses)
-            count += 1
-            state[LEFT] -= 1
+            status, here = _instruction(text, at, rows, count)
+            if status == OK:
+                rows.warp[count] = state[WARP_ROW] - 1
+                state[LEFT] -= 1
+                count += 1
         if status != OK:
             state[AT] = here
             return status, count, state[WARP_ROW] - first_warp
         state[AT] = next_line(text, here)
-        state[LINE] += 1
-        rows.first_address[count] = addresses
     return OK, count, state[WARP_ROW] - first_warp
 
 
@@ -180,37 +182,61 @@ def _keyword(text: np.ndarray, at: int, state: np.ndarray, rows: Rows, first_war
 
 
 @part
-def _instruction(
-    text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int, addresses: int
-) -> tuple[int, int, int]:  # fmt: skip
-    """Parse one instruction from its PC on; return a status, a position in its line and the number of addresses."""
+def _instruction(text: np.ndarray, at: int, rows: Rows, row: int) -> tuple[int, int]:
+    """PC and mask of an instruction; return a status and a position in its line."""
     pc, end = read_hex(text, at)
     if end < 0:
-        return BAD_NUMBER, at, addresses
-    mask, at = read_hex(text, end)
-    if at < 0 or mask >> 32 != 0:
-        return BAD_MASK, end, addresses
-    rows.pc[row], rows.mask[row] = pc, mask
+        return BAD_NUMBER, at
+    mask, here = read_hex(text, end)
+    if here < 0 or mask >> 32 != 0:
+        return BAD_MASK, end
+    rows.pc[row], rows.mask[row], rows.place[row] = pc, mask, here
+    return OK, here
+
+
+@entry_point
+def parse_operations(text: np.ndarray, state: np.ndarray, names: Names, memo: Memo, rows: Rows, count: int) -> int:
+    """Read opcode, registers, width and addresses of the first ``count`` rows that ``parse_lines`` found.
+
+    Returns a status; after an error ``state[AT]`` is the place.
+    """
+    addresses = count - count  # no constant 0, as above
+    for row in range(count):
+        rows.first_address[row] = addresses
+        status, at = _remembered(text, rows.place[row], names, memo, state, rows, row)
+        if status == OK and rows.width[row] == 0:
+            immediate, after = read_decimal(text, at)
+            rows.width[row] = immediate & 127 if after >= 0 else 0
+        elif status == OK:
+            status, at, addresses = _addresses(text, at, rows.mask[row], rows.address, addresses)
+        if status != OK:
+            state[AT] = at
+            return status
+    rows.first_address[count] = addresses
+    return OK
+
+
+@part
+def _remembered(
+    text: np.ndarray, at: int, names: Names, memo: Memo, state: np.ndarray, rows: Rows, row: int
+) -> tuple[int, int]:  # fmt: skip
+    """Opcode, registers and width, from the memo where its text is the same; return a status and a position."""
+    pc = rows.pc[row]
     slot = (pc >> 3) & (MEMO_SLOTS - 1)
     if memo.pc[slot] == pc and _is_same(text, at, memo.text[slot], memo.length[slot]):
         rows.opcode[row], rows.width[row] = memo.opcode[slot], memo.width[slot]
         copy(memo.register[slot], 0, rows.register[row], 0, REGISTERS)
-        end = at + memo.length[slot]
-    else:
-        status, end = _operation(text, at, names, state, rows, row)
-        if status != OK:
-            return status, end, addresses
-        memo.length[slot] = 0
-        if end - at <= MEMO_BYTES:
-            memo.pc[slot], memo.length[slot] = pc, end - at
-            copy(text, at, memo.text[slot], 0, end - at)
-            memo.opcode[slot], memo.width[slot] = rows.opcode[row], rows.width[row]
-            copy(rows.register[row], 0, memo.register[slot], 0, REGISTERS)
-    if rows.width[row] == 0:
-        immediate, after = read_decimal(text, end)
-        rows.width[row] = immediate & 127 if after >= 0 else 0
-        return OK, end, addresses
-    return _addresses(text, end, mask, rows.address, addresses)
+        return OK, at + memo.length[slot]
+    status, end = _operation(text, at, names, state, rows, row)
+    if status != OK:
+        return status, end
+    memo.length[slot] = 0
+    if end - at <= MEMO_BYTES:
+        memo.pc[slot], memo.length[slot] = pc, end - at
+        copy(text, at, memo.text[slot], 0, end - at)
+        memo.opcode[slot], memo.width[slot] = rows.opcode[row], rows.width[row]
+        copy(rows.register[row], 0, memo.register[slot], 0, REGISTERS)
+    return OK, end
 
 
 @part
@@ -229,13 +255,18 @@ def _operation(
     """Opcode, registers and width of an instruction; return a status and a position in its line."""
     for position in range(REGISTERS):
         rows.register[row, position] = NO_REGISTER
-    status, at = _registers(text, at, rows.register[row], 0, MOST_DESTINATIONS)
+    none = row - row  # no constant 0, as above
+    status, at = _registers(text, at, rows.register[row], none, none + MOST_DESTINATIONS)
     if status != OK:
         return status, at
-    rows.opcode[row], at = _opcode(text, skip_blanks(text, at), names, state)
-    if rows.opcode[row] < 0:
+    begin = skip_blanks(text, at)
+    at = skip_token(text, begin)
+    number = number_of_name(text, begin, at, names.held, names.start, names.slot, state[NAMES])
+    if number < 0:
         return TOO_MANY_NAMES, at
-    status, at = _registers(text, at, rows.register[row], MOST_DESTINATIONS, MOST_SOURCES)
+    rows.opcode[row] = number
+    state[NAMES] += number == state[NAMES]
+    status, at = _registers(text, at, rows.register[row], none + MOST_DESTINATIONS, none + MOST_SOURCES)
     if status != OK:
         return status, at
     width, end = read_decimal(text, at)
@@ -243,15 +274,6 @@ def _operation(
         return BAD_NUMBER, at
     rows.width[row] = width
     return OK, end
-
-
-@part
-def _opcode(text: np.ndarray, begin: int, names: Names, state: np.ndarray) -> tuple[int, int]:
-    """The number of the opcode that begins here, -1 without room for another, and where it ends."""
-    end = skip_token(text, begin)
-    number = number_of_name(text, begin, end, names.held, names.start, names.slot, state[NAMES])
-    state[NAMES] = max(state[NAMES], number + 1)
-    return number, end
 
 
 @part

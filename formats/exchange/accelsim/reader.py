@@ -12,7 +12,7 @@ from rayplay.formats.exchange.accelsim.files import Header, read_header, text_ch
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.xz import open_packed
 
-CHUNK_INSTRUCTIONS = 1 << 17
+CHUNK_INSTRUCTIONS = 1 << 16
 KEPT_INSTRUCTIONS = 1 << 18
 
 
@@ -21,7 +21,7 @@ class Piece:
     """Executed instructions, and their warps.
 
     warp     int64[n], index in cta and warp_in_cta; first_warp is the number of the first in the file
-    pc, mask, opcode, register, width   as in ``accelsim_parse.Rows``
+    pc, mask, opcode, register, width   as in ``parse.Rows``
     lanes    int64[n], how many of address belong to each instruction
     cta, warp_in_cta   int64[warps]
     """
@@ -48,6 +48,7 @@ class KernelReader:
     names: parse.Names = field(default_factory=parse.make_names)
     memo: parse.Memo = field(default_factory=parse.make_memo)
     name_count: int = 0
+    lines: int = 0  # before the text that is being parsed
 
     def chunks(self) -> Iterator[tuple[parse.Rows, int, int]]:
         """Rows as they are parsed, with how many instructions and warps they hold; they are overwritten next time."""
@@ -55,19 +56,20 @@ class KernelReader:
         state = np.zeros(len(parse.STATE), np.int64)
         state[parse.NAMES] = self.name_count
         with open_packed(self.path) as file:
-            self.header, state[parse.LINE] = read_header(self.path, file)
+            self.header, self.lines = read_header(self.path, file)
+            skipped = self.header.skipped_tokens + self.header.has_line
             for text in text_chunks(self.path, file):
                 data = np.frombuffer(text, np.uint8)
                 state[parse.AT] = 0
                 status = parse.FULL
                 while status == parse.FULL:
-                    status, count, warps = parse.parse_lines(
-                        data, state, self.names, self.memo, rows, self.header.skipped_tokens, self.header.has_line
-                    )
+                    status, count, warps = parse.parse_lines(data, state, rows, skipped)
+                    wrong = parse.parse_operations(data, state, self.names, self.memo, rows, count)
                     self.name_count = int(state[parse.NAMES])
-                    if status not in (parse.OK, parse.FULL):
-                        raise self._error(status, text, state)
+                    if wrong != parse.OK or status not in (parse.OK, parse.FULL):
+                        raise self._error(wrong or status, text, state)
                     yield rows, count, warps
+                self.lines += text.count(b"\n")
         if state[parse.LEFT] > 0:
             raise self._error(parse.TOO_FEW_LINES, b"\n", state)
 
@@ -75,7 +77,8 @@ class KernelReader:
         at = min(int(state[parse.AT]), len(text) - 1)
         begin, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
         line = text[begin:end].decode("utf-8", "replace").strip()[:80]
-        place = f"{self.path}:{int(state[parse.LINE]) + 1}:{at - begin + 1}"
+        number = self.lines + text.count(b"\n", 0, begin) + 1
+        place = f"{self.path}:{number}:{at - begin + 1}"
         return FormatError(f"{place}: {parse.MESSAGES[status]}, in: {line!r}")
 
     def place_of(self, opcode: str) -> str:

@@ -1,4 +1,4 @@
-"""The shipped networks are those of their papers, and a description with a mistake is refused with its place."""
+"""The shipped networks are their papers', and a description with a mistake is refused with its place."""
 
 from collections.abc import Callable
 from math import prod

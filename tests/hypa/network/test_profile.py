@@ -1,4 +1,4 @@
-"""The profile of a network: both methods agree, equal launches share a profile, and the files say what was found."""
+"""The profile of a network: both methods agree, equal launches share a profile, and the files hold the counts."""
 
 import csv
 import shutil
@@ -99,7 +99,7 @@ def test_equal_launches_share_a_profile_which_is_their_own(tmp_path: Path) -> No
 
 
 def test_kernels_that_branch_on_data(tmp_path: Path) -> None:
-    """Where the output of a layer decides the way of the next, slices run on weights and keep what later ones read."""
+    """Slices run on weights where the output of a layer decides the way of the next, and keep what later ones read."""
     (tmp_path / "kernels.ptx").write_text(BRANCHING)
     layer = '{ op = "activation", function = "relu" }'
     (tmp_path / "n.toml").write_text(f'program = "kernels.ptx"\nimage = [9, 7, 5]\nlayers = [{layer}, {layer}]\n')
@@ -112,7 +112,7 @@ def test_kernels_that_branch_on_data(tmp_path: Path) -> None:
 
 
 def test_static_and_dynamic_counts_by_hand(tmp_path: Path) -> None:
-    """512 threads of 19 instructions; those of the last 101 values' warps leave after the guard."""
+    """512 threads of 19 instructions; threads past the last value leave after the guard."""
     shutil.copy(FOLDER / "kernels" / "kernels.ptx", tmp_path)
     (tmp_path / "n.toml").write_text(
         'program = "kernels.ptx"\nimage = [1, 1, 411]\nlayers = [{ op = "activation", function = "relu" }]\n'
@@ -162,7 +162,7 @@ def test_paper_row_stands_beside_ours(tmp_path: Path) -> None:
 
 
 def test_table_2_of_the_paper() -> None:
-    """The copy keeps to the paper's own sums: its ratios follow from the other columns, but for one misprint."""
+    """The copy keeps to the paper's own sums: its ratios follow from the other columns, except one misprint."""
     lines = [line for line in PAPER.read_text().splitlines() if not line.startswith("#")]
     rows = {row["cnn"]: row for row in csv.DictReader(lines)}
     assert len(rows) == 31

@@ -1,4 +1,4 @@
-"""What addresses can point into, and which accesses can touch the same bytes."""
+"""Objects that addresses can point into, and which accesses can touch the same bytes."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def argument(name: str, offset: int | None, size: int) -> Target:
 
 
 def locations(body: str) -> list[Location]:
-    """Where the memory accesses of a kernel with this body go, in order; reads of parameters left out."""
+    """Locations of the memory accesses of a kernel with this body, in order; reads of parameters left out."""
     module: Module = parse(f"{HEAD}{body}\n    ret;\n}}\n", "k.ptx")
     made = points_to(link([(module, module.functions["k"])]), argument)
     accesses = (each for index in range(len(module.functions["k"].body)) for each in made.uses(0, index))

@@ -9,6 +9,8 @@ from rayplay import ptx
 from rayplay.hypa.profile import VisitCounts, count_launch, launch_program, profile_launch
 from rayplay.hypa.slices import SliceCache
 from rayplay.hypa.slicing.pointers import ANYWHERE
+from rayplay.hypa.slicing.slice import Slice
+from rayplay.ptx.graph import reached
 from rayplay.tracer.link.launches import ComputeLaunch
 from rayplay.tracer.memory.arena import DeviceMemory
 
@@ -240,12 +242,18 @@ def test_what_later_launches_need_stays() -> None:
     assert kept == [[False, False], [True, False], [True, True]]
 
 
+def filtered_graph(cut: Slice, jump: int) -> list[int]:
+    """The filtered dependency graph of an instruction: it and all it depends on, in order."""
+    found = reached([jump], cut.graph.needs.__getitem__)
+    return [node for node in sorted(found) if node < cut.graph.instructions]
+
+
 def test_a_filtered_graph_holds_what_its_jump_needs() -> None:
     text = entry(LOOP.format(count="%r0"))
     program = launch_program(launch_of(text))
     cut = SliceCache().find(launch_of(text), program, frozenset())[0]
     (jump,) = cut.jumps
-    texts = [program.functions[0].body[k].text for k in cut.filtered_graph(jump)]
+    texts = [program.functions[0].body[k].text for k in filtered_graph(cut, jump)]
     assert texts == ["mov.u32 %r0, %tid.x;", "setp.lt.u32 %p7, %r0, 50;", "@%p7 bra LOW;"]
     assert cut.graph_sizes == [3]
 
@@ -255,7 +263,7 @@ def test_sizes_of_filtered_graphs() -> None:
     program = launch_program(launch_of(text))
     cut = SliceCache().find(launch_of(text), program, frozenset())[0]
     assert len(cut.jumps) == 2
-    assert cut.graph_sizes == [len(cut.filtered_graph(jump)) for jump in cut.jumps]
+    assert cut.graph_sizes == [len(filtered_graph(cut, jump)) for jump in cut.jumps]
 
 
 @pytest.mark.parametrize("method", ["slice", "full"])

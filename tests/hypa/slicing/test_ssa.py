@@ -45,7 +45,7 @@ def reaching(function: Function, cfg: Cfg) -> list[dict[str, set[int]]]:
 
 
 def sources(i: Instruction, function: Function) -> tuple[list[str], list[str]]:
-    """What an instruction computes from, and what it writes."""
+    """The registers that an instruction reads, and the ones that it writes."""
     reads, writes = accesses(i, function)
     computed_from = {*describe(i, function).sources, CARRY}
     return [name for name in reads if name in computed_from], writes

@@ -1,10 +1,11 @@
 """Blocks and reconvergence: golden graphs, laws on every program, and networkx on random graphs."""
 
-import random
 from pathlib import Path
 
 import networkx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.flow.cfg import build, ends_block
@@ -63,19 +64,18 @@ def test_a_label_that_is_not_there(kernel) -> None:
         build(kernel("bra NOWHERE;"))
 
 
-def random_graph(seed: int) -> list[tuple[tuple[int, ...], bool]]:
-    random_ = random.Random(seed)
-    size = random_.randrange(1, 25)
-    graph = []
-    for _ in range(size):
-        targets = tuple(dict.fromkeys(random_.randrange(size) for _ in range(random_.randrange(0, 3))))
-        graph.append((targets, not targets or random_.random() < 0.1))
-    return graph
+@st.composite
+def graphs(draw: st.DrawFn) -> list[tuple[tuple[int, ...], bool]]:
+    """Nodes with up to two successors; a node without one, and some others, lead to the end."""
+    size = draw(st.integers(1, 24))
+    successors = st.lists(st.integers(0, size - 1), max_size=2, unique=True).map(tuple)
+    nodes = draw(st.lists(st.tuples(successors, st.booleans()), min_size=size, max_size=size))
+    return [(targets, leaves or not targets) for targets, leaves in nodes]
 
 
-@pytest.mark.parametrize("seed", range(120))
-def test_post_dominators_are_those_of_networkx(seed) -> None:
-    graph = random_graph(seed)
+@settings(max_examples=120, deadline=None)
+@given(graphs())
+def test_post_dominators_are_those_of_networkx(graph) -> None:
     made = immediate_post_dominators(graph)
     reverse = networkx.DiGraph()
     reverse.add_nodes_from([END, *range(len(graph))])

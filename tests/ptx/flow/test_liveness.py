@@ -1,17 +1,24 @@
 """Liveness against its definition: a register is live where some path reads it before surely writing it."""
 
-import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from rayplay.ptx.flow.cfg import build
-from rayplay.ptx.flow.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, live_in, register_count
+from rayplay.ptx.flow.liveness import ALLOCATOR_REGISTERS, WORDS, Liveness, register_count
 from rayplay.ptx.ir import Register
 from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.text.parser import parse_file
+from tests.ptx.bodies import bodies
+from tests.ptx.conftest import kernel
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def live_in(function, cfg) -> list[frozenset[str]]:
+    solved = Liveness(function, cfg)
+    return [solved.names(bits) for bits in solved.live_in]
 
 
 def slow_live(function, cfg, start: int) -> set[str]:
@@ -50,24 +57,19 @@ def slow_count(function, cfg) -> int:
     return most + ALLOCATOR_REGISTERS
 
 
-def random_body(seed: int) -> str:
-    random_ = random.Random(seed)
-    lines = []
-    for index in range(random_.randrange(3, 25)):
-        a, b, c = (random_.randrange(6) for _ in range(3))
-        guard = random_.choice(["", "", f"@%p{a} ", f"@!%p{b} "])
-        lines.append(f"L{index}: " + random_.choice([
-            f"{guard}add.s32 %r{a}, %r{b}, %r{c};", f"{guard}setp.lt.s32 %p{a}|%p{b}, %r{b}, %r{c};",
-            f"{guard}ld.global.v2.f32 {{%f{a}, _}}, [%rd{b}+4];", f"{guard}mov.b64 %rd{a}, {{%r{b}, %r{c}}};",
-            f"{guard}bra L{random_.randrange(index + 1)};", f"{guard}st.global.f32 [%rd{a}], %f{b};",
-            f"{guard}shfl.sync.idx.b32 %r{a}|%p{b}, %r{c}, 1, 31, -1;", f"@%p{a} ret;",
-        ]))  # fmt: skip
-    return "\n".join(lines)
+STATEMENTS = (
+    *(guard + statement for guard in ("", "@%p{a} ", "@!%p{b} ") for statement in (
+        "add.s32 %r{a}, %r{b}, %r{c};", "setp.lt.s32 %p{a}|%p{b}, %r{b}, %r{c};",
+        "ld.global.v2.f32 {{%f{a}, _}}, [%rd{b}+4];", "mov.b64 %rd{a}, {{%r{b}, %r{c}}};", "bra L{back};",
+        "st.global.f32 [%rd{a}], %f{b};", "shfl.sync.idx.b32 %r{a}|%p{b}, %r{c}, 1, 31, -1;",
+    )), "@%p{a} ret;",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_liveness_is_its_definition(kernel, seed) -> None:
-    function = kernel(random_body(seed))
+@settings(max_examples=40, deadline=None)
+@given(bodies(STATEMENTS, 6, 3, 24))
+def test_liveness_is_its_definition(body) -> None:
+    function = kernel(body)
     cfg = build(function)
     assert [set(names) for names in live_in(function, cfg)] == [slow_live(function, cfg, b.first) for b in cfg.blocks]
     assert register_count(function, cfg) == slow_count(function, cfg)
@@ -81,12 +83,12 @@ def test_liveness_is_its_definition(kernel, seed) -> None:
     (".reg .v4 .f32 %v; mov.f32 %v.x, %f1; mov.f32 %v.w, %f1; st.global.v2.f32 [0], {%v.r, %v.a}; ret;", 2),
     ("st.global.u32 [0], %r5; ret;", 0),
 ])  # fmt: skip
-def test_register_counts(kernel, body, count) -> None:
+def test_register_counts(body, count) -> None:
     function = kernel(body)
     assert register_count(function, build(function)) == count + ALLOCATOR_REGISTERS
 
 
-def test_special_registers_are_never_live(kernel) -> None:
+def test_special_registers_are_never_live() -> None:
     function = kernel("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, %laneid; ret;")
     assert function.body[0].operands[1] == Register("%tid", "x")
     assert live_in(function, build(function)) == [frozenset()]
@@ -119,7 +121,7 @@ def assert_equals_descriptions(function) -> None:
         ), i.text  # fmt: skip
 
 
-def test_reads_and_writes_are_those_of_the_descriptions(kernel) -> None:
+def test_reads_and_writes_are_those_of_the_descriptions() -> None:
     assert_equals_descriptions(kernel(OPERANDS))
     for path in (*sorted(ROOT.glob("examples/*/*.ptx")), ROOT / "tracer" / "programs" / "path-tracing.ptx"):
         for function in parse_file(path).functions.values():

@@ -4,29 +4,24 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from rayplay.ptx.isa.form import form_of, signature
 from rayplay.ptx.isa.patterns import parsed
-from rayplay.ptx.isa.row import Loose, Operand
+from rayplay.ptx.isa.row import Loose
 from rayplay.ptx.isa.table import TABLE
-from rayplay.ptx.numbers import TYPE_BYTES
+from rayplay.tracer.opcodes.specimens import REGISTERS, instruction
 
-HEAD = """.version 9.0
+HEAD = (
+    """.version 9.0
 .target sm_100a
 .address_size 64
 .global .align 16 .b32 table[64];
-.visible .entry k(.param .u64 kp0)
+.visible .entry k(.param .u64 given)
 {
-.reg .pred %p<8>; .reg .b16 %rs<8>; .reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<40>; .reg .f64 %fd<8>;
 """
+    + REGISTERS
+    + "\n.param .align 16 .b8 passed[32];\n"
+)
 FIRST_LINE = HEAD.count("\n") + 1
-# instructions whose operands depend on more than their signature says
-LEFT_OUT = frozenset((
-    "mma", "mma.sp", "mma.sp::ordered_metadata", "wmma.load", "wmma.store", "wmma.mma", "bra", "brx", "call", "tex",
-    "tld4", "suld", "sust", "sured", "ldmatrix", "stmatrix", "fence", "exit", "trap", "brkpt", "ret",
-    "alloca", "setmaxnreg", "createpolicy", "cp.async", "cvta", "mapa", "getctarank", "isspacep", "istypep",
-    "discard", "applypriority", "shfl", "vote", "pmevent", "barrier.cluster", "nanosleep", "prefetch",
-    "griddepcontrol", "bar.warp", "testp", "filter_shader",
-))  # fmt: skip
+LEFT_OUT = frozenset(("bra", "brx", "call", "exit", "trap", "brkpt", "ret", "alloca", "setmaxnreg", "filter_shader"))
 REPLACEMENTS = (
     "5", "-3", "1.5", "0f3F800000", "table", "%tid.x", "[%rd1]", "{%r1, %r2}", "_", "!%p3", "%nowhere", "%rs3", "%r7",
     "%rd8", "%f9", "%fd3", "%p4",
@@ -37,29 +32,9 @@ WORDS = (
 )  # fmt: skip
 
 
-def register(type_name: str, number: int) -> str:
-    """A register of ``HEAD`` that fits the type."""
-    if type_name in ("pred", "f32", "f64"):
-        return {"pred": f"%p{number % 8}", "f32": f"%f{number}", "f64": f"%fd{number % 8}"}[type_name]
-    return {1: f"%rs{number % 8}", 2: f"%rs{number % 8}", 4: f"%r{number}", 8: f"%rd{number}"}[TYPE_BYTES[type_name]]
-
-
-def operand_text(wanted: Operand, number: int) -> str:
-    """Something that fits one place of a signature."""
-    if wanted.role == "a":
-        return "[%rd1]"
-    if wanted.role == "i":
-        return "5"
-    if wanted.lanes > 1:
-        return "{" + ", ".join(register(wanted.type, 4 * number + lane) for lane in range(wanted.lanes)) + "}"
-    made = register(wanted.type or "b32", number)
-    return f"{made}|%p7" if wanted.role == "q2" else made
-
-
 def expansions(key: str, most: int, chance: random.Random) -> Iterator[tuple[str, ...]]:
     """Up to ``most`` combinations of modifiers for each pattern of a key."""
-    forms = TABLE[key].forms
-    for pattern in map(parsed, () if isinstance(forms, Loose) else forms):
+    for pattern in map(parsed, TABLE[key].patterns):
         choices = [((),) * slot.may_lack + tuple((w,) if w else () for w in slot.words) for slot in pattern]
         everything = list(itertools.islice(itertools.product(*choices), 4000))
         for chosen in everything if len(everything) <= most else chance.sample(everything, most):
@@ -67,19 +42,16 @@ def expansions(key: str, most: int, chance: random.Random) -> Iterator[tuple[str
 
 
 def valid_lines(most: int, seed: int) -> list[str]:
-    """One instruction a line, of every opcode whose operands a signature describes; no type of 128 bits."""
+    """One instruction a line, of every opcode whose forms the table knows; no type of 128 bits."""
     chance = random.Random(seed)
     made = {}
-    for key in TABLE:
-        opcode = key.split(".")[0]
-        if key in LEFT_OUT or opcode in LEFT_OUT:
+    for key, op in TABLE.items():
+        if op.opcode in LEFT_OUT or isinstance(op.forms, Loose):
             continue
         for words in expansions(key, most, chance):
-            wanted = [o for o in signature(form_of(opcode, words)) if not o.optional]
-            if any(o.role in "xXt" for o in wanted) or any("128" in word or "const[" in word for word in words):
-                continue
-            operands = ", ".join(operand_text(o, number) for number, o in enumerate(wanted, 1))
-            made[f"{'.'.join((opcode, *words))} {operands};"] = None
+            is_early = op.opcode in ("shfl", "vote") and "sync" not in words
+            if not is_early and not any("128" in word or "const[" in word for word in words):
+                made[instruction((op.opcode, words), key)] = None
     return list(made)
 
 

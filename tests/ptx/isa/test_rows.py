@@ -10,7 +10,7 @@ from rayplay.ptx.ir import NO_FORM
 from rayplay.ptx.isa import table
 from rayplay.ptx.isa.form import form_of, problem, signature
 from rayplay.ptx.isa.patterns import WORDS, parsed
-from rayplay.ptx.isa.row import COPIES, Control, Loose, Op, Yields
+from rayplay.ptx.isa.row import COPIES, Control, Op, Yields
 from rayplay.ptx.timing.pipelines import PIPELINES
 from tests.ptx.isa.instructions import expansions
 
@@ -60,7 +60,7 @@ def test_effects_agree_with_the_operands(op: Op) -> None:
 
 
 def test_a_pattern_has_words_that_are_written_as_modifiers(op: Op) -> None:
-    for pattern in () if isinstance(op.forms, Loose) else op.forms:
+    for pattern in op.patterns:
         for slot in parsed(pattern):
             assert slot.words
             assert not any(word in WORDS or word == "" for word in slot.words)

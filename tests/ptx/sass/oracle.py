@@ -1,4 +1,4 @@
-"""What NVIDIA's disassembler says of a cubin: basic blocks (``nvdisasm -bbcfg``) and live registers (``-plr``)."""
+"""NVIDIA's disassembler on a cubin: basic blocks (``nvdisasm -bbcfg``) and live registers (``-plr``)."""
 
 import re
 import shutil
@@ -81,7 +81,7 @@ def _columns(header: list[str]) -> list[tuple[int, str]]:
 
 
 def graph_differences(module: Module, graphs: dict[str, Graph]) -> list[str]:
-    """Where blocks or edges differ from the tool's; but a call through a register ends a block here only."""
+    """Blocks or edges that differ from the tool's; but a call through a register ends a block here only."""
     return [
         difference
         for name, function in module.functions.items()
@@ -142,7 +142,7 @@ def is_indirect(call: Instruction) -> bool:
 
 
 def mark_differences(module: Module, sections: dict[str, dict[int, dict[str, str]]]) -> tuple[int, list[str]]:
-    """How many instructions were compared, and where the registers written and read are not those that the tool marks.
+    """How many instructions were compared, and where the registers written and read differ from the tool's marks.
 
     Left out: calls, for which it assumes a convention, and the predicates of P2R and R2P, which it does not mark.
     """

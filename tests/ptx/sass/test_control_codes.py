@@ -1,4 +1,4 @@
-"""SASS to a trace's tables: control codes, latencies where there are none, classes, and the command line."""
+"""SASS to a trace's tables: control codes, latencies without them, classes, and the command line."""
 
 import subprocess
 import sys

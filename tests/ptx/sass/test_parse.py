@@ -31,7 +31,7 @@ def operands(text: str):
 
 
 def bare(module: Module):
-    """What printing keeps: all but positions and the spelling of texts."""
+    """The part that printing keeps: all but positions and the spelling of texts."""
     return {
         name: replace(
             f, position=Position(0, 0), body=tuple(replace(i, position=Position(0, 0), text="") for i in f.body)
@@ -238,7 +238,7 @@ def mutated(chance: random.Random, text: str) -> str:
 
 
 def shuffled(chance: random.Random, lines: list[str]) -> str:
-    """Lines whose opcodes and operands have been dealt out anew: valid in form, senseless in meaning."""
+    """Lines whose opcodes and operands have been dealt out again: valid in form, senseless in meaning."""
     words = [line.split("*/", 1)[1].split(";")[0].split() for line in lines]
     deck = [operand for line in words for operand in line[1:]]
     dealt = []

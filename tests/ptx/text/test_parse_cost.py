@@ -1,4 +1,4 @@
-"""What reading costs: a number of calls that grows with the text alone, and a table that is kept between runs."""
+"""Cost of reading: a number of calls that grows with the text alone, and a table that is kept between runs."""
 
 import sys
 

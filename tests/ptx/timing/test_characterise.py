@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from hypothesis import given, settings
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.trace import UNITS
@@ -11,6 +12,8 @@ from rayplay.ptx.isa.describe import describe
 from rayplay.ptx.text.parser import parse_file
 from rayplay.ptx.timing.characterise import NO_SLOT, SLOTS, TRACE_SLOT, characterise
 from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES, pipeline
+from tests.ptx.bodies import bodies
+from tests.ptx.conftest import kernel
 
 
 def walk(cfg, random_, most: int = 120) -> list[int]:
@@ -62,36 +65,32 @@ def test_every_dependence_is_met_in_compiled_programs(program) -> None:
             issue(function, cfg, made, walk(cfg, random_), random_)
 
 
-def random_body(seed: int) -> str:
-    random_ = random.Random(seed)
-    lines = []
-    for index in range(random_.randrange(4, 40)):
-        a, b, c = (random_.randrange(5) for _ in range(3))
-        lines.append(f"L{index}: " + random_.choice([
-            f"add.s32 %r{a}, %r{b}, %r{c};", f"fma.rn.f32 %f{a}, %f{b}, %f{c}, %f{a};",
-            f"ld.global.f32 %f{a}, [%rd{b}];", f"rcp.approx.f32 %f{a}, %f{b};",
-            f"@%p{a} ld.shared.u32 %r{b}, [%r{c}];", f"setp.lt.s32 %p{a}, %r{b}, 3;",
-            f"@%p{a} bra L{random_.randrange(index + 1)};", f"atom.global.add.u32 %r{a}, [%rd{b}], %r{c};",
-            f"st.global.f32 [%rd{a}], %f{b};", f"div.rn.f64 %fd{a}, %fd{b}, %fd{c};", f"@%p{a} ret;",
-            f"call (%r{a}), _optix_trace_1, (%r{b});", f"call (%r{a}), _optix_get_payload, (%r{b});",
-        ]))  # fmt: skip
-    return "\n".join(lines)
+STATEMENTS = (
+    "add.s32 %r{a}, %r{b}, %r{c};", "fma.rn.f32 %f{a}, %f{b}, %f{c}, %f{a};", "ld.global.f32 %f{a}, [%rd{b}];",
+    "rcp.approx.f32 %f{a}, %f{b};", "@%p{a} ld.shared.u32 %r{b}, [%r{c}];", "setp.lt.s32 %p{a}, %r{b}, 3;",
+    "@%p{a} bra L{back};", "atom.global.add.u32 %r{a}, [%rd{b}], %r{c};", "st.global.f32 [%rd{a}], %f{b};",
+    "div.rn.f64 %fd{a}, %fd{b}, %fd{c};", "@%p{a} ret;", "call (%r{a}), _optix_trace_1, (%r{b});",
+    "call (%r{a}), _optix_get_payload, (%r{b});",
+)  # fmt: skip
+BODIES = bodies(STATEMENTS, 5, 4, 39)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_every_dependence_is_met_in_random_programs(kernel, seed) -> None:
-    function = kernel(random_body(seed))
+@settings(max_examples=60, deadline=None)
+@given(BODIES)
+def test_every_dependence_is_met_in_random_programs(body) -> None:
+    function = kernel(body)
     cfg = build(function)
     made = characterise(function, cfg, RTX2060)
-    random_ = random.Random(seed)
+    random_ = random.Random(len(body))
     for _ in range(20):
         issue(function, cfg, made, walk(cfg, random_), random_)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_stall_can_be_shorter(kernel, seed) -> None:
+@settings(max_examples=20, deadline=None)
+@given(BODIES)
+def test_no_stall_can_be_shorter(body) -> None:
     """Inside a block and at its end, one cycle less breaks a dependence of some successor or of the block itself."""
-    function = kernel(random_body(seed))
+    function = kernel(body)
     cfg = build(function)
     made = characterise(function, cfg, RTX2060)
     described = [describe(i, function) for i in function.body]
@@ -112,7 +111,7 @@ def test_no_stall_can_be_shorter(kernel, seed) -> None:
             assert at == max(ready.values())
 
 
-def test_a_dependent_pair_waits_for_exactly_the_latency(kernel) -> None:
+def test_a_dependent_pair_waits_for_exactly_the_latency() -> None:
     """Gate tightness: not at latency + depth - 1, yes at latency + depth."""
     for text, latency in [
         ("add.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f1;", 4), ("add.s32 %r1, %r2, 1; add.s32 %r3, %r1, 1;", 4),
@@ -124,7 +123,7 @@ def test_a_dependent_pair_waits_for_exactly_the_latency(kernel) -> None:
         assert characterise(function, build(function), RTX2060).stall_cycles[0] == latency + RTX2060.depth_cycles
 
 
-def test_loads_set_slots_in_turn_and_share_them(kernel) -> None:
+def test_loads_set_slots_in_turn_and_share_them() -> None:
     loads = "".join(f"ld.global.u32 %r{i}, [%rd0+{4 * i}];\n" for i in range(7))
     function = kernel(loads + "add.s32 %r10, %r5, 1; add.s32 %r11, %r0, %r1; ret;")
     made = characterise(function, build(function), RTX2060)
@@ -132,13 +131,13 @@ def test_loads_set_slots_in_turn_and_share_them(kernel) -> None:
     assert made.wait_mask[7:9] == [1, 2]  # r5 shares slot 0 with r0, which has been waited for then
 
 
-def test_a_load_is_waited_for_in_the_next_block(kernel) -> None:
+def test_a_load_is_waited_for_in_the_next_block() -> None:
     function = kernel("ld.global.u32 %r1, [%rd0]; @%p1 bra A; mov.u32 %r2, 0; A: mov.u32 %r1, %r3; ret;")
     made = characterise(function, build(function), RTX2060)
     assert made.wait_mask == [0, 0, 0, 1, 0]
 
 
-def test_traces_and_calls_are_waited_for(kernel) -> None:
+def test_traces_and_calls_are_waited_for() -> None:
     function = kernel("ld.global.u32 %r1, [%rd0]; call (%r2), _optix_trace_1, (%r3); add.s32 %r5, %r6, 1; ret;")
     cfg = build(function)
     made = characterise(function, cfg, RTX2060)

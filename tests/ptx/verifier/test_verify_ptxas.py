@@ -1,4 +1,4 @@
-"""Verdicts beside those of ``ptxas`` on generated instructions and on modules: never refuse what it takes."""
+"""Verdicts beside ``ptxas``'s on generated instructions and on modules: never refuse what it takes."""
 
 import random
 import re
@@ -16,7 +16,7 @@ from tests.ptx.isa.instructions import FIRST_LINE, HEAD, broken, valid_lines
 PTXAS = shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed: its verdict cannot be compared")
 TOGETHER = 40  # lines a file; ptxas stops reporting after some errors
-# What ptxas 13.0 lets pass although the manual has no such thing: .pred as a further type.
+# ptxas 13.0 lets pass, although the manual has no such thing: .pred as a further type.
 QUIRKS = re.compile(r"\.pred\b")
 
 MODULE = ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -56,7 +56,7 @@ def ptxas_errors(text: str, path: Path) -> tuple[bool, set[int]]:
 
 
 def ptxas_verdicts(lines: list[str], path: Path) -> dict[str, bool]:
-    """ptxas' verdict on each line; those that it names go, until it takes the rest."""
+    """ptxas' verdict on each line; lines that it names go, until it takes the rest."""
     verdicts: dict[str, bool] = {}
     left = list(lines)
     while left:
@@ -70,7 +70,7 @@ def ptxas_verdicts(lines: list[str], path: Path) -> dict[str, bool]:
 
 
 def our_verdict(line: str) -> str | None:
-    """What is wrong with a line, None when nothing is."""
+    """The fault in a line, None without one."""
     try:
         problems = verify(parse(f"{HEAD}{line}\nret;\n}}\n", "x"))
     except UserError as error:

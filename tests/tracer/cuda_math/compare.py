@@ -19,7 +19,7 @@ WARP = 32
 
 @dataclass
 class Outcome:
-    """What the runs of a function gave.
+    """Results of the runs of a function.
 
     ``worst``: the largest difference in ulps where the bound counts ulps, or holds nowhere; ``worst_absolute``: the
     largest error where the bound is absolute; ``different``: for each processor, inputs on which machine code and
@@ -124,13 +124,13 @@ def _wide(values: np.ndarray) -> np.ndarray:
 
 
 def _promised(function: Function, found: np.ndarray) -> np.ndarray:
-    """What C promises of an integer result: of remquo's quotient its sign and last three bits."""
+    """The part of an integer result that C defines: of remquo's quotient its sign and last three bits."""
     wide = found.astype(np.int64)
     return np.where(wide < 0, -(-wide & 7), wide & 7) if function.name == "remquo" else wide
 
 
 def _is_defined(function: Function, arguments: list[np.ndarray], found: np.ndarray) -> np.ndarray:
-    """Where C defines an integer result: the value fits, and the arguments are finite."""
+    """Lanes for which C defines an integer result: the value fits, and the arguments are finite."""
     values = [_wide(a) for a in arguments]
     if function.gives == "l":
         return np.abs(values[0]) < 2.0 ** (8 * found.dtype.itemsize - 1)

@@ -135,7 +135,7 @@ POWER = (  # 5.5.7.3 Power functions; the others: 5.5.8
     _row("rnorm", "xxxx", UNSTATED, call=CALL_NORM % "rnorm"),
     _row("fdivide", "xx", (0, None), call="r0 = fdividef(a, b);"),
 )
-TRIGONOMETRIC = (  # 5.5.7.4 Trigonometric functions; those of pi x: 5.5.8
+TRIGONOMETRIC = (  # 5.5.7.4 Trigonometric functions; of pi x: 5.5.8
     _row("sin", "x", (2, 2), (-200.0, 200.0)),
     _row("cos", "x", (2, 2), (-200.0, 200.0)),
     _row("tan", "x", (4, 2), (-200.0, 200.0)),

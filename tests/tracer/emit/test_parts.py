@@ -1,4 +1,4 @@
-"""What control flow says before lowering; machine code built on it equals the interpreter on any control flow."""
+"""Control flow before lowering; machine code built on it equals the interpreter on any control flow."""
 
 import random
 from pathlib import Path

@@ -23,7 +23,7 @@ HEAD = """
 
 
 def run(operation: str, kind: str, values: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What lanes got, and what the cell holds in the end; the same in shared memory and through red."""
+    """Values that lanes got, and the cell in the end; the same in shared memory and through red."""
     size, register = values.itemsize, {2: "%h", 4: "%r", 8: "%l"}[values.itemsize]
     body = f"ld.global.b{8 * size} {register}5, [%l2]; "
     atom = body + (

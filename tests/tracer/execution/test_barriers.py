@@ -195,7 +195,7 @@ done:
 def test_a_producer_and_a_consumer_take_turns_at_mbarriers() -> None:
     out = run(PIPELINE, 64)
     lane = np.arange(32)
-    assert np.array_equal(out[:32], 32 - lane)  # what was pending before each arrival
+    assert np.array_equal(out[:32], 32 - lane)  # arrivals pending before each one
     total = np.zeros(32, np.int64)
     for step in range(5):
         total = total * 10 + lane + step

@@ -65,7 +65,7 @@ def test_64_bit_sum_and_difference_with_carry_out(backend: str) -> None:
 
 @BACKENDS
 def test_sums_and_differences_share_one_flag(backend: str) -> None:
-    """The flag of a difference is the carry of a + ~b + 1, which ptxas keeps in one predicate with that of sums."""
+    """The flag of a difference is the carry of a + ~b + 1, which ptxas keeps in one predicate with the flag of sums."""
     body = """sub.cc.u32 %r0, %a, %c; addc.u32 %r1, 1, 0; sub.cc.u32 %r0, %a, %c; subc.u32 %r2, 2, 0;
     add.cc.u32 %r0, %a, %c; subc.u32 %r3, 2, 0; add.cc.u32 %r0, %a, %c; addc.u32 %r4, 1, 0;"""
     for (a, _, c, _), found in zip(inputs().tolist(), run(body, 5, backend).tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""What stops a launch: one line naming kernel, place and what was found."""
+"""Errors that stop a launch: one line naming kernel, place and value."""
 
 import numpy as np
 import pytest

@@ -57,7 +57,7 @@ class Program:
                      [r.randrange(size) for _ in range(4)], callees)  # fmt: skip
 
     def run(self, value: int) -> int:
-        """What the thread that begins with ``value`` ends with."""
+        """Final value of the thread that begins with ``value``."""
         state = [value, FUEL]
         try:
             self._run(0, state)

@@ -1,4 +1,4 @@
-"""Loads and stores: spellings, 32-bit programs of old PTX, 128 bits, symbols in initialisers, what is refused."""
+"""Loads and stores: spellings, 32-bit programs of old PTX, 128 bits, symbols in initialisers, refusals."""
 
 import numpy as np
 import pytest

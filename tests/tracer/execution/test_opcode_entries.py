@@ -1,5 +1,6 @@
 """An opcode is three entries: a row, a meaning, a lowering. None lacks one of them, and three make an opcode."""
 
+import ast
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from rayplay.tracer.interp import optix as interp_optix
 from rayplay.tracer.interp.values import Lanes
 from rayplay.tracer.lower import dispatch as lower_dispatch
 from rayplay.tracer.lower import optix as lower_optix
-from rayplay.tracer.meaning.optix import GETTERS
+from rayplay.tracer.meaning.optix import FRAME_GETTERS, GETTERS, HIT_GETTERS
 from tests.tracer.harness.execution import both
 
 NOT_EXECUTED = frozenset((
@@ -60,13 +61,28 @@ def test_every_row_has_both_entries_or_is_listed() -> None:
         assert (opcode in done) == (opcode not in NOT_EXECUTED), opcode
 
 
+WHOLE_FORMS = {"lower/program.py": 1}
+"""Reads of modifiers as strings: ``ptx.isa.form.problem`` says of all of them whether they make a form."""
+
+
+def test_instructions_are_read_by_their_typed_form() -> None:
+    folder = Path(tracer.__file__).parent
+    reads = {
+        path.relative_to(folder).as_posix(): sum(
+            isinstance(node, ast.Attribute) and node.attr == "modifiers"
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+        for path in folder.rglob("*.py")
+    }
+    assert {name: count for name, count in reads.items() if count} == WHOLE_FORMS
+
+
 def test_getters_are_the_same_calls() -> None:
     assert lower_optix.HANDLERS.keys() == GETTERS
-    named = {f"_optix_{name}" for name in interp_optix.HANDLERS}
-    # the others are fields by name, which the interpreter reads from the name itself
-    fields = ("get_world_ray_", "get_object_ray_", "get_attribute_", "get_payload", "set_payload")
+    named = {f"_optix_{name}" for name in interp_optix.HANDLERS} | FRAME_GETTERS.keys() | HIT_GETTERS.keys()
     assert named <= GETTERS
-    assert all(name.removeprefix("_optix_").startswith(fields) for name in GETTERS - named)
+    # the others write a word of the payload by its number, which the interpreter reads from the name itself
+    assert {name.rstrip("01234567") for name in GETTERS - named} == {"_optix_set_payload_"}
 
 
 def test_no_entry_lacks_a_row() -> None:

@@ -25,7 +25,7 @@ FORMS = {
     for opcode in sorted(SCALAR)
 }
 BOOLEAN = {"and", "or", "xor"}
-MOST = 250  # forms of one opcode that are tried each time; those of set, setp and cvt are taken in turns
+MOST = 250  # forms of one opcode that are tried each time; set, setp and cvt have more
 UNTOUCHED = 0x5555_5555_5555_5555
 
 

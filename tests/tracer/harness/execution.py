@@ -1,4 +1,4 @@
-"""What the tests of execution share: running a kernel in both backends and comparing everything it leaves."""
+"""Harness of the tests of execution: running a kernel in both backends and comparing everything it leaves."""
 
 import struct
 from collections.abc import Callable

@@ -70,7 +70,7 @@ def many_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def interrupted(path: Path, out: Path, after: int) -> bool:
-    """Run a launch file up to a checkpoint; False when it was over before."""
+    """Run a launch file up to a checkpoint; False when it ended before."""
     plain, count = ResumableTraceWriter.checkpoint, [0]
 
     def stopping(self: ResumableTraceWriter, facts, arrays) -> None:

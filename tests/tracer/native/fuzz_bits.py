@@ -53,7 +53,7 @@ def run(seeds: range, backend: str) -> Outcome:
 
 
 def differences(seeds: range, names: list[str]) -> list[str]:
-    """What machine code of these levels gives otherwise than the interpreter: the programs that do so alone."""
+    """Programs whose machine code at these levels differs from the interpreter."""
     plain, found = run(seeds, "interpreter"), []
     for name in names:
         with level_of_code(name):

@@ -65,7 +65,7 @@ def random_rays(seed: int, count: int, spread: float = 6.0) -> tuple[np.ndarray,
 
 
 def assert_same_hits(t: np.ndarray, expected: np.ndarray) -> None:
-    """Equal but for rays that pass an edge within rounding: none in 500 may differ in what is hit."""
+    """Equal except for rays that pass an edge within rounding: none in 500 may hit another primitive."""
     same = np.isclose(t, expected, rtol=2e-4, atol=2e-5) | (np.isinf(t) & np.isinf(expected))
     assert np.count_nonzero(~same) <= len(t) // 500, np.flatnonzero(~same)
 

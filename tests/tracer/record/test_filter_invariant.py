@@ -80,7 +80,7 @@ def test_the_three_ways_to_filter_are_equal(tmp_path: Path, workload: str) -> No
 
 
 def test_pixels_that_are_not_selected_execute_nothing_but_the_question(tmp_path: Path) -> None:
-    """While tracing, their lanes are in no visit but those of the first block and of the exit."""
+    """While tracing, their lanes visit the first block and the exit alone."""
     selected = selections()["scattered"]
     write_pixels(tmp_path / "pixels.txt", selected)
     render_to(tmp_path / "some.trace", "path-tracing", tmp_path / "pixels.txt")

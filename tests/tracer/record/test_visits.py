@@ -1,4 +1,4 @@
-"""Running without a trace: the visits alone are those of the trace, and memory is the same whatever is recorded."""
+"""Running without a trace: visits alone equal the trace's, and memory is the same whatever is recorded."""
 
 import struct
 

@@ -22,7 +22,7 @@ def test_only_what_is_named_changes() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("eyes=1,2,3", "unknown key 'eyes'; did you mean 'eye'"),
+        ("eyes=1,2,3", "unknown name 'eyes'; did you mean 'eye'"),
         ("eye=1,2", "eye must be 3 finite numbers, found '1,2'"),
         ("vfov=wide", "vfov must be 1 finite number, found 'wide'"),
         ("eye=nan,0,0", "eye must be 3 finite numbers"),

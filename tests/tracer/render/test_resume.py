@@ -31,7 +31,7 @@ def many_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The trace of a run that nobody interrupted."""
+    """The trace of a run without an interruption."""
     out = tmp_path_factory.mktemp("whole") / "a.trace"
     assert main([*RENDER, "--out", str(out)]) == 0
     return tree_bytes(out)

@@ -11,7 +11,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def kernel(opcode: str, a: int, b: int, c: int, wide: bool = False, wide_c: bool = False) -> str:
-    """Registers of A, B and C from three buffers, [lane][register]; those of D to a fourth."""
+    """Registers of A, B and C from three buffers, [lane][register]; D's to a fourth."""
     names = {"a": a, "b": b, "c": c}
     body = "mov.u32 %t, %tid.x;"
     for name, count in names.items():
@@ -45,7 +45,7 @@ def multiplied(opcode: str, f: Fragments, a: np.ndarray, b: np.ndarray, c: np.nd
 
 
 def rounded(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """What the documented rule gives: float64 sums in ascending k, rounded once."""
+    """The documented rule: float64 sums in ascending k, rounded once."""
     total = c.astype(np.float64)
     for k in range(a.shape[1]):
         total = total + a[:, k : k + 1].astype(np.float64) * b[k].astype(np.float64)

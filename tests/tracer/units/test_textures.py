@@ -39,7 +39,7 @@ def textured(array: np.ndarray, image: dict[str, object], **settings: object) ->
 
 
 def sampled(text: str, texture: Handle, coordinates: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """What the threads get, [threads, 4]; machine code and interpreter agree."""
+    """Texels that the threads get, [threads, 4]; machine code and interpreter agree."""
     out = both(text, [texture, coordinates, np.zeros((len(coordinates), 4), dtype)], block=(len(coordinates), 1, 1))
     result: np.ndarray = out.buffers[2]
     return result

@@ -9,26 +9,28 @@ from rayplay.tracer.units.settings import Settings
 
 WHOLE, SOURCE_BYTES, IGNORE_SOURCE, BULK, BULK_COUNTED, ARRIVE = range(6)
 COPY = Settings("COPY", "size[5] mode[3] to_shared from_shared")
-SPACES = ("shared", "shared::cta", "shared::cluster", "global")
-COMPLETES = "mbarrier::complete_tx::bytes"
+WAITS = ("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
+COPIED = (("shared", "global"), ("global", "shared"), ("shared", "shared"))
+WITHOUT_EFFECT = (
+    ("cp.async.bulk.commit_group", (), ()), ("cp.async.bulk.wait_group", (), ()),
+    ("cp.async.bulk.wait_group", (), ("read",)), ("cp.async.bulk.prefetch", ("global",), ("L2",)),
+)  # fmt: skip
+"""Row, state spaces and other modifiers of bulk forms that change nothing."""
 
 
 def plan_cp(i: Instruction, place: Place) -> UnitCall | None:
     """``cp.async.{ca,cg}.shared.global [d], [s], size{, source size or predicate}{, policy}``, groups and waits."""
-    words = i.modifiers[1:]
-    if words[:1] == ("bulk",):
-        return _plan_bulk(i, words[1:])
-    if words[:1] == ("mbarrier",):
-        return _plan_arrival(i)
-    if words[0] in ("commit_group", "wait_all", "wait_group"):
+    if i.form.key in WAITS:
         return None
-    operands = list(i.operands)
-    if "L2::cache_hint" in words:
-        operands.pop()
+    if i.form.key == "cp.async.mbarrier":
+        return _plan_arrival(i)
+    if i.form.key != "cp.async":
+        return _plan_bulk(i)
+    operands = i.operands[: len(i.operands) - i.form.hinted]
     if len(operands) not in (3, 4) or not isinstance(operands[2], Immediate):
         raise UnknownFormError
     size = operands[2].bits
-    if size not in ((16,) if "cg" in words else (4, 8, 16)):
+    if size not in ((16,) if i.form.cache == "cg" else (4, 8, 16)):
         raise UnknownFormError(f"{i.full_opcode} of {size} bytes")
     inputs: list[tuple[Operand, int] | None] = [(operands[0], 64), (operands[1], 64)]
     mode = WHOLE
@@ -40,17 +42,17 @@ def plan_cp(i: Instruction, place: Place) -> UnitCall | None:
     return UnitCall("copy", COPY.pack(size=size, mode=mode, to_shared=1), tuple(inputs), (), True)
 
 
-def _plan_bulk(i: Instruction, words: tuple[str, ...]) -> UnitCall | None:
+def _plan_bulk(i: Instruction) -> UnitCall | None:
     """``cp.async.bulk.TO.FROM``, which counts its bytes down in an mbarrier or belongs to a group, and its waits."""
-    if words in (("commit_group",), ("wait_group",), ("wait_group", "read"), ("prefetch", "L2", "global")):
+    form = i.form
+    if (form.key, form.spaces, form.others) in WITHOUT_EFFECT:
         return None
-    spaces = [word for word in words if word in SPACES]
-    counted, grouped = COMPLETES in words, "bulk_group" in words
-    operands = i.operands[: len(i.operands) - ("L2::cache_hint" in words)]
-    rest = set(words) - {*SPACES, COMPLETES, "bulk_group", "L2::cache_hint"}
-    to_shared, from_shared = (space != "global" for space in (*spaces, "global", "global")[:2])
+    operands, counted = i.operands[: len(i.operands) - form.hinted], form.counts_bytes
+    if form.key != "cp.async.bulk" or form.others or form.spaces not in COPIED or counted == form.grouped:
+        raise UnknownFormError
+    to_shared, from_shared = (space == "shared" for space in form.spaces)
     addresses = [operand for k, operand in enumerate(operands) if k != 2]
-    if rest or len(spaces) != 2 or counted == grouped or counted != to_shared or not (to_shared or from_shared):
+    if counted != to_shared:
         raise UnknownFormError
     if len(operands) != 3 + counted or not all(isinstance(each, Address) for each in addresses):
         raise UnknownFormError
@@ -64,10 +66,10 @@ def _plan_arrival(i: Instruction) -> UnitCall | None:
 
     Without ``.noinc`` the arrival is one more that the phase waits for: nothing changes.
     """
-    if "noinc" not in i.modifiers:
+    if not i.form.keeps_count:
         return None
-    shared = any(word.startswith("shared") for word in i.modifiers)
-    return UnitCall("copy", COPY.pack(size=8, mode=ARRIVE, to_shared=shared), ((i.operands[0], 64),), (), False)
+    settings = COPY.pack(size=8, mode=ARRIVE, to_shared=i.form.space == "shared")
+    return UnitCall("copy", settings, ((i.operands[0], 64),), (), False)
 
 
 def _is_predicate(operand: Operand, place: Place) -> bool:

@@ -8,18 +8,8 @@ in memory, and each is recorded with where its share begins.
 
 from numba import types
 
+from rayplay.tracer.native import memory as raw
 from rayplay.tracer.native.jit import callback, compiled
-from rayplay.tracer.native.memory import (
-    load_i64,
-    load_u8,
-    load_u16,
-    load_u32,
-    store_i64,
-    store_u8,
-    store_u16,
-    store_u32,
-    trailing_zeros,
-)  # fmt: skip
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
 from rayplay.tracer.units.fragment import plan
 from rayplay.tracer.units.fragment.plan import FRAGMENT
@@ -39,12 +29,12 @@ def move_rows(machine: int, rows: int, mask: int, settings: int) -> int:
     stores, shared = take(settings, FRAGMENT.action) == plan.STORE_ROWS, take(settings, FRAGMENT.shared) != 0
     transposed, count = take(settings, FRAGMENT.transposed), take(settings, FRAGMENT.count)
     for lane in range(32):
-        address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * (lane % (8 * count)))
-        store_i64(rows + ADDRESSES + 8 * lane, address)
+        address = raw.load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * (lane % (8 * count)))
+        raw.store_i64(rows + ADDRESSES + 8 * lane, address)
     for giver in range(8 * count):
         place = 0
         if mask >> giver & 1:
-            address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * giver)
+            address = raw.load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * giver)
             place = host_place(machine, address, ROW_BYTES, ROW_BYTES, shared)
             if place == 0:
                 return refuse_address(machine, giver, address)
@@ -63,10 +53,10 @@ def move_row(rows: int, giver: int, place: int, mask: int, stores: bool, transpo
         if not stores:
             value = 0
             if place:
-                value = load_u16(place + 2 * column)
-            store_u16(rows + RESULTS + half, value)
+                value = raw.load_u16(place + 2 * column)
+            raw.store_u16(rows + RESULTS + half, value)
         elif place:
-            store_u16(place + 2 * column, load_u16(rows + DATA + half) if mask >> lane & 1 else 0)
+            raw.store_u16(place + 2 * column, raw.load_u16(rows + DATA + half) if mask >> lane & 1 else 0)
 
 
 @compiled
@@ -75,8 +65,8 @@ def transpose(rows: int, mask: int) -> int:
     for row in range(8):
         for column in range(8):
             lane = 4 * row + (column >> 1)
-            value = load_u16(rows + DATA + 4 * lane + 2 * (column & 1)) if mask >> lane & 1 else 0
-            store_u16(rows + RESULTS + 4 * (4 * column + (row >> 1)) + 2 * (row & 1), value)
+            value = raw.load_u16(rows + DATA + 4 * lane + 2 * (column & 1)) if mask >> lane & 1 else 0
+            raw.store_u16(rows + RESULTS + 4 * (4 * column + (row >> 1)) + 2 * (row & 1), value)
     return 0
 
 
@@ -90,9 +80,9 @@ def move_fragment(machine: int, rows: int, mask: int, settings: int) -> int:
     column_major = take(settings, FRAGMENT.transposed) != 0
     lines, length = (width, height) if column_major else (height, width)
     size = accumulator_bits(kind) if part == plan.FRAGMENT_C else 64 if kind == F64 else bits_of(kind)
-    first = trailing_zeros(mask)
-    address = load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * first)
-    stride = load_u32(rows + STRIDES + 4 * first) if take(settings, FRAGMENT.has_stride) else length
+    first = raw.trailing_zeros(mask)
+    address = raw.load_i64(rows + plan.ADDRESS_INPUT * SLOT_BYTES + 8 * first)
+    stride = raw.load_u32(rows + STRIDES + 4 * first) if take(settings, FRAGMENT.has_stride) else length
     pitch, line_bytes = stride * size // 8, length * size // 8
     error = share(machine, rows, first, address, pitch, lines, line_bytes, size, take(settings, FRAGMENT.shared) != 0)
     if error:
@@ -125,7 +115,7 @@ def share(
     for number in range(32):
         start = number * chunk
         where = address + start // line_bytes * pitch + start % line_bytes
-        store_i64(rows + ADDRESSES + 8 * number, where)
+        raw.store_i64(rows + ADDRESSES + 8 * number, where)
     return 0
 
 
@@ -146,21 +136,21 @@ def move_multiplicand(rows: int, place: int, pitch: int, lines: int, k: int, siz
             target = rows + RESULTS + number * SLOT_BYTES
             if size == 64:
                 at = place + line * pitch + first * 8 if along_k else place + first * pitch + line * 8
-                store_i64(target + 8 * lane, load_i64(at))
+                raw.store_i64(target + 8 * lane, raw.load_i64(at))
             elif along_k:
-                store_u32(target + 4 * lane, load_u32(place + line * pitch + first * size // 8))
+                raw.store_u32(target + 4 * lane, raw.load_u32(place + line * pitch + first * size // 8))
             else:
                 bits = 0
                 for index in range(per_register):
                     at = place + (first + index) * pitch + line * size // 8
                     bits |= load_sized(at, size) << (index * size)
-                store_u32(target + 4 * lane, bits)
+                raw.store_u32(target + 4 * lane, bits)
 
 
 @compiled
 def load_sized(place: int, size: int) -> int:
     """8, 16 or 32 bits."""
-    return load_u8(place) if size == 8 else load_u16(place) if size == 16 else load_u32(place)
+    return raw.load_u8(place) if size == 8 else raw.load_u16(place) if size == 16 else raw.load_u32(place)
 
 
 @compiled
@@ -186,13 +176,13 @@ def move_results(
 def copy_sized(source: int, target: int, size: int) -> None:
     """1, 2, 4 or 8 bytes."""
     if size == 8:
-        store_i64(target, load_i64(source))
+        raw.store_i64(target, raw.load_i64(source))
     elif size == 4:
-        store_u32(target, load_u32(source))
+        raw.store_u32(target, raw.load_u32(source))
     elif size == 2:
-        store_u16(target, load_u16(source))
+        raw.store_u16(target, raw.load_u16(source))
     else:
-        store_u8(target, load_u8(source))
+        raw.store_u8(target, raw.load_u8(source))
 
 
 @callback(types.int64(types.int64, types.int64, types.int64, types.int64))

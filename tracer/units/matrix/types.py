@@ -2,7 +2,7 @@
 
 A register of 32 bits (64 for f64) holds ``elements_per_register`` elements that follow each other along k. A matrix is
 a grid of blocks of 8 rows (columns of B) and four registers along k; lane ``l`` holds in register ``b`` the block
-``b``'s row ``l / 4``, register ``l % 4`` along k. Blocks of A count down the rows first, those of B along k first.
+``b``'s row ``l / 4``, register ``l % 4`` along k. Blocks of A count down the rows first, blocks of B along k first.
 Accumulators are blocks of 8 x 8, two neighbouring columns per lane, counted down the rows first. These are the layouts
 of ``mma``; ``wmma``, whose layout PTX leaves open, has the same, its registers beyond the last block being copies.
 """

@@ -10,19 +10,10 @@ of eight lanes each.
 import numpy as np
 from numba import carray, types
 
+from rayplay.tracer.native import memory as raw
 from rayplay.tracer.native.calls import as_pointer
 from rayplay.tracer.native.floats import f16_of, f16_value, f32_of
 from rayplay.tracer.native.jit import callback, compiled
-from rayplay.tracer.native.memory import (
-    f32_of_bits,
-    f64_bits,
-    f64_of_bits,
-    load_i32,
-    load_i64,
-    load_u32,
-    store_i64,
-    store_u32,
-)  # fmt: skip
 from rayplay.tracer.units.call import RESULT_SLOT, SCRATCH_SLOT, SLOT_BYTES
 from rayplay.tracer.units.matrix.gather import gather, transposed
 from rayplay.tracer.units.matrix.plan import MATRIX
@@ -41,9 +32,9 @@ def move_halves(slots: int, number: int, lane: int, pair: np.ndarray, outward: b
     """Two accumulators of a lane in one register of f16x2: from it into ``pair``, or out of it."""
     place = slots + number // 2 * SLOT_BYTES + 4 * lane
     if outward:
-        store_u32(place, f16_of(pair[0]) | f16_of(pair[1]) << 16)
+        raw.store_u32(place, f16_of(pair[0]) | f16_of(pair[1]) << 16)
     else:
-        bits = load_u32(place)
+        bits = raw.load_u32(place)
         pair[0], pair[1] = f16_value(bits & 0xFFFF), f16_value(bits >> 16)
 
 
@@ -52,10 +43,10 @@ def move_singles(slots: int, number: int, lane: int, pair: np.ndarray, outward: 
     """Two accumulators of f32."""
     place = slots + number * SLOT_BYTES + 4 * lane
     if outward:
-        store_u32(place, f32_of(pair[0]))
-        store_u32(place + SLOT_BYTES, f32_of(pair[1]))
+        raw.store_u32(place, f32_of(pair[0]))
+        raw.store_u32(place + SLOT_BYTES, f32_of(pair[1]))
     else:
-        pair[0], pair[1] = f32_of_bits(load_u32(place)), f32_of_bits(load_u32(place + SLOT_BYTES))
+        pair[0], pair[1] = raw.f32_of_bits(raw.load_u32(place)), raw.f32_of_bits(raw.load_u32(place + SLOT_BYTES))
 
 
 @compiled
@@ -63,13 +54,13 @@ def move_integers(slots: int, number: int, lane: int, pair: np.ndarray, outward:
     """Two accumulators of s32."""
     place = slots + number * SLOT_BYTES + 4 * lane
     if not outward:
-        pair[0], pair[1] = load_i32(place), load_i32(place + SLOT_BYTES)
+        pair[0], pair[1] = raw.load_i32(place), raw.load_i32(place + SLOT_BYTES)
         return
     for index in range(2):
         value = pair[index]
         if saturates:
             value = min(max(value, -2147483648.0), 2147483647.0)
-        store_u32(place + index * SLOT_BYTES, int(value))
+        raw.store_u32(place + index * SLOT_BYTES, int(value))
 
 
 @compiled
@@ -77,10 +68,10 @@ def move_doubles(slots: int, number: int, lane: int, pair: np.ndarray, outward: 
     """Two accumulators of f64."""
     place = slots + number * SLOT_BYTES + 8 * lane
     if outward:
-        store_i64(place, f64_bits(pair[0]))
-        store_i64(place + SLOT_BYTES, f64_bits(pair[1]))
+        raw.store_i64(place, raw.f64_bits(pair[0]))
+        raw.store_i64(place + SLOT_BYTES, raw.f64_bits(pair[1]))
     else:
-        pair[0], pair[1] = f64_of_bits(load_i64(place)), f64_of_bits(load_i64(place + SLOT_BYTES))
+        pair[0], pair[1] = raw.f64_of_bits(raw.load_i64(place)), raw.f64_of_bits(raw.load_i64(place + SLOT_BYTES))
 
 
 @compiled
@@ -115,21 +106,13 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
 
 
 @compiled
-def silence(rows: int, mask: int) -> None:
-    """Zeros in the operands of lanes that do not execute the instruction."""
+def silence(rows: int, mask: int, width: int) -> None:
+    """Zeros in the operands, registers of ``width`` bytes, of lanes that do not execute the instruction."""
     for lane in range(32):
         if not mask >> lane & 1:
             for slot in range(RESULT_SLOT):
-                store_u32(rows + slot * SLOT_BYTES + 4 * lane, 0)
-
-
-@compiled
-def silence_wide(rows: int, mask: int) -> None:
-    """``silence`` for registers of 64 bits."""
-    for lane in range(32):
-        if not mask >> lane & 1:
-            for slot in range(RESULT_SLOT):
-                store_i64(rows + slot * SLOT_BYTES + 8 * lane, 0)
+                for byte in range(0, width, 4):
+                    raw.store_u32(rows + slot * SLOT_BYTES + width * lane + byte, 0)
 
 
 @compiled
@@ -145,7 +128,7 @@ def multiply_bits(a: np.ndarray, b: np.ndarray, c: np.ndarray, both: bool) -> No
 
 @compiled
 def product(rows: int, settings: int) -> None:
-    """Any shape but that of ``quads``."""
+    """Any shape except ``quads``."""
     m, n, k = (take(settings, MATRIX.m8)) * 8, (take(settings, MATRIX.n8)) * 8, take(settings, MATRIX.k)
     kind_a, kind_b = take(settings, MATRIX.a), take(settings, MATRIX.b)
     saturates, both = take(settings, MATRIX.saturates) != 0, take(settings, MATRIX.ands) != 0
@@ -179,12 +162,12 @@ def quads(rows: int, settings: int) -> None:
                 shift = 16 * (number & 1)
                 place = (number >> 1) * SLOT_BYTES + 4 * lane
                 upper = index & 4
-                value = f16_value(load_u32(rows + place) >> shift & 0xFFFF)
+                value = f16_value(raw.load_u32(rows + place) >> shift & 0xFFFF)
                 if transposed_a:
                     a[upper + number, index & 3] = value
                 else:
                     a[index, number] = value
-                value = f16_value(load_u32(rows + B_FIRST + place) >> shift & 0xFFFF)
+                value = f16_value(raw.load_u32(rows + B_FIRST + place) >> shift & 0xFFFF)
                 if transposed_b:
                     b[number, index] = value
                 else:
@@ -212,10 +195,7 @@ def move_quad(slots: int, values: np.ndarray, quad: int, kind: int, outward: boo
 def matrix_unit(machine: int, rows: int, mask: int, settings: int) -> int:
     """``tracer.units.call`` says how it is called; settings are ``MATRIX``."""
     if mask != EVERYONE:
-        if take(settings, MATRIX.a) == F64:
-            silence_wide(rows, mask)
-        else:
-            silence(rows, mask)
+        silence(rows, mask, 8 if take(settings, MATRIX.a) == F64 else 4)
     if take(settings, MATRIX.quads):
         quads(rows, settings)
     else:

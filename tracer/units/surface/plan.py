@@ -3,21 +3,19 @@
 from rayplay.ptx.ir import Instruction, Operand, Texture
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, check_registers, word
+from rayplay.tracer.units.call import Inputs, Place, UnitCall, UnknownFormError, check_registers, given, number_of
 from rayplay.tracer.units.settings import Settings
-from rayplay.tracer.units.texture.plan import COORDINATE, HANDLE, LAYER, Inputs, indirect, queried
+from rayplay.tracer.units.texture.plan import coordinates, indirect, queried
 
 LOAD, STORE, REDUCE, QUERY = range(4)
 CLAMPS = ("trap", "clamp", "zero")
-GEOMETRY_WORDS = ("1d", "2d", "3d", "a1d", "a2d")
 REDUCTIONS = ("add", "min", "max", "and", "or")
 REDUCED_TYPES = ("u32", "s32", "u64", "s64", "b32")
 QUERIES = ("width", "height", "depth", "channel_data_type", "channel_order", "array_size", "memory_layout")
-COORDINATES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 SURFACE = Settings(
     "SURFACE", "action[2] formatted geometry[3] bytes[4] lanes[3] clamp[2] operation[3] kind[3] indirect query[3]"
 )
-DATA = 8  # first input slot of what is stored
+DATA = 8  # first input slot of the data to store
 
 
 def plan_suld(i: Instruction, place: Place) -> UnitCall:
@@ -33,16 +31,12 @@ def plan_sust(i: Instruction, place: Place) -> UnitCall:
     settings, inputs, width = _access(i, STORE, place, i.operands[0])
     sources = elements(i.operands[1])
     check_registers(sources, i.form.lanes, i)
-    for source in sources:
-        if source is None:
-            raise UnknownFormError
-        inputs.append((source, width))
-    return UnitCall("surface", settings, tuple(inputs), (), True)
+    return UnitCall("surface", settings, (*inputs, *given(sources, width)), (), True)
 
 
 def _access(i: Instruction, action: int, place: Place, surface: Operand) -> tuple[int, Inputs, int]:
     """Settings, inputs up to the data, and the width of a register of data."""
-    type_name = word(i, ("b8", "b16", "b32", "b64"))
+    type_name = i.form.type
     settings = SURFACE.pack(
         action=action, bytes=int(type_name[1:]) // 8, lanes=i.form.lanes, **_common(i, surface, place)
     )
@@ -52,20 +46,20 @@ def _access(i: Instruction, action: int, place: Place, surface: Operand) -> tupl
 def _common(i: Instruction, surface: Operand, place: Place) -> dict[str, int]:
     """Fields of every access; ``.p`` counts texels and converts them."""
     return {
-        "formatted": i.modifiers[0] == "p", "geometry": GEOMETRIES.index(word(i, GEOMETRY_WORDS)),
-        "clamp": CLAMPS.index(word(i, CLAMPS, "trap")), "indirect": indirect(_name(surface), place),
+        "formatted": i.form.variant == "p", "geometry": number_of(i.form.geometry, GEOMETRIES[:5]),
+        "clamp": number_of(i.form.bounds or "trap", CLAMPS), "indirect": indirect(_name(surface), place),
     }  # fmt: skip
 
 
 def plan_sured(i: Instruction, place: Place) -> UnitCall:
     """``sured.b.OPERATION.GEOMETRY.TYPE{.CLAMP}``, and ``sured.p``, whose first coordinate counts texels."""
-    type_name = word(i, REDUCED_TYPES)
-    width = 64 if type_name in ("u64", "s64") else 32
+    kind = number_of(i.form.type, REDUCED_TYPES)
+    width = 64 if i.form.type in ("u64", "s64") else 32
     inputs = _coordinates(i, i.operands[0])
     inputs.append((i.operands[1], width))
     settings = SURFACE.pack(
-        action=REDUCE, bytes=width // 8, lanes=1, operation=REDUCTIONS.index(word(i, REDUCTIONS)),
-        kind=REDUCED_TYPES.index(type_name), **_common(i, i.operands[0], place),
+        action=REDUCE, bytes=width // 8, lanes=1, operation=number_of(i.form.operation, REDUCTIONS), kind=kind,
+        **_common(i, i.operands[0], place),
     )  # fmt: skip
     return UnitCall("surface", settings, tuple(inputs), (), True)
 
@@ -73,7 +67,7 @@ def plan_sured(i: Instruction, place: Place) -> UnitCall:
 def plan_suq(i: Instruction, place: Place) -> UnitCall:
     """``suq.QUERY.b32``."""
     handle = queried(i.operands[1])
-    settings = SURFACE.pack(action=QUERY, query=QUERIES.index(word(i, QUERIES)), indirect=indirect(handle, place))
+    settings = SURFACE.pack(action=QUERY, query=number_of(i.form.variant, QUERIES), indirect=indirect(handle, place))
     return UnitCall("surface", settings, ((handle, 64),), ((i.operands[0], 32),), False)
 
 
@@ -86,15 +80,4 @@ def _name(surface: Operand) -> Operand:
 def _coordinates(i: Instruction, surface: Operand) -> Inputs:
     """Handle and coordinates in their slots, up to where data begins."""
     assert isinstance(surface, Texture)
-    geometry = word(i, GEOMETRY_WORDS)
-    given = list(elements(surface.coordinates))
-    layered, count = geometry[0] == "a", COORDINATES[geometry]
-    if not count + layered <= len(given) <= 4 or None in given:
-        raise UnknownFormError(f"{geometry} with {len(given)} coordinates")
-    inputs: Inputs = [None] * DATA
-    inputs[HANDLE] = (surface.name, 64)
-    slots = ([LAYER] if layered else []) + [COORDINATE + axis for axis in range(count)]
-    for slot, operand in zip(slots, given, strict=False):
-        assert operand is not None
-        inputs[slot] = (operand, 32)
-    return inputs
+    return coordinates(surface, i.form.geometry)[:DATA]

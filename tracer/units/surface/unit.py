@@ -9,24 +9,14 @@ from numba import types
 
 from rayplay.tracer.abi.words import STOP
 from rayplay.tracer.memory import image_record as image
+from rayplay.tracer.native import memory as raw
 from rayplay.tracer.native.floats import f16_of
 from rayplay.tracer.native.jit import callback, compiled
-from rayplay.tracer.native.memory import (
-    f32_of_bits,
-    load_i32,
-    load_i64,
-    load_u8,
-    load_u16,
-    load_u32,
-    store_i64,
-    store_u8,
-    store_u16,
-    store_u32,
-)  # fmt: skip
 from rayplay.tracer.units.call import ADDRESS_SLOT, RESULT_SLOT, SLOT_BYTES
 from rayplay.tracer.units.memory import FIRST, HOST, refuse
 from rayplay.tracer.units.settings import take
-from rayplay.tracer.units.surface.plan import COORDINATE, DATA, LAYER, LOAD, QUERY, REDUCE, SURFACE
+from rayplay.tracer.units.surface.plan import DATA, LOAD, QUERY, REDUCE, SURFACE
+from rayplay.tracer.units.texture.plan import COORDINATE, LAYER
 from rayplay.tracer.units.texture.texel import open_record, texel_address, texel_bytes, word
 from rayplay.tracer.units.texture.unit import channel_order, channel_type, handle_of, input_word
 
@@ -60,7 +50,7 @@ def place_lane(record: int, rows: int, lane: int, settings: int, span: int, at: 
     inside = 0 <= x <= last_x and 0 <= y <= last_y and 0 <= z <= last_z
     nearest = min(max(x, 0), max(last_x, 0))
     row = texel_address(record, 0, min(max(y, 0), last_y), min(max(z, 0), last_z))
-    store_i64(at, row + nearest)
+    raw.store_i64(at, row + nearest)
     return inside
 
 
@@ -71,7 +61,7 @@ def store_channels(record: int, place: int, rows: int, lane: int, lanes: int) ->
     size = image.ELEMENT_BYTES[element]
     for number in range(lanes):
         if number < word(record, image.CHANNELS):
-            bits = load_u32(rows + DATA_FIRST + number * SLOT_BYTES + 4 * lane)
+            bits = raw.load_u32(rows + DATA_FIRST + number * SLOT_BYTES + 4 * lane)
             store_texel(element, place + number * size, bits)
 
 
@@ -79,9 +69,9 @@ def store_channels(record: int, place: int, rows: int, lane: int, lanes: int) ->
 def store_texel(element: int, place: int, bits: int) -> None:
     """An element from the register that holds it."""
     if element == image.F16:
-        store_u16(place, f16_of(float(f32_of_bits(bits))))
+        raw.store_u16(place, f16_of(float(raw.f32_of_bits(bits))))
     elif element >= image.U32:
-        store_u32(place, bits)
+        raw.store_u32(place, bits)
     else:
         width = 8 * image.ELEMENT_BYTES[element]
         if element & 1 == image.S8:
@@ -89,9 +79,9 @@ def store_texel(element: int, place: int, bits: int) -> None:
         else:
             value = min(bits, (1 << width) - 1)
         if width == 8:
-            store_u8(place, value)
+            raw.store_u8(place, value)
         else:
-            store_u16(place, value)
+            raw.store_u16(place, value)
 
 
 @compiled
@@ -102,18 +92,18 @@ def raw_values(place: int, rows: int, lane: int, size: int, lanes: int, reads: b
         register = rows + (RESULTS if reads else DATA_FIRST) + number * SLOT_BYTES + width * lane
         at = place + number * size
         if size == 8:
-            store_i64(register if reads else at, load_i64(at if reads else register))
+            raw.store_i64(register if reads else at, raw.load_i64(at if reads else register))
         elif size == 4:
-            store_u32(register if reads else at, load_u32(at if reads else register))
+            raw.store_u32(register if reads else at, raw.load_u32(at if reads else register))
         elif size == 2:
             if reads:
-                store_u32(register, load_u16(at))
+                raw.store_u32(register, raw.load_u16(at))
             else:
-                store_u16(at, load_u32(register))
+                raw.store_u16(at, raw.load_u32(register))
         elif reads:
-            store_u32(register, load_u8(at))
+            raw.store_u32(register, raw.load_u8(at))
         else:
-            store_u8(at, load_u32(register))
+            raw.store_u8(at, raw.load_u32(register))
 
 
 @compiled
@@ -121,9 +111,9 @@ def clear(rows: int, lane: int, size: int, lanes: int) -> None:
     """Zeros in a lane's results."""
     for number in range(lanes):
         if size == 8:
-            store_i64(rows + RESULTS + number * SLOT_BYTES + 8 * lane, 0)
+            raw.store_i64(rows + RESULTS + number * SLOT_BYTES + 8 * lane, 0)
         else:
-            store_u32(rows + RESULTS + number * SLOT_BYTES + 4 * lane, 0)
+            raw.store_u32(rows + RESULTS + number * SLOT_BYTES + 4 * lane, 0)
 
 
 @compiled
@@ -131,14 +121,14 @@ def reduce_at(place: int, rows: int, lane: int, settings: int) -> None:
     """sured: memory takes the combination of what it holds and the lane's operand."""
     operation, kind = take(settings, SURFACE.operation), take(settings, SURFACE.kind)
     if take(settings, SURFACE.bytes) == 8:
-        old, new = load_i64(place), load_i64(rows + DATA_FIRST + 8 * lane)
+        old, new = raw.load_i64(place), raw.load_i64(rows + DATA_FIRST + 8 * lane)
         bias = 0 if kind == TYPE_S64 else -(1 << 63)
-        store_i64(place, combined(old, new, operation, bias))
+        raw.store_i64(place, combined(old, new, operation, bias))
         return
     if kind == TYPE_S32:
-        store_u32(place, combined(load_i32(place), load_i32(rows + DATA_FIRST + 4 * lane), operation, 0))
+        raw.store_u32(place, combined(raw.load_i32(place), raw.load_i32(rows + DATA_FIRST + 4 * lane), operation, 0))
     else:
-        store_u32(place, combined(load_u32(place), load_u32(rows + DATA_FIRST + 4 * lane), operation, 0))
+        raw.store_u32(place, combined(raw.load_u32(place), raw.load_u32(rows + DATA_FIRST + 4 * lane), operation, 0))
 
 
 @compiled
@@ -161,11 +151,11 @@ def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) 
     span = texel_bytes(record) if formatted and action != REDUCE else size * lanes
     at = rows + ADDRESSES + 8 * lane
     inside = place_lane(record, rows, lane, settings, span, at)
-    address = load_i64(at)
+    address = raw.load_i64(at)
     odd = not formatted and signed(input_word(rows, COORDINATE, lane)) % span != 0
     if odd or (not inside and clamp == TRAP) or span > texel_bytes(record) * word(record, image.WIDTH):
         return refuse(machine, lane, signed(input_word(rows, COORDINATE, lane)), STOP.outside_surface)
-    place = load_i64(machine + HOST) + address - load_i64(machine + FIRST)
+    place = raw.load_i64(machine + HOST) + address - raw.load_i64(machine + FIRST)
     if not inside and clamp == ZERO:
         if action == LOAD:
             clear(rows, lane, size, lanes)
@@ -180,7 +170,7 @@ def access_lane(machine: int, rows: int, lane: int, settings: int, record: int) 
 
 @compiled
 def query_surface(record: int, number: int) -> int:
-    """What suq asks, in the order of ``surface_plan.QUERIES``; the layout is always linear, 0."""
+    """Answer of suq, in the order of ``surface_plan.QUERIES``; the layout is always linear, 0."""
     if number < 3:
         return word(record, image.WIDTH + number)
     if number == 3:
@@ -205,7 +195,7 @@ def surface_unit(machine: int, rows: int, mask: int, settings: int) -> int:
         if record == 0 or not (queries or word(record, image.GEOMETRY) == take(settings, SURFACE.geometry)):
             return refuse(machine, lane, handle, STOP.bad_handle)
         if queries:
-            store_u32(rows + RESULTS + 4 * lane, query_surface(record, take(settings, SURFACE.query)))
+            raw.store_u32(rows + RESULTS + 4 * lane, query_surface(record, take(settings, SURFACE.query)))
             continue
         code = access_lane(machine, rows, lane, settings, record)
         if code:

@@ -3,7 +3,7 @@
 from rayplay.ptx.ir import Address, Instruction, Operand, Pair, Register, Symbol, Texture, Vector
 from rayplay.ptx.isa.types import elements
 from rayplay.tracer.memory.image_record import DIMENSIONS, GEOMETRIES
-from rayplay.tracer.units.call import Place, UnitCall, UnknownFormError, word
+from rayplay.tracer.units.call import Inputs, Place, UnitCall, UnknownFormError, given, number_of
 from rayplay.tracer.units.settings import Settings
 
 SAMPLE, GATHER, QUERY_TEXTURE, QUERY_SAMPLER = range(4)
@@ -16,7 +16,6 @@ TEXTURE_QUERIES = (
 SAMPLER_QUERIES = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
 HANDLE, SAMPLER, COORDINATE, LAYER, OFFSET = 0, 1, 2, 5, 6
 """Input slots; coordinates and offsets have three each."""
-Inputs = list[tuple[Operand, int] | None]
 
 
 TEXTURE = Settings(
@@ -28,7 +27,7 @@ TEXTURE = Settings(
 
 def plan_tex(i: Instruction, place: Place) -> UnitCall:
     """``tex{.base,.level,.grad}.GEOMETRY.v4.RESULT.COORDINATE``: textures have one level, which is what all read."""
-    levels = 1 if "level" in i.modifiers else 2 if "grad" in i.modifiers else 0
+    levels = {"level": 1, "grad": 2}.get(i.form.level, 0)
     targets, source, rest = _parts(i)
     if len(rest) - levels not in (0, 1):
         raise UnknownFormError(f"{i.full_opcode} with a comparison, or without a level")
@@ -41,16 +40,16 @@ def plan_tld4(i: Instruction, place: Place) -> UnitCall:
     targets, source, rest = _parts(i)
     if len(rest) > 1:
         raise UnknownFormError
-    component = COMPONENTS.index(word(i, COMPONENTS))
+    component = number_of(i.form.variant, COMPONENTS)
     return _call(i, place, targets, source, rest, action=GATHER, component=component)
 
 
 def plan_txq(i: Instruction, place: Place) -> UnitCall:
     """``txq.QUERY.b32`` of a texture or of a sampler; a texture has one level."""
-    query = word(i, (*TEXTURE_QUERIES, *SAMPLER_QUERIES))
+    query = i.form.variant
     action, queries = (QUERY_SAMPLER, SAMPLER_QUERIES) if query in SAMPLER_QUERIES else (QUERY_TEXTURE, TEXTURE_QUERIES)
     handle = queried(i.operands[1])
-    settings = TEXTURE.pack(action=action, query=queries.index(query), indirect=indirect(handle, place))
+    settings = TEXTURE.pack(action=action, query=number_of(query, queries), indirect=indirect(handle, place))
     return UnitCall("texture", settings, ((handle, 64),), ((i.operands[0], 32),), False)
 
 
@@ -62,7 +61,7 @@ def queried(operand: Operand) -> Operand:
 
 
 def indirect(handle: Operand, place: Place) -> bool:
-    """Whether a handle is an entry parameter, named directly: then its address is what is read as an operand."""
+    """Whether a handle is an entry parameter, named directly: then the operand is its address."""
     if isinstance(handle, Symbol):
         if handle.name in place.layout.lane_variables:
             raise UnknownFormError(f"the parameter {handle.name} of a function as a texture or surface")
@@ -84,41 +83,36 @@ def _parts(i: Instruction) -> tuple[list[Operand | None], Texture, list[Operand]
     return list(elements(target)), source, rest
 
 
-def _coordinates(source: Texture, geometry: str) -> Inputs:
-    """Coordinates to their slots; vectors may be longer than the geometry needs."""
-    given = list(elements(source.coordinates))
+def coordinates(source: Texture, geometry: str) -> Inputs:
+    """Handle and coordinates in their slots; vectors may be longer than the geometry needs."""
+    vector = elements(source.coordinates)
     layered = geometry in ("a1d", "a2d", "acube")
-    count = 3 if geometry.endswith("cube") else DIMENSIONS[GEOMETRIES.index(geometry)]
-    if len(given) < count + layered or len(given) > 4 or None in given:
-        raise UnknownFormError(f"{geometry} with {len(given)} coordinates")
+    count = 3 if geometry.endswith("cube") else DIMENSIONS[number_of(geometry, GEOMETRIES)]
+    if not count + layered <= len(vector) <= 4 or None in vector:
+        raise UnknownFormError(f"{geometry} with {len(vector)} coordinates")
     inputs: Inputs = [None] * (OFFSET + 3)
-    if layered and given[0] is not None:
-        inputs[LAYER] = (given[0], 32)
-    for axis, operand in enumerate(given[layered : layered + count]):
-        assert operand is not None
-        inputs[COORDINATE + axis] = (operand, 32)
+    inputs[HANDLE] = (source.name, 64)
+    inputs[LAYER : LAYER + layered] = given(vector[:layered], 32)
+    inputs[COORDINATE : COORDINATE + count] = given(vector[layered : layered + count], 32)
     return inputs
 
 
 def _offsets(inputs: Inputs, extra: list[Operand], geometry: str, i: Instruction) -> None:
     if not extra:
         return
-    given = elements(extra[0])
+    vector = elements(extra[0])
     count = DIMENSIONS[GEOMETRIES.index(geometry)]
-    if not isinstance(extra[0], Vector) or len(given) < count or geometry.endswith("cube"):
+    if not isinstance(extra[0], Vector) or len(vector) < count or geometry.endswith("cube"):
         raise UnknownFormError(f"{i.full_opcode} with a comparison or without all offsets")
-    for axis, operand in enumerate(given[:count]):
-        if operand is None:
-            raise UnknownFormError
-        inputs[OFFSET + axis] = (operand, 32)
+    inputs[OFFSET : OFFSET + count] = given(vector[:count], 32)
 
 
 def _call(
     i: Instruction, place: Place, targets: list[Operand | None], source: Texture, extra: list[Operand], **fields: int
 ) -> UnitCall:
     """The call of a tex or tld4; ``extra`` has the vector of offsets or nothing."""
-    geometry, result, sampler = word(i, GEOMETRIES), i.form.types[0], source.sampler
-    inputs = _coordinates(source, geometry)
+    geometry, result, sampler = i.form.geometry, i.form.types[0], source.sampler
+    inputs = coordinates(source, geometry)
     _offsets(inputs, extra, geometry, i)
     wanted = 2 if result == "f16x2" else 4
     if len(targets) not in (wanted, wanted + 1):
@@ -128,7 +122,6 @@ def _call(
         indirect=indirect(source.name, place), has_offset=bool(extra),
         sampler_indirect=sampler is not None and indirect(sampler, place), **fields,
     )  # fmt: skip
-    inputs[HANDLE] = (source.name, 64)
     if sampler is not None:
         inputs[SAMPLER] = (sampler, 64)
     return UnitCall("texture", settings, tuple(inputs), tuple((t, 32) for t in targets), True)

@@ -14,7 +14,7 @@ SRGB_TO_LINEAR = tuple(
 
 @compiled
 def open_record(machine: int, handle: int, magic: int) -> int:
-    """Host address of the record behind a handle; 0 when it is none of the kind, or its image is not in memory."""
+    """Host address of the record behind a handle; 0 for another kind, or an image outside memory."""
     record = host_place(machine, handle, image.RECORD_BYTES, image.RECORD_ALIGN, False)
     if record == 0 or load_i64(record + 8 * image.MAGIC) != magic:
         return 0

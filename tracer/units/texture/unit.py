@@ -151,7 +151,7 @@ def sample_lane(machine: int, rows: int, lane: int, settings: int, record: int, 
 
 @compiled
 def query_texture(record: int, number: int) -> int:
-    """What txq asks of a texture, in the order of ``texture_plan.TEXTURE_QUERIES``."""
+    """Answer of txq for a texture, in the order of ``texture_plan.TEXTURE_QUERIES``."""
     element, normalized = word(record, image.ELEMENT), word(record, image.READ_FLOAT) != 0
     if number < 3:
         return word(record, image.WIDTH + number)
@@ -186,7 +186,7 @@ def channel_order(channels: int) -> int:
 
 @compiled
 def query_sampler(record: int, number: int) -> int:
-    """What txq asks of a sampler: filter, modes (PTX counts two kinds of clamp), whether coordinates are in texels."""
+    """Answer of txq for a sampler: filter, modes (PTX counts two kinds of clamp), whether coordinates are in texels."""
     if number == 0:
         return word(record, image.FILTER)
     if number == 4:

@@ -1,4 +1,4 @@
-"""docs/recipes.md: every block runs as it stands, and the four libraries give the same answers."""
+"""docs/queries.md: every block runs as it stands, and the four libraries give the same answers."""
 
 import importlib.util
 import re
@@ -12,8 +12,8 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.convert import convert
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs/recipes.md").read_text()
-RECIPES = {
+PAGE = (ROOT / "docs/queries.md").read_text()
+QUERIES = {
     section.split("\n")[0]: dict(re.findall(r"```python (\w+)\n(.*?)```", section, re.DOTALL))
     for section in PAGE.split("\n## ")[1:]
 }
@@ -22,7 +22,7 @@ RECIPES = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with traces/sample.trace and traces/sample.trace.h5, as the page presumes."""
-    traces = tmp_path_factory.mktemp("recipes") / "traces"
+    traces = tmp_path_factory.mktemp("queries") / "traces"
     shutil.copytree(ROOT / "traces/sample.trace", traces / "sample.trace")
     convert(open_trace(traces / "sample.trace"), traces / "sample.trace.h5")
     return traces.parent
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answer(program: str) -> Any:
     names: dict[str, Any] = {}
-    exec(compile(program, "docs/recipes.md", "exec"), names)
+    exec(compile(program, "docs/queries.md", "exec"), names)
     return plain(names["answer"])
 
 
@@ -44,16 +44,16 @@ def plain(value: Any) -> Any:
 
 
 def test_there_are_five_questions_in_four_libraries() -> None:
-    assert len(RECIPES) == 5
-    assert all(set(blocks) == {"pandas", "polars", "duckdb", "h5py"} for blocks in RECIPES.values())
+    assert len(QUERIES) == 5
+    assert all(set(blocks) == {"pandas", "polars", "duckdb", "h5py"} for blocks in QUERIES.values())
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
-@pytest.mark.parametrize("question", RECIPES)
+@pytest.mark.parametrize("question", QUERIES)
 def test_the_answers_are_those_of_h5py(monkeypatch, folder: Path, question: str, library: str) -> None:
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     monkeypatch.chdir(folder)
-    expected = answer(RECIPES[question]["h5py"])
+    expected = answer(QUERIES[question]["h5py"])
     assert expected
-    assert answer(RECIPES[question][library]) == expected
+    assert answer(QUERIES[question][library]) == expected

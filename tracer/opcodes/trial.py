@@ -10,13 +10,14 @@ from tqdm import tqdm
 
 from rayplay.formats.guard.errors import UserError
 from rayplay.ptx.ir import Module
+from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.text.parser import parse
 from rayplay.ptx.verifier.code import verify
 from rayplay.tracer.link.link import link_launch
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import DeviceMemory
-from tools.opcodes.patterns import Form, expand, patterns
-from tools.opcodes.specimens import function, header
+from rayplay.tracer.opcodes.patterns import Form, expand
+from rayplay.tracer.opcodes.specimens import function, header
 
 BATCH = 400  # kernels of one module
 
@@ -33,7 +34,7 @@ class Trial:
 
 def try_all(chosen: list[str]) -> list[Trial]:
     """A trial of every pattern of these keys, in order."""
-    forms = {(key, pattern): tuple(expand(pattern, key)) for key in chosen for pattern in patterns(key)}
+    forms = {(key, pattern): tuple(expand(pattern, key)) for key in chosen for pattern in TABLE[key].patterns}
     wanted = dict.fromkeys((form, key) for (key, _), made in forms.items() for form in made)
     refused = refused_forms(list(wanted))
     return [

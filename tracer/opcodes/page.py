@@ -1,6 +1,6 @@
-"""``docs/opcodes.md``: what is parsed, what of it is executed, and how it is classed and timed.
+"""``docs/opcodes.md``: instructions that are parsed, the executed ones among them, their classes and timing.
 
-Whether a form is executed is what lowering it says (``tools.opcodes.trial``); nothing on the page is written by hand
+Whether a form is executed is what lowering it says (``tracer.opcodes.trial``); nothing on the page is written by hand
 but its sentences.
 """
 
@@ -10,12 +10,13 @@ from itertools import groupby
 from rayplay.formats.exchange.accelsim import sass_classes
 from rayplay.ptx.isa.describe import DESTINATION_ROLES
 from rayplay.ptx.isa.form import form_of
+from rayplay.ptx.isa.patterns import WORDS
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.timing.pipelines import RTX2060, VARIABLE_LATENCY_CLASSES
-from tools.opcodes.patterns import MOST_TRIED, NAMES, keys, patterns, spell
-from tools.opcodes.trial import Trial, try_all
+from rayplay.tracer.opcodes.patterns import MOST_TRIED, spell
+from rayplay.tracer.opcodes.trial import Trial, try_all
 
-LONGEST_CELL = 150  # characters of patterns in the table; what is longer has a list of its own
+LONGEST_CELL = 150  # characters of patterns in the table; a longer cell has a list of its own
 SHOWN = 6  # refused forms that are listed one by one where no word tells them
 
 HEAD = """\
@@ -64,7 +65,7 @@ SASS is analysed and replayed, never executed.
 
 def page() -> str:
     """The text of docs/opcodes.md."""
-    trials = {key: list(group) for key, group in groupby(try_all(keys()), lambda trial: trial.key)}
+    trials = {key: list(group) for key, group in groupby(try_all(sorted(TABLE)), lambda trial: trial.key)}
     states = {key: executed(group) for key, group in trials.items()}
     count = list(states.values()).count
     head = HEAD.format(
@@ -114,7 +115,7 @@ def _anchor(key: str) -> str:
 
 def shown_patterns(key: str) -> list[str]:
     """The patterns of an opcode as the page writes them, without the words that the opcode's name has already."""
-    return list(_gathered([_shown(key, pattern) for pattern in patterns(key)]))
+    return list(_gathered([_shown(key, pattern) for pattern in TABLE[key].patterns]))
 
 
 def _shown(key: str, pattern: str) -> str:
@@ -142,7 +143,7 @@ GATHERED = {"DATA": ("TYPE", "v2 TYPE2", "v4 TYPE4"), "WIDE256": ("v8 WORD32", "
 
 def _long_lists() -> Iterator[str]:
     yield "\n## Long lists of forms\n"
-    for key in keys():
+    for key in sorted(TABLE):
         if _cell(key).startswith("["):
             yield "\n".join((f"### Forms of {key}\n", "```", *shown_patterns(key), "```", ""))
 
@@ -151,15 +152,15 @@ def _words() -> Iterator[str]:
     """The capitals that patterns have."""
     used = {
         word
-        for key in keys()
-        for pattern in patterns(key)
+        for key in sorted(TABLE)
+        for pattern in TABLE[key].patterns
         for slot in pattern.split()
         for word in slot.rstrip("?").split("|")
     }
     yield "## Words of forms\n"
     yield "| word | one of |\n|---|---|"
     gathered = {name: ", ".join(f"`{ending}`" for ending in endings) for name, endings in GATHERED.items()}
-    words = {name: f"`{text.replace('|', ' ')}`" for name, text in NAMES.items() if name in used}
+    words = {name: f"`{text.replace('|', ' ')}`" for name, text in WORDS.items() if name in used}
     yield "\n".join(f"| {name} | {text} |" for name, text in sorted({**gathered, **words}.items()))
 
 

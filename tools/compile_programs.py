@@ -1,7 +1,7 @@
-"""Compile the ray-tracing programs of this folder: every ``NAME.cu`` to ``NAME.ptx``, one of them twice.
+"""Compile the ray-tracing programs of ``tracer/programs``: every ``NAME.cu`` to ``NAME.ptx``, one of them twice.
 
-    python tracer/programs/compile.py            # all of them, into this folder
-    python tracer/programs/compile.py --check    # exit 1 when a committed .ptx is not what its source gives
+    python -m tools.compile_programs            # all of them, into that folder
+    python -m tools.compile_programs --check    # exit 1 when a committed .ptx is not what its source gives
 
 ``unoptimised/path-tracing.ptx`` makes about as many instructions as the PTX that Vulkan-Sim gets from SPIR-V by way of
 NIR (``docs/sources/vulkan-sim.md#instruction-latencies``), and reads and writes word by word: for comparisons with its
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1] / "tracer" / "programs"
 COMMAND = ("nvcc", "-ptx", "-arch=sm_75", "-std=c++17")
 FOLDER_DIGEST = re.compile("_INTERNAL_[0-9a-f]{8}_")  # nvcc puts it into names of functions
 OPTIMISED, UNOPTIMISED = ("-O3",), ("-Xcicc", "-O1", "-DRAYPLAY_WORD_BY_WORD")
