@@ -76,13 +76,8 @@ def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Po
         np.full((sms * apart, 2), FAR),
         stats,
         make_shares(stats, streams),
-        request_ring,
-        ring,
-        apart,
-        spec.in_packets,
-        spec.packets_in_flight,
-        credit_cycles,
-    )
+        request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles,
+    )  # fmt: skip
 
 
 @inlined
