@@ -18,8 +18,6 @@ LAYERS = (
     "look",
     "exchange",
     "testing",
-    "help",
-    "guide",
     "page",
 )
 

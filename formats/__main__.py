@@ -5,25 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.command import EXIT_USER_ERROR, add_limits, run
+from rayplay.formats.guard.command import EXIT_USER_ERROR, add_limits, add_verb, run
 from rayplay.formats.guard.errors import UserError
-from rayplay.formats.help import (
-    CHECK_EXAMPLE,
-    COMPARE_EXAMPLE,
-    CONVERT_EXAMPLE,
-    DESCRIPTION,
-    DIFF_EXAMPLE,
-    DOCS_EXAMPLE,
-    EXPORT_EXAMPLE,
-    IMPORT_EXAMPLE,
-    MERGE_EXAMPLE,
-    SELECT_EXAMPLE,
-    SHOW_EXAMPLE,
-    STATS_EXAMPLE,
-    VERIFY_EXAMPLE,
-)  # fmt: skip
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import any_name, result_name, trace_name
+
+DESCRIPTION = """\
+Inspect traces, results and predictions (folders of Parquet files, or NAME.trace.h5), check their laws,
+compare them, select from and merge traces, and convert them between Parquet, HDF5 and Accel-Sim's files.
+"""
 
 
 def main() -> int:
@@ -42,62 +32,54 @@ def parser() -> argparse.ArgumentParser:
     add_reading_verbs(verbs)
     add_comparing_verbs(verbs)
     add_writing_verbs(verbs)
-    add_verb(verbs, "docs", docs_verb, "print the page about the formats", DOCS_EXAMPLE)
+    add_verb(verbs, docs_verb)
     add_limits(*verbs.choices.values())
     return top
 
 
-def add_verb(verbs: Any, name: str, run_verb: Callable[[argparse.Namespace], int], what: str, example: str) -> Any:
-    """A parser for one verb, which ``run_verb`` runs."""
-    plain = argparse.RawDescriptionHelpFormatter
-    verb = verbs.add_parser(name, help=what, description=example, formatter_class=plain)
-    verb.set_defaults(run=run_verb)
-    return verb
-
-
 def add_reading_verbs(verbs: Any) -> None:
     """Verbs that print."""
-    show = add_verb(verbs, "show", show_verb, "print what is in a file", SHOW_EXAMPLE)
+    show = add_verb(verbs, show_verb)
     show.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
     show.add_argument("--rows", type=int, default=5, metavar="N", help="rows of each table (default: 5)")
-    check = add_verb(verbs, "check", check_verb, "verify the laws", CHECK_EXAMPLE)
+    check = add_verb(verbs, check_verb)
     check.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
-    verify = add_verb(verbs, "verify", verify_verb, "is every byte as it was written?", VERIFY_EXAMPLE)
+    verify = add_verb(verbs, verify_verb)
     verify.add_argument("path", type=any_name, metavar="PATH", help="trace, result or prediction")
-    stats = add_verb(verbs, "stats", stats_verb, "print what a trace costs and does", STATS_EXAMPLE)
+    stats = add_verb(verbs, stats_verb)
     stats.add_argument("path", type=trace_name, metavar="TRACE", help="trace")
 
 
 def add_comparing_verbs(verbs: Any) -> None:
     """Verbs that look at two files."""
-    diff = add_verb(verbs, "diff", diff_verb, "name the first difference of two files", DIFF_EXAMPLE)
+    diff = add_verb(verbs, diff_verb)
     diff.add_argument("left", type=any_name, metavar="A", help="trace, result or prediction")
     diff.add_argument("right", type=any_name, metavar="B", help="another of the same format")
-    compare = add_verb(verbs, "compare", compare_verb, "metrics of two results side by side", COMPARE_EXAMPLE)
+    compare = add_verb(verbs, compare_verb)
     compare.add_argument("left", type=result_name, metavar="A.result", help="result")
     compare.add_argument("right", type=result_name, metavar="B.result", help="result to measure it by")
 
 
 def add_writing_verbs(verbs: Any) -> None:
     """Verbs that write a trace."""
-    select = add_verb(verbs, "select", select_verb, "a part of a trace", SELECT_EXAMPLE)
+    select = add_verb(verbs, select_verb)
     select.add_argument("path", type=trace_name, metavar="TRACE", help="trace to read")
     select.add_argument("--kernels", metavar="SET", help="launches that stay, by kernel_id")
     select.add_argument("--ctas", metavar="SET", help="CTAs that stay in each launch, by cta_id")
     select.add_argument("--warps", metavar="SET", help="warps that stay, by warp_id")
     select.add_argument("--pixels", type=location, metavar="FILE", help='pixels that stay, "x y" per line')
     select.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
-    merge = add_verb(verbs, "merge", merge_verb, "traces as the streams of one", MERGE_EXAMPLE)
+    merge = add_verb(verbs, merge_verb)
     merge.add_argument("paths", type=trace_name, nargs="+", metavar="TRACE", help="traces to read, two or more")
     merge.add_argument("--out", type=location, required=True, metavar="NAME.trace", help="trace to write")
-    convert = add_verb(verbs, "convert", convert_verb, "Parquet to HDF5 or back", CONVERT_EXAMPLE)
+    convert = add_verb(verbs, convert_verb)
     convert.add_argument("path", type=trace_name, metavar="PATH", help="trace to read")
     convert.add_argument("out", type=location, metavar="OUT", help="trace to write")
-    export = add_verb(verbs, "export", export_verb, "a trace to Accel-Sim's files", EXPORT_EXAMPLE)
+    export = add_verb(verbs, export_verb)
     export.add_argument("path", type=trace_name, metavar="TRACE", help="trace to read, without rays")
     export.add_argument("--out", type=location, required=True, metavar="FOLDER", help="folder to write")
     export.add_argument("--xz", action="store_true", help="compress the kernel files")
-    importing = add_verb(verbs, "import", import_verb, "traces captured elsewhere to one of ours", IMPORT_EXAMPLE)
+    importing = add_verb(verbs, import_verb)
     importing.add_argument("path", type=location, metavar="PATH", help="kernelslist.g, dump.txt.xz, ncu.csv or folder")
     importing.add_argument(
         "--out", type=location, required=True, metavar="NAME.trace", help="trace (or NAME.result) to write"
@@ -113,7 +95,13 @@ def add_writing_verbs(verbs: Any) -> None:
 
 
 def show_verb(arguments: argparse.Namespace) -> int:
-    """Print the content of a file."""
+    """Print the content of a file.
+
+    The columns with units and meaning, rows, bytes per row on disk, and the first rows of each table.
+
+    example:
+      python -m formats show traces/cornell.trace --rows 3
+    """
     from rayplay.formats.look import records
     from rayplay.formats.look.show import describe, open_any
 
@@ -123,7 +111,15 @@ def show_verb(arguments: argparse.Namespace) -> int:
 
 
 def check_verb(arguments: argparse.Namespace) -> int:
-    """Print every problem; exit code 1 when there is one."""
+    """Check the laws of a file.
+
+    Verifies every file's SHA-256 and every law of the tables (docs/formats.md lists them), and prints each problem with
+    its table, row and value, 20 per law at most. Exit code 0 when all laws hold, 1 when one is broken, 2 when a file
+    cannot be read.
+
+    example:
+      python -m formats check traces/cornell.trace
+    """
     from rayplay.formats.laws.check import validate
     from rayplay.formats.look import records
     from rayplay.formats.look.show import counted, extent, open_any
@@ -138,7 +134,15 @@ def check_verb(arguments: argparse.Namespace) -> int:
 
 
 def verify_verb(arguments: argparse.Namespace) -> int:
-    """Print every damage; exit code 2 when there is one."""
+    """Verify that every byte is as it was written.
+
+    Reads every byte once: the SHA-256 of each file, the checksum of each page (of each chunk in HDF5), types, limits.
+    Prints each damage with file, table, row group and column; exit code 0 when nothing changed since writing, else 2.
+    The meaning of the numbers is the business of the verb check.
+
+    example:
+      python -m formats verify traces/cornell.trace
+    """
     from rayplay.formats.laws.verify import damages
     from rayplay.formats.look import records
     from rayplay.formats.look.show import counted, open_any
@@ -156,7 +160,14 @@ def verify_verb(arguments: argparse.Namespace) -> int:
 
 
 def stats_verb(arguments: argparse.Namespace) -> int:
-    """Print the statistics of a trace."""
+    """Print size and activity of a trace.
+
+    Bytes on disk per warp instruction, block visit, lane address and ray; instruction mix; active lanes; different
+    sectors and BVH records that were touched.
+
+    example:
+      python -m formats stats traces/cornell.trace
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.look import records
     from rayplay.formats.look.statistics import lines, measure
@@ -168,7 +179,14 @@ def stats_verb(arguments: argparse.Namespace) -> int:
 
 
 def diff_verb(arguments: argparse.Namespace) -> int:
-    """Print the first difference of each table; exit code 1 when there is one."""
+    """Name the first difference of two files.
+
+    For each table the first row and column whose values differ. The division of rows into files and the provenance do
+    not count. Exit code 0 when all values are equal, 1 when not.
+
+    example:
+      python -m formats diff traces/a.trace traces/b.trace.h5
+    """
     from rayplay.formats.look.diff import differences
     from rayplay.formats.look.show import open_any
 
@@ -179,7 +197,13 @@ def diff_verb(arguments: argparse.Namespace) -> int:
 
 
 def compare_verb(arguments: argparse.Namespace) -> int:
-    """Print the metrics of two results side by side."""
+    """Print the metrics of two results side by side.
+
+    Each metric that both results have, and the difference of A from B: in percent, for shares in percentage points.
+
+    example:
+      python -m formats compare results/bfs.result results/measured.result
+    """
     from rayplay.formats.dataset.result import open_result
     from rayplay.formats.look import records
     from rayplay.formats.look.compare import compare
@@ -190,7 +214,16 @@ def compare_verb(arguments: argparse.Namespace) -> int:
 
 
 def select_verb(arguments: argparse.Namespace) -> int:
-    """Write a part of a trace."""
+    """Write a part of a trace.
+
+    The part that is in all the given sets (numbers and ranges such as 0,4-7) becomes a trace of its own, with the
+    remaining launches, CTAs and warps renumbered. --pixels removes lanes instead: every warp is still launched, as if
+    the program had been run with filter_shader.
+
+    examples:
+      python -m formats select traces/bfs.trace --kernels 3,5-8 --out traces/part.trace
+      python -m formats select traces/cornell.trace --pixels pixels.txt --out traces/tenth.trace
+    """
     from rayplay.formats.dataset.reader import open_trace
 
     trace = open_trace(arguments.path)
@@ -214,7 +247,13 @@ def select_verb(arguments: argparse.Namespace) -> int:
 
 
 def merge_verb(arguments: argparse.Namespace) -> int:
-    """Write one trace with the launches of several."""
+    """Write several traces as the streams of one.
+
+    The launches of all, each trace in streams of its own. Addresses stay as they are.
+
+    example:
+      python -m formats merge traces/frame.trace traces/physics.trace --out traces/both.trace
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.merge import merge
 
@@ -223,7 +262,13 @@ def merge_verb(arguments: argparse.Namespace) -> int:
 
 
 def convert_verb(arguments: argparse.Namespace) -> int:
-    """Write a trace in the other container."""
+    """Write a trace in the other container.
+
+    The same tables: an HDF5 file when the name of OUT ends in .h5 or .hdf5, else a folder of Parquet files.
+
+    example:
+      python -m formats convert traces/cornell.trace traces/cornell.trace.h5
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.convert import convert
 
@@ -232,7 +277,19 @@ def convert_verb(arguments: argparse.Namespace) -> int:
 
 
 def import_verb(arguments: argparse.Namespace) -> int:
-    """Write the trace of an Accel-Sim kernel list, a Vulkan-Sim dump or tables, or the result that ncu measured."""
+    """Write a trace (or result) of files captured by other tools.
+
+    - kernelslist.g: output of Accel-Sim's tracer (.traceg or .traceg.xz files beside it, versions 1 to 6); every
+      instruction that a warp executed keeps its lanes and addresses;
+    - NAME.txt or NAME.txt.xz: Vulkan-Sim's dump of its RT unit, as a trace of rays alone;
+    - FILE.csv: measurements of Nsight Compute (ncu --csv --page raw), as a result to compare with;
+    - a folder with instructions.csv, visits.csv, accesses.csv, ... (or .parquet): the tables of docs/formats.md, of
+      which instructions and visits are enough; columns with one obvious value may be left out.
+
+    examples:
+      python -m formats import hw/kernelslist.g --out traces/bfs.trace
+      python -m formats import mine/ --out traces/mine.trace
+    """
     if arguments.path.is_dir():
         from rayplay.formats.exchange.frames import import_folder
 
@@ -253,7 +310,15 @@ def import_verb(arguments: argparse.Namespace) -> int:
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
-    """Write a trace as Accel-Sim's files."""
+    """Write a trace as Accel-Sim's files.
+
+    kernelslist.g and one kernel-N.traceg a launch. Instructions of PTX become the SASS opcode of their class. Importing
+    them again gives the same lanes and addresses, instruction by instruction; opcodes, registers and the division into
+    blocks may differ (DEVIATIONS.md, F2 and F4).
+
+    example:
+      python -m formats export traces/vectoradd.trace --out vectoradd
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.exchange.accelsim.export import export_accelsim
     from rayplay.formats.look.show import counted
@@ -275,7 +340,11 @@ def say_written(arguments: argparse.Namespace, line: str | None = None) -> int:
 
 
 def docs_verb(arguments: argparse.Namespace) -> int:
-    """Print docs/formats.md."""
+    """Print the page docs/formats.md, which follows from the schema.
+
+    example:
+      python -m formats docs > docs/formats.md
+    """
     from rayplay.formats.page import page
 
     print(page(), end="")

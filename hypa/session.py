@@ -64,7 +64,8 @@ def profile_file(
     for number, launch in shown:
         is_wanted = kernel in (None, launch.entry)
         if is_wanted or method == "full" or session.needed[number]:
-            found = session.profile(launch, number, method, progress and not several)
+            linked, needed = session.programs[number], session.needed[number]
+            found = profile_by(method, launch, linked, needed, session.cache, progress and not several)
             made += [found] if is_wanted else []
     return FileProfile(program, launch_file, method, prepared.module, tuple(made))
 
@@ -100,19 +101,11 @@ class _Session:
         """Launches as they run, each with its number in the file; static analysis knows no repeats."""
         return iter(enumerate(self.bound)) if method == "static" else self.prepared.schedule()
 
-    def profile(self, launch: ComputeLaunch, number: int, method: str, progress: bool) -> LaunchProfile:
-        """Profile a launch whose number in the file is ``number``."""
-        return profile_by(method, launch, self.programs[number], self.needed[number], self.cache, progress)
-
 
 def profile_by(
-    method: str,
-    launch: ComputeLaunch,
-    program: Program,
-    needed: frozenset[Object],
-    cache: SliceCache,
+    method: str, launch: ComputeLaunch, program: Program, needed: frozenset[Object], cache: SliceCache,
     progress: bool = True,
-) -> LaunchProfile:
+) -> LaunchProfile:  # fmt: skip
     """Profile a launch of ``program`` by one of ``FILE_METHODS``; ``needed``: what later launches need of it."""
     start = time.perf_counter()
     cut, reduced = cache.find(launch, program, needed)

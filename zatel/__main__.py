@@ -2,63 +2,26 @@
 
 import argparse
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rayplay.formats.guard.answer import answer
-from rayplay.formats.guard.command import add_limits, run
+from rayplay.formats.guard.command import add_limits, add_verb, run
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.location import location
 from rayplay.formats.place.names import SHIPPED, prediction_name, result_name, trace_name
 from rayplay.zatel.study.points import STUDIES
 from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.estimate import add_parser as add_estimate
-from rayplay.zatel.verbs.estimate import estimate_verb
 from rayplay.zatel.verbs.paper_arguments import add_options, departures_help, read_options
 from rayplay.zatel.verbs.scale import add_parser as add_scale
-from rayplay.zatel.verbs.scale import scale_verb
 from rayplay.zatel.verbs.whatif import add_parser as add_whatif
-from rayplay.zatel.verbs.whatif import whatif_verb
 
 DESCRIPTION = """\
 Zatel: predict the performance of a whole image from a part of its pixels. The image is divided into K groups, K being
 the greatest common divisor of SMs and memory partitions; of each group a representative part is replayed on a GPU K
 times smaller, all groups at the same time; the seven metrics of the paper's Table I are extrapolated and combined.
-"""
-PREDICT_EXAMPLE = """\
-example:
-  python -m zatel predict traces/bunny.trace --gpu mobile --fraction 0.1 --against results/bunny-mobile.result
-
-NAME.prediction/ then holds prediction.json, overview.png, the heatmap, the quantised heatmap and the selected pixels
-as PNG, tables as Parquet, and the filter file of each group.
-"""
-FILTER_EXAMPLE = """\
-example:
-  printf '12 7\\n13 7\\n' > two.pixels
-  python -m zatel filter traces/bunny.trace --pixels two.pixels --out traces/two.trace
-
-The pixel file has one "x y" per line, 0 0 is the top left, # starts a comment.
-"""
-REPORT_EXAMPLE = """\
-example:
-  python -m zatel report results/bunny-mobile.prediction --out bunny.png
-"""
-PAPER_EXAMPLE = """\
-example:
-  python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
-  make paper QUICK=1
-  make paper STUDIES=whole PAPER_SCENES='park bunny'
-
-whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after the
-other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder then
-holds README.md (the paper's findings and what is found here), tables.md, the figures as PNG, and every prediction and
-time as Parquet.
-"""
-JOIN_EXAMPLE = """\
-example:
-  python -m zatel join elsewhere/park-and-bath here/wknd --out docs/paper/whole
-
-The scenes, or the studies of a scene, must be different; figures, tables and findings are those of all together, as if
-they had been studied at once. No trace is read and nothing is replayed.
 """
 
 
@@ -71,17 +34,8 @@ def main() -> int:
 
 def perform(arguments: argparse.Namespace) -> int:
     """Run the verb that ``arguments`` name."""
-    verbs = {
-        "predict": predict_verb,
-        "estimate": estimate_verb,
-        "whatif": whatif_verb,
-        "scale": scale_verb,
-        "filter": filter_verb,
-        "report": report_verb,
-        "paper": paper_verb,
-        "join": join_verb,
-    }
-    return verbs[arguments.verb](arguments)
+    run_verb: Callable[[argparse.Namespace], int] = arguments.run
+    return run_verb(arguments)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -89,15 +43,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "python -m zatel", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = top.add_subparsers(
-        dest="verb", required=True, metavar="predict | estimate | whatif | scale | filter | report | paper | join"
-    )
-    predict = _add_verb(
-        verbs,
-        "predict",
-        "a trace and a GPU -> predicted metrics, NAME.prediction",
-        f"{departures_help()}\n\n{PREDICT_EXAMPLE}",
-    )
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    predict = add_verb(verbs, predict_verb)
+    predict.epilog = departures_help()
     predict.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     predict.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
     predict.add_argument(
@@ -110,13 +58,13 @@ def parser() -> argparse.ArgumentParser:
     add_estimate(verbs)
     add_whatif(verbs)
     add_scale(verbs)
-    filtering = _add_verb(verbs, "filter", "a trace and a list of pixels -> the trace of these pixels", FILTER_EXAMPLE)
+    filtering = add_verb(verbs, filter_verb)
     filtering.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of an image launch")
     filtering.add_argument(
         "--pixels", type=Path, required=True, metavar="FILE", help='pixels that stay, "x y" per line'
     )
     filtering.add_argument("--out", type=location, required=True, metavar="TRACE", help="trace to write")
-    report = _add_verb(verbs, "report", "a prediction -> its table, and one overview picture", REPORT_EXAMPLE)
+    report = add_verb(verbs, report_verb)
     report.add_argument("prediction", type=prediction_name, metavar="PREDICTION", help="folder that predict wrote")
     report.add_argument(
         "--out", type=Path, metavar="FILE.png", help="picture to write (default: none, print the table only)"
@@ -127,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    paper = _add_verb(verbs, "paper", "traces of scenes -> the paper's Figures 10 to 20 and Table III", PAPER_EXAMPLE)
+def _add_paper(verbs: Any) -> None:
+    paper = add_verb(verbs, paper_verb)
     paper.add_argument(
         "traces", type=trace_name, nargs="+", metavar="TRACE", help="traces of image launches, one a scene"
     )
@@ -144,20 +92,21 @@ def _add_paper(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     paper.add_argument("--estimate", action="store_true", help="print the replays to do and their time, and stop")
 
 
-def _add_join(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    join = _add_verb(verbs, "join", "studies that paper wrote, of different scenes -> one study", JOIN_EXAMPLE)
+def _add_join(verbs: Any) -> None:
+    join = add_verb(verbs, join_verb)
     join.add_argument("studies", type=location, nargs="+", metavar="STUDY", help="folders that the verb paper wrote")
     join.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="study to write")
 
 
-def _add_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, example: str) -> argparse.ArgumentParser:  # fmt: skip # noqa: E501
-    return verbs.add_parser(
-        name, help=what, description=what, epilog=example, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-
-
 def predict_verb(arguments: argparse.Namespace) -> int:
-    """Predict, print the table, and write the folder."""
+    """A trace and a GPU -> predicted metrics, NAME.prediction.
+
+    example:
+      python -m zatel predict traces/bunny.trace --gpu mobile --fraction 0.1 --against results/bunny-mobile.result
+
+    NAME.prediction/ then holds prediction.json, overview.png, the heatmap, the quantised heatmap and the selected
+    pixels as PNG, tables as Parquet, and the filter file of each group.
+    """
     from rayplay.zatel.paper.report import read_prediction
     from rayplay.zatel.paper.write import publish
     from rayplay.zatel.replays.result_cache import Store
@@ -178,7 +127,14 @@ def _beside(trace: Path) -> Path:
 
 
 def filter_verb(arguments: argparse.Namespace) -> int:
-    """Write the trace of the pixels in a file."""
+    r"""A trace and a list of pixels -> the trace of these pixels.
+
+    example:
+      printf '12 7\n13 7\n' > two.pixels
+      python -m zatel filter traces/bunny.trace --pixels two.pixels --out traces/two.trace
+
+    The pixel file has one "x y" per line, 0 0 is the top left, # starts a comment.
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.edit.filter import filter_trace
     from rayplay.formats.edit.pixels import image_size, read_pixels
@@ -192,7 +148,11 @@ def filter_verb(arguments: argparse.Namespace) -> int:
 
 
 def report_verb(arguments: argparse.Namespace) -> int:
-    """Print the table of a prediction and draw its overview."""
+    """A prediction -> its table, and one overview picture.
+
+    example:
+      python -m zatel report results/bunny-mobile.prediction --out bunny.png
+    """
     from rayplay.zatel.paper.report import read_prediction, table_text, write_overview
     from rayplay.zatel.verbs.targets import check_png_target
 
@@ -207,14 +167,32 @@ def report_verb(arguments: argparse.Namespace) -> int:
 
 
 def paper_verb(arguments: argparse.Namespace) -> int:
-    """Run the paper's evaluation on the traces."""
+    """Traces of scenes -> the paper's Figures 10 to 20 and Table III.
+
+    example:
+      python -m zatel paper traces/park.trace traces/wknd.trace --quick --out docs/paper/quick --store build/paper
+      make paper QUICK=1
+      make paper STUDIES=whole PAPER_SCENES='park bunny'
+
+    whole: Figures 10 and 11. fractions: 13 to 16. downscaling: 17 to 19. regression: 20. tuning: Table III. One after
+    the other with one --store, or all at once: no replay is done twice. Scenes are called as their traces. The folder
+    then holds README.md (the paper's findings beside the results here), tables.md, the figures as PNG, and every
+    prediction and time as Parquet.
+    """
     from rayplay.zatel.study import command
 
     return command.paper_verb(arguments)
 
 
 def join_verb(arguments: argparse.Namespace) -> int:
-    """Join studies into one."""
+    """Studies that paper wrote, of different scenes -> one study.
+
+    example:
+      python -m zatel join elsewhere/park-and-bath here/wknd --out docs/paper/whole
+
+    The scenes, or the studies of a scene, must be different; figures, tables and findings are as if
+    all had been studied at once. No trace is read and nothing is replayed.
+    """
     from rayplay.zatel.study import join
 
     return join.join_verb(arguments)

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from rayplay.formats.dataset.reader import Trace, open_trace
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.changes.noise import Metrics, mean_of, noise_floor, perturbed
 from rayplay.zatel.changes.whatif import CHANGES, what_if
-from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store
 from rayplay.zatel.replays.runs import Run, simulate_runs
@@ -31,13 +31,19 @@ from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import Estimate, Work, estimate, read_work
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of_estimates(description: str | None, seeds: int) -> argparse.ArgumentParser:
+    """The options of a bench that compares estimates with full replays."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
     parser.add_argument("--gpu", nargs="+", default=["mobile", "rtx2060"])
     parser.add_argument("--fraction", nargs="+", type=float, default=[0.1])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
+    return parser
+
+
+def main() -> None:
+    parser = parser_of_estimates(__doc__, 5)
     parser.add_argument("--floor", action="store_true")
     parser.add_argument("--whatif", action="store_true")
     parser.add_argument("--speed", action="store_true")

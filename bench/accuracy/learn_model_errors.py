@@ -7,7 +7,6 @@ One seeded sample is a trial. Full replays and trials are kept in --store, so an
 stay. Prints the coverage of each metric with this table, and with one without the estimated scene.
 """
 
-import argparse
 import csv
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from bench.accuracy.estimate import parser_of_estimates
 from rayplay.formats.dataset.reader import Trace, open_trace
 from rayplay.formats.place.publish import atomic_file
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.replays.metrics import RULES
 from rayplay.zatel.replays.result_cache import Store, engine_identity, trace_identity
 from rayplay.zatel.replays.runs import Run, simulate_runs
@@ -31,12 +31,7 @@ Trial = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
-    parser.add_argument("--gpu", nargs="+", default=["mobile", "rtx2060"])
-    parser.add_argument("--fraction", nargs="+", type=float, default=[0.1])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--store", type=Path, default=Path("build/bench-estimate"))
+    parser = parser_of_estimates(__doc__, 10)
     parser.add_argument("--table", type=Path, default=TABLE)
     arguments = parser.parse_args()
     trials = []

@@ -20,12 +20,12 @@ from bench.speed.clock import seconds
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_to_many
 from rayplay.formats.edit.pixels import image_size
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.divide import divide
-from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.paper.heatmap import pixel_work
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict
-from rayplay.zatel.replays.simulate import simulate_groups
+from rayplay.zatel.replays.simulate import simulate_all
 
 least = partial(seconds, runs=3, warm=True)
 
@@ -69,8 +69,8 @@ def bench_filter(path: Path, folder: Path) -> None:
 def bench_predict(path: Path, folder: Path, gpu_name: str, fraction: float) -> None:
     """Wall time of the whole prediction and of the full replay, each the second time."""
     gpu = load_gpu(gpu_name)
-    simulate_groups([path], gpu)
-    full = simulate_groups([path], gpu)[0].seconds
+    simulate_all([(path, gpu)])
+    full = simulate_all([(path, gpu)])[0].seconds
     predict(open_trace(path), gpu, Options(fraction=fraction))
     start = time.perf_counter()
     prediction = predict(open_trace(path), gpu, Options(fraction=fraction))

@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Dataset
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.hdf5.policy import MANIFEST_DATASET
 from rayplay.formats.hdf5.sink import Hdf5Sink
 from rayplay.formats.parquet.arrow import Columns, offset_name, row_count
@@ -40,8 +40,7 @@ def write_hdf5(dataset: Dataset, path: Path | str) -> None:
                 finally:
                     sink.check()  # what the library raises may only follow from it
         except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise FormatError(f"{final}: cannot be written: {' '.join(reason.split())}") from None
+            raise FormatError(f"{final}: cannot be written: {reason_of(error)}") from None
 
 
 def _write(dataset: Dataset, file: h5py.File, final: Path, sink: Hdf5Sink) -> None:

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.dataset.writer import FolderWriter, write_text
+from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.schema.column import STRING, Column, Format, Table
 from rayplay.formats.schema.trace import OPERATION_CLASSES
 
@@ -116,14 +116,9 @@ class ProfileWriter(FolderWriter):
 
     def __init__(self, path: Path | str, provenance: dict[str, Any] | None = None) -> None:
         super().__init__(path, PROFILE, provenance)
-        self._csv = self._host = ""
 
     def launches(self, columns: dict[str, Any], durations_ms: list[float]) -> None:
         """Write all rows of ``launches``, and the seconds of each analysis."""
         self.put("launches", columns)
-        self._csv = csv_text(columns, durations_ms)
-        self._host = json.dumps({"durations_ms": [round(each, 3) for each in durations_ms]}, indent=1) + "\n"
-
-    def _write_extra(self) -> None:
-        write_text(self.folder / CSV, self._csv)
-        write_text(self.folder / HOST, self._host)
+        self.texts[CSV] = csv_text(columns, durations_ms)
+        self.texts[HOST] = json.dumps({"durations_ms": [round(each, 3) for each in durations_ms]}, indent=1) + "\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rayplay.formats.dataset.reader import Dataset, open_source
-from rayplay.formats.dataset.writer import FolderWriter, write_text
+from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.guard.digest import file_digest
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.limits import LIST_BYTES
@@ -133,23 +133,21 @@ class ResultWriter(FolderWriter):
 
     def __init__(self, path: Path | str, provenance: dict[str, Any] | None = None) -> None:
         super().__init__(path, RESULT, provenance)
-        self._summary: dict[str, Any] | None = None
-        self._host: dict[str, Any] = {}
+        self.host({})
 
     def summary(self, metrics: dict[str, Any]) -> None:
         """The metrics, in order: ``{name: {"value": number or None, "unit": str, "kind": str, "definition": str}}``."""
         check_summary(metrics, str(self.path))
-        self._summary = metrics
+        self.texts[SUMMARY] = json.dumps(metrics, indent=1, allow_nan=False) + "\n"
 
     def host(self, facts: dict[str, Any]) -> None:
         """Times and facts of the machine that ran the replay."""
-        self._host = facts
+        self.texts[HOST] = json.dumps(facts, indent=1, allow_nan=False) + "\n"
 
-    def _write_extra(self) -> None:
-        if self._summary is None:
+    def _finish(self) -> None:
+        if SUMMARY not in self.texts:
             raise FormatError(f"{self.path}: a result must have a summary, but none was given")
-        write_text(self.folder / SUMMARY, json.dumps(self._summary, indent=1, allow_nan=False) + "\n")
-        write_text(self.folder / HOST, json.dumps(self._host, indent=1, allow_nan=False) + "\n")
+        super()._finish()
 
 
 class Result(Dataset):

@@ -54,6 +54,8 @@ class FolderWriter:
         self._buffers: dict[str, GroupBuffer] = {}
         self._shards: dict[str, ShardWriter] = {}
         self._workers = workers or default_workers()
+        self.texts: dict[str, str] = {}
+        """Further files of the format, by name; written before the manifest."""
 
     def __enter__(self) -> Self:
         self.folder = self._make_folder()
@@ -119,7 +121,8 @@ class FolderWriter:
         self._encoders.finish()
         for shards in self._shards.values():
             shards.close()
-        self._write_extra()
+        for name, text in self.texts.items():
+            write_text(self.folder / name, text)
         order = [table.name for table in self.layout.tables if table.name in self._shards]
         tables = {name: tuple(self._shards[name].entries) for name in order}
         manifest = Manifest(
@@ -127,9 +130,6 @@ class FolderWriter:
             self._extra_digests(),
         )  # fmt: skip
         write_text(self.folder / MANIFEST, manifest.text())
-
-    def _write_extra(self) -> None:
-        """Further files of a format, written before the manifest; a trace has none."""
 
     def _extra_digests(self) -> dict[str, str]:
         """SHA-256 of every file outside the tables; files with times are left out."""

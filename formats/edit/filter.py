@@ -19,7 +19,8 @@ from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace, WarpStream, open_trace
 from rayplay.formats.dataset.writer import TraceWriter
-from rayplay.formats.edit.filter_rows import (
+from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
+from rayplay.formats.edit.rows import (
     Columns,
     check_addresses,
     filter_accesses,
@@ -28,7 +29,6 @@ from rayplay.formats.edit.filter_rows import (
     filter_visits,
     visit_rows,
 )
-from rayplay.formats.edit.pixels import NO_PIXEL, image_size, pixel_map
 from rayplay.formats.guard.errors import FormatError, UserError
 
 FILTER_OPCODE = "filter_shader"

@@ -166,12 +166,10 @@ def _numbers(place: str, column: Column, values: Any) -> np.ndarray:
 
 
 def _parse(column: Column, value: Any) -> int | float:
+    if value is None:
+        raise ValueError("a value is missing")
     if not isinstance(value, str):
-        return value if value is not None else _missing()
+        return value
     if value in column.values:
         return column.values.index(value)
     return float(value) if np.dtype(column.dtype).kind == "f" else int(value, 0)
-
-
-def _missing() -> int:
-    raise ValueError("a value is missing")

@@ -10,40 +10,9 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 Work = Callable[[], None]
-
-
-class Helper:
-    """A process that compiles."""
-
-    def __init__(self, works: Sequence[Work]) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # its one thread compiles, and asks for no other's lock
-            self.process: int | None = os.fork()
-        if self.process == 0:
-            self._compile(works)
-
-    def _compile(self, works: Sequence[Work]) -> None:
-        try:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            gc.disable()
-            for work in works:
-                work()
-        finally:
-            os._exit(0)  # whatever went wrong: the caller finds nothing in the cache, and compiles
-
-    def wait(self) -> None:
-        """Wait until all is compiled."""
-        if self.process is not None:
-            os.waitpid(self.process, 0)
-            self.process = None
-
-    def stop(self) -> None:
-        """End the process, if it has not."""
-        if self.process is not None:
-            os.kill(self.process, signal.SIGKILL)
-            self.wait()
 
 
 def cores() -> int:
@@ -53,12 +22,35 @@ def cores() -> int:
 
 @contextmanager
 def beside(works: Sequence[Work]) -> Iterator[Callable[[], None]]:
-    """Have works done by a second process while the block runs; yields what waits for their end."""
+    """Have works done by a second process while the block runs; yields a function that waits for their end."""
     if not works or cores() < 2 or not hasattr(os, "fork"):
         yield lambda: None
         return
-    helper = Helper(works)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its one thread compiles, and asks for no other's lock
+        process = os.fork()
+    if process == 0:
+        _compile(works)
+    ended: list[int] = []
+
+    def wait() -> None:
+        if not ended:
+            ended.append(os.waitpid(process, 0)[1])
+
     try:
-        yield helper.wait
+        yield wait
     finally:
-        helper.stop()
+        if not ended:
+            os.kill(process, signal.SIGKILL)
+        wait()
+
+
+def _compile(works: Sequence[Work]) -> NoReturn:
+    """Do the works and end the process."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        gc.disable()
+        for work in works:
+            work()
+    finally:
+        os._exit(0)  # whatever went wrong: the caller finds nothing in the cache, and compiles

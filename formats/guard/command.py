@@ -1,6 +1,7 @@
 """Frame of every ``python -m PACKAGE``: one clear line and exit code 2 for errors that the user can mend."""
 
 import argparse
+import inspect
 import io
 import sys
 from collections.abc import Callable
@@ -18,6 +19,17 @@ class _SetLimit(argparse.Action):
             set_limit(values)
         except UserError as error:
             parser.error(str(error))
+
+
+def add_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    """A parser for the verb that ``run_verb`` runs, called ``NAME_verb``; its docstring is the help."""
+    first, _, rest = (inspect.getdoc(run_verb) or "").partition("\n\n")
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        run_verb.__name__.removesuffix("_verb"), help=first[:1].lower() + first[1:].removesuffix("."),
+        description=f"{first}\n\n{rest}".replace("%", "%%"), formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    verb.set_defaults(run=run_verb)
+    return verb
 
 
 def add_limits(*parsers: argparse.ArgumentParser) -> None:

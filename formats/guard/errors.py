@@ -18,6 +18,12 @@ class UserError(Exception):
         super().__init__(f"{text[: LONGEST * 3 // 4]} ... {text[-LONGEST // 5 :]}" if cut else text)
 
 
+def reason_of(error: BaseException) -> str:
+    """Words of a library's or the system's error on one line, at most 300 characters."""
+    words = getattr(error, "strerror", None) or str(error)
+    return " ".join(words.split())[:300] or type(error).__name__
+
+
 class FormatError(UserError):
     """A trace, result or manifest that is missing, damaged, or breaks its schema.
 

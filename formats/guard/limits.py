@@ -8,6 +8,7 @@ sets the variable, so that child processes and workers follow it.
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from rayplay.formats.guard.errors import FormatError, UserError
 
@@ -51,21 +52,12 @@ class Limit:
         """Flag that raises the limit to ``needed``, for messages."""
         return f"--limit {self.name}={needed} or {self.variable} raises the limit"
 
-    def check(
-        self,
-        found: int,
-        what: str,
-        *,
-        file: object,
-        table: str | None = None,
-        row_group: int | None = None,
-        column: str | None = None,
-    ) -> None:
-        """``FormatError`` naming the flag when ``what`` is ``found``, more than the limit."""
+    def check(self, found: int, what: str, **place: Any) -> None:
+        """``FormatError`` naming the flag when ``what`` is ``found``, more than the limit; ``place``: its keywords."""
         most = self.value()
         if found > most:
             reason = f"{what} must be at most {most} {self.unit}, not {found}; {self.raised_by(found)}"
-            raise FormatError(reason, file=file, table=table, row_group=row_group, column=column)
+            raise FormatError(reason, **place)
 
 
 FILE_ROWS = Limit("file-rows", 1 << 31, "rows", "Rows of a Parquet file, or of a table in HDF5.")

@@ -1,12 +1,10 @@
 """Finding of a law: table, row, value and requirement."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-Report = Callable[["Problem"], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import TEXT_BYTES, Limit
 
 
@@ -17,8 +17,7 @@ def read_text(path: Path, what: str = "file", limit: Limit = TEXT_BYTES) -> str:
         limit.check(path.stat().st_size, "its length", file=path)
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise FormatError(f"cannot be read: {reason}", file=path) from None
+        raise FormatError(f"cannot be read: {reason_of(error)}", file=path) from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def parse_toml(text: str, file: object) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also a number with more digits than Python reads
-        raise FormatError(f"must be TOML: {_short(error)}", file=file) from None
+        raise FormatError(f"must be TOML: {reason_of(error)}", file=file) from None
 
 
 def parse_json(text: str, file: object) -> Any:
@@ -39,7 +38,7 @@ def parse_json(text: str, file: object) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"must be JSON: {_short(error)}", file=file) from None
+        raise FormatError(f"must be JSON: {reason_of(error)}", file=file) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -48,7 +47,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"an object must have each name once, but has {max(names, key=names.count)!r} again")
     return made
-
-
-def _short(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]

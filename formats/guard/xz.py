@@ -5,7 +5,7 @@ import lzma
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import DICTIONARY_BYTES, RATIO, UNPACKED_BYTES
 
 PIECE_BYTES = 1 << 20
@@ -17,7 +17,7 @@ def open_packed(path: Path) -> BinaryIO:
     try:
         file = open(path, "rb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise FormatError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+        raise FormatError(f"cannot be read: {reason_of(error)}", file=path) from None
     if path.suffix != ".xz":
         return file
     return cast(BinaryIO, io.BufferedReader(_Unpacked(path, file), PIECE_BYTES))
@@ -84,4 +84,4 @@ def _message(error: lzma.LZMAError) -> str:
     if "memory" in str(error).lower():
         raised = DICTIONARY_BYTES.raised_by("N")
         return f"unpacking must need at most {DICTIONARY_BYTES.value()} bytes of memory; {raised}"
-    return f"must be whole: {' '.join(str(error).split())}"
+    return f"must be whole: {reason_of(error)}"

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import GROUP_BYTES, LIST_BYTES, STRING_BYTES
 from rayplay.formats.parquet.arrow import array_names
 from rayplay.formats.schema.column import STRING, Column, Table, misnamed
@@ -25,7 +25,7 @@ def open_hdf5(path: Path) -> h5py.File:
     try:
         file = h5py.File(path, "r", locking=False)  # a lock would outlive the reader until its fork has ended
     except (OSError, ValueError, RuntimeError) as error:
-        raise FormatError(f"must be an HDF5 file: {' '.join(str(error).split())}", file=path) from None
+        raise FormatError(f"must be an HDF5 file: {reason_of(error)}", file=path) from None
     manifest = _dataset(file, path, MANIFEST_DATASET, {})
     if manifest.dtype != np.uint8:
         raise FormatError(f"{MANIFEST_DATASET} must be bytes of text, not {manifest.dtype}", file=path)
@@ -103,4 +103,4 @@ def _plain_member(group: h5py.Group, path: Path, name: str, place: dict[str, Any
             raise FormatError(f"must be in this file itself, not a {type(link).__name__}", file=path, **place)
         return group[name]
     except (OSError, KeyError, RuntimeError, ValueError, TypeError) as error:
-        raise FormatError(f"{name} cannot be read: {' '.join(str(error).split())}", file=path, **place) from None
+        raise FormatError(f"{name} cannot be read: {reason_of(error)}", file=path, **place) from None

@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import GROUP_BYTES
 from rayplay.formats.hdf5.messages import receive, send
 from rayplay.formats.hdf5.policy import MANIFEST_DATASET, check_bytes, column_dataset, open_hdf5, table_group
@@ -64,7 +64,7 @@ def answer_all(connection: socket.socket) -> None:
             place = {"table": error.table, "row_group": error.row_group, "column": error.column}
             head, arrays = {"error": error.reason, "place": place}, []
         except DAMAGE as error:
-            reason = f"cannot be read: {' '.join(str(error).split()) or type(error).__name__}"
+            reason = f"cannot be read: {reason_of(error)}"
             head, arrays = {"error": reason, "place": {"table": request.get("table", {}).get("name")}}, []
         send(connection, head, arrays)
 
@@ -117,7 +117,7 @@ def read(group: h5py.Group, path: Path, table: Table, column: Column, request: d
         check_bytes((int(offsets[-1]) - int(offsets[0])) * values.dtype.itemsize, path, place)
         return [offsets - offsets[0], values[int(offsets[0]) : int(offsets[-1])]]
     except DAMAGE as error:
-        reason = f"cannot be read: {' '.join(str(error).split()) or type(error).__name__}"
+        reason = f"cannot be read: {reason_of(error)}"
         raise FormatError(reason, file=path, **place) from None
 
 

@@ -31,10 +31,14 @@ def shown_value(value: float | None) -> str:
     return f"{int(value):,}" if whole else f"{value:,.6g}"
 
 
+def change(ours: float | None, theirs: float | None, unit: str) -> float | None:
+    """Difference for a share (unit 1), else relative to ``theirs``; None where it is undefined."""
+    if ours is None or theirs is None or not (unit == "1" or theirs):
+        return None
+    return ours - theirs if unit == "1" else ours / theirs - 1
+
+
 def difference(ours: float | None, theirs: float | None, unit: str) -> str:
     """Percentage points for a share (unit 1), else percent of ``theirs``."""
-    if ours is None or theirs is None:
-        return ""
-    if unit == "1":
-        return f"{100 * (ours - theirs):+.2f} points"
-    return f"{100 * (ours / theirs - 1):+.2f} %" if theirs else ""
+    found = change(ours, theirs, unit)
+    return "" if found is None else f"{100 * found:+.2f} {'points' if unit == '1' else '%'}"

@@ -9,6 +9,7 @@ from rayplay.formats.dataset.result import Result
 from rayplay.formats.guard.answer import Record
 from rayplay.formats.guard.errors import FormatError
 from rayplay.formats.guard.problem import Problem
+from rayplay.formats.look.compare import change
 from rayplay.formats.look.show import notes, open_any, type_name
 from rayplay.formats.look.statistics import Statistics
 from rayplay.formats.schema.trace import OPERATION_CLASSES
@@ -65,10 +66,7 @@ def comparison(left: Result, right: Result) -> Iterator[Record]:
     one, other = left.summary, right.summary
     for name in (metric for metric in one if metric in other):
         unit, a, b = one[name]["unit"], one[name]["value"], other[name]["value"]
-        change = None
-        if a is not None and b is not None and (unit == "1" or b):
-            change = a - b if unit == "1" else a / b - 1
-        yield {"metric": name, "a": a, "b": b, "change": change, "unit": unit}
+        yield {"metric": name, "a": a, "b": b, "change": change(a, b, unit), "unit": unit}
 
 
 def rows(dataset: Dataset, table: str) -> Iterator[Record]:

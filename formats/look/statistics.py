@@ -7,7 +7,7 @@ import numpy as np
 from tqdm import tqdm
 
 from rayplay.formats.dataset.reader import Trace
-from rayplay.formats.edit.filter_rows import visit_rows
+from rayplay.formats.edit.rows import visit_rows
 from rayplay.formats.laws.expect import expect_valid
 from rayplay.formats.parquet.arrow import Columns, list_lengths
 from rayplay.formats.schema.trace import ACCESSES, MEMORY_SPACES, NODE_HIT_BIT, OPERATION_CLASSES

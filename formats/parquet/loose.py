@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS, LIST_BYTES, TABLE_BYTES
 from rayplay.formats.parquet.arrow import Columns, from_arrow
-from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group
-from rayplay.formats.place.location import open_binary, readable
+from rayplay.formats.parquet.pages import OFFSET_BYTES, Widths, check_footer, check_group, open_parquet
+from rayplay.formats.place.location import open_binary
 from rayplay.formats.schema.column import Table, misnamed
 
 _DAMAGE = (OSError, pa.ArrowException, ValueError, KeyError, MemoryError)
@@ -30,19 +30,13 @@ def read_arrow(path: Path) -> pa.Table:
                 leaf.path.partition(".")[0]: (max(OFFSET_BYTES, leaf.length or 0), OFFSET_BYTES) for leaf in leaves
             }
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-            file = pq.ParquetFile(
-                readable(path),
-                metadata=metadata,
-                pre_buffer=False,
-                page_checksum_verification=True,
-                read_dictionary=texts,
-            )
+            file = open_parquet(path, metadata, texts)
             data = pa.concat_tables(_groups(path, file, raw, widths)) if metadata.num_row_groups else file.read()
             if len(data) != metadata.num_rows:
                 raise ValueError(f"must have {metadata.num_rows} rows, not {len(data)}")
             return data
     except _DAMAGE as error:
-        raise FormatError(f"must be Parquet: {' '.join(str(error).split())[:300]}", file=path) from None
+        raise FormatError(f"must be Parquet: {reason_of(error)}", file=path) from None
 
 
 def _groups(path: Path, file: pq.ParquetFile, raw: BinaryIO, widths: Widths) -> list[pa.Table]:
@@ -79,4 +73,4 @@ def read_csv(path: Path) -> pa.Table:
             raw.seek(0)
             return csv.read_csv(raw)
     except _DAMAGE as error:
-        raise FormatError(f"must be CSV: {' '.join(str(error).split())[:300]}", file=path) from None
+        raise FormatError(f"must be CSV: {reason_of(error)}", file=path) from None

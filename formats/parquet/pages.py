@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from rayplay.formats.guard.limits import COLUMNS, FOOTER_BYTES, GROUP_BYTES
 from rayplay.formats.parquet.thrift import Reader
+from rayplay.formats.place.location import readable
 from rayplay.formats.schema.column import STRING, Column
 
 MAGIC = b"PAR1"
@@ -49,6 +50,14 @@ def check_footer(path: Path, file: BinaryIO) -> None:
     if tail[4:] != MAGIC or length > size - 12:
         raise ValueError("must be Parquet, whole to its end")
     FOOTER_BYTES.check(length, "its footer", file=path)
+
+
+def open_parquet(path: Path, metadata: pq.FileMetaData, texts: list[str], **more: Any) -> pq.ParquetFile:
+    """The file, with page checksums verified and equal values of the columns ``texts`` held once."""
+    return pq.ParquetFile(
+        readable(path), metadata=metadata, pre_buffer=False, page_checksum_verification=True,
+        read_dictionary=texts or None, **more,
+    )  # fmt: skip
 
 
 def check_group(file: BinaryIO, metadata: pq.FileMetaData, number: int, wanted: Widths, place: dict) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rayplay.formats.guard.errors import FormatError
+from rayplay.formats.guard.errors import FormatError, reason_of
 from rayplay.formats.guard.limits import COLUMNS, FILE_ROWS
 from rayplay.formats.parquet.arrow import Columns, from_arrow, row_count
-from rayplay.formats.parquet.pages import check_footer, check_group, widths
-from rayplay.formats.place.location import open_binary, reached, readable
+from rayplay.formats.parquet.pages import check_footer, check_group, open_parquet, widths
+from rayplay.formats.place.location import open_binary, reached
 from rayplay.formats.schema.column import STRING, Column, Format, Table, misnamed
 from rayplay.formats.schema.manifest import FileEntry, Manifest, read_manifest
 
@@ -57,7 +57,7 @@ class ParquetSource:
             COLUMNS.check(metadata.num_columns, "its columns", file=path, table=table.name)
             names = metadata.schema.to_arrow_schema().names
         except _DAMAGE as error:
-            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+            raise FormatError(f"cannot be read: {reason_of(error)}", file=path, table=table.name) from None
         self._check_label(metadata.metadata or {}, path)
         newer = self.manifest.version > self.layout.version
         if reason := misnamed([column.name for column in table.columns], names, newer):
@@ -71,16 +71,9 @@ class ParquetSource:
             raise FormatError(f"its row groups must have {rows} rows, not {found}", file=path, table=table.name)
         texts = [column.name for column in table.columns if column.dtype == STRING]
         try:
-            return pq.ParquetFile(
-                readable(path),
-                metadata=metadata,
-                pre_buffer=False,
-                buffer_size=CHUNK_BYTES_AT_ONCE,
-                page_checksum_verification=True,
-                read_dictionary=texts or None,
-            )
+            return open_parquet(path, metadata, texts, buffer_size=CHUNK_BYTES_AT_ONCE)
         except _DAMAGE as error:
-            raise FormatError(f"cannot be read: {_reason(error)}", file=path, table=table.name) from None
+            raise FormatError(f"cannot be read: {reason_of(error)}", file=path, table=table.name) from None
 
     def _check_label(self, label: dict[bytes, bytes], path: Path) -> None:
         """Check that a file's own metadata, if any, does not contradict the manifest."""
@@ -107,7 +100,7 @@ class ParquetSource:
                 yield _arrays(columns, batch, place)
         except _DAMAGE as error:
             culprit = _culprit(file, number, columns)
-            raise FormatError(f"cannot be read: {_reason(error)}", **place, column=culprit) from None
+            raise FormatError(f"cannot be read: {reason_of(error)}", **place, column=culprit) from None
         if found != rows:
             raise FormatError(f"must have {rows} rows, not {found}", **place)
 
@@ -118,7 +111,7 @@ def _arrays(columns: list[Column], batch: pa.RecordBatch, place: dict[str, Any])
         try:
             arrays |= from_arrow(column, pa.chunked_array([batch.column(column.name)]))
         except _DAMAGE as error:
-            raise FormatError(_reason(error), **place, column=column.name) from None
+            raise FormatError(reason_of(error), **place, column=column.name) from None
         if (found := row_count([column], arrays)) != batch.num_rows:
             raise FormatError(f"must have {batch.num_rows} values, not {found}", **place, column=column.name)
     return arrays
@@ -132,7 +125,3 @@ def _culprit(file: pq.ParquetFile, number: int, columns: list[Column]) -> str | 
         except _DAMAGE:
             return column.name
     return None
-
-
-def _reason(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -3,10 +3,15 @@
 Source: ``doc/specs/thrift-compact-protocol.md`` of Apache Thrift.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
-MOST_DEPTH = 8
+INTEGERS = (I16, I32, I64)
+LONG_LIST = 15
+MOST_DEPTH = 16
+
+Change = dict[tuple[int, ...], Callable[[int], int]]
 
 
 class Reader:
@@ -17,15 +22,49 @@ class Reader:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Field number -> value; texts, lists and maps are skipped."""
+        """Field number -> value; texts and lists are skipped."""
         fields: dict[int, Any] = {}
         number = 0
         while kind_and_number := self.field(number):
             kind, number = kind_and_number
-            value = self._value(kind, depth)
-            if value is not None:
-                fields[number] = value
+            if kind in (TRUE, FALSE):
+                fields[number] = kind == TRUE
+            elif kind in INTEGERS:
+                fields[number] = self.integer()
+            elif kind == STRUCT and depth < MOST_DEPTH:
+                fields[number] = self.struct(depth + 1)
+            else:
+                self.copy(kind, bytearray(), {}, depth=depth)
         return fields
+
+    def copy(self, kind: int, out: bytearray, change: Change, path: tuple[int, ...] = (), depth: int = 0) -> None:
+        """Append the next value to ``out``, its integers at the paths of field numbers in ``change`` changed."""
+        if depth > MOST_DEPTH:
+            raise ValueError("a value must not nest deeper")
+        start = self.at
+        if kind in INTEGERS:
+            value = self.integer()
+            put_integer(out, change[path](value) if path in change else value)
+        elif kind in (BYTE, DOUBLE, BINARY):
+            self.skip(self.varint() if kind == BINARY else 8 if kind == DOUBLE else 1)
+            out += self.data[start : self.at]
+        elif kind in (LIST, SET):
+            head = self.byte()
+            count = head >> 4 if head >> 4 != LONG_LIST else self.varint()
+            out += self.data[start : self.at]
+            element = BYTE if head & 15 in (TRUE, FALSE) else head & 15  # inside lists a truth value is a byte
+            for _ in range(count):
+                self.copy(element, out, change, path, depth + 1)
+        elif kind == STRUCT:
+            field = 0
+            while kind_and_field := self.field(field):
+                kind, field = kind_and_field
+                out += self.data[start : self.at]
+                self.copy(kind, out, change, (*path, field), depth + 1)
+                start = self.at
+            out.append(0)
+        elif kind not in (TRUE, FALSE):  # which have no bytes of their own
+            raise ValueError(f"type {kind} at byte {self.at} is unknown")
 
     def field(self, last: int) -> tuple[int, int] | None:
         """The head of a struct's next field, which follows the field ``last``: its type and number; None at the end."""
@@ -62,39 +101,15 @@ class Reader:
             if shift > 63:
                 raise ValueError("a number must have at most 64 bits")
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if depth > MOST_DEPTH:
-            raise ValueError("a header must not nest deeper")
-        if kind in (TRUE, FALSE):
-            return kind == TRUE
-        if kind in (I16, I32, I64):
-            return self.integer()
-        if kind == STRUCT:
-            return self.struct(depth + 1)
-        self._pass_over(kind, depth)
-        return None
 
-    def _pass_over(self, kind: int, depth: int) -> None:
-        if kind in (LIST, SET):
-            head = self.byte()
-            for _ in range(self.varint() if head >> 4 == 15 else head >> 4):
-                self._element(head & 15, depth)
-        elif kind == MAP:
-            count = self.varint()
-            kinds = self.byte() if count else 0
-            for _ in range(count):
-                self._element(kinds >> 4, depth)
-                self._element(kinds & 15, depth)
-        else:
-            self.skip({BYTE: 1, DOUBLE: 8}.get(kind) or self._text_bytes(kind))
+def put_varint(out: bytearray, value: int) -> None:
+    """Append a number without a sign, seven bits a byte."""
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
 
-    def _element(self, kind: int, depth: int) -> None:
-        if kind in (TRUE, FALSE):  # inside lists and maps a truth value is a byte
-            self.skip(1)
-        else:
-            self._value(kind, depth + 1)
 
-    def _text_bytes(self, kind: int) -> int:
-        if kind != BINARY:
-            raise ValueError(f"a header must have fields of known types, not of type {kind}")
-        return self.varint()
+def put_integer(out: bytearray, value: int) -> None:
+    """Append a zigzag varint."""
+    put_varint(out, value << 1 if value >= 0 else (-value << 1) - 1)

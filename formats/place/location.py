@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from rayplay.formats.guard.digest import text_digest
-from rayplay.formats.guard.errors import FormatError, UserError
+from rayplay.formats.guard.errors import FormatError, UserError, reason_of
 
 SPARSE_BLOCK_BYTES = 1 << 16
 LAST = "manifest.json"
@@ -34,7 +34,7 @@ def location(given: Path | str) -> Path:
         path = UPath(given)
         path.fs  # noqa: B018 - made now, so that a missing library is reported now
     except Exception as error:
-        raise FormatError(f"cannot be reached: {_short(error)}", file=given) from None
+        raise FormatError(f"cannot be reached: {type(error).__name__}: {reason_of(error)}", file=given) from None
     return cast(Path, path)
 
 
@@ -74,7 +74,7 @@ def reached(path: Path) -> Iterator[None]:
     except Exception as error:
         if is_local(path):
             raise
-        raise FormatError(f"the store refuses: {_short(error)}", file=path) from None
+        raise FormatError(f"the store refuses: {type(error).__name__}: {reason_of(error)}", file=path) from None
 
 
 def put_folder(partial: Path, final: Path) -> None:
@@ -101,7 +101,3 @@ def put_file(partial: Path, final: Path) -> None:
     remote = cast(Any, final)
     with reached(final):
         remote.fs.put_file(str(partial), remote.path)
-
-
-def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -1,9 +1,10 @@
 """Names without a suffix: ``bunny`` for ``bunny.trace`` here, in ``traces/`` or in ``results/``.
 
-The functions are types of command-line arguments. ``sample`` is the trace that comes with the package.
+The functions at the end are types of command-line arguments. ``sample`` is the trace that comes with the package.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from rayplay.formats.guard.errors import FormatError
@@ -17,26 +18,6 @@ PROFILE = (".profile",)
 KNOWN = (*TRACE, *RESULT, *PREDICTION, *PROFILE)
 FOLDERS = (".", "traces", "results")
 SHIPPED = Path(__file__).parents[2]  # holds sample.trace
-
-
-def trace_name(given: str) -> Path:
-    """The trace that ``given`` names."""
-    return completed(given, TRACE, "trace")
-
-
-def result_name(given: str) -> Path:
-    """The result that ``given`` names."""
-    return completed(given, RESULT, "result")
-
-
-def prediction_name(given: str) -> Path:
-    """The prediction that ``given`` names."""
-    return completed(given, PREDICTION, "prediction")
-
-
-def any_name(given: str) -> Path:
-    """The trace, result, prediction or profile that ``given`` names, looked for in this order."""
-    return completed(given, KNOWN, "file")
 
 
 def completed(given: str, suffixes: Sequence[str], kind: str) -> Path:
@@ -66,3 +47,9 @@ def present(suffixes: Sequence[str] = KNOWN) -> Iterator[str]:
             suffix = next((one for one in suffixes if path.name.endswith(one)), None)
             if suffix is not None:
                 yield path.name.removesuffix(suffix)
+
+
+trace_name = partial(completed, suffixes=TRACE, kind="trace")
+result_name = partial(completed, suffixes=RESULT, kind="result")
+prediction_name = partial(completed, suffixes=PREDICTION, kind="prediction")
+any_name = partial(completed, suffixes=KNOWN, kind="file")  # looked for in this order

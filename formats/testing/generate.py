@@ -11,7 +11,7 @@ import numpy as np
 
 from rayplay.formats.dataset.writer import TraceWriter
 from rayplay.formats.schema.trace import NODE_HIT_BIT, NODE_KINDS
-from rayplay.formats.testing.program import Program, make_programs
+from rayplay.formats.testing.program import Program, columns_of, make_programs
 
 FULL_MASK = (1 << 32) - 1
 GLOBAL_BASE = 0x1000_0000
@@ -54,24 +54,11 @@ def make_tables(seed: int = 0, image_size: tuple[int, int] | None = (40, 6), cta
             kernels.append(_kernel(kernel, program, (ctas, 1, 1), 64))
             walk.rows["copies"].append({"kernel_id": kernel, "address": GLOBAL_BASE, "bytes": 1 << 16})
             _launch_compute(walk, program, kernel, ctas)
-    tables: Tables = {"kernels": _columns(kernels), **programs.tables()}
-    tables |= {name: _columns(rows) for name, rows in walk.rows.items()}
+    tables: Tables = {"kernels": columns_of(kernels), **programs.tables()}
+    tables |= {name: columns_of(rows) for name, rows in walk.rows.items()}
     if image_size is not None:
         tables |= {"nodes": _nodes(), "image": _image(rng, image_size)}
     return {name: columns for name, columns in tables.items() if columns}
-
-
-def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Rows to columns; a list-valued cell makes a ragged column."""
-    columns: dict[str, Any] = {}
-    for name in rows[0] if rows else ():
-        cells = [row[name] for row in rows]
-        if isinstance(cells[0], list):
-            columns[name] = np.array([value for cell in cells for value in cell], np.uint64)
-            columns[f"{name}_offset"] = np.cumsum([0, *[len(cell) for cell in cells]])
-        else:
-            columns[name] = cells
-    return columns
 
 
 def _kernel(kernel: int, program: Program, grid: tuple[int, int, int], threads: int) -> dict[str, Any]:
@@ -96,15 +83,8 @@ class _Walk:
         """Start the next warp."""
         self.warp, self.visits = len(self.rows["warps"]), 0
         self.thread_base = (cta * 2 + warp_in_cta) * 32
-        self.rows["warps"].append(
-            {
-                "kernel_id": kernel,
-                "warp_id": self.warp,
-                "cta_id": cta,
-                "warp_in_cta": warp_in_cta,
-                "launched_mask": mask,
-            }
-        )
+        row = {"kernel_id": kernel, "warp_id": self.warp, "cta_id": cta, "warp_in_cta": warp_in_cta}
+        self.rows["warps"].append(row | {"launched_mask": mask})
 
     def visit(self, program: Program, block: str, mask: int) -> None:
         """Let the warp execute a block with the lanes of ``mask``; nothing for an empty mask."""
@@ -115,13 +95,12 @@ class _Walk:
         self.visits += 1
         for instruction in program.recorded[block]:
             lanes = mask & int(self.rng.integers(0, FULL_MASK + 1)) if instruction.predicated else mask
+            row = self._key(instruction.number) | {"lane_mask": lanes}
             if lanes != mask:
-                row = {"warp_id": self.warp, "visit": self.visits - 1, "instruction_id": instruction.number}
-                self.rows["predicates"].append(row | {"lane_mask": lanes})
+                self.rows["predicates"].append(row)
             if lanes:
                 addresses = [self._address(instruction.space, lane) for lane in lanes_of(lanes)]
-                row = {"warp_id": self.warp, "visit": self.visits - 1, "instruction_id": instruction.number}
-                self.rows["accesses"].append(row | {"lane_mask": lanes, "address": addresses})
+                self.rows["accesses"].append(row | {"address": addresses})
 
     def trace(self, instruction: int, mask: int, segment: int) -> int:
         """Let the lanes trace a segment after the last visit; return the lanes that stop at any-hit code."""
@@ -131,6 +110,9 @@ class _Walk:
             suspended |= again << lane
             self.rows["rays"].append(self._ray(instruction, lane, segment, again))
         return suspended
+
+    def _key(self, instruction: int) -> dict[str, Any]:
+        return {"warp_id": self.warp, "visit": self.visits - 1, "instruction_id": instruction}
 
     def _address(self, space: str, lane: int) -> int:
         if space == "shared":
@@ -143,13 +125,7 @@ class _Walk:
         numbers = self.rng.standard_normal(6).astype(np.float32)
         hit = not suspended and bool(self.rng.random() < 0.6)
         nodes = [0, *self.rng.integers(0, NODES, int(self.rng.integers(0, 12))).tolist()]
-        ray: dict[str, Any] = {
-            "warp_id": self.warp,
-            "visit": self.visits - 1,
-            "instruction_id": instruction,
-            "lane": lane,
-        }
-        ray |= {"segment": segment, "kind": self.warp % 2}
+        ray = self._key(instruction) | {"lane": lane, "segment": segment, "kind": self.warp % 2}
         ray |= dict(zip(("origin_x", "origin_y", "origin_z"), numbers[:3], strict=True))
         ray |= dict(zip(("direction_x", "direction_y", "direction_z"), numbers[3:], strict=True))
         ray |= {"t_min": 0.0, "t_max": 1e30, "hit_t": 1.5 if hit else np.inf}

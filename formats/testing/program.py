@@ -79,16 +79,21 @@ class Programs:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The columns of ``instructions``, ``blocks`` and ``characterisation``."""
-        columns: dict[str, Any] = {name: [row[name] for row in self.instructions] for name in self.instructions[0]}
-        for name in ("destination_registers", "source_registers"):
-            cells = columns.pop(name)
-            columns[name] = np.array([value for cell in cells for value in cell], np.uint32)
+        names = ("instructions", "blocks", "characterisation")
+        return {name: columns_of(getattr(self, name)) for name in names}
+
+
+def columns_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows to columns; a list-valued cell makes a ragged column."""
+    columns: dict[str, Any] = {}
+    for name in rows[0] if rows else ():
+        cells = [row[name] for row in rows]
+        if isinstance(cells[0], list):
+            columns[name] = np.array([value for cell in cells for value in cell], np.uint64)
             columns[f"{name}_offset"] = np.cumsum([0, *[len(cell) for cell in cells]])
-        return {
-            "instructions": columns,
-            "blocks": {name: [row[name] for row in self.blocks] for name in self.blocks[0]},
-            "characterisation": {n: [row[n] for row in self.characterisation] for n in self.characterisation[0]},
-        }
+        else:
+            columns[name] = cells
+    return columns
 
 
 def make_programs(rng: np.random.Generator, image: bool, compute: bool) -> Programs:
@@ -111,16 +116,11 @@ def _add_program(
         program.recorded[block] = []
         for opcode in (*memory, *arithmetic, last):
             _add_instruction(made, program, rng, block, opcode, kernel)
-        made.blocks.append(
-            {
-                "kernel_id": kernel,
-                "block_id": len(made.blocks),
-                "first_instruction": first,
-                "instruction_count": len(made.instructions) - first,
-                "reconvergence_block": -1 if meets is None else program.first_block + program.order.index(meets),
-                "program": name,
-            }
-        )
+        made.blocks.append({
+            "kernel_id": kernel, "block_id": len(made.blocks), "first_instruction": first,
+            "instruction_count": len(made.instructions) - first, "program": name,
+            "reconvergence_block": -1 if meets is None else program.first_block + program.order.index(meets),
+        })  # fmt: skip
     made.programs.append(program)
 
 
@@ -132,32 +132,17 @@ def _add_instruction(
     operation_class, space, access_bytes, unit, stall, initiation, variable = OPCODES[opcode]
     target, *sources = (int(register) for register in rng.integers(0, 32, 3))
     writes = operation_class not in ("store", "branch", "exit", "barrier")
-    made.instructions.append(
-        {
-            "kernel_id": kernel,
-            "instruction_id": number,
-            "block_id": len(made.blocks),
-            "opcode": opcode,
-            "operation_class": operation_class,
-            "memory_space": space,
-            "access_bytes": access_bytes,
-            "destination_registers": [target] if writes else [],
-            "source_registers": sources,
-            "line": number + 1,
-            "text": f"{'@%p1 ' * predicated}{opcode} %r{target}, %r{sources[0]}, %r{sources[1]};",
-        }
-    )
+    made.instructions.append({
+        "kernel_id": kernel, "instruction_id": number, "block_id": len(made.blocks), "opcode": opcode,
+        "operation_class": operation_class, "memory_space": space, "access_bytes": access_bytes,
+        "destination_registers": [target] if writes else [], "source_registers": sources, "line": number + 1,
+        "text": f"{'@%p1 ' * predicated}{opcode} %r{target}, %r{sources[0]}, %r{sources[1]};",
+    })  # fmt: skip
     slot = TRACE_SLOT if operation_class == "trace" else LOAD_SLOT
-    made.characterisation.append(
-        {
-            "instruction_id": number,
-            "unit": UNITS.index(unit),
-            "stall_cycles": stall,
-            "initiation_cycles": initiation,
-            "scoreboard_slot": slot if variable else -1,
-            "wait_mask": 1 << LOAD_SLOT | 1 << TRACE_SLOT,
-        }
-    )
+    made.characterisation.append({
+        "instruction_id": number, "unit": UNITS.index(unit), "stall_cycles": stall, "initiation_cycles": initiation,
+        "scoreboard_slot": slot if variable else -1, "wait_mask": 1 << LOAD_SLOT | 1 << TRACE_SLOT,
+    })  # fmt: skip
     if operation_class == "trace":
         program.trace_instruction = number
     if operation_class in MEMORY_CLASSES and space in RECORDED_SPACES:

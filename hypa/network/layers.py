@@ -86,11 +86,9 @@ class Convolution(DepthwiseConvolution):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchNorm(Layer):
-    """(input - mean) / sqrt(variance + epsilon) * gamma + beta per channel, then ``activation``."""
+class Activated(Layer):
+    """A layer whose values go through ``activation`` at last."""
 
-    gamma: bool = True
-    epsilon: float = 1e-3
     activation: str | None = None
 
     def __post_init__(self) -> None:
@@ -98,16 +96,23 @@ class BatchNorm(Layer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dense(Layer):
-    """Fully connected, weights [input, unit], then ``activation``."""
+class BatchNorm(Activated):
+    """(input - mean) / sqrt(variance + epsilon) * gamma + beta per channel."""
+
+    gamma: bool = True
+    epsilon: float = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dense(Activated):
+    """Fully connected, weights [input, unit]."""
 
     units: int
     bias: bool = True
-    activation: str | None = None
 
     def __post_init__(self) -> None:
         _check_length("units", self.units)
-        _check_activation(self.activation)
+        Activated.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +125,8 @@ class Activation(Layer):
         _check_activation(self.function)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Add(Layer):
-    """The sum of two layers of one shape, then ``activation``."""
-
-    activation: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_activation(self.activation)
+class Add(Activated):
+    """The sum of two layers of one shape."""
 
 
 OPERATIONS: dict[str, type[Layer]] = {

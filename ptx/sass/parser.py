@@ -6,12 +6,11 @@ Source: docs/sources/ptx-sass.md#sass-listings.
 """
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rayplay.ptx.ir import Function, Guard, Instruction, Module, Register
 from rayplay.ptx.sass.operands import SassOperandBuilder
-from rayplay.ptx.sass.section import Section, finish_section
+from rayplay.ptx.sass.section import Known, Section, finish_section
 from rayplay.ptx.text.lalr import Source, reduce_text, table
 from rayplay.ptx.text.operands import Children
 
@@ -35,22 +34,12 @@ def parse(text: str, name: str) -> Module:
     return reduce_text(table(GRAMMAR), source, SassModuleBuilder(source))
 
 
-@dataclass
-class _Known:
-    """Facts that directives state of functions, by name."""
-
-    functions: set[str] = field(default_factory=set)
-    entries: set[str] = field(default_factory=set)
-    linkage: dict[str, str] = field(default_factory=dict)
-    registers: dict[str, int] = field(default_factory=dict)
-
-
 class SassModuleBuilder(SassOperandBuilder):
     """Builds one module; ``section`` is the code section being read, None between them."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.known = _Known()
+        self.known = Known()
         self.functions: dict[str, Function] = {}
         self.architecture = ""
         self.section: Section | None = None
@@ -111,7 +100,7 @@ class SassModuleBuilder(SassOperandBuilder):
     def _open(self, name: str, start: int) -> None:
         if _NAME.match(name) is None:
             raise self.source.error(start, f"expected the name of a function, found '{name}'")
-        self.section = Section(name, start, self.known.functions, self.known.entries, self.known.linkage)
+        self.section = Section(name, start, self.known)
         self._sections.append(self.section)
 
     def _type(self, rest: str, start: int) -> None:

@@ -13,14 +13,22 @@ _NEVER_FALLS_THROUGH = frozenset(("EXIT", "RET", "BRA", "BRX", "BRXU", "JMP", "J
 
 
 @dataclass
+class Known:
+    """Facts that directives state of functions, by name."""
+
+    functions: set[str] = field(default_factory=set)
+    entries: set[str] = field(default_factory=set)
+    linkage: dict[str, str] = field(default_factory=dict)
+    registers: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
 class Section:
     """A section being read. ``labels`` maps a label to the number of instructions before it."""
 
     name: str
     start: int
-    functions: set[str]
-    entries: set[str]
-    linkage: dict[str, str]
+    known: Known
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -55,7 +63,7 @@ def finish_section(section: Section, source: Source) -> list[Function]:
     starts = _name_targets(section)
     starts[0] = section.name
     for name, index in section.labels.items():
-        if name in section.functions:
+        if name in section.known.functions:
             starts[index] = name
     _drop_padding(section)
     if not section.instructions:
@@ -63,7 +71,7 @@ def finish_section(section: Section, source: Source) -> list[Function]:
     order = sorted(index for index in starts if index < len(section.instructions))
     labels: list[dict[str, int]] = [{} for _ in order]
     for name, index in section.labels.items():
-        if index < len(section.instructions) and name not in section.functions and not _is_section(name, section):
+        if index < len(section.instructions) and name not in section.known.functions and not _is_section(name, section):
             owner = bisect.bisect_right(order, index) - 1
             labels[owner][name] = index - order[owner]
     made = []
@@ -76,10 +84,10 @@ def finish_section(section: Section, source: Source) -> list[Function]:
 def _function(section: Section, name: str, body: list[Instruction], labels: dict[str, int]) -> Function:
     """An entry is what the listing calls one; without such directives, the section's own function where lanes exit."""
     exits = any(instruction.opcode == "EXIT" for instruction in body)
-    is_entry = name in section.entries or (not section.entries and name == section.name and exits)
+    is_entry = name in section.known.entries or (not section.known.entries and name == section.name and exits)
     targets = {f"{i.address:04x}": section.notes[i.address] for i in body if i.address in section.notes}
     return Function(
-        name, is_entry, section.linkage.get(name, ""), (), (), {}, {}, tuple(body), labels, body[0].position,
+        name, is_entry, section.known.linkage.get(name, ""), (), (), {}, {}, tuple(body), labels, body[0].position,
         branch_targets=targets, language="sass",
     )  # fmt: skip
 

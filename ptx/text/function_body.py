@@ -1,6 +1,6 @@
 """One function while it is read: its instructions, labels and names, and the scopes they stand in."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from rayplay.ptx.ir import Annotation, Function, Instruction, Position, Symbol, Variable
 from rayplay.ptx.isa.form import instruction
@@ -10,25 +10,10 @@ from rayplay.ptx.text.scopes import Scopes
 Use = int | tuple[str, int]  # of a label: the index of a branch, or a place in a list of branch targets
 
 
-@dataclass
-class Head:
-    """The head of a function, before its body."""
-
-    name: str
-    is_entry: bool
-    position: Position
-    linkage: str = ""
-    returns: tuple[Variable, ...] = ()
-    parameters: tuple[Variable, ...] = ()
-    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    pragmas: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-
-
 class Body:
-    """Collects what ``finish`` makes a ``Function`` of."""
+    """Collects the parts of a function; ``head`` is the function without them."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Function) -> None:
         self.head = head
         self.scopes = Scopes()
         self.instructions: list[Instruction] = []
@@ -121,12 +106,11 @@ class Body:
         """The function read so far; a body that can run off its ``}`` gets the ``ret`` that PTX implies there."""
         if end is not None and self._runs_off():
             self.instructions.append(instruction("ret", (), (), None, end, "ret;"))
-        head = self.head
         targets = {name: tuple(labels) for name, labels in self.branch_targets.items()}
-        return Function(
-            head.name, head.is_entry, head.linkage, head.returns, head.parameters, self.scopes.registers,
-            self.variables, tuple(self.instructions), self.labels, head.position, head.directives, targets,
-            self.prototypes, is_declaration, "ptx", tuple(self.annotations), head.pragmas, head.attributes,
+        return replace(
+            self.head, registers=self.scopes.registers, variables=self.variables, body=tuple(self.instructions),
+            labels=self.labels, branch_targets=targets, prototypes=self.prototypes, is_declaration=is_declaration,
+            annotations=tuple(self.annotations),
         )  # fmt: skip
 
     def _runs_off(self) -> bool:

@@ -12,7 +12,7 @@ from rayplay.ptx.isa.implied import with_defaults
 from rayplay.ptx.isa.table import TABLE
 from rayplay.ptx.numbers import as_f32
 from rayplay.ptx.text.declarations import DeclarationBuilder
-from rayplay.ptx.text.function_body import Body, Head, redeclaration_problem
+from rayplay.ptx.text.function_body import Body, redeclaration_problem
 from rayplay.ptx.text.lalr import Source, reduce_text, table
 from rayplay.ptx.text.operands import Arguments, Children, Element, Sum
 from rayplay.ptx.text.scopes import MOST_SCOPES
@@ -118,16 +118,14 @@ class ModuleBuilder(DeclarationBuilder):
         self, is_entry: bool, linkage: list[str], attributes: list[Any], name: str, returns: list[ir.Variable],
         parameters: list[ir.Variable], directives: dict[str, Any], start: int,
     ) -> None:  # fmt: skip
-        named = attributes_of(attributes).named
         pragmas = directives.pop(PRAGMAS, ())
-        head = Head(
-            name, is_entry, self.place(start), linkage[0][1:] if linkage else "", tuple(returns), tuple(parameters),
-            directives, pragmas, named,
-        )  # fmt: skip
+        self.body = Body(ir.Function(
+            name, is_entry, linkage[0][1:] if linkage else "", tuple(returns), tuple(parameters), {}, {}, (), {},
+            self.place(start), directives, pragmas=pragmas, attributes=attributes_of(attributes).named,
+        ))  # fmt: skip
         names = [parameter.name for parameter in (*returns, *parameters) if parameter.name != "_"]
         if len(set(names)) < len(names):
             raise self.source.error(start, f"two parameters of '{name}' have the same name")
-        self.body = Body(head)
         self.scopes = self.body.scopes
         for register, count, type_name in self.module_registers:
             self.scopes.declare_outside(register, count, type_name)
@@ -177,9 +175,9 @@ class ModuleBuilder(DeclarationBuilder):
     def call_prototype(self, children: Children, start: int, end: int) -> None:
         name, _, _, returns, _, parameters, directives, _ = children
         directives.pop(PRAGMAS, None)
-        head = Head(name, False, self.place(start), "", tuple(returns), tuple(parameters), directives)
-        made = Body(head).finish(True)
-        self._body().prototypes[self.scopes.declare_variable(name)] = made
+        taken = tuple(parameters)
+        head = ir.Function(name, False, "", tuple(returns), taken, {}, {}, (), {}, self.place(start), directives)
+        self._body().prototypes[self.scopes.declare_variable(name)] = Body(head).finish(True)
 
     def opcode_part(self, children: Children, start: int, end: int) -> str:
         return children[0] + children[1]

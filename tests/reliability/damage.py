@@ -12,8 +12,8 @@ from tests.reliability.worker import Case, run_cases
 
 LONGEST_MESSAGE = 1500
 RULE = (
-    "A typed error of one line that names the file, or the same data. A change of a text may mean something else: what "
-    "is accepted must be valid (an imported trace keeps all laws; a program verifies, and its print parses to the "
+    "A typed error of one line that names the file, or the same data. A change of a text may mean something else: "
+    "accepted content must be valid (an imported trace keeps all laws; a program verifies, and its print parses to the "
     "same print; a scene has indices in range and finite coordinates; a description keeps its own laws). No crash, no "
     "other error, no case above 10 s of processor time, no growth above 64 MB, no wrong value."
 )

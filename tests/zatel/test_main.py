@@ -1,5 +1,6 @@
 """The command line: what it teaches, what it refuses, and that nothing is half-written."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_verb_that_is_offered_is_done(trace: Path) -> None:
-    offered = zatel("--help").stdout.split("positional arguments:")[1].split("\n")[1]
-    verbs = [verb.strip() for verb in offered.split("|")]
+    verbs = re.findall(r"^    (\w+) ", zatel("--help").stdout, re.MULTILINE)
     assert {"predict", "whatif", "scale"} <= set(verbs)
     gone = trace.with_name("gone.trace")
     rest = {"filter": ("--pixels", "none", "--out", "none"), "paper": ("--out", "none", "--store", str(gone / "none"))}
@@ -84,14 +84,17 @@ def test_pixels_outside_the_image_are_named_with_file_and_line(trace: Path, tmp_
         (["predict", "TRACE", "--gpu", "nothing.toml"], "nothing.toml"),
         (["predict", "TRACE", "--gpu", "mobile", "--block", "32"], "--block must be WIDTHxHEIGHT, not '32'"),
         (["predict", "TRACE", "--gpu", "mobile", "--factor", "5"], "--factor 5 must leave some of the 4 memory"),
-        (["predict", "TRACE", "--gpu", "mobile", "--variant", "x"], "--variant must be one of paper, released, headr"),
+        (
+            ["predict", "TRACE", "--gpu", "mobile", "--variant", "x"],
+            "--variant: unknown name 'x'; known are paper, released, headr",
+        ),
         (
             ["predict", "TRACE", "--gpu", "mobile", "--heatmap", "none.png"],
             "--heatmap none.png: must be a picture or a",
         ),
         (
             ["predict", "TRACE", "--gpu", "mobile", "--combine", "gpu_ipc=least"],
-            "--combine gpu_ipc= must be one of sum",
+            "--combine gpu_ipc=: unknown name 'least'; known are sum",
         ),
         (["predict", "TRACE", "--gpu", "mobile", "--against", "no.result"], "no.result: must be a rayplay result, but"),
         (["filter", "nowhere.trace", "--pixels", "p", "--out", "o.trace"], "nowhere.trace: must be a rayplay trace"),

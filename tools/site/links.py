@@ -23,8 +23,9 @@ class Link:
 
 @cache
 def pages() -> tuple[Path, ...]:
-    """Every Markdown page of the repository."""
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Every Markdown page of the repository; the packages hold texts that become part of one."""
+    places = [":(glob)*.md", *(f"{folder}/*.md" for folder in ("docs", "examples", "tests", "traces"))]
+    listed = subprocess.run(["git", "ls-files", *places], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return tuple(ROOT / line for line in listed.splitlines())
 
 

@@ -7,18 +7,13 @@ fetches a partly written sector when it is read. Each DRAM bank keeps the row of
 merging into misses under way, lines that cannot be evicted, and a DRAM scheduler that prefers open rows.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.geometry import PARTITION_HASHES, Addresses
-from rayplay.zatel import CODE
-from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, loop
 from rayplay.zatel.model.walk import HIT_LINES, MOST_SHIFT, TABLE_LINES, spread
-
-loop: Any = kept(njit(cache=True), CODE)
 
 CONSECUTIVE = PARTITION_HASHES.index("consecutive")
 LINE_SHIFT = 7

@@ -6,19 +6,16 @@ steps, without contention. In steady state the RT units are full; in the drain t
 drain is neither ignored nor scaled with the rest.
 """
 
-from typing import Any, NamedTuple
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from rayplay.formats.guard.code_cache import kept
-from rayplay.zatel import CODE
-from rayplay.zatel.model.accesses import Accesses
+from rayplay.zatel.model.accesses import Accesses, loop
 from rayplay.zatel.model.walk import Rays
 
-loop: Any = kept(njit(cache=True), CODE)
-
 VISIT_BITS = 32
+Events = list[tuple[float, int]]
 
 
 class Phases(NamedTuple):
@@ -58,14 +55,11 @@ class Schedule(NamedTuple):
 class Run(NamedTuple):
     """State of the simulation.
 
-    time, who            heap of phase ends: time and warp slot.
     phase, end           of each slot: its phase, and the end of its warp's phases.
     busy                 of each SM, the warps in its RT units.
     ring, head, waiting  queue of slots that wait for the SM's RT units.
     """
 
-    time: np.ndarray
-    who: np.ndarray
     phase: np.ndarray
     end: np.ndarray
     busy: np.ndarray
@@ -90,10 +84,9 @@ def phases_of(rays: Rays, accesses: Accesses, first: int, last: int) -> tuple[np
 
 def schedule(phases: Phases, warps: np.ndarray, machine: Machine, cost: float = 1.0) -> Schedule:
     """Schedule the ``warps``, bool[warps], in launch order on ``machine``; a free slot takes the next warp."""
-    count = machine.sms * machine.places
-    places, sms = np.zeros(count, np.int64), np.zeros(machine.sms, np.int64)
+    places, sms = np.zeros(machine.sms * machine.places, np.int64), np.zeros(machine.sms, np.int64)
     ring = np.zeros((machine.sms, machine.places), np.int64)
-    state = Run(np.zeros(count), places.copy(), places.copy(), places, sms.copy(), ring, sms.copy(), sms)
+    state = Run(places.copy(), places, sms.copy(), ring, sms.copy(), sms)
     begins, place = np.zeros(len(phases.length)), np.zeros(len(warps), np.int64)
     ended, resident = run(phases, np.flatnonzero(warps), machine.slots, cost, state, begins, place)
     return Schedule(begins, place, ended, resident / (machine.sms * ended) if ended else 0.0)
@@ -104,15 +97,15 @@ def run(
     phases: Phases, warps: np.ndarray, slots: int, cost: float, state: Run, begins: np.ndarray, place_of: np.ndarray
 ) -> tuple[float, float]:
     """Fill ``begins`` and ``place_of``; return the end of the last warp and the sum of all warps' resident times."""
-    sms, events, following, now, resident = len(state.busy), 0, 0, 0.0, 0.0
-    for place in range(min(len(state.who), len(warps))):
-        events = take(phases, warps[place], place, 0.0, slots, cost, state, events, begins, place_of)
+    sms, following, now, resident = len(state.busy), 0, 0.0, 0.0
+    events = [(0.0, 0)][:0]  # ends of phases: time and warp slot
+    for place in range(min(len(state.phase), len(warps))):
+        take(phases, warps[place], place, 0.0, slots, cost, state, events, begins, place_of)
         following += 1
     while events:
-        live = events + state.waiting.sum()
-        resident += live * (state.time[0] - now)
-        now, place = state.time[0], state.who[0]
-        events = pop(state, events)
+        live = len(events) + state.waiting.sum()
+        resident += live * (events[0][0] - now)
+        now, place = heappop(events)
         ended, sm = state.phase[place], place % sms
         if ended & 1 and phases.length[ended]:
             if state.waiting[sm]:
@@ -120,73 +113,44 @@ def run(
                 state.head[sm] = (state.head[sm] + 1) % state.ring.shape[1]
                 state.waiting[sm] -= 1
                 begins[state.phase[first]] = now
-                events = push(state, events, now + phases.length[state.phase[first]], first)
+                heappush(events, (now + phases.length[state.phase[first]], first))
             else:
                 state.busy[sm] -= 1
         state.phase[place] += 1
         if state.phase[place] < state.end[place]:
-            events = begin(phases, place, now, slots, cost, state, events, begins)
+            begin(phases, place, now, slots, cost, state, events, begins)
         elif following < len(warps):
-            events = take(phases, warps[following], place, now, slots, cost, state, events, begins, place_of)
+            take(phases, warps[following], place, now, slots, cost, state, events, begins, place_of)
             following += 1
     return now, resident
 
 
 @loop
 def take(
-    phases: Phases, warp: int, place: int, now: float, slots: int, cost: float, state: Run, events: int,
+    phases: Phases, warp: int, place: int, now: float, slots: int, cost: float, state: Run, events: Events,
     begins: np.ndarray, place_of: np.ndarray,
-) -> int:  # fmt: skip
-    """Start a warp in a slot; return the number of events."""
+) -> None:  # fmt: skip
+    """Start a warp in a slot."""
     place_of[warp] = place
     state.phase[place], state.end[place] = phases.first[warp], phases.first[warp + 1]
-    return begin(phases, place, now, slots, cost, state, events, begins)
+    begin(phases, place, now, slots, cost, state, events, begins)
 
 
 @loop
 def begin(
-    phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, events: int, begins: np.ndarray
-) -> int:
-    """Start the phase of a slot, or queue it for the RT unit; return the number of events."""
+    phases: Phases, place: int, now: float, slots: int, cost: float, state: Run, events: Events, begins: np.ndarray
+) -> None:
+    """Start the phase of a slot, or queue it for the RT unit."""
     phase, sm = state.phase[place], place % len(state.busy)
     length = phases.length[phase]
     if phase & 1 and length:
         if state.busy[sm] == slots:
             state.ring[sm, (state.head[sm] + state.waiting[sm]) % state.ring.shape[1]] = place
             state.waiting[sm] += 1
-            return events
+            return
         state.busy[sm] += 1
     begins[phase] = now
-    return push(state, events, now + length * (1.0 if phase & 1 else cost), place)
-
-
-@loop
-def push(state: Run, events: int, time: float, place: int) -> int:
-    """Add an event to the heap; return the number of events."""
-    at = events
-    while at and (time, place) < (state.time[(at - 1) // 2], state.who[(at - 1) // 2]):
-        state.time[at], state.who[at] = state.time[(at - 1) // 2], state.who[(at - 1) // 2]
-        at = (at - 1) // 2
-    state.time[at], state.who[at] = time, place
-    return events + 1
-
-
-@loop
-def pop(state: Run, events: int) -> int:
-    """Remove the first event from the heap; return the number left."""
-    last, at = events - 1, 0
-    time, place = state.time[last], state.who[last]
-    while 2 * at + 1 < last:
-        child = 2 * at + 1
-        other = child + 1
-        if other < last and (state.time[other], state.who[other]) < (state.time[child], state.who[child]):
-            child = other
-        if (time, place) <= (state.time[child], state.who[child]):
-            break
-        state.time[at], state.who[at] = state.time[child], state.who[child]
-        at = child
-    state.time[at], state.who[at] = time, place
-    return last
+    heappush(events, (now + length * (1.0 if phase & 1 else cost), place))
 
 
 @loop

@@ -1,16 +1,11 @@
 """Compiled walk over rays and accesses: the lines that each warp requests, step by step."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from rayplay.formats.guard.code_cache import kept
 from rayplay.replay.geometry import BASELINE_DATA, BASELINE_ROW
-from rayplay.zatel import CODE
-from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses
-
-loop: Any = kept(njit(cache=True), CODE)
+from rayplay.zatel.model.accesses import FULL_SHIFT, LOCAL_LINES, WRITE, Accesses, loop
 
 HIT_LINES = 1 << 40  # hits have lines from here on
 TABLE_LINES = 1 << 41  # and intersection tables from here on; ``traffic.in_order`` adds the slot's table

@@ -4,16 +4,7 @@ import dataclasses
 import math
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.replay.gpu import description as gpu_description
 from rayplay.replay.gpu.description import Gpu
-
-
-def load_gpu(name: str) -> Gpu:
-    """Load the GPU called ``name`` (``rtx2060``, ``mobile``), or described by the TOML file ``name``.
-
-    ``UserError`` when it does not exist or breaks a rule.
-    """
-    return gpu_description.load(name)
 
 
 def scale_factor(gpu: Gpu) -> int:

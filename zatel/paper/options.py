@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from rayplay.formats.guard.errors import UserError
+from rayplay.formats.guard.strict import check_choice
 from rayplay.zatel.replays.metrics import COMBINATIONS, RULES
 
 DIVISIONS = ("fine", "coarse")
@@ -62,11 +63,11 @@ class Options:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _check_choice("--division", self.division, DIVISIONS)
-        _check_choice("--distribution", self.distribution, DISTRIBUTIONS)
-        _check_choice("--extrapolation", self.extrapolation, EXTRAPOLATIONS)
+        check_choice(self.division, DIVISIONS, "--division")
+        check_choice(self.distribution, DISTRIBUTIONS, "--distribution")
+        check_choice(self.extrapolation, EXTRAPOLATIONS, "--extrapolation")
         for name in self.departures:
-            _check_choice("--variant", name, ("paper", "released", *DEPARTURES))
+            check_choice(name, ("paper", "released", *DEPARTURES), "--variant")
         if not 1 <= self.colours <= MOST_COLOURS:
             raise UserError(f"--colours must be 1 to {MOST_COLOURS}, not {self.colours}")
         _check_least("--factor", 1 if self.factor is None else self.factor, 1)
@@ -76,13 +77,8 @@ class Options:
         if self.seed < 0:
             raise UserError(f"--seed must not be negative, but is {self.seed}")
         for metric, rule in self.combination.items():
-            _check_choice("--combine: metric", metric, tuple(RULES))
-            _check_choice(f"--combine {metric}=", rule, COMBINATIONS)
-
-
-def _check_choice(what: str, found: str, choices: tuple[str, ...]) -> None:
-    if found not in choices:
-        raise UserError(f"{what} must be one of {', '.join(choices)}, not {found!r}")
+            check_choice(metric, RULES, "--combine")
+            check_choice(rule, COMBINATIONS, f"--combine {metric}=")
 
 
 def _check_least(what: str, found: int, least: int) -> None:

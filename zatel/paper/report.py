@@ -9,7 +9,7 @@ from PIL import Image
 from rayplay.formats.guard import text as text_file
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.publish import atomic_file
-from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.metrics import RULES, number_text
 
 PANELS = (
     ("picture.png", "what was traced"),
@@ -40,16 +40,12 @@ def table_text(prediction: dict[str, Any]) -> str:
         metric = prediction["metrics"][name]
         error = metric.get("error")
         shown = "-" if error is None else f"{100 * error:.1f} %"
-        lines.append(f"{rule.title:<30}{_number(metric['predicted']):>14}{_number(metric.get('full')):>14}{shown:>9}")
+        lines.append(
+            f"{rule.title:<30}{number_text(metric['predicted']):>14}{number_text(metric.get('full')):>14}{shown:>9}"
+        )
     if (mean := prediction.get("mean_absolute_error")) is not None:
         lines.append(f"{'mean absolute error':<58}{100 * mean:>7.1f} %")
     return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def write_overview(folder: Path, path: Path) -> None:
@@ -90,7 +86,7 @@ def _draw_bars(axes: np.ndarray, metrics: dict[str, Any]) -> None:
         bars = [("predicted", metric["predicted"], PREDICTED_COLOUR), ("full", metric.get("full"), FULL_COLOUR)]
         bars = [bar for bar in bars if bar[1] is not None]
         drawn = axis.bar([bar[0] for bar in bars], [bar[1] for bar in bars], color=[bar[2] for bar in bars])
-        axis.bar_label(drawn, labels=[_number(bar[1]) for bar in bars], fontsize=8, padding=2)
+        axis.bar_label(drawn, labels=[number_text(bar[1]) for bar in bars], fontsize=8, padding=2)
         error = metric.get("error")
         axis.set_title(_wrapped(rule.title) + ("" if error is None else f"\nerror {100 * error:.1f} %"), fontsize=9)
         axis.set_yticks([])

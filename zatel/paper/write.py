@@ -13,7 +13,8 @@ from rayplay.formats.dataset.result import Result, open_result
 from rayplay.formats.dataset.writer import FolderWriter
 from rayplay.formats.edit.pixels import write_pixels
 from rayplay.formats.schema.prediction import PREDICTION
-from rayplay.zatel.paper.downscale import load_gpu, parts
+from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.zatel.paper.downscale import parts
 from rayplay.zatel.paper.heatmap import normalise
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.pictures import (
@@ -27,7 +28,7 @@ from rayplay.zatel.paper.pictures import (
 from rayplay.zatel.paper.predict import Prediction, predict
 from rayplay.zatel.paper.report import table_text, write_overview
 from rayplay.zatel.replays.full_result import full_metrics
-from rayplay.zatel.replays.metrics import RULES, mean_absolute_error, relative_error
+from rayplay.zatel.replays.metrics import RULES, mean_absolute_error, or_nan, relative_error
 from rayplay.zatel.replays.result_cache import Store
 
 HARDLY = (
@@ -60,7 +61,7 @@ def publish(
         summary = summarise(prediction, full, {**request, "scaled_gpu": parts(prediction.plan.scaled_gpu)})
         host = host_times(prediction, result)
         write_files(writer, trace, prediction, summary)
-        (writer.folder / "host.json").write_text(json.dumps(host, indent=1) + "\n")
+        writer.texts["host.json"] = json.dumps(host, indent=1) + "\n"
     for line in warnings_of(summary):
         print(f"zatel: warning: {line}", file=sys.stderr)
     return f"{table_text(summary)}\n\n{describe(summary, host)}"
@@ -174,7 +175,7 @@ def _put_metrics(writer: FolderWriter, summary: dict[str, Any]) -> None:
     metrics = summary["metrics"]
     columns = {"metric": np.array(list(metrics), object)}
     for name in ("predicted", "full", "error"):
-        columns[name] = np.array([_number(metric.get(name)) for metric in metrics.values()])
+        columns[name] = np.array([or_nan(metric.get(name)) for metric in metrics.values()])
     writer.put("metrics", columns)
 
 
@@ -190,8 +191,8 @@ def _put_groups(writer: FolderWriter, prediction: Prediction, summary: dict[str,
         count = len(RULES)
         columns = {"group": np.full(count, group), "metric": np.array(list(RULES), object)}
         columns |= {name: np.full(count, entry[name]) for name in ("pixels", "selected", "fraction")}
-        columns["simulated"] = np.array([_number(simulated[name]) for name in RULES])
-        columns["extrapolated"] = np.array([_number(extrapolated[name]) for name in RULES])
+        columns["simulated"] = np.array([or_nan(simulated[name]) for name in RULES])
+        columns["extrapolated"] = np.array([or_nan(extrapolated[name]) for name in RULES])
         writer.put("groups", columns)
 
 
@@ -201,7 +202,3 @@ def _put_pixels(writer: FolderWriter, prediction: Prediction) -> None:
     columns = {"pixel_x": x, "pixel_y": y, "work": prediction.work.ravel(), "group": prediction.plan.groups.ravel()}
     selected = selected_pixels(prediction).ravel()
     writer.put("pixels", {**columns, "colour": prediction.plan.heatmap.labels.ravel(), "selected": selected})
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)

@@ -69,6 +69,18 @@ def _together(values: Sequence[float], rule: str) -> float:
     return sum(values) / (1 if rule == "sum" else len(values))
 
 
+def or_nan(value: float | None) -> float:
+    """The value for a table, NaN without one."""
+    return float("nan") if value is None else float(value)
+
+
+def number_text(value: float | None) -> str:
+    """The value for a reader, ``-`` without one."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def relative_error(predicted: float | None, full: float | None) -> float | None:
     """|predicted - full| / full; ``None`` where either is missing, or the full value is 0 and the other is not."""
     if predicted is None or full is None:

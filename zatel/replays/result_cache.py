@@ -6,7 +6,7 @@ share a store and an interrupted study resumes.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,6 @@ class Store:
         path.parent.mkdir(exist_ok=True)
         with atomic_file(path) as partial:
             partial.write_text(json.dumps({"key": key, "value": value}, sort_keys=True) + "\n", encoding="utf-8")
-
-    def get_or_make(self, key: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Value of ``key``; computed and stored when it is missing."""
-        value = self.get(key)
-        if value is None:
-            value = make()
-            self.put(key, value)
-        return value
 
     def _path(self, text: str) -> Path:
         digest = text_digest(text)

@@ -32,11 +32,6 @@ class Simulated(NamedTuple):
     cpu_seconds: float
 
 
-def simulate_groups(traces: Sequence[Path], gpu: Any, workers: int | None = None) -> list[Simulated]:
-    """Replay each trace on ``gpu``; outcomes in the order of the traces. Otherwise as ``simulate_all``."""
-    return simulate_all([(path, gpu) for path in traces], workers)
-
-
 def simulate_all(
     replays: Sequence[tuple[Path, Any]],
     workers: int | None = None,

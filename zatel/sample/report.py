@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rayplay.zatel.replays.metrics import RULES, relative_error
+from rayplay.zatel.replays.metrics import RULES, number_text, relative_error
 from rayplay.zatel.sample.estimate import Estimate
 
 Full = Mapping[str, float | None]
@@ -17,11 +17,11 @@ def table_text(steps: Sequence[Estimate], full: Full | None = None) -> str:
     lines.append(f"{'metric':<30}{'estimate':>14}{'95 % interval':>28}" + (f"{'full':>14}{'error':>9}" if full else ""))
     for name, rule in RULES.items():
         interval = last.intervals[name]
-        bounds = "-" if interval is None else f"{_number(interval.low)} to {_number(interval.high)}"
-        line = f"{rule.title:<30}{_number(last.metrics[name]):>14}{bounds:>28}"
+        bounds = "-" if interval is None else f"{number_text(interval.low)} to {number_text(interval.high)}"
+        line = f"{rule.title:<30}{number_text(last.metrics[name]):>14}{bounds:>28}"
         if full:
             error = relative_error(last.metrics[name], full[name])
-            line += f"{_number(full[name]):>14}" + ("        -" if error is None else f"{100 * error:>7.1f} %")
+            line += f"{number_text(full[name]):>14}" + ("        -" if error is None else f"{100 * error:>7.1f} %")
         lines.append(line)
     return "\n".join(lines)
 
@@ -33,12 +33,6 @@ def cost_text(step: Estimate) -> str:
         f" instructions, on {step.machine.sms} SMs and {step.machine.controllers} memory controllers with"
         f" {step.gpu.l2.bytes // 1024:,} KB of L2 in {step.replayed.cpu_seconds:.1f} s"
     )
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def as_json(steps: Sequence[Estimate], trace: str, gpu: str, seed: int, full: Full | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rayplay.formats.edit.pixels import image_size
 from rayplay.formats.guard.answer import Record, answer
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.study import STUDY
-from rayplay.zatel.replays.metrics import RULES
+from rayplay.zatel.replays.metrics import RULES, or_nan
 from rayplay.zatel.replays.result_cache import Store, engine_identity
 from rayplay.zatel.study import summaries
 from rayplay.zatel.study.execute import Row, SceneStudy
@@ -130,10 +130,10 @@ def prediction_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     numbers = {
         "prediction": [number for number, *_ in each], "factor": [row.factor for _, row, _ in each],
         "seed": [row.point.options.seed for _, row, _ in each], "warmth": [row.warmth for _, row, _ in each],
-        "asked": [_number(row.point.options.fraction) for _, row, _ in each],
+        "asked": [or_nan(row.point.options.fraction) for _, row, _ in each],
         "fraction": [row.fraction for _, row, _ in each],
-        "predicted": [_number(row.predicted[metric]) for _, row, metric in each],
-        "full": [_number(row.full[metric]) for _, row, metric in each],
+        "predicted": [or_nan(row.predicted[metric]) for _, row, metric in each],
+        "full": [or_nan(row.full[metric]) for _, row, metric in each],
         "error": [summaries.error(row, metric) for _, row, metric in each],
     }  # fmt: skip
     return {name: np.array(values, object) for name, values in texts.items()} | {
@@ -153,7 +153,3 @@ def time_columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     names = ("seconds", "longest_seconds", "full_seconds")
     seconds = np.array([row.seconds for row in rows], np.float64).reshape(-1, len(names))
     return {"prediction": np.arange(len(rows)), **dict(zip(names, seconds.T, strict=True))}
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)

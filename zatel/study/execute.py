@@ -7,7 +7,7 @@ import numpy as np
 
 from rayplay.formats.dataset.reader import Trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.heatmap import heat_colour, normalise, pixel_work
 from rayplay.zatel.paper.predict import Plan, extrapolate_groups, make_plan
 from rayplay.zatel.paper.quantise import QuantisedHeatmap, quantise

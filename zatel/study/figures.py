@@ -1,6 +1,7 @@
 """The paper's Figures 10, 11 and 13 to 20 drawn from the rows, with the values that its text gives."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,19 +84,10 @@ def figure_13(rows: Rows, path: Path) -> None:
     save(figure, path)
 
 
-def figure_14(rows: Rows, path: Path) -> None:
-    """Processor time of the replays by scene and percentage."""
-    _by_percentage(rows, path, lambda row: row.seconds[0], "processor time [s]", "Fig. 14")
-
-
-def figure_15(rows: Rows, path: Path) -> None:
-    """Speed-up by scene and percentage, equation (4), and the law fitted to these points."""
-    _by_percentage(rows, path, summaries.speedup, "speed-up", "Fig. 15", has_law=True)
-
-
 def _by_percentage(
     rows: Rows, path: Path, value: Callable[[Row], float], label: str, title: str, has_law: bool = False
 ) -> None:
+    """A value by scene and percentage; with equation (4), and the law fitted to these points."""
     figure, axes = canvas(2)
     for axis, gpu in zip(axes, (RTX, MOBILE), strict=True):
         mine = of(rows, "fractions", gpu)
@@ -124,17 +116,8 @@ def figure_16(rows: Rows, path: Path) -> None:
     save(figure, path)
 
 
-def figure_17(rows: Rows, path: Path) -> None:
-    """Error of each metric by downscaling factor, fine and coarse, over the subset of scenes."""
-    _downscaling(rows, path, "Fig. 17")
-
-
-def figure_18(rows: Rows, path: Path) -> None:
-    """The same over all scenes."""
-    _downscaling(rows, path, "Fig. 18")
-
-
 def _downscaling(rows: Rows, path: Path, title: str) -> None:
+    """Error of each metric by downscaling factor, fine and coarse, over the scenes."""
     mine = of(rows, "downscaling")
     figure, axes = canvas(2, width=8)
     for axis, division in zip(axes, ("fine", "coarse"), strict=True):
@@ -192,11 +175,17 @@ FIGURES: dict[str, tuple[Callable[[Rows, Path], None], *tuple[str, ...]]] = {
     "figure-10": (figure_10, "whole"),
     "figure-11": (figure_11, "whole"),
     "figure-13": (figure_13, "fractions"),
-    "figure-14": (figure_14, "fractions"),
-    "figure-15": (figure_15, "fractions"),
+    "figure-14": (
+        partial(_by_percentage, value=lambda row: row.seconds[0], label="processor time [s]", title="Fig. 14"),
+        "fractions",
+    ),
+    "figure-15": (
+        partial(_by_percentage, value=summaries.speedup, label="speed-up", title="Fig. 15", has_law=True),
+        "fractions",
+    ),
     "figure-16": (figure_16, "fractions"),
-    "figure-17": (figure_17, "downscaling"),
-    "figure-18": (figure_18, "downscaling"),
+    "figure-17": (partial(_downscaling, title="Fig. 17"), "downscaling"),
+    "figure-18": (partial(_downscaling, title="Fig. 18"), "downscaling"),
     "figure-19": (figure_19, "downscaling"),
     "figure-20": (figure_20, "regression", "fractions"),
 }

@@ -34,10 +34,7 @@ def comparison_page(found: Sequence[Finding], rows: Rows, figures: Sequence[str]
         "",
         f"## What the paper finds, here: {held} of {len(found)} hold",
         "",
-        *table(
-            ["the paper", "here", "figures"],
-            [[one.paper, VERDICTS[one.holds], one.here] for one in found],
-        ),
+        *table(["the paper", "here", "figures"], [[one.paper, VERDICTS[one.holds], one.here] for one in found]),
         "",
         "The numbers behind the figures: [tables.md](tables.md). Every prediction: `predictions-*.parquet`.",
         "",
@@ -55,15 +52,8 @@ def tables_page(rows: Rows, subset: Sequence[str]) -> str:
         "tuning": _tuning,
     }
     parts = [line for study, page in pages.items() if of(rows, study) for line in page(rows)]
-    return "\n".join(
-        [
-            "# The numbers behind the figures",
-            "",
-            "Absolute errors in per cent unless a column says otherwise.",
-            "",
-            *parts,
-        ]
-    )
+    head = ["# The numbers behind the figures", "", "Absolute errors in per cent unless a column says otherwise.", ""]
+    return "\n".join([*head, *parts])
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
@@ -89,21 +79,10 @@ def _whole(rows: Rows) -> list[str]:
         lines.append(
             [row.scene, row.point.gpu, str(row.factor), name, f"{100 * row.fraction:.1f}", *_errors(row), *times]
         )
-    head = [
-        "scene",
-        "GPU",
-        "K",
-        "asked",
-        "replayed %",
-        *METRIC_NAMES,
-        "mean",
-        "speed-up, one core",
-        "speed-up, longest group",
-    ]
-    paper = (
-        "The paper, PARK with equation (1): mean 4.5 and 15.1, cycles 0.7 on Mobile, speed-up 9.2 and 11.6; with 10 % "
-    )
-    paper += "on Mobile: mean 5.2, speed-up 50."
+    head = ["scene", "GPU", "K", "asked", "replayed %", *METRIC_NAMES, "mean", "speed-up, one core"]
+    head.append("speed-up, longest group")
+    paper = "The paper, PARK with equation (1): mean 4.5 and 15.1, cycles 0.7 on Mobile, speed-up 9.2 and 11.6; "
+    paper += "with 10 % on Mobile: mean 5.2, speed-up 50."
     return ["## Figures 10 and 11: everything together", "", *table(head, lines), "", paper, ""]
 
 
@@ -126,12 +105,8 @@ def _fractions(rows: Rows) -> list[str]:
             for metric in RULES
         ]
         factor, exponent = summaries.law(mine)
-        parts += [
-            *table(["metric", *head[1:]], lines),
-            "",
-            f"Speed-up: {factor:.0f} p^{exponent:.2f}; the paper's is 181 p^-1.15.",
-            "",
-        ]
+        fitted = f"Speed-up: {factor:.0f} p^{exponent:.2f}; the paper's is 181 p^-1.15."
+        parts += [*table(["metric", *head[1:]], lines), "", fitted, ""]
     return parts
 
 
@@ -170,12 +145,8 @@ def _regression(rows: Rows) -> list[str]:
             lines.append([row.scene, gpu, "regression", *_errors(row)])
             if row.scene in direct:
                 lines.append([row.scene, gpu, "40 % directly", *_errors(direct[row.scene])])
-    return [
-        "## Figure 20: exponential regression",
-        "",
-        *table(["scene", "GPU", "method", *METRIC_NAMES, "mean"], lines),
-        "",
-    ]
+    head = ["scene", "GPU", "method", *METRIC_NAMES, "mean"]
+    return ["## Figure 20: exponential regression", "", *table(head, lines), ""]
 
 
 def _tuning(rows: Rows) -> list[str]:

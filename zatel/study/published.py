@@ -2,25 +2,16 @@
 
 SPEEDUP_LAW = (181.0, -1.15)  # equation (4)
 
-# Zatel IV-B, PARK: mean absolute error with equation (1), speed-up, error of the cycles; and with a tenth of the pixels
+# Zatel IV-B, PARK: mean absolute error with equation (1), error of the cycles; and with a tenth of the pixels
 WHOLE_ERROR = {"mobile": 0.045, "rtx2060": 0.151}
-WHOLE_SPEEDUP = {"mobile": 9.2, "rtx2060": 11.6}
 WHOLE_CYCLES_ERROR = {"mobile": 0.007}
 TENTH_ERROR = {"mobile": 0.052}
-TENTH_SPEEDUP = {"mobile": 50.0}
 
 # Zatel IV-B, Fig. 11: difference of the normalised metrics, predicted against simulated
 RELATIVE_DIFFERENCE = {"l2_miss_rate": 0.376, "l1d_miss_rate": 0.006}
 
 # Zatel IV-D, Fig. 13: error of the cycles at a tenth of the pixels; for SPRNG, which has no counterpart here, above 1
 TENTH_CYCLES_ERROR = {"rtx2060": {"bunny": 0.147}, "mobile": {"chsnt": 0.091, "spnza": 0.004}}
-SPREAD_AT_HALF = {"rtx2060": 0.041, "mobile": 0.036}
-
-# Zatel IV-E, Fig. 17: K = 6, fine
-MOST_DOWNSCALED_ERROR = {"gpu_cycles": 0.12, "gpu_ipc": 0.12}
-DOWNSCALED_DRAM_ERROR = 0.20
-
-REGRESSION_WORSE = 0.62  # Zatel IV-F: share of the metrics for which the regression is worse than 40 % of the pixels
 
 # Table III: best distribution, best section block, mean absolute error; scenes from cold to warm
 TUNING = {

@@ -1,6 +1,7 @@
 """``python -m zatel estimate``: a trace and a GPU in, the seven metrics with confidence intervals out."""
 
 import argparse
+from typing import Any
 
 from rayplay.formats.guard.answer import answer
 from rayplay.formats.guard.errors import UserError
@@ -9,24 +10,10 @@ from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import add_sampled_verb, checked_seed, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
-DESCRIPTION = """\
-Estimate the metrics of a replay from a sample of its CTAs, with a confidence interval on each. Unlike predict, which
-follows the paper, the sample is stratified and replayed in one piece on a GPU of the sample's size, whose L2 misses as
-often as the whole GPU's. The work of every pixel is read from the trace and known exactly.
-"""
-EXAMPLE = """\
-examples:
-  python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
-  python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
 
---target-error chooses the fraction: samples grow until the interval of the cycles is as narrow.
-"""
-
-
-def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(verbs: Any) -> None:
     """The options of the verb."""
-    what = "a trace and a GPU -> metrics with confidence intervals"
-    made = add_sampled_verb(verbs, "estimate", what, DESCRIPTION, EXAMPLE)
+    made = add_sampled_verb(verbs, estimate_verb)
     made.add_argument("--fraction", type=float, metavar="F", help="part of the CTAs to replay (default: 0.1)")
     made.add_argument("--target-error", metavar="P%", help="choose the fraction: until the cycles' interval is within P %%")  # fmt: skip # noqa: E501
     made.add_argument(
@@ -35,10 +22,21 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def estimate_verb(arguments: argparse.Namespace) -> int:
-    """Estimate, print the table, write the file."""
+    """A trace and a GPU -> metrics with confidence intervals.
+
+    Estimate the metrics of a replay from a sample of its CTAs, with a confidence interval on each. Unlike predict,
+    which follows the paper, the sample is stratified and replayed in one piece on a GPU of the sample's size, whose L2
+    misses as often as the whole GPU's. The work of every pixel is read from the trace and known exactly.
+
+    examples:
+      python -m zatel estimate traces/bunny.trace --gpu mobile --fraction 0.1
+      python -m zatel estimate traces/bunny.trace --gpu rtx2060 --target-error 2% --out bunny.json
+
+    --target-error chooses the fraction: samples grow until the interval of the cycles is as narrow.
+    """
     from rayplay.formats.dataset.reader import open_trace
     from rayplay.formats.dataset.result import open_result
-    from rayplay.zatel.paper.downscale import load_gpu
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.replays.full_result import full_metrics
     from rayplay.zatel.sample.estimate import estimate
     from rayplay.zatel.sample.report import KEYS, as_json, table_text

@@ -3,25 +3,19 @@
 import argparse
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rayplay.formats.guard.command import add_verb
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.place.names import trace_name
 from rayplay.formats.place.publish import atomic_file
 
 
-def add_sampled_verb(
-    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str, description: str, example: str
-) -> argparse.ArgumentParser:
+def add_sampled_verb(verbs: Any, run_verb: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """Add a verb with a trace, a GPU and the options of a sample; return its parser for further options."""
-    made: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=what,
-        description=description,
-        epilog=example,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = add_verb(verbs, run_verb)
     made.add_argument("trace", type=trace_name, metavar="TRACE", help="trace of one launch that traces rays")
     made.add_argument("--gpu", required=True, metavar="GPU", help="rtx2060, mobile, or a GPU description (TOML)")
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")

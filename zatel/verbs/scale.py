@@ -10,25 +10,12 @@ from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_s
 from rayplay.zatel.verbs.targets import check_json_target
 from rayplay.zatel.verbs.whatif import BELOW, SHOWN, cell
 
-DESCRIPTION = """\
-Predict the whole GPU from smaller or larger machines: 1/K of its SMs and memory controllers, replaying 1/K of its
-CTAs, or the counts of another GPU. Beside each machine stands its noise floor, the effect of a cycle of latency or of
-the CTAs' start.
-"""
-EXAMPLE = """\
-examples:
-  python -m zatel scale traces/bunny.trace --gpu rtx2060                     K from 1 to 6
-  python -m zatel scale traces/bunny.trace --gpu rtx2060 --like mobile       RTX 2060 from a Mobile-sized group
-  python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
-  python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
-"""
 KEYS = frozenset({"models", "full", "full_noise_floor"})  # of the file
 
 
-def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(verbs: Any) -> None:
     """The options of the verb."""
-    what = "a trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor"
-    made = add_sampled_verb(verbs, "scale", what, DESCRIPTION, EXAMPLE)
+    made = add_sampled_verb(verbs, scale_verb)
     made.add_argument("--factor", type=int, action="append", metavar="K", help="repeatable (default: 1 to 6, as far as the GPU goes)")  # fmt: skip # noqa: E501
     made.add_argument("--like", action="append", default=[], metavar="GPU", help="machine with as many SMs and controllers as this GPU; repeatable")  # fmt: skip # noqa: E501
     made.add_argument("--full", action="store_true", help="also replay the whole trace on the whole GPU, to compare")
@@ -36,10 +23,21 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def scale_verb(arguments: argparse.Namespace) -> int:
-    """Replay, print the table, write the file."""
+    """A trace and a GPU -> what smaller and larger machines predict of it, beside the noise floor.
+
+    Predict the whole GPU from smaller or larger machines: 1/K of its SMs and memory controllers, replaying 1/K of its
+    CTAs, or the counts of another GPU. Beside each machine stands its noise floor, the effect of a cycle of latency or
+    of the CTAs' start.
+
+    examples:
+      python -m zatel scale traces/bunny.trace --gpu rtx2060                     K from 1 to 6
+      python -m zatel scale traces/bunny.trace --gpu rtx2060 --like mobile       RTX 2060 from a Mobile-sized group
+      python -m zatel scale traces/bunny.trace --gpu mobile --like rtx2060       and the reverse
+      python -m zatel scale traces/bunny.trace --gpu mobile --factor 2 --factor 4 --full
+    """
     from rayplay.formats.dataset.reader import open_trace
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.changes.scale import FACTORS, divided, full_replays, scale, sized_as
-    from rayplay.zatel.paper.downscale import load_gpu
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)
     check_json_target(arguments.out, KEYS, "scale")

@@ -10,28 +10,14 @@ from rayplay.zatel.verbs import records
 from rayplay.zatel.verbs.sampled import add_sampled_verb, add_workers, checked_seed, checked_workers, write_json
 from rayplay.zatel.verbs.targets import check_json_target
 
-DESCRIPTION = """\
-Predict the effect of design changes. Each design replays the same sample of the image, and so does the unchanged GPU
-with a latency off by a cycle or two. The effect of such a trifle is the noise floor; a change below it says nothing.
-"""
-EXAMPLE = """\
-examples:
-  python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
-  python -m zatel whatif traces/bunny.trace --gpu mobile --full --store build/whatif
-
-A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
-halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
-trace on every design as well and prints its changes below; with --store an interrupted run resumes.
-"""
 SHOWN = ("gpu_cycles", "gpu_ipc", "l1d_miss_rate", "l2_miss_rate", "rt_efficiency", "dram_efficiency")
 KEYS = frozenset({"noise_floor", "full_noise_floor", "designs"})  # of the file
 BELOW = "~"  # marks a change within the noise
 
 
-def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(verbs: Any) -> None:
     """The options of the verb."""
-    what = "a trace, a GPU and changes of it -> relative changes of the metrics, beside the noise floor"
-    made = add_sampled_verb(verbs, "whatif", what, DESCRIPTION, EXAMPLE)
+    made = add_sampled_verb(verbs, whatif_verb)
     made.add_argument("--change", action="append", default=[], metavar="CHANGE", help="repeatable (default: a list)")
     made.add_argument("--fraction", type=float, default=0.1, metavar="F", help="part of the CTAs (default: 0.1)")
     made.add_argument("--full", action="store_true", help="also replay the whole trace on every design")
@@ -40,10 +26,23 @@ def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 
 def whatif_verb(arguments: argparse.Namespace) -> int:
-    """Compare, print the table, write the file."""
+    """A trace, a GPU and changes of it -> relative changes of the metrics, beside the noise floor.
+
+    Predict the effect of design changes. Each design replays the same sample of the image, and so does the unchanged
+    GPU with a latency off by a cycle or two. The effect of such a trifle is the noise floor; a change below it says
+    nothing.
+
+    examples:
+      python -m zatel whatif traces/bunny.trace --gpu mobile --change 'rt.warps*2' --change l1.latency_cycles=30
+      python -m zatel whatif traces/bunny.trace --gpu mobile --full --store build/whatif
+
+    A change is KEY=VALUE, KEY*N or KEY/N with the keys of python -m replay --explain GPU. Without any,
+    halves and doubles of RT warps, MSHRs, L1, L2, SMs and memory controllers, and round robin. --full replays the whole
+    trace on every design as well and prints its changes below; with --store an interrupted run resumes.
+    """
     from rayplay.formats.dataset.reader import open_trace
+    from rayplay.replay.gpu.description import load as load_gpu
     from rayplay.zatel.changes.whatif import CHANGES, what_if
-    from rayplay.zatel.paper.downscale import load_gpu
     from rayplay.zatel.replays.result_cache import Store
 
     seed, workers = checked_seed(arguments), checked_workers(arguments)

@@ -148,7 +148,7 @@ def test_zatel_and_replay_share_one_compiled_engine(tmp_path: Path) -> None:
     """Whatever is imported before it, and whatever folder the environment names for numba."""
     alone = folder(WHERE, tmp_path)
     assert alone.startswith(str(tmp_path / "numba-replay-"))
-    before = "import rayplay.zatel.model.walk, rayplay.tracer.native.jit, rayplay.formats.edit.filter_loops"
+    before = "import rayplay.zatel.model.walk, rayplay.tracer.native.jit, rayplay.formats.edit.rows"
     assert folder(f"{before}\n{WHERE}", tmp_path) == alone
     assert folder(WHERE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "elsewhere")) == alone
 

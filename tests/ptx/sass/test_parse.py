@@ -210,7 +210,7 @@ def test_binaries_are_refused_and_languages_told_apart(tmp_path) -> None:
 def test_verification_names_opcodes_and_branches() -> None:
     problems = verify(parse(kernel("FOO R2, R4", "BRA `(.L_x_9)", "UTMALDG.2D [UR4], [UR6]", "EXIT"), "k.sass"))
     assert [str(p).partition(", in:")[0] for p in problems] == [
-        "k.sass:4:9: opcode 'FOO' is not in the table of SASS opcodes (formats/exchange/accelsim/sass_classes.py)",
+        "k.sass:4:9: opcode 'FOO' is not in the table of SASS opcodes (formats/exchange/accelsim/sass_classes.toml)",
         "k.sass:5:9: 'BRA `(.L_x_9);' branches to '.L_x_9', which is not a label of function 'k'",
         "k.sass:6:9: opcode 'UTMALDG.2D' begins with sm_90, so sm_86 does not have it",
     ]

@@ -13,8 +13,9 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.dataset.result import ResultWriter
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.divide import divide, section_blocks
-from rayplay.zatel.paper.downscale import downscale, load_gpu, parts
+from rayplay.zatel.paper.downscale import downscale, parts
 from rayplay.zatel.paper.heatmap import heat_colour
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.pixel_heat import picture_heat, pixel_measure, replayed_cycles
@@ -150,15 +151,15 @@ def test_the_heat_may_be_replayed_cycles_or_a_picture(tmp_path: Path) -> None:
         ({"fraction": 0.0}, "--fraction must be greater than 0 and at most 1, not 0"),
         ({"fraction": float("nan")}, "--fraction must be"),
         ({"fraction": 1.5}, "--fraction must be greater than 0 and at most 1, not 1.5"),
-        ({"division": "medium"}, "--division must be one of fine, coarse, not 'medium'"),
-        ({"distribution": "hot"}, "--distribution must be one of uniform, lintmp, exptmp, not 'hot'"),
+        ({"division": "medium"}, "--division: unknown name 'medium'; known are fine, coarse"),
+        ({"distribution": "hot"}, "--distribution: unknown name 'hot'; known are uniform, lintmp, exptmp"),
         ({"block": (0, 2)}, "--block: width must be at least 1, not 0"),
         ({"colours": 300}, "--colours must be 1 to 256, not 300"),
         ({"bounds": (0.6, 0.3)}, "--bounds must be 0 < least <= most <= 1, not 0.6 0.3"),
         ({"fractions": (0.2, 0.2, 0.4)}, "--fractions must be three, rising"),
         ({"extrapolation": "regression", "fraction": 0.1}, "--fraction and --extrapolation regression exclude"),
-        ({"departures": frozenset({"typo"})}, "--variant must be one of paper, released, headroom"),
-        ({"combination": {"ipc": "sum"}}, "--combine: metric must be one of gpu_ipc"),
+        ({"departures": frozenset({"typo"})}, "--variant: unknown name 'typo'; known are paper, released, headroom"),
+        ({"combination": {"ipc": "sum"}}, "--combine: unknown name 'ipc'; did you mean 'gpu_ipc'"),
         ({"seed": -1}, "--seed must not be negative"),
     ],
 )

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from rayplay.formats.guard.errors import UserError
-from rayplay.zatel.paper.downscale import load_gpu, parts, scale_factor
+from rayplay.replay.gpu.description import load as load_gpu
+from rayplay.zatel.paper.downscale import parts, scale_factor
 
 
 @pytest.mark.parametrize(("name", "factor", "scaled"), [("rtx2060", 6, (5, 2)), ("mobile", 4, (2, 1))])

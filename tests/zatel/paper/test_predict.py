@@ -18,13 +18,13 @@ from rayplay.formats.guard.errors import UserError
 from rayplay.formats.schema.prediction import PREDICTION
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import Gpu
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper.options import Options
 from rayplay.zatel.paper.predict import predict
 from rayplay.zatel.paper.report import read_prediction, table_text, write_overview
 from rayplay.zatel.paper.write import describe, publish, warnings_of
 from rayplay.zatel.replays.metrics import RULES, combine, extrapolate
-from rayplay.zatel.replays.simulate import simulate_group, simulate_groups
+from rayplay.zatel.replays.simulate import simulate_all, simulate_group
 
 WIDTH, HEIGHT = 128, 24
 
@@ -162,12 +162,12 @@ class Fatal:
 
 def test_a_process_that_dies_is_one_clear_error(trace: Path) -> None:
     with pytest.raises(UserError, match="a process that replayed a group died"):
-        simulate_groups([trace, trace], Fatal(), workers=2)
+        simulate_all([(trace, Fatal())] * 2, workers=2)
 
 
 def test_an_error_in_a_process_is_the_users_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.trace: must be a rayplay trace"):
-        simulate_groups([tmp_path / "none.trace"], load_gpu("mobile"))
+        simulate_all([(tmp_path / "none.trace", load_gpu("mobile"))])
 
 
 def test_the_report_shows_a_line_per_metric_and_draws_a_picture(prediction: Path, tmp_path: Path) -> None:

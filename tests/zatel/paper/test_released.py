@@ -10,9 +10,9 @@ import pytest
 
 from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.testing.generate import make_trace
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.paper import predict as predicting
 from rayplay.zatel.paper.divide import divide
-from rayplay.zatel.paper.downscale import load_gpu
 from rayplay.zatel.paper.heatmap import normalise
 from rayplay.zatel.paper.options import DEPARTURES, VARIANTS, Options
 from rayplay.zatel.paper.predict import make_plan, quantise_groups

@@ -11,7 +11,7 @@ from rayplay.formats.dataset.reader import open_trace
 from rayplay.formats.edit.filter import filter_trace
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.testing.generate import make_trace
-from rayplay.zatel.paper.downscale import load_gpu
+from rayplay.replay.gpu.description import load as load_gpu
 from rayplay.zatel.replays.result_cache import Store, trace_identity
 from rayplay.zatel.replays.runs import Run, missing_runs, run_key, simulate_runs
 from rayplay.zatel.replays.simulate import simulate_group
@@ -24,16 +24,10 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_trace(tmp_path_factory.mktemp("runs") / "small.trace", 2, SIZE, 0)
 
 
-def test_a_value_is_made_once(tmp_path: Path) -> None:
-    store, made = Store(tmp_path / "store"), []
-
-    def make() -> dict[str, int]:
-        made.append(1)
-        return {"cycles": 7}
-
-    for key in ({"a": 1, "b": [2]}, {"b": [2], "a": 1}):
-        assert store.get_or_make(key, make) == {"cycles": 7}
-    assert len(made) == 1
+def test_a_value_is_found_by_its_key(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.put({"a": 1, "b": [2]}, {"cycles": 7})
+    assert store.get({"b": [2], "a": 1}) == {"cycles": 7}
     assert Store(tmp_path / "store").get({"a": 1, "b": [2]}) == {"cycles": 7}
     assert store.get({"a": 2, "b": [2]}) is None
 
@@ -46,7 +40,7 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path, damage: str) -> None:
     assert json.loads(path.read_text()) == {"key": {"a": 1}, "value": {"cycles": 7}}
     path.write_text(damage)
     assert store.get({"a": 1}) is None
-    assert store.get_or_make({"a": 1}, lambda: {"cycles": 8}) == {"cycles": 8}
+    store.put({"a": 1}, {"cycles": 8})
     assert store.get({"a": 1}) == {"cycles": 8}
 
 

@@ -14,7 +14,7 @@ from rayplay.formats.laws.check import validate
 from rayplay.formats.testing.generate import make_trace
 from rayplay.replay.gpu.description import load
 from rayplay.zatel.replays.metrics import RULES
-from rayplay.zatel.replays.simulate import simulate_groups
+from rayplay.zatel.replays.simulate import simulate_all
 from rayplay.zatel.sample.estimate import estimate, read_work
 from rayplay.zatel.sample.report import KEYS, as_json, table_text
 from rayplay.zatel.sample.trace import copies, write_sample
@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_ctas_are_the_full_replay_without_an_interval(path: Path) -> None:
     gpu = load("mobile", GPU)
     found = estimate(open_trace(path), gpu, 1.0)
-    full = simulate_groups([path], gpu)[0].metrics
+    full = simulate_all([(path, gpu)])[0].metrics
     assert found.share == 1.0
     for name in RULES:
         assert found.metrics[name] == pytest.approx(full[name], rel=1e-9)

@@ -246,7 +246,7 @@ def test_a_study_whose_rows_are_not_whole_is_refused(study: Path) -> None:
         join.read_rows(damaged)
     table["metric"][:2] = table["metric"][1::-1]
     for column, message in (
-        ("distribution", r"predictions, row 7: --distribution must be one of .*, not 'even'"),
+        ("distribution", r"predictions, row 7: --distribution: unknown name 'even'"),
         ("study", r"predictions, row 7: study and GPU must be of .*, not even and mobile"),
     ):
         kept, table[column][7] = table[column][7], "even"

@@ -16,12 +16,8 @@ SAMPLED = ("estimate", "whatif", "scale")
 def refusal(arguments: list[str]) -> str:
     """Message of a verb to these arguments; the trace does not exist, so no work can have begun."""
     options = command.parser().parse_args(arguments)
-    verbs = {
-        "estimate": command.estimate_verb, "whatif": command.whatif_verb, "scale": command.scale_verb,
-        "report": command.report_verb,
-    }  # fmt: skip
     with pytest.raises(UserError) as caught:
-        verbs[options.verb](options)
+        command.perform(options)
     return str(caught.value)
 
 

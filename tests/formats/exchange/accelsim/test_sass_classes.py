@@ -13,7 +13,7 @@ def test_every_row_is_of_the_trace_format() -> None:
     assert set(sass_classes.SPACES.values()) <= set(MEMORY_SPACES)
     assert sass_classes.SPACES.keys() <= sass_classes.CLASSES.keys()
     assert {unit(opcode) for opcode in sass_classes.CLASSES} <= set(UNITS)
-    assert len(sass_classes.CLASSES) == sum(len(text.split()) for text in sass_classes._OPCODES.values())
+    assert len(sass_classes.CLASSES) == sum(len(text.split()) for text in sass_classes.TABLES["classes"].values())
 
 
 # first tokens and classes of Accel-Sim's opcode tables (docs/sources/accel-sim.md#opcode-classes)
