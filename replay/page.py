@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,30 +28,6 @@ This page is made from the code by `python -m replay --docs`; `make docs` writes
 tables are laid out in [formats.md](formats.md). `--picture NAME.png` draws it, now or later:
 `python -m replay NAME.result --picture NAME.png`.
 """
-LAYERS_TEXT = """\
-## Where the code is
-
-The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it.
-
-| name | holds |
-|---|---|
-"""
-STACK_TEXT = """\
-## Where the cycles went
-
-The table `stack` divides the issue slots of every SM and launch. {rule}
-
-| reason | what the warp waits for |
-|---|---|
-"""
-UNITS_TEXT = """\
-## How much of each unit was used
-
-The table `utilisation`: used / capacity, both in the measure.
-
-| unit | measure | used / capacity |
-|---|---|---|
-"""
 SHARED_TEXT = """\
 ## Kernels side by side
 
@@ -76,76 +52,59 @@ The pages are in [sources](sources/README.md), papers in [papers.md](sources/pap
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, *options(), *stack_section(), *unit_section(), *metric_section(), *counter_section()]
-    parts += [*shared_section(), *description_section(), *derived_section(), *gap_section(), *layer_section()]
+    parts = [HEAD, *options(), *results(), *shared(), *descriptions(), *derived(), *gaps()]
+    where = (
+        "The folders and files of `replay/` in the order of the data flow; each imports only itself and those above it."
+    )
+    parts += ["## Where the code is\n", where + "\n", *table("name | holds", named(LAYERS.items()))]
     return "\n".join(parts)
+
+
+def table(head: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """The lines of a table, and an empty one behind it."""
+    yield f"| {head} |\n|{'---|' * (head.count(' | ') + 1)}"
+    yield from (f"| {' | '.join(cell(str(each)) for each in row)} |" for row in rows)
+    yield ""
+
+
+def named(rows: Iterable[tuple[str, object]]) -> Iterator[tuple[object, ...]]:
+    """Rows of a name, as code, and what stands beside it."""
+    yield from ((f"`{name}`", *(rest if isinstance(rest, tuple) else (rest,))) for name, rest in rows)
 
 
 def options() -> Iterator[str]:
     """The command line, as its parser knows it."""
-    yield "## Options\n\n| option | meaning |\n|---|---|"
+    rows = []
     for action in parser().options:
         name = ", ".join(action.option_strings) or action.dest
         value = f" {action.metavar}" if action.metavar and action.option_strings else ""
-        yield f"| `{name}{value}` | {cell((action.help or '').replace('%(default)s', str(action.default)))} |"
-    yield ""
+        rows.append((f"`{name}{value}`", (action.help or "").replace("%(default)s", str(action.default))))
+    yield "## Options\n"
+    yield from table("option | meaning", rows)
 
 
-def stack_section() -> Iterator[str]:
-    """The reasons of the cycle stack and the rule by which slots are divided."""
-    yield STACK_TEXT.format(rule=stack.RULE) + "\n".join(
-        f"| `{name}` | {text} |" for name, text in stack.MEANINGS.items()
-    )
-    yield ""
-
-
-def unit_section() -> Iterator[str]:
-    """The units of the table ``utilisation``."""
-    yield UNITS_TEXT + "\n".join(f"| `{unit}` | {measure} | {text} |" for unit, (measure, text) in UTILISATION.items())
-    yield ""
-
-
-def metric_section() -> Iterator[str]:
-    """Every metric of ``summary.json``."""
+def results() -> Iterator[str]:
+    """The tables of a result: reasons of the cycle stack, units, metrics, counters."""
+    yield "## Where the cycles went\n"
+    yield f"The table `stack` divides the issue slots of every SM and launch. {stack.RULE}\n"
+    yield from table("reason | what the warp waits for", named(stack.MEANINGS.items()))
+    yield "## How much of each unit was used\n\nThe table `utilisation`: used / capacity, both in the measure.\n"
+    yield from table("unit | measure | used / capacity", named(UTILISATION.items()))
     yield "## Metrics\n\nIn `summary.json`, each with its unit, kind and definition.\n"
-    yield "| metric | unit | kind | definition |\n|---|---|---|---|"
-    yield from (f"| `{name}` | {m.unit} | {m.kind} | {cell(m.definition)} |" for name, m in METRICS.items())
     none = {name: np.zeros(1, np.int64) for name in rt_unit_state.COUNTERS}
-    for name, _, unit, kind, definition in rt_metrics(none, np.zeros(1, np.int64), 1, 1, 0):
-        yield f"| `{name}` | {unit} | {kind} | {cell(definition)} |"
-    yield ""
-
-
-def counter_section() -> Iterator[str]:
-    """Every counter of the tables ``counters`` and ``timeline``."""
+    of_rays = ((name, found) for name, _, *found in rt_metrics(none, np.zeros(1, np.int64), 1, 1, 0))
+    metrics = [*METRICS.items(), *((name, tuple(found)) for name, found in of_rays)]
+    yield from table("metric | unit | kind | definition", named(metrics))
     yield "## Counters\n\nIn the table `counters` per launch and unit, in `timeline` per interval.\n"
-    yield "| unit | counter | measure | definition |\n|---|---|---|---|"
-    for unit, found in COUNTERS.items():
-        yield from (f"| {unit} | `{name}` | {c.measure} | {cell(c.definition)} |" for name, c in found.items())
-        families = [(prefix, c) for (of, prefix), c in FAMILIES.items() if of == unit]
-        yield from (f"| {unit} | `{prefix}*` | {c.measure} | {cell(c.definition)} |" for prefix, c in families)
-    yield ""
+    rows = [(unit, f"`{name}`", *counter) for unit, found in COUNTERS.items() for name, counter in [
+        *found.items(), *((f"{prefix}*", counter) for (of, prefix), counter in FAMILIES.items() if of == unit)
+    ]]  # fmt: skip
+    yield from table("unit | counter | measure | definition", rows)
 
 
-def shared_section() -> Iterator[str]:
+def shared() -> Iterator[str]:
     """Attribution of counters to kernels that run side by side, and the counters that have none."""
-    yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items())
-    yield ""
-
-
-def description_section() -> Iterator[str]:
-    """Every option of a GPU description: unit, meaning, its value and source in each shipped description."""
-    names = shipped()
-    texts = [config.read_text(find(name)) for name in names]
-    yield DESCRIPTION_TEXT
-    for section, spec in sections():
-        yield f"### {section}\n\n{cell((inspect.getdoc(spec) or '').splitlines()[0])}\n"
-        yield "| key | unit | meaning | " + " | ".join(names) + " | source |\n|---|---|---|" + "---|" * (len(names) + 1)
-        for field in dataclasses.fields(spec):
-            key = f"{section}.{field.name}" if section else field.name
-            if not dataclasses.is_dataclass(field.type):
-                yield description_row(key, field, texts)
-        yield ""
+    yield SHARED_TEXT + "\n".join(f"- {unit}: `{'`, `'.join(names)}`" for unit, names in NOT_SHARED.items()) + "\n"
 
 
 def shipped() -> list[str]:
@@ -153,49 +112,43 @@ def shipped() -> list[str]:
     return sorted((path.stem for path in FOLDER.glob("*.toml")), key=lambda name: (name != "rtx2060", name))
 
 
-def sections() -> Iterator[tuple[str, Any]]:
-    """Name and dataclass of every section of a description."""
-    yield from ((field.name, field.type) for field in dataclasses.fields(Gpu) if dataclasses.is_dataclass(field.type))
+def descriptions() -> Iterator[str]:
+    """Every option of a GPU description: unit, meaning, its value in each shipped description, source in the first."""
+    texts = [config.read_text(find(name)) for name in shipped()]
+    yield DESCRIPTION_TEXT
+    for section, spec in ((field.name, field.type) for field in dataclasses.fields(Gpu)):
+        if isinstance(spec, type) and dataclasses.is_dataclass(spec):
+            yield f"### {section}\n\n{cell((inspect.getdoc(spec) or '').splitlines()[0])}\n"
+            fields = (field for field in dataclasses.fields(spec) if not dataclasses.is_dataclass(field.type))
+            rows = [option(section, field, texts) for field in fields]
+            yield from table(f"key | unit | meaning | {' | '.join(shipped())} | source", rows)
 
 
-def description_row(key: str, field: Any, texts: list[config.Text]) -> str:
-    """One option: what it is, its value in every description, its source in the first."""
-    section, _, name = key.rpartition(".")
-    values = [str(text.values[section][name]) for text in texts]
-    choices = field.metadata["choices"]
+def option(section: str, field: Any, texts: list[config.Text]) -> list[str]:
+    """Cells of an option of a section."""
+    key, choices = f"{section}.{field.name}", field.metadata["choices"]
     meaning = field.metadata["doc"] + (f" ({', '.join(choices)})" if choices else "")
     source = config.cite(texts[0].comments.get(key, ""), r"[\1#\2](sources/\1.md#\2)")
-    cells = (f"`{key}`", field.metadata["unit"], cell(meaning), *values, cell(source))
-    return f"| {' | '.join(cells)} |"
+    return [f"`{key}`", field.metadata["unit"], meaning, *(text.values[section][field.name] for text in texts), source]
 
 
-def derived_section() -> Iterator[str]:
+def derived() -> Iterator[str]:
     """The values that follow from a description."""
-    gpu = load("rtx2060")
-    yield "### Derived\n\n| value | rtx2060 | meaning |\n|---|---|---|"
+    gpu, rows = load("rtx2060"), []
     for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:
         for key, member in inspect.getmembers(type(part), lambda member: isinstance(member, property)):
-            if hasattr(getattr(part, key), "_fields"):
-                continue  # a state is no value
-            meaning = " ".join((member.__doc__ or "").split())
-            yield f"| `{path + key}` | {getattr(part, key)} | {cell(meaning)} |"
-    yield ""
+            if not hasattr(getattr(part, key), "_fields"):  # a state is no value
+                rows.append((f"`{path + key}`", getattr(part, key), " ".join((member.__doc__ or "").split())))
+    yield "### Derived\n"
+    yield from table("value | rtx2060 | meaning", rows)
 
 
-def gap_section() -> Iterator[str]:
+def gaps() -> Iterator[str]:
     """The gaps between DRAM commands."""
-    names, specs = zip(*((name, load(name).dram) for name in shipped()), strict=True)
-    yield f"### DRAM commands\n\nLeast ticks from one command to another.\n\n| gap | meaning | {' | '.join(names)} |"
-    yield "|---|---|" + "---|" * len(names)
-    for gap in GAPS.values():
-        yield f"| {gap.name} | {gap.meaning} | {' | '.join(str(gap.ticks(spec)) for spec in specs)} |"
-    yield ""
-
-
-def layer_section() -> Iterator[str]:
-    """The folders of the package."""
-    yield LAYERS_TEXT + "\n".join(f"| `{name}` | {text} |" for name, text in LAYERS.items())
-    yield ""
+    specs = [load(name).dram for name in shipped()]
+    yield "### DRAM commands\n\nLeast ticks from one command to another.\n"
+    rows = ((gap.name, gap.meaning, *(gap.ticks(spec) for spec in specs)) for gap in GAPS.values())
+    yield from table(f"gap | meaning | {' | '.join(shipped())}", rows)
 
 
 def cell(text: str) -> str:

@@ -21,7 +21,7 @@ from rayplay.replay.input.window import Window
 from rayplay.replay.input.work import LANES
 from rayplay.replay.jit import rows
 from rayplay.replay.jit.bits import FAR
-from rayplay.replay.jit.references import Parts, refer
+from rayplay.replay.jit.references import Parts, Ref
 from rayplay.replay.jit.team import Team
 from rayplay.replay.launch.host_copies import Copies
 from rayplay.replay.launch.launches import read_launches
@@ -147,7 +147,7 @@ class Machine(Inputs):
         """The units and the window as compiled code takes them; made again once one of them is replaced."""
         parts = (self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.memory, self.window.arrays)
         if self._engine_of is None or any(map(operator.is_not, parts, self._engine_of[0])):
-            engine: step.Engine = refer(
+            engine: Any = Ref(
                 step.Engine(
                     self.core, self.dispatch, self.lsu, self.l1, self.rt, self.port, self.program, self.window.work(),
                     self.window.records(), self.lane_cycles, self.memory, self.clock,

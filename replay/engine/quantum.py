@@ -16,7 +16,7 @@ from rayplay.replay.engine import rounds
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit import aliasing as fields
-from rayplay.replay.jit import indexing
+from rayplay.replay.jit import items
 from rayplay.replay.jit import team as parallel
 from rayplay.replay.jit.bits import FAR, compiled, entry_point, inlined
 from rayplay.replay.jit.separate import Call, compile_with
@@ -41,7 +41,7 @@ from rayplay.replay.sm.models import Core
 from rayplay.replay.sm.rays import account_lanes
 
 fields.install()
-indexing.install()
+items.install()
 RUNNING, NEEDS_WARPS, KERNEL_OVER, DONE, STUCK = range(5)  # why the engine came back
 SMS, PARTITIONS = parallel.LEAVE + 1, parallel.LEAVE + 2  # what threads share
 QUANTA_AT_ONCE = 32  # before Python may look at the clock and at Ctrl-C

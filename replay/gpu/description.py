@@ -170,7 +170,7 @@ class Gpu:
         text = config.Text(f"GPU {self.name}", dataclasses.asdict(self), {}, {})
         given = [f"{key}={config.literal(value)}" for key, value in values.items()]
         changed = config.override(text, [*assignments, *given])
-        return config.build(Gpu, changed, changed.values)
+        return config.build(Gpu, changed)
 
 
 def find(name: str) -> Path:
@@ -204,13 +204,13 @@ def notes(name: str) -> Iterator[str]:
 def load(name: str, assignments: Sequence[str] = ()) -> Gpu:
     """Read a GPU by name or path, with ``key=value`` assignments applied; ``UserError`` when it breaks a rule."""
     text = config.override(read_description(name), list(assignments))
-    return config.build(Gpu, text, text.values)
+    return config.build(Gpu, text)
 
 
 def explain(name: str, assignments: Sequence[str] = ()) -> Iterator[str]:
     """Every value with unit, meaning and source (its comment in the file), then every derived value."""
     text = config.override(read_description(name), list(assignments))
-    gpu = config.build(Gpu, text, text.values)
+    gpu = config.build(Gpu, text)
     yield from explain_values(gpu, text, "")
     yield "derived:"
     for path, part in [("", gpu), *((f"{f.name}.", getattr(gpu, f.name)) for f in dataclasses.fields(gpu))]:

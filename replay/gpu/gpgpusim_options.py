@@ -41,14 +41,17 @@ def chosen(path: str, words: dict[str, object]) -> Callable[[str], Values]:
     return read
 
 
+def several(section: str, *names: str, least: int = 0) -> Callable[[str], Values]:
+    """As many numbers of a section, each ``least`` or more."""
+    return lambda text: {
+        f"{section}.{name}": max(number, least)
+        for name, number in zip(names, numbers(text, len(names)), strict=False)
+    }  # fmt: skip
+
+
 def pair(prefix: str) -> Callable[[str], Values]:
     """``latency,initiation`` of a unit."""
-
-    def read(text: str) -> Values:
-        latency, initiation = numbers(text, 2)[:2]
-        return {f"pipeline.{prefix}_latency_cycles": latency, f"pipeline.{prefix}_initiation_cycles": initiation}
-
-    return read
+    return several("pipeline", f"{prefix}_latency_cycles", f"{prefix}_initiation_cycles")
 
 
 def clocks(text: str) -> Values:
@@ -128,18 +131,7 @@ def timing(text: str) -> Values:
     return found
 
 
-def queues(text: str) -> Values:
-    """``icnt_L2:L2_dram:dram_L2:L2_icnt``."""
-    names = ("input_queue", "to_dram_queue", "from_dram_queue", "reply_queue")
-    return {f"l2.{name}": size for name, size in zip(names, numbers(text, 4), strict=False)}
-
-
-def record_latencies(text: str) -> Values:
-    """Latencies by record type of Vulkan-Sim."""
-    names = ("header", "internal", "instance", "descriptor", "triangle", "triangle_hit", "procedural")
-    return {f"rt.{name}_cycles": max(cycles, 1) for name, cycles in zip(names, numbers(text, 7), strict=False)}
-
-
+RECORDS = ("header", "internal", "instance", "descriptor", "triangle", "triangle_hit", "procedural")
 SWITCH = {"0": False, "1": True}
 HASHES = {"0": "linear", "1": "xor", "2": "ipoly"}
 OPTIONS: dict[str, Callable[[str], Values]] = {
@@ -166,7 +158,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_l1_cache_write_ratio": whole("l1.dirty_percent"),
     "gpgpu_flush_l1_cache": chosen("l1.invalidate_idle", dict(SWITCH)),
     "gpgpu_l2_rop_latency": whole("l2.latency_cycles"),
-    "gpgpu_dram_partition_queues": queues,
+    "gpgpu_dram_partition_queues": several("l2", "input_queue", "to_dram_queue", "from_dram_queue", "reply_queue"),
     "gpgpu_perf_sim_memcpy": chosen("memory.copies", {"0": "none", "1": "low_32_bits"}),
     "gpgpu_memory_partition_indexing": chosen("memory.partition_hash", {"0": "consecutive", "1": "xor", "2": "ipoly"}),
     "gpgpu_mem_addr_mapping": lambda text: {"memory.address_map": text},
@@ -195,7 +187,7 @@ OPTIONS: dict[str, Callable[[str], Values]] = {
     "gpgpu_rt_max_mshr": whole("rt.mshr_entries"),
     "gpgpu_rt_perfect_mem": chosen("rt.perfect_memory", dict(SWITCH)),
     "gpgpu_rt_coalesce_warps": chosen("rt.coalescing", {"0": "warp", "1": "unit"}),
-    "gpgpu_rt_intersection_latency": record_latencies,
+    "gpgpu_rt_intersection_latency": several("rt", *(f"{name}_cycles" for name in RECORDS), least=1),
     "gpgpu_rt_intersection_table_type": chosen("rt.intersection_table", {"0": "baseline", "1": "fcc"}),
 }
 

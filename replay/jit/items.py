@@ -1,7 +1,8 @@
 """Reading and writing items of a state's arrays, in a handful of instructions.
 
 numba copies the array's words into memory and reads shape and strides back for each item, some seventy instructions
-that the optimiser removes again: two thirds of all that it was given.
+that the optimiser removes again: two thirds of all that it was given. It also compares every signed index with 0 and
+adds the length where it is less: places in the engine's arrays are never counted from the end.
 """
 
 import operator
@@ -13,6 +14,9 @@ from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.np import arrayobj
 
 from rayplay.replay.jit import aliasing as fields
+from rayplay.replay.jit.link import PartLibrary, WholeLibrary
+
+usual_index = arrayobj.fix_integer_index
 
 
 def places_of(kind: fields.FieldArray, index: Any, value: Any, builder: Any) -> list[tuple[Any, Any]] | None:
@@ -75,3 +79,15 @@ def write_item(context: Any, builder: Any, signature: Any, arguments: Any) -> An
         return arrayobj.setitem_array(context, builder, signature, arguments)
     item = context.cast(builder, item, written, kind.dtype)
     return fields.store_item(context, builder, kind, item, pointer_to(context, builder, kind, array, places))
+
+
+def fixed_index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """An index as it is in the engine's functions, and as numba has it in others."""
+    if isinstance(context.active_code_library, (PartLibrary, WholeLibrary)):
+        return context.cast(builder, index, kind, types.intp)
+    return usual_index(context, builder, kind, index, size)
+
+
+def install() -> None:
+    """From now on, numba compiles the engine's functions so; items are read and written so from the import on."""
+    arrayobj.fix_integer_index = fixed_index

@@ -1,7 +1,7 @@
 """States passed by reference: compiled code gets one address where a NamedTuple would be copied word by word.
 
 A state is some twenty arrays, each of seven words or more, and a stage takes several states: numba passes them all by
-value, which took most of the time to compile the engine, and much of the time to run it. ``refer`` writes the state's
+value, which took most of the time to compile the engine, and much of the time to run it. ``Ref`` writes the state's
 words into memory once; a reference has the same fields, each read from there when it is used. The words never change
 (arrays are written, not replaced), so that the compiler may keep what it has read.
 """
@@ -72,10 +72,14 @@ Parts = dict[str, Part]
 
 
 class Ref:
-    """A state's words in memory, at ``address``; keeps the state alive."""
+    """A reference to a state, for compiled code: its words in memory, at ``address``; keeps the state alive.
 
-    def __init__(self, state: Any, known: Parts) -> None:
-        self.state = state
+    known  fields of states of this class that were referred to before, by name: the same ones need not be looked at
+           again. Filled here.
+    """
+
+    def __init__(self, state: Any, known: Parts | None = None) -> None:
+        self.state, known = state, {} if known is None else known
         for name, value in zip(state._fields, state, strict=True):
             if name not in known or known[name].value is not value:
                 known[name] = Part(state, name)
@@ -91,15 +95,6 @@ class Ref:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.state, name)
-
-
-def refer(state: Any, known: Parts | None = None) -> Any:
-    """A reference to a state, for compiled code.
-
-    known  fields of states of this class that were referred to before, by name: the same ones need not be
-           looked at again. Filled here.
-    """
-    return Ref(state, {} if known is None else known)
 
 
 KINDS: dict[Any, RefType] = {}  # numba takes a millisecond to tell the type of an engine

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from rayplay.replay.jit.bits import inlined, intrinsic
+from rayplay.replay.jit.bits import FAR, inlined, intrinsic
 
 # Array of a state, of two dimensions, whose rows are as long on every GPU: machine code has their length as a constant.
 FixedRows = Annotated[np.ndarray, "fixed rows"]
@@ -114,6 +114,13 @@ def prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
     """Have the rows ``first`` to ``last`` (exclusive) brought there, all at once."""
     for offset in range(first * array.strides[0], last * array.strides[0], 8 * CACHE_LINE_WORDS):
         prefetch_bytes(array, offset)
+
+
+@inlined
+def append_dated(array: np.ndarray, base: int, tail: int, ring: int, cycle: int, tag: int) -> None:
+    """Add an entry (cycle, tag) to a ring from row ``base`` on; the cycle behind the last entry is FAR."""
+    array[base + wrap(tail, ring), 0], array[base + wrap(tail, ring), 1] = cycle, tag
+    array[base + wrap(tail + 1, ring), 0] = FAR
 
 
 @inlined

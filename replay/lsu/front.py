@@ -75,11 +75,8 @@ def access_shared(state: lsu.Lsu, sm: int, now: int, row: int, at: int) -> int:
 @inlined
 def enter_banks(state: lsu.Lsu, l1: cache.L1, work: op.Work, sm: int, now: int, row: int, at: int) -> None:
     """Accesses enter their banks until one of these has had one in this cycle, or is full."""
-    cursor, end, addend = (
-        state.operation[row, lsu.CURSOR],
-        state.operation[row, lsu.END],
-        state.operation[row, lsu.ADDEND],
-    )
+    cursor, end = state.operation[row, lsu.CURSOR], state.operation[row, lsu.END]
+    addend = state.operation[row, lsu.ADDEND]
     line, first, entered = -1, cursor, 0
     state.unit[sm, lsu.FRONT_AT] = now + 1
     while cursor < end:

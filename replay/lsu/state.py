@@ -151,19 +151,10 @@ def make_state(
         stats,
         make_shares(stats, streams),
         texture_unit.make_state(texture, sms, streams),
-        due_size,
-        spec.perfect_memory,
-        depth,
-        inbox_size,
-        inbox_pitch,
-        pipe_size,
-        1 if register else spec.queue_entries,
-        1 if register else spec.issue_cycles,
-        spec.shared_latency_cycles,
-        l1.latency_cycles,
-        l1.banks,
-        sms,
-    )
+        due_size, spec.perfect_memory, depth, inbox_size, inbox_pitch, pipe_size,
+        1 if register else spec.queue_entries, 1 if register else spec.issue_cycles, spec.shared_latency_cycles,
+        l1.latency_cycles, l1.banks, sms,
+    )  # fmt: skip
 
 
 def stats(state: Lsu) -> dict[str, np.ndarray]:

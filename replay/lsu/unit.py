@@ -5,15 +5,15 @@ cycle past the L1; a shared-memory instruction takes as many cycles as its worst
 taken and one write-back per cycle. In each cycle, in this order: the write-back chosen before releases its register,
 the next is chosen in turn (shared memory, textures, past the L1, L1), a response is taken, the texture cache does its
 cycle, the oldest access of each bank meets the tags (hits release theirs at once), and the instruction at the front
-goes on. A store completes when its last access
-has entered its bank. Source: ``docs/sources/accel-sim.md#l1-front-end``.
+goes on. A store completes when its last access has entered its bank.
+Source: ``docs/sources/accel-sim.md#l1-front-end``.
 """
 
 import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import FAR, inlined, lowest_bit
-from rayplay.replay.jit.rows import wrap
+from rayplay.replay.jit.rows import append_dated, wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.memory import l1 as cache
 from rayplay.replay.memory import texture
@@ -46,11 +46,8 @@ def deliver(state: lsu.Lsu, sm: int, now: int, tag: int) -> None:
     unit = state.unit
     if unit[sm, lsu.INBOX_HEAD] == unit[sm, lsu.INBOX_TAIL]:
         unit[sm, lsu.INBOX_HEAD] = unit[sm, lsu.INBOX_TAIL] = 0  # memory that is still in the host's caches
-    base, tail, mask = sm * state.inbox_pitch, unit[sm, lsu.INBOX_TAIL], state.inbox_size - 1
-    state.inbox[base + (tail & mask), 0] = now + 1
-    state.inbox[base + (tail & mask), 1] = tag
-    state.inbox[base + (tail + 1 & mask), 0] = FAR
-    unit[sm, lsu.INBOX_TAIL] = tail + 1
+    append_dated(state.inbox, sm * state.inbox_pitch, unit[sm, lsu.INBOX_TAIL], state.inbox_size, now + 1, tag)
+    unit[sm, lsu.INBOX_TAIL] += 1
     unit[sm, lsu.NEXT_CYCLE] = min(unit[sm, lsu.NEXT_CYCLE], now + 1)
 
 
@@ -131,22 +128,15 @@ def oldest_access(state: lsu.Lsu, bank: int) -> int:
 def check_tag(state: lsu.Lsu, l1: cache.L1, port: Port, sm: int, now: int, bank: int) -> int:
     """The tag check of a bank's oldest access: what it came to."""
     place = oldest_access(state, sm * state.banks + bank)
-    sector, byte_mask, at = (
-        state.access[place, lsu.SECTOR],
-        state.access[place, lsu.BYTES],
-        state.access[place, lsu.OPERATION],
-    )
+    sector, byte_mask = state.access[place, lsu.SECTOR], state.access[place, lsu.BYTES]
+    at = state.access[place, lsu.OPERATION]
     here = sm * lsu.OPERATIONS + at
     count_for(l1.cache, sm, state.operation[here, lsu.STREAM])
     if state.operation[here, lsu.KIND] == op.LOAD:
         answer = cache.load(l1, port, sm, now, sector, byte_mask, at << 1)
-        return (
-            block(state, l1, sm, now, bank)
-            if answer == cache_state.FAIL
-            else IS_OVER
-            if answer == cache_state.HIT
-            else WAITS
-        )
+        if answer == cache_state.FAIL:
+            return block(state, l1, sm, now, bank)
+        return IS_OVER if answer == cache_state.HIT else WAITS
     tag = state.operation[here, lsu.WARP] * 4 + lsu.ACK_TAG
     answer = cache.store(l1, port, sm, now, sector, byte_mask, state.operation[here, lsu.LOCAL], tag)
     if answer == cache_state.FAIL:

@@ -15,7 +15,6 @@ from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
 from rayplay.replay.jit.rows import prefetch
 from rayplay.replay.memory.cache import access as cache
-from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
 from rayplay.replay.memory.hashes import parities
@@ -135,12 +134,6 @@ def split(state: L1, spec: Spec, shared_bytes: int) -> L1:
     return state
 
 
-@compiled
-def invalidate_sm(state: L1, sm: int) -> None:
-    """Forget all lines of an SM; what it waits for still arrives."""
-    cache_lines.invalidate(state.cache, sm)
-
-
 @inlined
 def forget_idle(state: L1, sm: int) -> None:
     """An SM was without live warps: forget its lines, if it is one that does."""
@@ -233,20 +226,3 @@ def store(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int,
 def keeps(state: L1, is_local: int) -> bool:
     """Whether a write that hits stays here: nothing is sent, and nothing acknowledges it."""
     return state.cache.write_policy == cache_state.EVICT_GLOBAL and is_local == 1
-
-
-@compiled
-def write(state: L1, port: Port, sm: int, now: int, sector: int, byte_mask: int, tag: int) -> int:
-    """Write bytes of a sector of global memory, as ``store`` does."""
-    return store(state, port, sm, now, sector, byte_mask, 0, tag)
-
-
-@inlined
-def fill(state: L1, sm: int, now: int, entry: int) -> None:
-    """A missing sector arrived: it is in the cache. Who waits for it is still in its MSHR entry."""
-    cache_fill.place(state.cache, sm, now, entry)
-
-
-def stats(state: L1) -> dict[str, np.ndarray]:
-    """Every counter per SM, as of the cache core."""
-    return cache_state.stats(state.cache)

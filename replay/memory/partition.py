@@ -55,18 +55,13 @@ def run(cache: l2_state.L2, memory: dram_state.Dram, controller: int, until: int
             return
         if commanded == now:
             run_channel(memory, controller, now)
-        filled, served = (
-            dram.take_touched(memory, controller, dram_state.FILLED),
-            dram.take_touched(memory, controller, dram_state.SERVED),
-        )
+        filled = dram.take_touched(memory, controller, dram_state.FILLED)
+        served = dram.take_touched(memory, controller, dram_state.SERVED)
         soonest = FAR
         for number in range(cache.slices_per_controller):
             part = first + number
-            if (
-                own[part, l2_state.NEXT] == now
-                or (filled >> number) & 1
-                or (served >> number) & own[part, l2_state.WAITS]
-            ):
+            touched = (filled >> number) & 1 or (served >> number) & own[part, l2_state.WAITS]
+            if own[part, l2_state.NEXT] == now or touched:
                 l2.step(cache, memory, part, now)
             soonest = min(soonest, own[part, l2_state.NEXT])
 

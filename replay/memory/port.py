@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, inlined
-from rayplay.replay.jit.rows import FixedRows, pitch, prefetch_rows, rewind, ring_size, wrap
+from rayplay.replay.jit.rows import FixedRows, append_dated, pitch, prefetch_rows, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -76,13 +76,8 @@ def make_state(spec: Spec, sms: int, credit_cycles: int, streams: int = 1) -> Po
         np.full((sms * apart, 2), FAR),
         stats,
         make_shares(stats, streams),
-        request_ring,
-        ring,
-        apart,
-        spec.in_packets,
-        spec.packets_in_flight,
-        credit_cycles,
-    )
+        request_ring, ring, apart, spec.in_packets, spec.packets_in_flight, credit_cycles,
+    )  # fmt: skip
 
 
 @inlined
@@ -148,11 +143,8 @@ def reply(state: Port, sm: int, cycle: int, tag: int) -> None:
     port = state.port
     if port[sm, RESPONSE_HEAD] == port[sm, RESPONSE_TAIL]:
         port[sm, RESPONSE_HEAD] = port[sm, RESPONSE_TAIL] = 0  # memory that is still in the host's caches
-    base, tail = sm * state.pitch, port[sm, RESPONSE_TAIL]
-    at = base + wrap(tail, state.ring)
-    state.response[at, 0], state.response[at, 1] = cycle, tag
-    state.response[base + wrap(tail + 1, state.ring), 0] = FAR
-    port[sm, RESPONSE_TAIL] = tail + 1
+    append_dated(state.response, sm * state.pitch, port[sm, RESPONSE_TAIL], state.ring, cycle, tag)
+    port[sm, RESPONSE_TAIL] += 1
 
 
 @inlined

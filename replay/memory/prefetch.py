@@ -34,10 +34,8 @@ def prefetch_partition(cache: l2.L2, memory: dram.Dram, controller: int, waiting
 def look_through(cache: l2.L2, part: int) -> None:
     """The lines that the requests of a slice will find, and the next to be replaced in their sets."""
     tags, own, before = cache.tags, cache.slice, -1
-    free, first = (
-        tags.unit[part, cache_state.MSHR_FREE] - (own[part, l2.POPPED] - own[part, l2.HEAD]),
-        part * tags.pitch,
-    )
+    first = part * tags.pitch
+    free = tags.unit[part, cache_state.MSHR_FREE] - (own[part, l2.POPPED] - own[part, l2.HEAD])
     prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
     for place in range(own[part, l2.HEAD], own[part, l2.POPPED]):
         row = part * cache.ring + wrap(place, cache.ring)

@@ -97,13 +97,8 @@ def make_state(spec: Spec, sms: int, streams: int = 1) -> Texture:
         np.zeros((sms, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
-        *queues,
-        fragments,
-        requests,
-        lines,
-        results,
-        spec.line_bytes // SECTOR_BYTES,
-    )
+        *queues, fragments, requests, lines, results, spec.line_bytes // SECTOR_BYTES,
+    )  # fmt: skip
 
 
 @inlined

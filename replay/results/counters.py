@@ -6,7 +6,8 @@ import numpy as np
 
 from rayplay.replay.engine.machine import Machine
 from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.memory import l1, port
+from rayplay.replay.memory import port
+from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.dram import state as dram_state
 from rayplay.replay.memory.l2 import state as l2_state
 from rayplay.replay.results.ledger import Counters
@@ -55,7 +56,7 @@ def named(
     """The counters of the units' states by name, copied; parts and resident: of the slots, and live warps x cycles."""
     found = {
         "sm": warps.stats(core) | {"resident_warp_cycles": resident}, "lsu": lsu_state.stats(units["lsu"]),
-        "l1d": l1.stats(units["l1d"]), "rt_unit": rt_state.stats(units["rt_unit"]),
+        "l1d": cache_state.stats(units["l1d"].cache), "rt_unit": rt_state.stats(units["rt_unit"]),
         "port": port.stats(units["port"]), "l2": l2_state.stats(units["l2"]), "dram": dram,
         "stack": dict(zip(stack.REASONS, parts.T, strict=True)),
     }  # fmt: skip

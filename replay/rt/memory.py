@@ -133,7 +133,8 @@ def write(state: RtUnit, l1: L1, port: Port, sm: int, at: int, now: int, sector:
         send(port, sm, now, sector, WRITE, ALL_BYTES, (state.slot[at, rt.WARP] << 1) << 2 | rt.RT_TAG)
     else:
         count_for(l1.cache, sm, state.slot[at, rt.STREAM])
-        answer = l1_cache.write(l1, port, sm, now, sector, ALL_BYTES, (state.slot[at, rt.WARP] << 1) << 2 | rt.RT_TAG)
+        tag = (state.slot[at, rt.WARP] << 1) << 2 | rt.RT_TAG
+        answer = l1_cache.store(l1, port, sm, now, sector, ALL_BYTES, 0, tag)
         if answer == cache_state.FAIL:
             return False
         state.stats[sm, rt.WRITE_HITS if answer == cache_state.HIT else rt.WRITE_MISSES] += 1

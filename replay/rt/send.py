@@ -1,7 +1,7 @@
 """Requests that the RT unit sends: the oldest warp's records, a chunk of 32 B a cycle, and its stores."""
 
 from rayplay.replay.input import rays
-from rayplay.replay.input.work import LANES
+from rayplay.replay.input.work import LANES, SECTOR_BYTES
 from rayplay.replay.jit.bits import FAR, compiled, lowest_bit
 from rayplay.replay.jit.rows import wrap
 from rayplay.replay.memory.cache import state as cache
@@ -90,9 +90,8 @@ def send_chunk(state: RtUnit, l1: L1, port: Port, records: rays.Records, sm: int
         if chunk > 0 or state.refusal != rules.QUEUED_AGAIN:
             return
         state.slot[at, rt.QUEUE_HEAD] -= 1
-        state.queue[at, wrap(state.slot[at, rt.QUEUE_HEAD], rt.QUEUE)] = (
-            base << rays.ADDRESS_SHIFT | 32 << rays.BYTES_SHIFT | rays.UNDEFINED
-        )
+        undefined = base << rays.ADDRESS_SHIFT | SECTOR_BYTES << rays.BYTES_SHIFT | rays.UNDEFINED
+        state.queue[at, wrap(state.slot[at, rt.QUEUE_HEAD], rt.QUEUE)] = undefined
     elif answer == cache.HIT and state.hit_cycles == 0:
         deliver_hit(state, records, sm, at, now, base, chunk)
     elif answer == cache.HIT:

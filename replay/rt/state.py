@@ -157,19 +157,11 @@ def make_state(spec: rules.Spec, sms: int, streams: int = 1) -> RtUnit:
         stats,
         make_shares(stats, streams),
         np.zeros(sms, np.int64),
-        private_caches(spec, units, streams),
-        spec.warps,
-        spec.cores,
-        spec.perfect_memory,
-        rules.CACHES.index(spec.cache),
-        rules.MSHR_LIMITS.index(spec.mshr_limit),
-        spec.mshr_entries or FAR,
-        rules.COALESCING.index(spec.coalescing),
-        rules.REFUSALS.index(spec.refused_chunk),
-        rules.RESPONSES.index(spec.response),
-        rules.HIT_STORES.index(spec.hit_stores),
-        spec.hit_cycles,
-    )
+        private_caches(spec, units, streams), spec.warps, spec.cores, spec.perfect_memory,
+        rules.CACHES.index(spec.cache), rules.MSHR_LIMITS.index(spec.mshr_limit), spec.mshr_entries or FAR,
+        rules.COALESCING.index(spec.coalescing), rules.REFUSALS.index(spec.refused_chunk),
+        rules.RESPONSES.index(spec.response), rules.HIT_STORES.index(spec.hit_stores), spec.hit_cycles,
+    )  # fmt: skip
 
 
 def private_caches(spec: rules.Spec, units: int, streams: int) -> cache_state.Cache:

@@ -74,12 +74,8 @@ def complete_one(state: RtUnit, sm: int, core: int, now: int) -> int:
     unit, slot = state.unit, state.slot
     done, age = -1, FAR
     for at in range(core * state.warps, (core + 1) * state.warps):
-        left = (
-            slot[at, rt.OPEN]
-            | slot[at, rt.DELAYED]
-            | slot[at, rt.STORES]
-            | (slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD])
-        )
+        left = slot[at, rt.OPEN] | slot[at, rt.DELAYED] | slot[at, rt.STORES]
+        left |= slot[at, rt.QUEUE_TAIL] - slot[at, rt.QUEUE_HEAD]
         if slot[at, rt.WARP] >= 0 and left == 0 and slot[at, rt.AGE] < age and unit[core, rt.SENDING] != at:
             done, age = at, slot[at, rt.AGE]
     if done < 0:

@@ -10,12 +10,13 @@ from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
 from rayplay.replay.jit.rows import prefetch_rows, wrap
 from rayplay.replay.lsu import front as lsu_front
-from rayplay.replay.lsu import state as lsu_state
-from rayplay.replay.lsu import unit as lsu
+from rayplay.replay.lsu import state as lsu
+from rayplay.replay.lsu import unit as lsu_unit
 from rayplay.replay.lsu.state import Lsu
 from rayplay.replay.memory import l1 as l1_cache
 from rayplay.replay.memory import port, texture
 from rayplay.replay.memory.cache import access as cache_access
+from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import mshr as cache_mshr
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache.tags import look_ahead
@@ -61,13 +62,13 @@ def receive(
         ports.port[sm, port.IN_FLIGHT] -= 1
         head = next_response(ports, sm)
         l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
-        lsu.wake(lsus, sm, now)
+        lsu_unit.wake(lsus, sm, now)
         if tag & 3 == rt_state.RT_TAG:
             rt_unit.run(rt_unit.OWN_RESPONSE, rays, caches, ports, records, sm, tag >> 2, now, 0, 0, 0, 0)
         elif tag & 3 == l1_cache.FILL_TAG and l1_cache.first_waiter(caches, sm, tag >> 2) & 1:
             fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)
         else:
-            lsu.deliver(lsus, sm, now, tag)
+            lsu_unit.deliver(lsus, sm, now, tag)
 
 
 @compiled
@@ -75,7 +76,7 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm:
     """Fill a sector into the L1; the ray-tracing warps that wait for it have it at once, loads in their turn."""
     cache = caches.cache
     row = sm * cache.pitch + entry
-    l1_cache.fill(caches, sm, now, entry)
+    cache_fill.place(cache, sm, now, entry)  # who waits for it is still in its MSHR entry
     sector, stream, kept, leader = cache.mshr[row, cache_state.SECTOR], cache_mshr.stream_of(cache, sm, entry), 0, -1
     for place in range(cache.mshr[row, cache_state.WAITING]):
         waiter = cache_mshr.get_waiter(cache, row, place)
@@ -92,22 +93,22 @@ def fill(lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm:
     cache.mshr[row, cache_state.WAITING] = kept
     if kept:  # the LSU may be asleep where an RT unit's response brings the sector
         cache_mshr.make_ready(cache, sm, entry)
-        lsus.unit[sm, lsu_state.NEXT_CYCLE] = min(lsus.unit[sm, lsu_state.NEXT_CYCLE], now)
+        lsus.unit[sm, lsu.NEXT_CYCLE] = min(lsus.unit[sm, lsu.NEXT_CYCLE], now)
     else:
         cache_mshr.drop_entry(cache, sm, entry)
-    lsu.wake(lsus, sm, now)
+    lsu_unit.wake(lsus, sm, now)
 
 
 @compiled
 def complete_access(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int, at: int) -> None:
     """Complete a memory instruction: its slot is released, unless that happened when it left."""
-    row = sm * lsu_state.OPERATIONS + at
+    row = sm * lsu.OPERATIONS + at
     kind, slot, warp = (
-        lsus.operation[row, lsu_state.KIND],
-        lsus.operation[row, lsu_state.SLOT],
-        lsus.operation[row, lsu_state.WARP],
+        lsus.operation[row, lsu.KIND],
+        lsus.operation[row, lsu.SLOT],
+        lsus.operation[row, lsu.WARP],
     )
-    lsu.free_operation(lsus, sm, at)
+    lsu_unit.free_operation(lsus, sm, at)
     if slot != op.NO_SLOT and kind != op.STORE and kind != op.REDUCTION:
         model.release(core, ctas, sm, now, warp, slot)
 
@@ -121,29 +122,29 @@ def run_lsu(
     if lsus.perfect:
         end_due(core, ctas, lsus, sm, now)
         return
-    lsu.count_blocked(lsus, caches, sm, now)
+    lsu_unit.count_blocked(lsus, caches, sm, now)
     write_back(core, ctas, lsus, caches, sm, now)
     take_response(core, ctas, lsus, caches, rays, ports, records, sm, now)
-    if lsus.unit[sm, lsu_state.TEXTURE_ACCESSES]:
-        texture.cycle(lsus.texture, ports, sm, now, lsu_state.TEXTURE_TAGS)
-    if lsus.unit[sm, lsu_state.TAGS_AT] <= now:
+    if lsus.unit[sm, lsu.TEXTURE_ACCESSES]:
+        texture.cycle(lsus.texture, ports, sm, now, lsu.TEXTURE_TAGS)
+    if lsus.unit[sm, lsu.TAGS_AT] <= now:
         check_tags(core, ctas, lsus, caches, ports, sm, now)
     run_front(core, ctas, lsus, caches, ports, work, sm, now)
-    lsus.unit[sm, lsu_state.NEXT_CYCLE] = lsu.next_cycle(lsus, caches, ports, sm, now)
+    lsus.unit[sm, lsu.NEXT_CYCLE] = lsu_unit.next_cycle(lsus, caches, ports, sm, now)
 
 
 @inlined
 def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
     """With perfect memory: instructions whose latency has passed complete."""
     unit = lsus.unit
-    unit[sm, lsu_state.NEXT_CYCLE] = FAR
-    while unit[sm, lsu_state.DUE_HEAD] != unit[sm, lsu_state.DUE_TAIL]:
-        row = lsus.due[sm * lsus.due_size + wrap(unit[sm, lsu_state.DUE_HEAD], lsus.due_size)]
+    unit[sm, lsu.NEXT_CYCLE] = FAR
+    while unit[sm, lsu.DUE_HEAD] != unit[sm, lsu.DUE_TAIL]:
+        row = lsus.due[sm * lsus.due_size + wrap(unit[sm, lsu.DUE_HEAD], lsus.due_size)]
         if row[0] > now:
-            unit[sm, lsu_state.NEXT_CYCLE] = row[0]
+            unit[sm, lsu.NEXT_CYCLE] = row[0]
             return
         warp, slot, kind = row[1], row[2], row[3]
-        unit[sm, lsu_state.DUE_HEAD] += 1
+        unit[sm, lsu.DUE_HEAD] += 1
         if kind in (op.ATOMIC, op.REDUCTION):
             model.atomic_taken(core, sm, now, warp, slot)
         if slot != op.NO_SLOT:
@@ -153,24 +154,22 @@ def end_due(core: Core, ctas: Dispatch, lsus: Lsu, sm: int, now: int) -> None:
 @inlined
 def write_back(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, sm: int, now: int) -> None:
     """Data chosen in the cycle before is written, if its register bank is free; then the next is chosen."""
-    if not lsu.has_results(lsus, caches, sm):
+    if not lsu_unit.has_results(lsus, caches, sm):
         return
-    at = lsus.unit[sm, lsu_state.WRITE_BACK]
+    at = lsus.unit[sm, lsu.WRITE_BACK]
     if at >= 0:
-        row = sm * lsu_state.OPERATIONS + at
-        if not model.can_write_back(
-            core, sm, now, lsus.operation[row, lsu_state.WARP], lsus.operation[row, lsu_state.SLOT]
-        ):
+        row = sm * lsu.OPERATIONS + at
+        if not model.can_write_back(core, sm, now, lsus.operation[row, lsu.WARP], lsus.operation[row, lsu.SLOT]):
             return
-        lsus.unit[sm, lsu_state.WRITE_BACK] = -1
-        if lsu.part_over(lsus, sm, at):
+        lsus.unit[sm, lsu.WRITE_BACK] = -1
+        if lsu_unit.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
-    at = lsu.choose_write_back(lsus, caches, sm, now)
+    at = lsu_unit.choose_write_back(lsus, caches, sm, now)
     if at >= 0:
-        row = sm * lsu_state.OPERATIONS + at
-        kind = lsus.operation[row, lsu_state.KIND]
-        if kind in (op.ATOMIC, op.REDUCTION) and lsus.operation[row, lsu_state.MISSING] <= 1:
-            model.atomic_taken(core, sm, now, lsus.operation[row, lsu_state.WARP], lsus.operation[row, lsu_state.SLOT])
+        row = sm * lsu.OPERATIONS + at
+        kind = lsus.operation[row, lsu.KIND]
+        if kind in (op.ATOMIC, op.REDUCTION) and lsus.operation[row, lsu.MISSING] <= 1:
+            model.atomic_taken(core, sm, now, lsus.operation[row, lsu.WARP], lsus.operation[row, lsu.SLOT])
 
 
 @inlined
@@ -178,15 +177,15 @@ def take_response(
     core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, rays: RtUnit, ports: Port, records: Records, sm: int, now: int
 ) -> None:
     """One response: a fill of the L1, an acknowledgement, a sector of the texture cache, or data from past the L1."""
-    tag = lsu.next_response(lsus, sm, now)
+    tag = lsu_unit.next_response(lsus, sm, now)
     if tag < 0:
         return
-    if tag & 3 == lsu_state.ACK_TAG:
+    if tag & 3 == lsu.ACK_TAG:
         model.release(core, ctas, sm, now, tag >> 2, op.STORES_SLOT)
-    elif tag & 3 == lsu_state.BYPASS_TAG and tag >= lsu_state.TEXTURE_TAGS:
-        texture.receive(lsus.texture, sm, (tag - lsu_state.TEXTURE_TAGS) >> 2)
-    elif tag & 3 == lsu_state.BYPASS_TAG:
-        lsus.unit[sm, lsu_state.PAST_L1] = tag >> 2
+    elif tag & 3 == lsu.BYPASS_TAG and tag >= lsu.TEXTURE_TAGS:
+        texture.receive(lsus.texture, sm, (tag - lsu.TEXTURE_TAGS) >> 2)
+    elif tag & 3 == lsu.BYPASS_TAG:
+        lsus.unit[sm, lsu.PAST_L1] = tag >> 2
     else:
         fill(lsus, caches, rays, ports, records, sm, now, tag >> 2)
 
@@ -194,53 +193,49 @@ def take_response(
 @inlined
 def check_tags(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, sm: int, now: int) -> None:
     """The oldest access of each bank meets the tags."""
-    lsus.unit[sm, lsu_state.BLOCKED] = 0
-    lsus.unit[sm, lsu_state.WAITS_TO_SEND] = 0
-    occupied, soonest = lsus.unit[sm, lsu_state.OCCUPIED], FAR
+    lsus.unit[sm, lsu.BLOCKED] = 0
+    lsus.unit[sm, lsu.WAITS_TO_SEND] = 0
+    occupied, soonest = lsus.unit[sm, lsu.OCCUPIED], FAR
     while occupied:
         bank = lowest_bit(occupied)
         occupied &= occupied - 1
         row = sm * lsus.banks + bank
-        place = lsu.oldest_access(lsus, row)
-        if lsus.access[place, lsu_state.READY] > now:
-            soonest = min(soonest, lsus.access[place, lsu_state.READY])
+        place = lsu_unit.oldest_access(lsus, row)
+        if lsus.access[place, lsu.READY] > now:
+            soonest = min(soonest, lsus.access[place, lsu.READY])
             continue
-        found = lsu.check_tag(lsus, caches, ports, sm, now, bank)
-        if found == lsu.BLOCKS:
+        found = lsu_unit.check_tag(lsus, caches, ports, sm, now, bank)
+        if found == lsu_unit.BLOCKS:
             continue
-        lsus.bank[row, lsu_state.HEAD] += 1
-        if lsus.bank[row, lsu_state.HEAD] == lsus.bank[row, lsu_state.TAIL]:
-            lsus.unit[sm, lsu_state.OCCUPIED] &= ~(1 << bank)
-            lsus.bank[row, lsu_state.HEAD] = lsus.bank[row, lsu_state.TAIL] = (
-                0  # memory that is still in the host's caches
-            )
+        lsus.bank[row, lsu.HEAD] += 1
+        if lsus.bank[row, lsu.HEAD] == lsus.bank[row, lsu.TAIL]:
+            lsus.unit[sm, lsu.OCCUPIED] &= ~(1 << bank)
+            lsus.bank[row, lsu.HEAD] = lsus.bank[row, lsu.TAIL] = 0  # memory that is still in the host's caches
         else:
-            soonest = min(soonest, lsus.access[lsu.oldest_access(lsus, row), lsu_state.READY])
-        at = lsus.access[place, lsu_state.OPERATION]
-        if found == lsu.IS_KEPT:
-            model.release(
-                core, ctas, sm, now, lsus.operation[sm * lsu_state.OPERATIONS + at, lsu_state.WARP], op.STORES_SLOT
-            )
-        if found != lsu.WAITS and lsu.part_over(lsus, sm, at):
+            soonest = min(soonest, lsus.access[lsu_unit.oldest_access(lsus, row), lsu.READY])
+        at = lsus.access[place, lsu.OPERATION]
+        if found == lsu_unit.IS_KEPT:
+            model.release(core, ctas, sm, now, lsus.operation[sm * lsu.OPERATIONS + at, lsu.WARP], op.STORES_SLOT)
+        if found != lsu_unit.WAITS and lsu_unit.part_over(lsus, sm, at):
             complete_access(core, ctas, lsus, sm, now, at)
-    lsus.unit[sm, lsu_state.TAGS_AT] = soonest
-    if lsus.unit[sm, lsu_state.BLOCKED]:
-        lsus.unit[sm, lsu_state.TAGS_AT] = 0  # they try again whenever the unit runs
-        lsus.stats[sm, lsu_state.STALL_CYCLES] += 1
+    lsus.unit[sm, lsu.TAGS_AT] = soonest
+    if lsus.unit[sm, lsu.BLOCKED]:
+        lsus.unit[sm, lsu.TAGS_AT] = 0  # they try again whenever the unit runs
+        lsus.stats[sm, lsu.STALL_CYCLES] += 1
 
 
 @inlined
 def run_front(core: Core, ctas: Dispatch, lsus: Lsu, caches: L1, ports: Port, work: op.Work, sm: int, now: int) -> None:
     """The instruction at the front goes on; one that leaves completes if it waits for nothing."""
-    if lsus.unit[sm, lsu_state.FRONT_AT] > now:
+    if lsus.unit[sm, lsu.FRONT_AT] > now:
         return
-    at = int(lsus.queue[sm, wrap(lsus.unit[sm, lsu_state.QUEUE_HEAD], lsu_state.QUEUE)])
-    row = sm * lsu_state.OPERATIONS + at
+    at = int(lsus.queue[sm, wrap(lsus.unit[sm, lsu.QUEUE_HEAD], lsu.QUEUE)])
+    row = sm * lsu.OPERATIONS + at
     went = lsu_front.front(lsus, caches, ports, work, sm, now, at)
     if went == lsu_front.STILL_THERE:
         return
-    kind, slot = lsus.operation[row, lsu_state.KIND], lsus.operation[row, lsu_state.SLOT]
+    kind, slot = lsus.operation[row, lsu.KIND], lsus.operation[row, lsu.SLOT]
     if kind in (op.STORE, op.REDUCTION) and slot != op.NO_SLOT:
-        model.release(core, ctas, sm, now, lsus.operation[row, lsu_state.WARP], slot)
-    if went == lsu_front.LEAVES and lsus.operation[row, lsu_state.MISSING] == 0:
+        model.release(core, ctas, sm, now, lsus.operation[row, lsu.WARP], slot)
+    if went == lsu_front.LEAVES and lsus.operation[row, lsu.MISSING] == 0:
         complete_access(core, ctas, lsus, sm, now, at)

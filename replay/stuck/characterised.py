@@ -16,15 +16,10 @@ def waits(scene: Scene) -> Iterator[Wait]:
     """Every live warp with what it waits for."""
     core = scene.core
     for sm in range(scene.machine.gpu.sm.count):
-        live = live_slots(scene, sm)
+        live = sorted(warps.live_warps(core, sm).tolist())
         for index in live:
             instruction = int(core.warp[sm * core.warps + index, warps.INSTRUCTION])
             yield Wait(sm, index, instruction, reason(scene, sm, index, live))
-
-
-def live_slots(scene: Scene, sm: int) -> list[int]:
-    """Warp slots of an SM that hold a live warp."""
-    return sorted(warps.live_warps(scene.core, sm).tolist())
 
 
 def reason(scene: Scene, sm: int, index: int, live: list[int]) -> str:

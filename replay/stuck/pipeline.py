@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from rayplay.replay.input import work as op
 from rayplay.replay.lsu import state as lsu_state
 from rayplay.replay.sm import warps
@@ -102,42 +100,30 @@ def of_flight(scene: Scene, sm: int, index: int) -> str:
 
 def flying(scene: Scene, sm: int, index: int) -> Iterator[tuple[int, str]]:
     """The instructions of a warp that have issued and not ended, and where each is."""
-    core = scene.core
     for at in whereabouts.operations(scene, sm, index):
         slot = int(scene.machine.lsu.operation[sm * lsu_state.OPERATIONS + at, lsu_state.SLOT])
         if slot >= pipe.SLOT_BASE:
             yield (slot & ((1 << pipe.SERIAL_SHIFT) - 1)) - pipe.SLOT_BASE, whereabouts.of_operation(scene, sm, at)
-    for name, operations in (
-        ("in the latch before the operand collector", in_latches(core.issued, sm, int(core.unit[sm, pipe.ISSUED_TO]))),
-        ("in an operand collector", in_collectors(scene, sm)),
-        ("in the latch before its unit", in_latches(core.ready, sm, int(core.unit[sm, pipe.EXECUTES]))),
-        ("in its unit", in_units(scene, sm)),
+    for name, operation in on_their_way(scene, sm):
+        if (operation >> pipe.INSTRUCTION_BITS) & 63 == index:
+            yield operation & ((1 << pipe.INSTRUCTION_BITS) - 1), name
+
+
+def on_their_way(scene: Scene, sm: int) -> Iterator[tuple[str, int]]:
+    """The instructions of an SM in its latches, collectors and units: the place, and the operation."""
+    core, unit = scene.core, scene.core.unit[sm]
+    collectors = core.schedulers * core.collectors
+    for name, table, first, used in (
+        ("in the latch before the operand collector", core.issued, sm * pipe.LATCHES, unit[pipe.ISSUED_TO]),
+        ("in an operand collector", core.collector, sm * collectors, unit[pipe.IN_USE]),
+        ("in the latch before its unit", core.ready, sm * pipe.LATCHES, unit[pipe.EXECUTES]),
     ):
-        for operation in operations:
-            if (operation >> pipe.INSTRUCTION_BITS) & 63 == index:
-                yield operation & ((1 << pipe.INSTRUCTION_BITS) - 1), name
-
-
-def in_latches(table: np.ndarray, sm: int, full: int) -> list[int]:
-    """Instructions in the full latches of an SM."""
-    return [int(table[sm * pipe.LATCHES + latch, pipe.OPERATION]) for latch in range(pipe.LATCHES) if full >> latch & 1]
-
-
-def in_collectors(scene: Scene, sm: int) -> list[int]:
-    """Instructions in the collector units of an SM."""
-    core = scene.core
-    units, used = core.schedulers * core.collectors, int(core.unit[sm, pipe.IN_USE])
-    return [int(core.collector[sm * units + unit, pipe.OPERATION]) for unit in range(units) if used >> unit & 1]
-
-
-def in_units(scene: Scene, sm: int) -> list[int]:
-    """Instructions whose results are on their way."""
-    core = scene.core
-    return [
-        int(core.wheel[sm * core.ring + place, part])
-        for place in range(core.ring)
-        for part in range(int(core.results[sm, place]) >> pipe.COUNT_SHIFT)
-    ]
+        for place in range(64):
+            if int(used) >> place & 1:
+                yield name, int(table[first + place, pipe.OPERATION])
+    for place in range(core.ring):
+        for part in range(int(core.results[sm, place]) >> pipe.COUNT_SHIFT):
+            yield "in its unit", int(core.wheel[sm * core.ring + place, part])
 
 
 def of_latch(scene: Scene, sm: int, scheduler: int, name: str) -> str:

@@ -8,7 +8,7 @@ from rayplay.replay.memory import port
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm.warps import Warps
 from rayplay.replay.stuck import characterised, pipeline
-from rayplay.replay.stuck.scene import Scene, Wait
+from rayplay.replay.stuck.scene import Scene
 
 SHOWN = 6  # different waits of one message
 
@@ -17,7 +17,7 @@ def describe(machine: Machine, what: str) -> str:
     """One message: the kernels that do not end, what has been seen, and who waits for whom."""
     names = ", ".join(f"{launch.name} ({launch.kernel_id})" for launch in machine.streams.running.values())
     scene = Scene(machine)
-    waits = [*warps_that_wait(scene)]
+    waits = [*(characterised if isinstance(machine.core, Warps) else pipeline).waits(scene)]
     alike = Counter((wait.instruction, wait.reason) for wait in waits)
     said: dict[tuple[int, str], str] = {}
     for wait in waits:
@@ -32,12 +32,6 @@ def describe(machine: Machine, what: str) -> str:
         f"{machine.trace.path}: kernel {names} must end, but {what}: {'; '.join(sentences[:SHOWN])}{more};"
         f" {flying} requests under way"
     )
-
-
-def warps_that_wait(scene: Scene) -> Iterator[Wait]:
-    """Every live warp with what it waits for."""
-    model = characterised if isinstance(scene.machine.core, Warps) else pipeline
-    yield from model.waits(scene)
 
 
 def ctas_that_wait(scene: Scene) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""TOML to frozen dataclasses, strictly: every key known, every key given, every value of its type and in its range.
+"""GPU descriptions in TOML: every key known, every key given, every value of its type and in its range.
 
 A description is a tree of dataclasses. Each field says its unit and meaning with ``value``; where a number comes from
 stands in the file, as the comment on its line, so that it can be read beside the number and printed by ``explain``.
@@ -7,9 +7,12 @@ stands in the file, as the comment on its line, so that it can be read beside th
 import dataclasses
 import re
 import tomllib
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
+from rayplay.formats.guard import strict
 from rayplay.formats.guard import text as text_file
 from rayplay.formats.guard.errors import UserError
 from rayplay.formats.guard.nearest import nearest
@@ -26,7 +29,8 @@ class LawError(ValueError):
 
 def value(unit: str, doc: str, minimum: int | None = None, choices: tuple[str, ...] = ()) -> Any:
     """A field of a description: unit, meaning, least permitted number, permitted words."""
-    return dataclasses.field(metadata={"unit": unit, "doc": doc, "minimum": minimum, "choices": choices})
+    check = partial(check_value, unit=unit, minimum=minimum, choices=choices)
+    return dataclasses.field(metadata={"unit": unit, "doc": doc, "choices": choices, "check": check})
 
 
 def law(holds: bool, sentence: str) -> None:
@@ -130,49 +134,41 @@ def parse_literal(literal: str) -> Any:
         return literal
 
 
-def build(cls: type, text: Text, raw: Any, path: str = "") -> Any:
-    """Make ``cls`` from a TOML table; a ``UserError`` names file, line, dotted path and what must hold."""
-    if not isinstance(raw, dict):
-        raise UserError(f"{text.place(path)}: {path} must be a section, not {raw!r}")
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
-    prefix = f"{path}." if path else ""
-    for key in raw:
-        if key not in fields:
-            near = nearest(key, fields)
-            hint = f"; did you mean {prefix}{near}?" if near else f", must be one of {', '.join(fields)}"
-            raise UserError(f"{text.place(prefix + key)}: unknown key {prefix}{key}{hint}")
-    given = {}
-    for name, field in fields.items():
-        if name not in raw:
-            raise UserError(f"{text.place(path)}: missing key {prefix}{name} ({field.metadata.get('doc', 'section')})")
-        if dataclasses.is_dataclass(hints[name]):
-            given[name] = build(hints[name], text, raw[name], prefix + name)
-        else:
-            given[name] = check_value(hints[name], field, text, prefix + name, raw[name])
-    try:
-        return cls(**given)
-    except LawError as error:
-        raise UserError(f"{text.place_of_law(prefix)}: {path + ': ' if path else ''}{error}") from None
+@dataclasses.dataclass(frozen=True)
+class Place(strict.Place):
+    """Position of a value of a description: the line of its file, or its key of the command line."""
+
+    text: Text = dataclasses.field(kw_only=True)
+
+    def __str__(self) -> str:
+        where = self.text.place(self.path.partition("[")[0])
+        return f"{where}: {self.path}" if self.path else where
+
+    def refuse_unknown(self, name: str, known: Iterable[str]) -> None:
+        """``UserError`` for an unknown key, by its own line."""
+        prefix, near = f"{self.path}." if self.path else "", nearest(name, known)
+        hint = f"; did you mean {prefix}{near}?" if near else f", must be one of {', '.join(known)}"
+        raise UserError(f"{self.text.place(prefix + name)}: unknown key {prefix}{name}{hint}")
+
+    def refuse_table(self, error: Exception) -> None:
+        """``UserError`` for a broken law of a section."""
+        prefix = f"{self.path}." if self.path else ""
+        section = f"{self.path}: " if self.path else ""
+        raise UserError(f"{self.text.place_of_law(prefix)}: {section}{error}") from None
 
 
-def check_value(kind: Any, field: Any, text: Text, path: str, found: Any) -> Any:
-    """One value of its type, at least its minimum and among its choices."""
-    where, most = text.place(path), MOST.get(field.metadata["unit"], MOST_OF_OTHERS)
-    for number in found if isinstance(found, (list, tuple)) else (found,):
+def build(cls: type, text: Text) -> Any:
+    """The description that a text is of; a ``UserError`` names file, line, dotted path and what must hold."""
+    return strict.build(cls, text.values, Place(text.name, text=text))
+
+
+def check_value(found: Any, place: strict.Place, unit: str, minimum: int | None, choices: tuple[str, ...]) -> None:
+    """``UserError`` for numbers out of their range, and for a word that is no choice."""
+    most, least = MOST.get(unit, MOST_OF_OTHERS), 0 if isinstance(found, tuple) else minimum
+    for number in found if isinstance(found, tuple) else (found,):
         if type(number) is int and number > most:
-            raise UserError(f"{where}: {path} must be at most {most:,}, not {number:,}")
-    if kind == tuple[int, ...]:
-        if not isinstance(found, (list, tuple)) or not all(type(item) is int and item >= 0 for item in found):
-            raise UserError(f"{where}: {path} must be a list of integers that are not negative, not {found!r}")
-        return tuple(found)
-    if type(found) is not kind:
-        raise UserError(f"{where}: {path} must be {kind.__name__} ({field.metadata['unit']}), not {found!r}")
-    minimum, choices = field.metadata["minimum"], field.metadata["choices"]
-    if minimum is not None and found < minimum:
-        raise UserError(f"{where}: {path} must be at least {minimum}, not {found}")
-    if choices and found not in choices:
-        near = nearest(str(found), choices)
-        hint = f"; did you mean {near}?" if near else ""
-        raise UserError(f"{where}: {path} must be one of {', '.join(choices)}, not {found!r}{hint}")
-    return found
+            raise UserError(f"{place} must be at most {most:,}, not {number:,}")
+        if type(number) is int and least is not None and number < least:
+            raise UserError(f"{place} must be at least {least}, not {number}")
+    if choices:
+        strict.check_choice(found, choices, str(place))

@@ -60,9 +60,7 @@ def fill_sector(state: cache.Cache, at: int, row: int, offset: int, byte_mask: i
     was_dirty = state.line[row, cache.STATUS] & cache.ALL_DIRTY
     set_status(state, at, row, status | (1 << (cache.DIRTY if dirty else cache.VALID)) << offset)
     if was_dirty and not state.line[row, cache.STATUS] & cache.ALL_DIRTY:
-        state.unit[at, cache.DIRTY_LINES] += (
-            1  # its fill was another line's, which was written and driven away meanwhile
-        )
+        state.unit[at, cache.DIRTY_LINES] += 1  # its fill was for another line, written and evicted meanwhile
 
 
 @compiled

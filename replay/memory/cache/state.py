@@ -185,26 +185,12 @@ def make_state(
         np.zeros((instances, UNIT_COLUMNS), np.int64),
         stats,
         make_shares(stats, streams),
-        sets,
-        policy.ways,
-        way_shift,
-        (policy.line_bytes // SECTOR_BYTES).bit_length() - 1,
-        buckets,
-        int(policy.set_hash == "multiplicative"),
-        entries,
-        apart,
-        policy.mshr_merges,
-        mshr_buckets,
-        ring,
-        WRITE_POLICIES.index(policy.write_policy),
-        ALLOCATIONS.index(policy.allocate),
-        WRITE_ALLOCATIONS.index(policy.write_allocate),
-        policy.dirty_percent,
-        policy.miss_queue,
-        policy.port_bytes,
-        -(-SECTOR_BYTES // policy.port_bytes),
-        int(given_sets),
-    )
+        sets, policy.ways, way_shift, (policy.line_bytes // SECTOR_BYTES).bit_length() - 1, buckets,
+        int(policy.set_hash == "multiplicative"), entries, apart, policy.mshr_merges, mshr_buckets, ring,
+        WRITE_POLICIES.index(policy.write_policy), ALLOCATIONS.index(policy.allocate),
+        WRITE_ALLOCATIONS.index(policy.write_allocate), policy.dirty_percent, policy.miss_queue, policy.port_bytes,
+        -(-SECTOR_BYTES // policy.port_bytes), int(given_sets),
+    )  # fmt: skip
     state.unit[:, MSHR_FREE] = entries
     clear(state)
     return state

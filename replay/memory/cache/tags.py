@@ -139,10 +139,8 @@ def mark_dirty(state: cache.Cache, at: int, row: int, offset: int, byte_mask: in
     written = note_written(state, row, offset, byte_mask)
     if state.write_allocate == cache.LAZY_WHOLE_SECTORS:
         written = byte_mask
-    status = (
-        state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.RESERVED) << offset)
-        | (1 << cache.DIRTY) << offset
-    )
+    status = state.line[row, cache.STATUS] & ~((1 << cache.VALID | 1 << cache.RESERVED) << offset)
+    status |= (1 << cache.DIRTY) << offset
     if written == cache.FULL:
         status |= (1 << cache.READABLE) << offset
     set_status(state, at, row, status)

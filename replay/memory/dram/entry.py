@@ -59,9 +59,8 @@ def leave(state: dram.Dram, part: int) -> None:
     own = state.slice
     own[part, dram.TO_HEAD] += 1
     following = part * state.to_ring + wrap(own[part, dram.TO_HEAD], state.to_ring)
-    own[part, dram.OLDEST_AT] = (
-        FAR if own[part, dram.TO_HEAD] == own[part, dram.TO_TAIL] else state.waiting[following, 0]
-    )
+    is_empty = own[part, dram.TO_HEAD] == own[part, dram.TO_TAIL]
+    own[part, dram.OLDEST_AT] = FAR if is_empty else state.waiting[following, 0]
 
 
 @inlined

@@ -169,16 +169,9 @@ def make_state(
         limits,
         stats,
         make_shares(stats, streams),
-        capacity,
-        ring_size(to_queue),
-        ring_size(from_queue),
-        log_ring,
-        slices,
-        ratio(l2_khz, spec.clock_khz),
-        ratio(core_khz, spec.clock_khz),
-        ratio(spec.clock_khz, core_khz),
-        ratio(spec.clock_khz, l2_khz),
-    )
+        capacity, ring_size(to_queue), ring_size(from_queue), log_ring, slices, ratio(l2_khz, spec.clock_khz),
+        ratio(core_khz, spec.clock_khz), ratio(spec.clock_khz, core_khz), ratio(spec.clock_khz, l2_khz),
+    )  # fmt: skip
 
 
 def group_banks(gap: np.ndarray) -> np.ndarray:

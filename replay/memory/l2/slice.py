@@ -201,11 +201,8 @@ def look_up(state: l2.L2, part: int, now: int) -> bool:
     """Look the oldest request up; False when it has to wait. Writes are answered at once."""
     own, tags = state.slice, state.tags
     row = part * state.ring + wrap(own[part, l2.HEAD], state.ring)
-    sector, kind, byte_mask = (
-        state.input[row, 1],
-        state.input[row, 2] & 3,
-        (state.input[row, 2] >> 2) & cache_state.FULL,
-    )
+    sector, kind = state.input[row, 1], state.input[row, 2] & 3
+    byte_mask = (state.input[row, 2] >> 2) & cache_state.FULL
     word, home = state.input[row, 3], state.input[row, 4]
     queued = tags.unit[part, cache_state.QUEUE_TAIL] - tags.unit[part, cache_state.QUEUE_HEAD]
     used = now + own[part, l2.COPIED]

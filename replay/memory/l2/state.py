@@ -105,18 +105,9 @@ def make_state(
         np.zeros((slices * ring, 2), np.int64),
         sparse_rows(slices * out_pitch, 2),
         np.zeros((slices, len(COUNTERS)), np.int64),
-        ring,
-        out_ring,
-        out_pitch,
-        out_packets,
-        spec.input_queue,
-        spec.reply_queue,
-        spec.latency_cycles,
-        per_controller,
-        controllers,
-        ratio(l2_khz, core_khz),
-        ratio(core_khz, l2_khz),
-    )
+        ring, out_ring, out_pitch, out_packets, spec.input_queue, spec.reply_queue, spec.latency_cycles,
+        per_controller, controllers, ratio(l2_khz, core_khz), ratio(core_khz, l2_khz),
+    )  # fmt: skip
     state.slice[:, [NEXT, QUEUES_AT]] = FAR
     return state
 

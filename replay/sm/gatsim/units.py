@@ -81,14 +81,9 @@ def make_state(
         local,
         np.full((sms * sets, ways), -1),
         np.zeros((sms, len(COUNTERS)), np.int64),
-        warps_per_cta,
-        spec.hit_cycles,
-        spec.miss_cycles,
-        spec.shared_cycles,
-        spec.record_cycles,
-        (line_bytes // op.SECTOR_BYTES).bit_length() - 1,
-        spec.caches == "perfect",
-    )
+        warps_per_cta, spec.hit_cycles, spec.miss_cycles, spec.shared_cycles, spec.record_cycles,
+        (line_bytes // op.SECTOR_BYTES).bit_length() - 1, spec.caches == "perfect",
+    )  # fmt: skip
 
 
 @inlined

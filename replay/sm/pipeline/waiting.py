@@ -5,6 +5,7 @@ Source: ``docs/sources/accel-sim.md#execution-model, #asynchronous-copies``.
 
 from rayplay.replay.jit.bits import inlined, lowest_bit
 from rayplay.replay.memory import l1
+from rayplay.replay.memory.cache.tags import invalidate
 from rayplay.replay.sm import barrier, warps
 from rayplay.replay.sm.pipeline import state as pipe
 from rayplay.replay.unit import cycle_stack as stack
@@ -48,7 +49,7 @@ def open_fence(core: pipe.Pipeline, caches: l1.L1, sm: int, index: int, now: int
     """A warp at a fence goes on: the L1 is emptied."""
     core.unit[sm, pipe.FENCES] &= ~(1 << index)
     wake(core, sm, index, now)
-    l1.invalidate_sm(caches, sm)
+    invalidate(caches.cache, sm)
 
 
 @inlined

@@ -15,7 +15,7 @@ from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.jit.aliasing import columns_of
 from rayplay.replay.jit.bits import entry_point
-from rayplay.replay.jit.references import refer
+from rayplay.replay.jit.references import Ref
 from rayplay.replay.jit.rows import FixedRows
 
 SAMPLE = Path(__file__).parents[3] / "traces" / "sample.trace"
@@ -82,5 +82,5 @@ def exchange(state: State, first: int, second: int) -> int:
 def test_writes_are_seen_wherever_they_may_matter(first: int, second: int, result: int) -> None:
     """(5 + 2 + 7) x 3 where both rows are one."""
     state = State(np.zeros((2, 3), np.int64), np.zeros((2, 3), np.int64))
-    assert exchange(refer(state), first, second) == result
+    assert exchange(Ref(state), first, second) == result
     assert state.left[first, 1] == result

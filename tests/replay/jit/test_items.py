@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rayplay.replay.jit import items
 from rayplay.replay.jit.bits import entry_point
-from rayplay.replay.jit.references import refer
+from rayplay.replay.jit.references import Ref
 from rayplay.replay.jit.rows import FixedRows
 
 assert items.read_item
@@ -79,7 +79,7 @@ def made(seed: int, flag: bool) -> State:
 @given(st.integers(0, 99), st.booleans(), st.integers(0, 2), st.integers(0, 3), st.integers(0, 4))
 def test_every_form_of_index_is_numpys(seed: int, flag: bool, i: int, j: int, k: int) -> None:
     compiled, plain = made(seed, flag), made(seed, flag)
-    assert change(refer(compiled), i, j, k) == change.py_func(plain, i, j, k)
+    assert change(Ref(compiled), i, j, k) == change.py_func(plain, i, j, k)
     for name in ("line", "fixed", "table", "bytes_", "block"):
         assert np.array_equal(getattr(compiled, name), getattr(plain, name)), name
     assert np.array_equal(compiled.inner.short, plain.inner.short)

@@ -14,7 +14,7 @@ from rayplay.replay.gpu.description import load
 from rayplay.replay.input.program import read_characterisation
 from rayplay.replay.jit import separate as module
 from rayplay.replay.jit.bits import entry_point
-from rayplay.replay.jit.references import refer
+from rayplay.replay.jit.references import Ref
 from rayplay.replay.jit.separate import DISPATCHERS, separate, symbol
 
 SAMPLE = Path(__file__).parents[3] / "traces" / "sample.trace"
@@ -51,7 +51,7 @@ def use(state: State, number: int) -> int:
 
 def test_its_result_and_what_it_writes_are_seen() -> None:
     state = State(np.full(1, 99, np.int64))
-    assert use(refer(state), 5) == 17
+    assert use(Ref(state), 5) == 17
     assert state.count[0] == 22
     assert len(DISPATCHERS[add].overloads) == 1
 

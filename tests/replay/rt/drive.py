@@ -16,6 +16,7 @@ from rayplay.replay.memory import l1, port
 from rayplay.replay.memory.cache import fill as cache_fill
 from rayplay.replay.memory.cache import mshr as cache_mshr
 from rayplay.replay.memory.cache import state as cache_state
+from rayplay.replay.memory.cache.tags import invalidate
 from rayplay.replay.memory.l1 import L1
 from rayplay.replay.memory.port import Port
 from rayplay.replay.rt import entry as rt_unit_entry
@@ -132,7 +133,7 @@ def respond(state: RtUnit, records: Records, response: np.ndarray, now: int, scr
 @entry_point
 def prepare(cache: L1, ports: Port, expected: np.ndarray) -> None:
     """Let the next access find what the dump's found: the sector, a place for a miss, or neither."""
-    l1.invalidate_sm(cache, 0)
+    invalidate(cache.cache, 0)
     cache.cache.stats[:, :] = 0
     cache.leaves_at[0] = 0
     ports.port[:, :] = 0
