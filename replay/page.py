@@ -32,12 +32,12 @@ SHARED_TEXT = """\
 ## Kernels side by side
 
 With `sm.concurrent_kernels` above 1, kernels of different streams share the GPU. Each has rows of its own in the tables
-`counters`, `stack`, `utilisation` and `roofline`: what was counted for its warps, for their accesses and for the
-requests that these led to, from its launch until its stream's next kernel is launched, or all are over. A line that is
-written back counts for the kernel whose access drives it away; writes that still wait for the DRAM when the stream's
+`counters`, `stack`, `utilisation` and `roofline`: events of its warps, of their accesses and of the requests that
+these led to, from its launch until its stream's next kernel is launched, or all have ended. A line that is
+written back counts for the kernel whose access evicts it; writes that still wait for the DRAM when the stream's
 next kernel begins count for that one. Kernels and streams sum to the total together with the rows of kernel -1, which
-have what belongs to none: slots without a live warp, parts of the cycle stack below a slot, and the counters that
-follow (so that in `utilisation` each has 0 of `rt_unit`, and kernel -1 all). Capacities and seconds are those of a
+hold the rest: slots without a live warp, parts of the cycle stack below a slot, and the counters that
+follow (so that in `utilisation` each has 0 of `rt_unit`, and kernel -1 all). Capacities and seconds cover a
 kernel's own cycles, which overlap: they do not sum.
 
 """

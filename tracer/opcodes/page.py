@@ -23,7 +23,7 @@ HEAD = """\
 # Opcodes
 
 This page is made from the opcode tables by `python -m tracer opcodes`; `make docs` writes it, and a test fails when it
-differs. The tables are those of verification, interpreter, machine code and characterisation: `ptx/isa/`
+differs. Verification, interpreter, machine code and characterisation read the same tables: `ptx/isa/`
 (a row an opcode, by family) and `ptx/timing/pipelines.py` (latencies).
 
 **{opcodes} opcodes in {patterns} patterns** are parsed and verified: {yes} are executed in every form, {partly} in
