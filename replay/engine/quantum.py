@@ -36,7 +36,7 @@ from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import models as model
 from rayplay.replay.sm import warps
 from rayplay.replay.sm.ctas import Dispatch
-from rayplay.replay.sm.memory_path import prefetch_sm, receive, run_lsu
+from rayplay.replay.sm.memory_path import host_prefetch_sm, receive, run_lsu
 from rayplay.replay.sm.models import Core
 from rayplay.replay.sm.rays import account_lanes
 
@@ -208,7 +208,7 @@ def advance_sm(
         l1.forget_idle(caches, sm)
     elif since == begun:
         rewind_requests(ports, sm)
-        prefetch_sm(core, lsus, caches, ports, sm)
+        host_prefetch_sm(core, lsus, caches, ports, sm)
     now = min(model.first_event(core, sm, since - 1), next_event(core, ctas, lsus, rays, ports, sm, since - 1))
     while now < until and now <= ctas.unit[sm, dispatch.ASK]:
         # responses come out of the crossbar

@@ -87,7 +87,7 @@ def small_arrays(value: Any) -> Iterator[np.ndarray]:
 
 
 @intrinsic
-def prefetch_bytes(typing_context: Any, array: Any, offset: Any) -> Any:
+def host_prefetch_bytes(typing_context: Any, array: Any, offset: Any) -> Any:
     """Have the line that holds a byte of an array brought into the host's caches; a place outside does no harm."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -104,16 +104,16 @@ def prefetch_bytes(typing_context: Any, array: Any, offset: Any) -> Any:
 
 
 @inlined
-def prefetch(array: np.ndarray, row: int) -> None:
+def host_prefetch(array: np.ndarray, row: int) -> None:
     """Prefetch the start of a row of an array into the host's caches."""
-    prefetch_bytes(array, row * array.strides[0])
+    host_prefetch_bytes(array, row * array.strides[0])
 
 
 @inlined
-def prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
+def host_prefetch_rows(array: np.ndarray, first: int, last: int) -> None:
     """Have the rows ``first`` to ``last`` (exclusive) brought there, all at once."""
     for offset in range(first * array.strides[0], last * array.strides[0], 8 * CACHE_LINE_WORDS):
-        prefetch_bytes(array, offset)
+        host_prefetch_bytes(array, offset)
 
 
 @inlined

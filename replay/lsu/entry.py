@@ -2,7 +2,7 @@
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import inlined
-from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch, wrap
+from rayplay.replay.jit.rows import CACHE_LINE_WORDS, host_prefetch, wrap
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.unit.streams import count_for
 
@@ -28,10 +28,10 @@ def enqueue(
     first, last, conflict = 0, 0, 0
     if access >= 0:
         first, last, conflict = work.access_first[access], work.access_first[access + 1], int(work.conflict[access])
-        prefetch(work.sector, last)  # of the warp's next access, and some further on
-        prefetch(work.byte_mask, last)
-        prefetch(work.access_key, access + CACHE_LINE_WORDS)
-        prefetch(work.access_first, access + CACHE_LINE_WORDS)
+        host_prefetch(work.sector, last)  # of the warp's next access, and some further on
+        host_prefetch(work.byte_mask, last)
+        host_prefetch(work.access_key, access + CACHE_LINE_WORDS)
+        host_prefetch(work.access_first, access + CACHE_LINE_WORDS)
     elif access == op.EMPTY_SHARED:
         conflict = 1
     operation[row, lsu.WARP], operation[row, lsu.KIND], operation[row, lsu.SLOT] = warp, kind, slot

@@ -13,7 +13,7 @@ import numpy as np
 
 from rayplay.replay.input.work import SECTOR_BYTES
 from rayplay.replay.jit.bits import FAR, compiled, inlined
-from rayplay.replay.jit.rows import prefetch
+from rayplay.replay.jit.rows import host_prefetch
 from rayplay.replay.memory.cache import access as cache
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.cache import tags as cache_lines
@@ -148,9 +148,9 @@ def first_waiter(state: L1, sm: int, entry: int) -> int:
 
 
 @inlined
-def prefetch_entry(state: L1, sm: int, entry: int) -> None:
+def host_prefetch_entry(state: L1, sm: int, entry: int) -> None:
     """Prefetch an MSHR entry; any number does no harm."""
-    prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
+    host_prefetch(state.cache.mshr, sm * state.cache.pitch + entry)
 
 
 @inlined

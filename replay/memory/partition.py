@@ -9,9 +9,9 @@ from rayplay.replay.jit.separate import separate
 from rayplay.replay.memory.crossbar.crossbar import Crossbar
 from rayplay.replay.memory.dram import channel as dram
 from rayplay.replay.memory.dram import state as dram_state
+from rayplay.replay.memory.host_prefetch import host_prefetch_partition
 from rayplay.replay.memory.l2 import slice as l2
 from rayplay.replay.memory.l2 import state as l2_state
-from rayplay.replay.memory.prefetch import prefetch_partition
 from rayplay.replay.unit import clocks
 
 MANY = 16  # requests of a quantum for which it pays to look ahead
@@ -32,7 +32,7 @@ def advance(state: Crossbar, cache: l2_state.L2, memory: dram_state.Dram, contro
     for part in range(first, last):
         waiting += l2.take_in(cache, part, clocks.after(state.to_l2, routed) - 1)
     if waiting >= MANY:
-        prefetch_partition(cache, memory, controller, waiting)
+        host_prefetch_partition(cache, memory, controller, waiting)
     run(cache, memory, controller, until)
     for part in range(first, last):
         l2.settle(cache, part, until)

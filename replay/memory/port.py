@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, inlined
-from rayplay.replay.jit.rows import FixedRows, append_dated, pitch, prefetch_rows, rewind, ring_size, wrap
+from rayplay.replay.jit.rows import FixedRows, append_dated, host_prefetch_rows, pitch, rewind, ring_size, wrap
 from rayplay.replay.unit.schema import law, value
 from rayplay.replay.unit.streams import Shares, make_shares
 
@@ -154,11 +154,11 @@ def next_response(state: Port, sm: int) -> int:
 
 
 @inlined
-def prefetch_requests(state: Port, sm: int) -> None:
+def host_prefetch_requests(state: Port, sm: int) -> None:
     """Have the requests that wait brought into the host's caches."""
     head, tail = state.port[sm, REQUEST_HEAD], state.port[sm, REQUEST_TAIL]
     first = sm * state.request_ring + wrap(head, state.request_ring)
-    prefetch_rows(state.request, first, first + tail - head)
+    host_prefetch_rows(state.request, first, first + tail - head)
 
 
 @inlined

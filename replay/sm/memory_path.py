@@ -8,7 +8,7 @@ from typing import Any
 from rayplay.replay.input import work as op
 from rayplay.replay.input.rays import Records
 from rayplay.replay.jit.bits import FAR, compiled, inlined, lowest_bit
-from rayplay.replay.jit.rows import prefetch_rows, wrap
+from rayplay.replay.jit.rows import host_prefetch_rows, wrap
 from rayplay.replay.lsu import front as lsu_front
 from rayplay.replay.lsu import state as lsu
 from rayplay.replay.lsu import unit as lsu_unit
@@ -31,18 +31,18 @@ from rayplay.replay.sm.models import Core
 
 
 @compiled
-def prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
+def host_prefetch_sm(core: Any, lsus: Lsu, caches: L1, ports: Port, sm: int) -> None:
     """Prefetch, as a quantum begins, an SM's warps and the entries that its waiting responses will change.
 
     The state of a GPU is larger than the caches of a host core: an SM's lines have left them since its last quantum.
     """
     cache = caches.cache
-    prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
-    prefetch_rows(lsus.unit, sm, sm + 1)
+    host_prefetch_rows(core.warp, sm * core.warps, (sm + 1) * core.warps)
+    host_prefetch_rows(lsus.unit, sm, sm + 1)
     first, last = ports.port[sm, port.RESPONSE_HEAD], ports.port[sm, port.RESPONSE_TAIL]
     for place in range(first, last):
         tag = ports.response[sm * ports.pitch + wrap(place, ports.ring), 1]
-        l1_cache.prefetch_entry(caches, sm, tag >> 2)
+        l1_cache.host_prefetch_entry(caches, sm, tag >> 2)
     for place in range(first, last):
         tag = ports.response[sm * ports.pitch + wrap(place, ports.ring), 1]
         if tag & 3 == l1_cache.FILL_TAG:
@@ -61,7 +61,7 @@ def receive(
         ports.port[sm, port.RESPONSE_HEAD] += 1
         ports.port[sm, port.IN_FLIGHT] -= 1
         head = next_response(ports, sm)
-        l1_cache.prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
+        l1_cache.host_prefetch_entry(caches, sm, ports.response[head, 1] >> 2)
         lsu_unit.wake(lsus, sm, now)
         if tag & 3 == rt_state.RT_TAG:
             rt_unit.run(rt_unit.OWN_RESPONSE, rays, caches, ports, records, sm, tag >> 2, now, 0, 0, 0, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rayplay.replay.input import work as op
 from rayplay.replay.jit.bits import count_bits, inlined
-from rayplay.replay.jit.rows import CACHE_LINE_WORDS, prefetch
+from rayplay.replay.jit.rows import CACHE_LINE_WORDS, host_prefetch
 from rayplay.replay.sm import ctas as dispatch
 from rayplay.replay.sm import warps
 from rayplay.replay.unit.streams import count_for
@@ -55,8 +55,8 @@ def start(core: Any, program: op.Program, work: op.Work, here: int) -> None:
         warp[here, warps.INSTRUCTION] = -1
         return
     block = work.block[visit]
-    prefetch(work.block, visit + 2 * CACHE_LINE_WORDS)
-    prefetch(work.mask, visit + 2 * CACHE_LINE_WORDS)
+    host_prefetch(work.block, visit + 2 * CACHE_LINE_WORDS)
+    host_prefetch(work.mask, visit + 2 * CACHE_LINE_WORDS)
     first = program.first[block]
     warp[here, warps.INSTRUCTION] = first
     warp[here, warps.BLOCK_END] = first + program.length[block]

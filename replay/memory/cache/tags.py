@@ -1,13 +1,14 @@
 """The lines of a cache: found by a hash of their tag, kept in order of use, and replaced.
 
-The victim of a set is a way without a valid sector, the highest such; else the line used longest ago (of several used
-in one cycle the lowest way) among lines that wait for nothing, dirty ones only when enough lines of the instance are.
+Replacement is LRU in every cache; no value of a description chooses another (``victim``). A way without a valid sector
+comes first, the highest such; else the least recently used line (of several used in one cycle the lowest way) among
+lines that wait for nothing, dirty ones only when enough lines of the instance are.
 """
 
 import numpy as np
 
 from rayplay.replay.jit.bits import FAR, bucket, compiled, inlined, lowest_bit
-from rayplay.replay.jit.rows import prefetch, wrap
+from rayplay.replay.jit.rows import host_prefetch, wrap
 from rayplay.replay.memory.cache import state as cache
 
 
@@ -57,8 +58,8 @@ def look_for(state: cache.Cache, at: int, line: int) -> int:
 def look_ahead(state: cache.Cache, at: int, sector: int) -> None:
     """Prefetch the places where an instance will look for a sector: its lines and its MSHR entries."""
     head = at * state.buckets + bucket(sector >> state.sector_shift, state.buckets)
-    prefetch(state.line, int(state.bucket_head[head]))
-    prefetch(state.mshr_head, at * state.mshr_buckets + bucket(sector, state.mshr_buckets))
+    host_prefetch(state.line, int(state.bucket_head[head]))
+    host_prefetch(state.mshr_head, at * state.mshr_buckets + bucket(sector, state.mshr_buckets))
 
 
 @inlined
@@ -157,8 +158,8 @@ def oldest(state: cache.Cache, at: int, group: int) -> int:
         return -1
     best, following = row, line[row, cache.NEWER]
     if following >= 0:  # it is the next to be replaced after this
-        prefetch(line, line[following, cache.NEWER])
-        prefetch(state.bucket_head, at * state.buckets + bucket(line[following, cache.TAG], state.buckets))
+        host_prefetch(line, line[following, cache.NEWER])
+        host_prefetch(state.bucket_head, at * state.buckets + bucket(line[following, cache.TAG], state.buckets))
     while following >= 0 and line[following, cache.USED_AT] == line[row, cache.USED_AT]:
         if following < best and not line[following, cache.STATUS] & cache.ALL_RESERVED:
             best = following

@@ -66,7 +66,7 @@ def route_requests(state: Crossbar, port: ports.Port, cache: l2_state.L2, until:
     net = state.requests
     last = clocks.after(state.from_core, until)
     for sm in range(net.arrives.shape[0]):
-        ports.prefetch_requests(port, sm)
+        ports.host_prefetch_requests(port, sm)
     for sm in range(net.arrives.shape[0]):
         if net.arrives[sm] != arbiter.COMPETES:
             arbiter.expect(net, sm, request_arrives(state, port, sm))

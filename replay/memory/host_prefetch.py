@@ -5,7 +5,7 @@ begins. One batch of prefetches costs less than the misses one by one.
 """
 
 from rayplay.replay.jit.bits import bucket, compiled, inlined
-from rayplay.replay.jit.rows import prefetch, prefetch_rows, wrap
+from rayplay.replay.jit.rows import host_prefetch, host_prefetch_rows, wrap
 from rayplay.replay.memory.cache import state as cache_state
 from rayplay.replay.memory.dram import spec as limits
 from rayplay.replay.memory.dram import state as dram
@@ -13,19 +13,19 @@ from rayplay.replay.memory.l2 import state as l2
 
 
 @compiled
-def prefetch_partition(cache: l2.L2, memory: dram.Dram, controller: int, waiting: int) -> None:
+def host_prefetch_partition(cache: l2.L2, memory: dram.Dram, controller: int, waiting: int) -> None:
     """The queues and MSHRs of a controller, and the lines that the requests taken out of the crossbar will use.
 
     waiting  those requests. Places of queues and MSHRs are used again first that were free last, so that few are hot.
     """
     tags, first = cache.tags, controller * cache.slices_per_controller
     last = first + cache.slices_per_controller
-    prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
-    prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
-    prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
+    host_prefetch_rows(tags.order, 2 * first * tags.sets, 2 * last * tags.sets)
+    host_prefetch_rows(tags.mshr_head, first * tags.mshr_buckets, last * tags.mshr_buckets)
+    host_prefetch_rows(tags.bucket_head, first * tags.buckets, last * tags.buckets)
     queued = min(memory.channel[controller, dram.UNDER_WAY] + waiting, memory.capacity)
-    prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
-    prefetch_rows(memory.bank, controller * memory.gap[limits.BANKS], (controller + 1) * memory.gap[limits.BANKS])
+    host_prefetch_rows(memory.request, controller * memory.capacity, controller * memory.capacity + queued)
+    host_prefetch_rows(memory.bank, controller * memory.gap[limits.BANKS], (controller + 1) * memory.gap[limits.BANKS])
     for part in range(first, last):
         look_through(cache, part)
 
@@ -36,7 +36,7 @@ def look_through(cache: l2.L2, part: int) -> None:
     tags, own, before = cache.tags, cache.slice, -1
     first = part * tags.pitch
     free = tags.unit[part, cache_state.MSHR_FREE] - (own[part, l2.POPPED] - own[part, l2.HEAD])
-    prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
+    host_prefetch_rows(tags.mshr, first + max(free, 0), first + tags.entries)
     for place in range(own[part, l2.HEAD], own[part, l2.POPPED]):
         row = part * cache.ring + wrap(place, cache.ring)
         line = cache.input[row, 1] >> 2
@@ -44,8 +44,8 @@ def look_through(cache: l2.L2, part: int) -> None:
             continue
         before = line
         group = 2 * (part * tags.sets + cache_state.chosen_set(tags, cache.input[row, 4]))
-        prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
-        prefetch(tags.line, tags.order[group, cache_state.NEWEST])
+        host_prefetch(tags.line, tags.bucket_head[part * tags.buckets + bucket(line, tags.buckets)])
+        host_prefetch(tags.line, tags.order[group, cache_state.NEWEST])
         victim = tags.order[group, cache_state.OLDEST]
         if victim >= 0:
-            prefetch(tags.line, tags.line[victim, cache_state.NEWER])
+            host_prefetch(tags.line, tags.line[victim, cache_state.NEWER])
