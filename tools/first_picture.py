@@ -6,7 +6,7 @@ for changes of the GPU, each with its noise floor and with the speed-up of full 
     rayplay trace bunny --size 256x256 --samples 2 --out bunny.trace
     rayplay replay bunny --gpu rtx2060 --out bunny.result
     rayplay whatif bunny --gpu rtx2060 --change 'rt.warps*2' --change 'l1.ways*2' --change 'l2.ways*2' \\
-        --change 'memory.count*2' --fraction 0.3 --full --out whatif.json
+        --change 'memory.count*2' --change 'sm.count*2' --fraction 0.3 --full --out whatif.json
     python -m tools.first_picture bunny.result whatif.json docs/images/bunny.png
 """
 

@@ -23,6 +23,7 @@ from rayplay.tracer.lower import compile as jit
 from rayplay.tracer.lower.program import lower_program
 from rayplay.tracer.memory.arena import DeviceMemory
 from rayplay.tracer.native.cpu import host
+from rayplay.tracer.native.ternary_logic import is_suspect_object
 from rayplay.tracer.record.recorder import MemorySink
 from rayplay.tracer.run import run_compute_launch
 
@@ -181,6 +182,10 @@ def bench_compile(name: str, module: Module, programs: Programs) -> None:
     thousands = sum(len(f.body) for _, f in programs) / 1000
     taken = seconds(lambda: jit.translate(lower_program(linked.functions, linked.symbols), host()), 2)
     print(f"machine code of {name}: {taken / thousands:.2f} s per 1000 instructions (target 1)")
+    code = jit.translate(lower_program(linked.functions, linked.symbols), host())
+    guard = seconds(lambda: is_suspect_object(code))
+    share, found = 100 * guard / taken, "a" if is_suspect_object(code) else "no"
+    print(f"machine code of {name}, search for wrong ternary logic: {share:.2f} % of compiling; {found} suspect")
     load()
     text = "\n".join(module.source_lines)
     parsing = seconds(lambda: ptx.parse(text, module.source_name), 3)
