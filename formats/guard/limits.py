@@ -89,13 +89,16 @@ DICTIONARY_BYTES = Limit("dictionary-bytes", 128 * MIB, "bytes", "Memory that un
 MESH_BYTES = Limit("mesh-bytes", 2048 * MIB, "bytes", "A GLB, OBJ, PLY or STL file.")
 MESH_ELEMENTS = Limit(
     "mesh-elements", 1 << 27, "elements",
-    "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene.",
+    "Elements of all accessors of a GLB file as its meshes use them, and instances of a scene; vertices that instances of a "
+    "mesh file place.",
 )  # fmt: skip
+GLTF_BYTES = Limit("gltf-bytes", 32 * MIB, "bytes", "A .gltf file, or the JSON chunk of a GLB file.")
+INSTANCES = Limit("instances", 1 << 20, "instances", "Nodes of a GLB file.")
 TEXTURE_PIXELS = Limit("texture-pixels", 1 << 26, "pixels", "A texture of a scene.")
 
 LIMITS = (
     FILE_ROWS, COLUMNS, FOOTER_BYTES, GROUP_BYTES, TABLE_BYTES, LIST_BYTES, STRING_BYTES, TEXT_BYTES,
-    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, MESH_ELEMENTS, TEXTURE_PIXELS,
+    UNPACKED_BYTES, RATIO, DICTIONARY_BYTES, MESH_BYTES, MESH_ELEMENTS, GLTF_BYTES, INSTANCES, TEXTURE_PIXELS,
 )  # fmt: skip
 
 
