@@ -35,7 +35,9 @@ def read_accessor(document: dict[str, Any], buffers: list[memoryview], index: in
     return found
 
 
-def read_indices(document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], place: str) -> NDArray[Any]:
+def read_indices(
+    document: dict[str, Any], buffers: list[memoryview], entry: dict[str, Any], place: str
+) -> NDArray[Any]:
     """[count] whole numbers of an accessor, or of a part of a sparse one."""
     if entry["componentType"] not in _INDICES or entry.get("type", "SCALAR") != "SCALAR":
         raise ValueError(f"{place} must be unsigned whole numbers")

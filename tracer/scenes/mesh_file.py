@@ -3,24 +3,26 @@
 They bring geometry and placement only; every triangle gets one grey material and the camera is fitted to the bounds.
 """
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from rayplay.formats.guard.errors import UserError, reason_of
-from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS
+from rayplay.formats.guard.limits import MESH_BYTES, MESH_ELEMENTS, OBJ_BYTES
 from rayplay.tracer.scenes.camera import fit_camera
 from rayplay.tracer.scenes.description import Camera, Instance, Material, Mesh, Scene
 from rayplay.tracer.scenes.glb import read_glb
 from rayplay.tracer.scenes.sound import validate
 
 GLTF_SUFFIXES = (".glb", ".gltf")
+GEOMETRY_LINES = tuple(word + end for word in (b"v", b"vn", b"vt", b"f") for end in (b" ", b"\t"))
 SUFFIXES = (*GLTF_SUFFIXES, ".obj", ".ply", ".stl")
 
 
 def read_mesh_file(path: Path) -> Scene:
-    """The triangles of ``path``, one mesh per geometry of the file and one instance per use of it.
+    """The triangles of ``path``: a mesh per mesh of a glTF file, one mesh of any other; materials divide none.
 
     Raises ``UserError``, on one line, for whatever keeps trimesh from reading it, and for a file without triangles.
     """
@@ -45,9 +47,21 @@ def read_mesh_file(path: Path) -> Scene:
 def _by_trimesh(path: Path) -> tuple[list[Mesh], list[Instance]]:
     import trimesh  # scene packs, glTF files and procedural scenes do without it
 
-    MESH_BYTES.check(path.stat().st_size, "its length", file=path)
+    is_obj = path.suffix.lower() == ".obj"
+    (OBJ_BYTES if is_obj else MESH_BYTES).check(path.stat().st_size, "its length", file=path)
+    file = io.BytesIO(_without_groups(path.read_bytes())) if is_obj else path
     with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are refused with the scene
-        return _convert(trimesh.load_scene(path, process=False, skip_materials=True, resolver=_beside(path)))
+        return _convert(
+            trimesh.load_scene(
+                file, file_type=path.suffix[1:], process=False, skip_materials=True, resolver=_beside(path)
+            )
+        )
+
+
+def _without_groups(text: bytes) -> bytes:
+    """An OBJ file's vertices and faces, one mesh: trimesh takes time for each material times all vertices."""
+    lines = text.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n")
+    return b"\n".join(line for line in map(bytes.lstrip, lines) if line.startswith(GEOMETRY_LINES))
 
 
 def _beside(path: Path) -> "trimesh.resolvers.FilePathResolver":  # type: ignore[name-defined]  # noqa: F821

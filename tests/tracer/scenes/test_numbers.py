@@ -52,5 +52,5 @@ def test_a_vertex_or_uv_that_is_not_finite_is_refused(tmp_path: Path, accessor: 
     data = with_parts(made, [values])
     path = write_pack(tmp_path)
     (tmp_path / "quad.glb").write_bytes(data)
-    with pytest.raises(UserError, match="mesh quad: .*ertex 2 must be finite and below 1e\\+15, found"):
+    with pytest.raises(UserError, match=r"mesh quad: .*ertex 2 must be finite and below 1e\+15, found"):
         load(path)
