@@ -159,8 +159,7 @@ def _bottom_trees(scene: Scene, as_embree: bool) -> list[_Tree | None]:
 
 
 def _sphere_boxes(scene: Scene, number: int, tight: bool) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Boxes of the spheres' bottom level ``number``; rounded outwards unless ``tight``, so that a sphere's exact surface
-    lies inside."""
+    """Boxes of the spheres' bottom level ``number``; rounded outwards unless ``tight``."""
     some = slice(number, number + 1) if scene.spheres.apart else slice(None)
     center, radius = scene.spheres.center[some], np.abs(scene.spheres.radius[some])[:, None]
     if tight:

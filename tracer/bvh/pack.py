@@ -25,9 +25,7 @@ EVERY_RAY = np.uint32(0xFFFFFFFF)
 
 
 @entry_point
-def collapse(
-    node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray, as_embree: bool
-) -> tuple[int, int, int]:
+def collapse(node_box: np.ndarray, node_child: np.ndarray, wide: np.ndarray, as_embree: bool) -> tuple[int, int, int]:
     """Open the child with the largest surface until a node has six children or only leaves.
 
     wide: int32[at least nodes, 6], filled with one row per 6-wide node in packing order: the binary nodes that are its

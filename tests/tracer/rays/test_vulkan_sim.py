@@ -1,5 +1,5 @@
-"""The same rays through the same room as Vulkan-Sim's golden dump: hits are equal, and the tree and lists of records are
-the dump's (``docs/sources/vulkan-sim.md#tree, #golden-dumps``)."""
+"""The same rays through the same room as Vulkan-Sim's golden dump: hits are equal, tree and lists of records are the
+dump's (``docs/sources/vulkan-sim.md#tree, #golden-dumps``)."""
 
 import itertools
 import lzma
