@@ -288,10 +288,13 @@ TOGETHER: dict[str, Callable[[dict[str, str]], Values]] = {
     **{name: _a_unit_each(name) for name in (f"gpgpu_num_{unit}_units" for unit in ("sp", "dp", "int", "sfu"))},
     **{name: _specialised(name) for name in (f"specialized_unit_{number}" for number in range(1, 5))},
 }  # fmt: skip
-# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's: value -> what it means then.
+# With options of Vulkan-Sim's RT unit the SM and the L2 are GPGPU-Sim 4.0's, each variable of a thread has a block of
+# its own, and the RT unit has its quirks: value -> what it means then.
 VULKAN_SIM: dict[str, dict[object, object]] = {
     "scheduler.policy": {"lrr": "gtlrr"}, "pipeline.collector_owner": {"scheduler": "sm"},
-    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"},
+    "l2.write_allocate": {"lazy_fetch_on_read": "lazy_whole_sectors"}, "lsu.local_interleaved": {True: False},
+    "lsu.local_block_bytes": {0: 256}, "rt.mshr_limit": {"every-read": "vulkan-sim"},
+    "rt.response": {"waiter": "vulkan-sim"},
 }  # fmt: skip
 HELPERS = (
     "gpgpu_n_cores_per_cluster", "gpgpu_max_concurrent_kernel", "gpgpu_unified_l1d_size", "gpgpu_shmem_option",
@@ -309,5 +312,6 @@ FIXED: dict[str, tuple[str, ...]] = {
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
     "dram_elimnate_rw_turnaround": ("0",), "gpgpu_mem_unit_ports": ("1", "0"), "checkpoint_option": ("0",),
     "resume_option": ("0",), "SST_mode": ("0",), "gpgpu_lrc_enabled": ("0",), "gpgpu_opndcoll_model": ("0",),
-    "gpgpu_n_chiplet_partition": ("1",),
+    "gpgpu_n_chiplet_partition": ("1",), "gpgpu_rt_coherence_engine": ("0",),
+    "gpgpu_rt_cache:l1": ("S:32:128:16,L:R:m:L:P,A:256:256,32:0,32",),
 }  # fmt: skip

@@ -95,6 +95,8 @@ def test_vulkan_sims_configuration_has_the_rules_of_its_version(folder: Path) ->
     gpu, told = load(str(folder / "gpgpusim.config")), list(notes(str(folder / "gpgpusim.config")))
     found = (gpu.scheduler.policy, gpu.pipeline.collector_owner, gpu.l2.write_allocate, gpu.l1.write_allocate)
     assert found == ("gtlrr", "sm", "lazy_whole_sectors", "lazy_fetch_on_read")
+    assert (gpu.lsu.local_interleaved, gpu.lsu.local_block_bytes) == (False, 256)
+    assert (gpu.rt.mshr_limit, gpu.rt.response) == ("vulkan-sim", "vulkan-sim")
     assert told[1].startswith("options of Vulkan-Sim's RT unit are given: scheduler.policy, ")
     lines = [line for line in explain(str(folder / "gpgpusim.config")) if "scheduler.policy" in line]
     assert lines[0].endswith("gpgpusim.config:13, in Vulkan-Sim]")
