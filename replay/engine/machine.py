@@ -83,7 +83,7 @@ class Machine(Inputs):
         per_lane = trace.image_size is not None and "threads" in trace.tables
         static = static_of(
             self.tables["instructions"], self.tables["kernels"], self.warps_per_cta,
-            self.held_ctas * gpu.lsu.local_interleaved, gpu.lsu.wide_conflicts, gpu.lsu.local_block_bytes,
+            self.held_ctas * gpu.lsu.local_interleaved, gpu.lsu,
         )  # fmt: skip
         table = rays.TABLES.index(gpu.rt.intersection_table)
         self.window = Window(trace, self.program, static, per_lane, table, PIECES_AHEAD if threads > 1 else 0)

@@ -1,6 +1,6 @@
 """Static tables of a trace to what the pipelined SM issues: class, latency, initiation and registers.
 
-A SASS instruction goes to the unit that the table of its instruction set names, a PTX instruction to that of its class
+A SASS instruction goes to the unit that the table of its instruction set names, a PTX instruction to its class's unit
 (``docs/sources/accel-sim.md#opcode-classes``). EXIT and barriers pass the integer unit in one cycle.
 """
 

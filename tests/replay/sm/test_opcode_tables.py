@@ -1,4 +1,4 @@
-"""Unit, latency and initiation of every opcode in every table of Accel-Sim are the reference's.
+"""Every opcode in every table of Accel-Sim takes its unit, latency and initiation interval.
 
 Source: docs/sources/accel-sim.md#opcode-classes, #opcode-latencies; ``opcode_tables.toml`` has the tables.
 """
