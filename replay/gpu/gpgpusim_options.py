@@ -318,7 +318,7 @@ FIXED: dict[str, tuple[str, ...]] = {
     "gpgpu_sub_core_model": ("1",), "gpgpu_max_insn_issue_per_warp": ("1",), "gpgpu_perfect_inst_const_cache": ("1",),
     "gpgpu_enable_specialized_operand_collector": ("0",), "gpgpu_shmem_warp_parts": ("1",),
     "gpgpu_mem_address_mask": ("1",), "gpgpu_cache:dl2_texture_only": ("0",),
-    "gpgpu_operand_collector_num_out_ports_gen": ("8",),
+    "gpgpu_perfect_mem": ("0",), "gpgpu_operand_collector_num_out_ports_gen": ("8",),
     "gpgpu_simt_core_sim_order": ("1",),
     "l2_ideal": ("0",), "gpgpu_simple_dram_model": ("0",), "gpgpu_flush_l2_cache": ("0",), "gpgpu_max_cycle": ("0",),
     "gpgpu_max_insn": ("0",), "gpgpu_max_cta": ("0",), "gpgpu_max_completed_cta": ("0",), "icnt_grant_cycles": ("1",),
