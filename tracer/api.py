@@ -77,7 +77,7 @@ class Device:
 
     def buffer(self, values: np.ndarray) -> DeviceBuffer:
         """Copy an array to device memory."""
-        address = self.memory.allocate(np.ascontiguousarray(values))
+        address = self.memory.allocate(np.ascontiguousarray(values), name=f"buffer {len(self.memory.allocations)}")
         return DeviceBuffer(address, self.memory.view(address, values.dtype, values.shape))
 
     def variable(self, name: str, dtype: type | str | np.dtype, shape: "int | tuple[int, ...]" = 1) -> np.ndarray:
