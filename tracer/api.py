@@ -55,8 +55,10 @@ Argument = np.ndarray | DeviceBuffer | int | float | bytes | np.generic
 class Device:
     """One program and the memory that its launches share."""
 
-    def __init__(self, program: Path | str | Module) -> None:
+    def __init__(self, program: Path | str | Module, memcheck: bool = True) -> None:
         """``program``: a PTX file, PTX text (with a line break), or a parsed module.
+
+        Without ``memcheck`` accesses near buffers are counted in ``memory.outside``, by place, in place of an error.
 
         Raises ``UserError`` when the file cannot be read or parsed, or when verification finds a problem.
         """
@@ -67,7 +69,7 @@ class Device:
         else:
             self.module = ptx.parse_file(Path(program))
         require_sound(self.module)
-        self.memory = DeviceMemory()
+        self.memory = DeviceMemory(memcheck=memcheck)
         self.constants: dict[str, bytes] = {}
 
     @property

@@ -88,7 +88,8 @@ def _illegal(state: LaunchState, address: int) -> str:
     said = f"accesses {address:#x}, which is not allocated or not aligned"
     if size and address % size:
         return f"{said}: it must be a multiple of {size}"
-    if space == "shared":
+    is_source = instruction.opcode == "cp" and address >= int(machine[MACHINE.arena_first])
+    if space == "shared" and not is_source:
         limit = int(machine[MACHINE.shared_bytes])
         past = f"{size or 'its'} bytes there end {address + size - limit:,} bytes past them"
         return f"{said}: the CTA has {limit} bytes of shared memory, {past}"

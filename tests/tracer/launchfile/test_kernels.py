@@ -122,7 +122,7 @@ def test_summary_counts_what_the_trace_holds(traces: Callable[[str, str], Summar
 
 
 def test_addresses_of_vector_add(traces: Callable[[str, str], Summary]) -> None:
-    """Thread i of the 20,000 reads two words and writes one; buffers follow each other, aligned to 256 bytes, a guard apart."""
+    """Thread i of the 20,000 reads two words and writes one; aligned buffers follow each other, a guard apart."""
     trace = open_trace(traces("vector_add", "machine").out)
     accesses = trace.read("accesses")
     bytes_per_buffer = -(-80000 // 256) * 256 + GUARD_BYTES
