@@ -68,8 +68,8 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--backend", choices=BACKENDS, default="machine", help="as for render (default: %(default)s)")
     launch.add_argument("--resume", action="store_true", help="go on where a run of the same files was interrupted")
     launch.add_argument("--memcheck", nargs="?", choices=("on", "off"), const="on", default="on",
-        help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; what nobody wrote there "
-        "reads zero (default: %(default)s)")  # fmt: skip
+        help="off: an access outside buffers, up to 1 MiB from one, is counted and no error; memory there "
+        "is zero until it is written (default: %(default)s)")  # fmt: skip
     add_network(verbs)
     verbs.add_parser("scenes", help="list the scenes and their triangle counts")
     verbs.add_parser("opcodes", help="print the page docs/opcodes.md", description=OPCODES)

@@ -26,7 +26,7 @@ def bounds_unit(machine: int, rows: int, mask: int, settings: int) -> int:
             row = allocation_of(machine, address, size) if address & (size - 1) == 0 else 0
             if row:
                 first = load_i64(row)
-                if first & (size - 1) == 0:  # else the distance from it does not show what is aligned
+                if first & (size - 1) == 0:  # else distances from it do not show alignment
                     store_i64(kept, first)
                     store_i64(kept + END, load_i64(row + END) - first)
             elif address & (size - 1) or not is_near(machine, address, size):
