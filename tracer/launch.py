@@ -111,7 +111,7 @@ def run_launch_file(
 
 
 def memcheck_note(outside: dict[str, int]) -> str:
-    """Where launches without memcheck left their buffers, on one line: the first places and how many more."""
+    """Accesses of launches without memcheck outside buffers, on one line: the first places and how many more."""
     if not outside:
         return "memcheck is off: no access lay outside buffers"
     places = [f"{place}: {count:,}" for place, count in list(outside.items())[:MOST_PLACES]]

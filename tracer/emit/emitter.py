@@ -129,7 +129,7 @@ class Emitter(Text):
         return self.op(f"getelementptr i8, ptr %activation, <32 x i64> <{offsets}>")
 
     def local_offset(self) -> str:
-        """Where this activation's variables begin in a thread's local memory."""
+        """Offset of this activation's variables in a thread's local memory."""
         return self.op(f"load i64, ptr {self.header('local_offset')}")
 
     def register_local_base(self) -> str:
