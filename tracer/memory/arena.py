@@ -99,7 +99,7 @@ class DeviceMemory:
         return np.frombuffer(self._map, np.uint8)[: self.used_bytes + 2 * GUARD_BYTES]
 
     def standing(self, address: int, size: int) -> str:
-        """Position of bytes outside allocations from the nearest one: "end 4 bytes past the end of buffer 'x' (...)"."""
+        """Position of such bytes from the nearest one: "end 4 bytes past the end of buffer 'x' (...)"."""
         held = [each for each in self.allocations if each[1]]
         at = bisect_right(held, (address, 1 << 62)) - 1
         before = address - sum(held[at][:2]) if at >= 0 else 1 << 62
