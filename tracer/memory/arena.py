@@ -1,5 +1,6 @@
 """Device memory: one flat arena of host memory, addressed as the programs see it."""
 
+import bisect
 import mmap
 from collections.abc import Iterator
 from typing import Any
@@ -19,8 +20,9 @@ SNAPSHOT_BLOCK_BYTES = 1 << 20
 class DeviceMemory:
     """The memory of the simulated device.
 
-    Addresses start at ``FIRST_ADDRESS`` and only grow. The host range behind them is reserved once and its pages are
-    taken, zeroed, when first touched, so that views stay valid for the life of the object.
+    Addresses start at ``FIRST_ADDRESS`` and grow; only what a launch takes for itself is given back. The host range
+    behind them is reserved once and its pages are taken, zeroed, when first touched, so that views stay valid for the
+    life of the object.
     """
 
     def __init__(self) -> None:
@@ -28,6 +30,7 @@ class DeviceMemory:
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.used_bytes = 0
         self.allocations: list[tuple[int, int]] = []  # first address and bytes, in the order of addresses
+        self.holes: list[tuple[int, int]] = []  # given back, with allocations behind them
         self.variables: dict[tuple[str, str], int] = {}  # address of a module's variable, once it has been placed
         self.functions: dict[tuple[str, str], int] = {}  # address of a module's function, once it has been linked
         self.printed: list[str] = []  # what programs have printed, in order
@@ -53,18 +56,46 @@ class DeviceMemory:
             self._bytes[start : start + size] = raw
         return FIRST_ADDRESS + start
 
+    def lend(self, size: int) -> int:
+        """Take zero bytes until ``give_back``, from a hole that is large enough if there is one: their address."""
+        fitting = next((hole for hole in self.holes if 0 < size <= hole[1]), None)
+        if fitting is None:
+            return self.allocate(size)
+        self.holes.remove(fitting)
+        bisect.insort(self.allocations, fitting)
+        return fitting[0]
+
+    def give_back(self, address: int) -> None:
+        """Return what ``lend`` gave: its pages go back to the system and read as zero when it is lent again."""
+        held = next(each for each in reversed(self.allocations) if each[0] == address)
+        self.allocations.remove(held)
+        start = address - FIRST_ADDRESS
+        first, end = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, (start + held[1]) // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < end:
+            self._map.madvise(mmap.MADV_DONTNEED, first, end - first)
+            self._bytes[start:first] = 0
+            self._bytes[end : start + held[1]] = 0
+        else:
+            self._bytes[start : start + held[1]] = 0
+        if start + held[1] == self.used_bytes:
+            self.used_bytes = start
+        else:
+            self.holes.append(held)
+
     def mark(self) -> dict[str, Any]:
         """Places of everything, for ``go_back``: JSON facts."""
         places = {
             name: [[*key, address] for key, address in of.items()]
             for name, of in (("variables", self.variables), ("functions", self.functions))
         }
-        return {"used_bytes": self.used_bytes, "allocations": list(self.allocations), **places}
+        lists = {"allocations": list(self.allocations), "holes": list(self.holes)}
+        return {"used_bytes": self.used_bytes, **lists, **places}
 
     def go_back(self, mark: dict[str, Any]) -> None:
         """Let everything lie where it lay at ``mark``; what the memory holds is not changed."""
         self.used_bytes = mark["used_bytes"]
         self.allocations[:] = [(address, size) for address, size in mark["allocations"]]
+        self.holes[:] = [(address, size) for address, size in mark["holes"]]
         for name, of in (("variables", self.variables), ("functions", self.functions)):
             of.clear()
             of.update({(module, key): address for module, key, address in mark[name]})
