@@ -138,7 +138,6 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int], spins: Spins = 
     homes = _taken_parameters(function)
     inside_local = {name: v for name, v in function.variables.items() if v.space == "local"} | homes
     local, local_bytes = _place_locals(inside_local)
-    params = place({v.name: v for v in function.parameters})[0] if function.is_entry else {}
     return FunctionLayout(
         stack_offset=end,
         slots=slots,
@@ -152,7 +151,7 @@ def layout(function: Function, cfg: Cfg, shared: dict[str, int], spins: Spins = 
         homes=frozenset(homes),
         local_bytes=local_bytes,
         shared=shared,
-        entry_params=params,
+        entry_params=place({v.name: v for v in function.parameters})[0] if function.is_entry else {},
         liveness=liveness,
         returned=sum(1 << liveness.index[v.name] for v in function.returns if v.space == "reg"),
     )

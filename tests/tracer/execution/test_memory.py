@@ -231,7 +231,7 @@ def test_a_32_bit_program_must_reach_all_memory() -> None:
         device.launch("_Z6kernelPi", [0x1000_0000, 0])
 
 
-# adds 1 to a place of a local array that nobody has written, and stores it
+# adds 1 to a place of a local array not yet written, and stores it
 LOCAL_SUM = """
 .visible .entry k(.param .u64 out) {
     .local .align 8 .b8 room[1024]; .reg .b64 %d<9>; .reg .b32 %r<9>;
